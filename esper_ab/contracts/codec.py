@@ -1,0 +1,120 @@
+"""Bytes <-> messages: msgpack under hard limits, then strict typed decoding. Knows no socket.
+
+The limits are checked before anything typed is built, so a hostile peer cannot make a small frame expensive.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgpack
+import msgspec
+
+from esper_ab.contracts.messages import Chunk, CoordinatorMessage, Message, WorkerMessage
+
+FRAME_LIMIT_BYTES = 1 << 20  # of one frame on the wire
+CHUNK_BYTES = 512 << 10
+MESSAGE_LIMIT_BYTES = 64 << 20  # of one message put together from chunks
+_MAX_DEPTH = 12
+_MAX_ARRAY = 1 << 18
+_MAX_MAP = 512
+_MAX_STR = 1 << 16
+
+T = TypeVar("T")
+
+
+class ProtocolError(ValueError):
+    """Bytes that are not a message of this protocol: one line saying where and why."""
+
+
+def _check_depth(value: Any) -> None:
+    """Iterative, so that deep nesting cannot exhaust the stack of whoever looks at it later."""
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        if depth > _MAX_DEPTH:
+            raise ProtocolError(f"nested deeper than {_MAX_DEPTH}")
+        level = [
+            child
+            for item in level
+            if isinstance(item, list | dict)
+            for child in (item.values() if isinstance(item, dict) else item)
+            if isinstance(child, list | dict)
+        ]
+
+
+def _unpack(data: bytes) -> Any:
+    try:
+        value = msgpack.unpackb(
+            data,
+            raw=False,
+            strict_map_key=True,
+            max_array_len=_MAX_ARRAY if len(data) > FRAME_LIMIT_BYTES else 1 << 15,
+            max_map_len=_MAX_MAP,
+            max_str_len=_MAX_STR,
+            max_bin_len=CHUNK_BYTES,
+            max_ext_len=0,
+        )
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        raise ProtocolError(f"not msgpack within limits: {error}") from None
+    _check_depth(value)
+    return value
+
+
+def _decode(data: bytes, kinds: Any) -> Any:
+    try:
+        return msgspec.convert(_unpack(data), type=kinds, strict=True)
+    except msgspec.ValidationError as error:
+        raise ProtocolError(str(error)) from None
+
+
+def decode_from_worker(data: bytes) -> WorkerMessage:
+    """Raise ProtocolError unless `data` is exactly one message a worker may send."""
+    message: WorkerMessage = _decode(data, WorkerMessage)
+    return message
+
+
+def decode_from_coordinator(data: bytes) -> CoordinatorMessage:
+    """Raise ProtocolError unless `data` is exactly one message a coordinator may send."""
+    message: CoordinatorMessage = _decode(data, CoordinatorMessage)
+    return message
+
+
+def encode(message: Message) -> bytes:
+    """One message as msgpack bytes; floats must be finite (a record says None instead)."""
+    builtins = msgspec.to_builtins(message, builtin_types=(bytes,))
+    packed: bytes = msgpack.packb(builtins, use_bin_type=True)
+    return packed
+
+
+def split(data: bytes, seq: int) -> list[bytes]:
+    """Frames to send for encoded `data`: itself, or numbered chunks when it is above the chunk size."""
+    if len(data) <= CHUNK_BYTES:
+        return [data]
+    pieces = [data[i : i + CHUNK_BYTES] for i in range(0, len(data), CHUNK_BYTES)]
+    return [encode(Chunk(seq=seq, index=i, count=len(pieces), data=piece)) for i, piece in enumerate(pieces)]
+
+
+class Assembler:
+    """Puts the chunks of one peer together again; bounded; out-of-order or oversized pieces raise ProtocolError."""
+
+    def __init__(self) -> None:
+        self._seq = -1
+        self._pieces: list[bytes] = []
+
+    def add(self, chunk: Chunk) -> WorkerMessage | None:
+        """The whole message once its last piece is in, else None."""
+        if chunk.index == 0:
+            self._seq, self._pieces = chunk.seq, []
+        limit = MESSAGE_LIMIT_BYTES // CHUNK_BYTES
+        if chunk.seq != self._seq or chunk.index != len(self._pieces) or not chunk.index < chunk.count <= limit:
+            self._seq, self._pieces = -1, []
+            raise ProtocolError(f"chunk {chunk.index} of {chunk.count} (seq {chunk.seq}) out of order or too many")
+        self._pieces.append(chunk.data)
+        if len(self._pieces) < chunk.count:
+            return None
+        data, self._seq, self._pieces = b"".join(self._pieces), -1, []
+        message = decode_from_worker(data)
+        if isinstance(message, Chunk):
+            raise ProtocolError("a chunk inside chunks")
+        return message

@@ -1,0 +1,140 @@
+"""Everything that workers and coordinator say to each other. Any edit here bumps PROTOCOL; docs/protocol.md explains.
+
+A run's life is a line of points: 0 = warm, 1 … E = training episode 0 … E-1 recorded, E+1 = evaluated.
+`Release(point=p)` acknowledges point p and permits the work towards p+1.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord, RunRef
+from esper_ab.contracts.settings import Arithmetic, GroupSettings
+
+PROTOCOL = 1
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
+    """Base of every message; `kind` on the wire is the class name."""
+
+
+class Lane(Message, tag="Lane"):
+    """The devices one worker owns for life, by plan name and physical identity."""
+
+    name: str  # "cpu:0", "cuda:1", "cuda:0+cuda:1"
+    devices: tuple[str, ...]  # ("cuda:0", "cuda:1")
+    uuids: tuple[str, ...]  # what the worker asserts against, one per device; "" for CPU
+
+
+class RunSpec(Message, tag="RunSpec"):
+    """One worker's complete orders for one run. Nothing else reaches a worker."""
+
+    ref: RunRef
+    block: int
+    experiment_digest: str
+    rng_seed: int
+    rng_label: str  # "" when paired; a group label when --unpaired: part of every rng address
+    task: str
+    data_dir: str  # "" = the task's own default
+    slots: tuple[str, ...]
+    n_envs: int
+    episodes: int
+    steps: int  # decisions per episode = host epochs
+    eval_episodes: int
+    eval_reward_modes: tuple[str, ...]  # computed on every evaluation episode
+    env_devices: tuple[str, ...]  # device of env i, length n_envs
+    settings: GroupSettings
+    arithmetic: Arithmetic
+    telemetry: bool
+    policy_file: str  # relative to the run directory
+    log_file: str  # relative to the run directory
+
+
+# --- worker -> coordinator ------------------------------------------------------------------------------------------
+
+
+class Hello(Message, tag="Hello"):
+    """First word of a worker: which lane, which incarnation, which protocol."""
+
+    worker: str
+    incarnation: int
+    protocol: int
+    pid: int
+    uuids: tuple[str, ...]
+    torch_version: str
+
+
+class Ready(Message, tag="Ready"):
+    """Point 0: the run's warm-up is done. `warm_up_s` is excluded from every record."""
+
+    run: RunRef
+    warm_up_s: float
+
+
+class Progress(Message, tag="Progress"):
+    """Sign of life: step within the work towards the next point. Never journalled."""
+
+    run: RunRef
+    point: int
+    step: int
+    phase: str  # "warm-up", "train", "update", "evaluate", "save"
+
+
+class EpisodeFinished(Message, tag="EpisodeFinished"):
+    """Points 1 … E. Kept by the worker until the release that acknowledges it."""
+
+    run: RunRef
+    seq: int
+    record: EpisodeRecord
+
+
+class Evaluated(Message, tag="Evaluated"):
+    """Point E+1: the run's last word."""
+
+    run: RunRef
+    seq: int
+    record: EvaluationRecord
+
+
+class Failed(Message, tag="Failed"):
+    """The worker cannot go on. `summary` is one line; the traceback is in the log, too."""
+
+    worker: str
+    run: RunRef | None
+    summary: str
+    traceback: str
+
+
+class Chunk(Message, tag="Chunk"):
+    """A piece of a message above the frame limit."""
+
+    seq: int
+    index: int
+    count: int
+    data: bytes
+
+
+# --- coordinator -> worker ------------------------------------------------------------------------------------------
+
+
+class Assign(Message, tag="Assign"):
+    """Do this run: warm up, then say Ready."""
+
+    spec: RunSpec
+
+
+class Release(Message, tag="Release"):
+    """Point `point` is on disk; go on towards the next one. At point E+1: the run is done, await the next Assign."""
+
+    run: str
+    point: int
+
+
+class Stop(Message, tag="Stop"):
+    """Leave. `reason` goes to the worker's log."""
+
+    reason: str
+
+
+WorkerMessage = Hello | Ready | Progress | EpisodeFinished | Evaluated | Failed | Chunk
+CoordinatorMessage = Assign | Release | Stop

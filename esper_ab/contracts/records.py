@@ -1,0 +1,123 @@
+"""Facts about finished work, as workers report them and the journal keeps them.
+
+Everything in `outcome` fields may be compared between groups. Rewards may not: each mode has its own scale.
+Floats are finite or None: a worker converts a non-finite number to None and says so (`diverged`, ledger).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of what is reported: immutable, keyword-only, unknown keys refused."""
+
+
+class RunRef(Record):
+    """Who speaks: on every message and every record."""
+
+    run: str  # "<group_id>/<replicate>"
+    group_id: str
+    replicate: int
+    reward_mode: str
+    controller: str
+    device: str  # lane name: "cpu:0", "cuda:1", "cuda:0+cuda:1"
+
+
+class EnvEpisode(Record):
+    """One environment's episode: one host grown from scratch."""
+
+    env: int
+    device: str
+    steps: int  # host epochs done; fewer than planned only if diverged
+    final_accuracy: float  # test split, percent; chance accuracy if diverged
+    val_accuracy: float  # validation split at the last step, percent
+    best_val_accuracy: float
+    val_loss: float | None
+    reward_sum: float | None
+    host_params: int
+    params_added: int  # trainable parameters of all modules and gates present at the end
+    germinated: int
+    pruned: int
+    fossilized: int
+    contributing: int  # fossils with a contribution of at least 1 point when fossilised
+    op_counts: tuple[int, ...]  # executed decisions by op, in the order of the op head
+    diverged: bool
+
+
+class PPOUpdate(Record):
+    """Diagnostics of one policy update; averaged over its minibatches unless said otherwise."""
+
+    policy_loss: float | None
+    value_loss: float | None
+    entropy: float | None  # joint entropy per decision over valid actions, nats, before the update
+    op_entropy: float | None  # of the op head alone
+    approx_kl: float | None
+    clip_fraction: float | None
+    explained_variance: float | None
+    grad_norm: float | None  # before clipping
+    first_ratio_error: float | None  # max |ratio - 1| before the first optimiser step
+    ratio_max: float | None
+    epochs_done: int
+    stopped_by_kl: bool
+    advantage_std: float | None
+    return_mean: float | None
+
+
+class SeedEvent(Record, array_like=True):
+    """One change in the life of a seed. `contribution` is the last measured one, in points."""
+
+    env: int
+    step: int
+    slot: str
+    event: Literal["germinated", "advanced", "retargeted", "prune_scheduled", "pruned", "fossilized", "emptied"]
+    seed_id: str
+    blueprint: str
+    stage: str  # after the event
+    alpha: float
+    contribution: float | None
+    params: int
+
+
+class Timing(Record):
+    """Wall time of one episode, seconds. Never part of a digest."""
+
+    total_s: float
+    train_s: float
+    validate_s: float
+    decide_s: float
+    update_s: float
+
+
+class EpisodeRecord(Record):
+    """One finished training episode of one run."""
+
+    run: RunRef
+    episode: int  # 0 … E-1
+    envs: tuple[EnvEpisode, ...]
+    ppo: PPOUpdate | None  # None for a controller that does not learn
+    seed_events: tuple[SeedEvent, ...]  # empty with telemetry off
+    timing: Timing
+    digest: str  # sha256 of everything that must not depend on group name, device, telemetry or time
+
+
+class EvaluationEpisode(Record):
+    """One environment's evaluation episode with the frozen policy."""
+
+    episode: int
+    actions: Literal["sampled", "greedy"]
+    env: EnvEpisode
+    rewards: dict[str, float | None]  # the episode's reward under every mode: policy A under reward B
+
+
+class EvaluationRecord(Record):
+    """The evaluation of one run's last policy, frozen with its normaliser, on rng paths shared by all groups."""
+
+    run: RunRef
+    episodes: tuple[EvaluationEpisode, ...]
+    policy_file: str  # relative to the run directory
+    policy_sha256: str
+    timing: Timing
+    digest: str

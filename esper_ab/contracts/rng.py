@@ -1,0 +1,46 @@
+"""Randomness by address: the same path gives the same numbers, whoever draws, whenever, in whatever order.
+
+Counter-based Philox4x64 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3") with a 128-bit key hashed
+from the path. torch's CPU generator keeps only 32 bits of its seed, so nothing that affects a result uses it.
+A path names replicate, phase, episode, env, step, slot and purpose, never a group or a device: groups with the same
+settings draw the same numbers, and no draw's address depends on how many draws came before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    import numpy as np
+
+PathPart = str | int
+
+
+class RngPath(msgspec.Struct, frozen=True):
+    """An address; `path / part` goes one level deeper."""
+
+    rng_seed: int
+    parts: tuple[PathPart, ...] = ()
+
+    def __truediv__(self, part: PathPart) -> RngPath:
+        return RngPath(self.rng_seed, (*self.parts, part))
+
+    def key(self) -> int:
+        """128-bit key; str and int parts never collide ("1" and 1 differ), nor do ("ab", "c") and ("a", "bc")."""
+        text = "\x1f".join(f"{type(part).__name__}:{part!r}" for part in (self.rng_seed, *self.parts))
+        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "little")
+
+    def generator(self) -> np.random.Generator:
+        """A fresh numpy generator at this address."""
+        import numpy as np
+
+        return np.random.Generator(np.random.Philox(key=self.key()))
+
+
+def run_path(rng_seed: int, replicate: int, label: str = "") -> RngPath:
+    """Root of all randomness of one replicate; `label` is non-empty only for unpaired calibration."""
+    path = RngPath(rng_seed) / "replicate" / replicate
+    return path / "unpaired" / label if label else path

@@ -1,0 +1,143 @@
+"""Settings of one group: everything in which two groups may differ. Frozen, typed, every key known.
+
+Accuracies are percentages (0-100) everywhere; a difference of accuracies is in points.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+Positive = Annotated[float, Meta(gt=0.0)]
+NonNegative = Annotated[float, Meta(ge=0.0)]
+Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
+PositiveInt = Annotated[int, Meta(ge=1)]
+NonNegativeInt = Annotated[int, Meta(ge=0)]
+
+DEFAULT_BLUEPRINTS = ("norm", "attention", "depthwise", "bottleneck", "conv_small", "conv_light", "conv_heavy")
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of every settings struct: immutable, keyword-only, unknown keys refused."""
+
+
+class ControllerSettings(Settings):
+    """Who decides: `ppo` learns; `wait`, `random`, `heuristic` and `schedule` do not."""
+
+    name: str = "ppo"
+    # For `schedule`: one entry per decision, "step:op:slot[:head=value…]", e.g. "1:germinate:early:blueprint=conv_light".
+    # Empty: germinate conv_light in every slot at once and advance as soon as possible.
+    schedule: tuple[str, ...] = ()
+
+
+class PolicySettings(Settings):
+    """Size of the recurrent actor-critic."""
+
+    hidden: PositiveInt = 64
+
+
+class PPOSettings(Settings):
+    """The policy update (Schulman et al. 2017, arXiv:1707.06347)."""
+
+    lr: Positive = 1e-3
+    epochs: PositiveInt = 4
+    minibatches: PositiveInt = 2  # split by environment; whole sequences stay together
+    clip: Positive = 0.2
+    gamma: Fraction = 0.995
+    gae_lambda: Fraction = 0.95
+    entropy_coef: NonNegative = 0.02
+    entropy_coef_end: NonNegative = 0.005  # linear over the planned episodes
+    value_coef: NonNegative = 0.5
+    max_grad_norm: Positive = 0.5
+    target_kl: Positive = 0.05
+
+
+class GrowthSettings(Settings):
+    """How hosts and seeds train, and what may be grafted."""
+
+    batch_size: PositiveInt = 64
+    host_lr: Positive = 0.01
+    seed_lr: Positive = 0.01
+    momentum: Fraction = 0.9
+    weight_decay: NonNegative = 5e-4  # host only
+    max_grad_norm: Positive = 1.0  # per environment for the host, per seed for seeds
+    gates: Literal["permissive", "strict"] = "permissive"
+    max_seeds: NonNegativeInt = 0  # live and fossilised seeds per environment; 0: as many as slots
+    blueprints: tuple[str, ...] = DEFAULT_BLUEPRINTS  # ordered: the order of the blueprint head
+    amp: Literal["off", "bf16"] = "off"  # host training only
+
+
+class RewardSettings(Settings):
+    """Reward mode and its constants; formulas in docs/rewards.md."""
+
+    mode: str = "shaped"  # a file of workers/rewards, or path.py:function, or module:function
+    family: Literal["contribution", "loss"] = "contribution"
+    contribution_weight: float = 1.0
+    proxy_confidence_factor: float = 0.3
+    pbrs_weight: float = 0.3
+    epoch_progress_bonus: float = 0.3
+    max_progress_bonus: float = 2.0
+    rent_weight: float = 0.5
+    max_rent: float = 8.0
+    base_slot_rent_ratio: float = 0.0039
+    alpha_shock_coef: float = 0.1958
+    invalid_fossilize_penalty: float = -1.0
+    prune_fossilized_penalty: float = -1.0
+    germinate_with_seed_penalty: float = -0.3
+    germinate_cost: float = -0.02
+    fossilize_cost: float = -0.01
+    prune_cost: float = -0.005
+    set_alpha_target_cost: float = -0.005
+    fossilize_base_bonus: float = 0.5
+    fossilize_contribution_scale: float = 0.1
+    fossilize_noncontributing_penalty: float = -0.2
+    prune_hurting_bonus: float = 0.3
+    prune_acceptable_bonus: float = 0.1
+    prune_good_seed_penalty: float = -0.3
+    prune_hurting_threshold: float = -0.5
+    improvement_safe_threshold: float = 0.1
+    hacking_ratio_threshold: Positive = 5.0
+    attribution_sigmoid_steepness: float = 3.0
+    terminal_acc_weight: float = 0.05
+    fossilize_terminal_scale: float = 3.0
+    gamma: float = 0.995
+    disable_pbrs: bool = False
+    disable_terminal_reward: bool = False
+    disable_anti_gaming: bool = False
+    param_budget: Positive = 500_000.0
+    param_penalty_weight: float = 0.1
+    sparse_reward_scale: float = 1.0
+    early_prune_threshold: int = 5
+    early_prune_penalty: float = -0.1
+    loss_delta_weight: float = 5.0
+    max_loss_delta: float = 5.0
+    regression_penalty_scale: float = 0.5
+    typical_loss_delta_std: Positive = 0.1
+    compute_rent_weight: float = 0.05
+    max_rent_penalty: float = 5.0
+    grace_epochs: int = 3
+    stage_potential_weight: float = 0.1
+    baseline_loss: float = 2.3
+    target_loss: float = 0.3
+    terminal_loss_weight: float = 1.0
+
+
+class GroupSettings(Settings):
+    """The resolved settings of one group. `reward=` and `controller=` are short for `.mode` and `.name`."""
+
+    controller: ControllerSettings = ControllerSettings()
+    policy: PolicySettings = PolicySettings()
+    ppo: PPOSettings = PPOSettings()
+    growth: GrowthSettings = GrowthSettings()
+    reward: RewardSettings = RewardSettings()
+
+
+class Arithmetic(Settings):
+    """What fixes the bits of a result besides code and rng seed; chosen once per experiment, the same for every worker."""
+
+    threads: PositiveInt = 1  # per worker
+    precision: Literal["float32"] = "float32"
+    deterministic: bool = True
+    conv_kernel: Literal["grouped"] = "grouped"

@@ -1,0 +1,47 @@
+"""Errors for the person at the terminal: one line with the remedy, and an exit code.
+
+    EsperError
+    ├── UsageError        2   what was asked cannot be done: flag, key, name, device, file
+    ├── WorkerFailed      4   a worker died or reported an error; its log's end is shown
+    ├── WorkerHung       11   a worker made no progress in time
+    ├── JournalError      5   a run directory's journal is damaged
+    └── Interrupted     130   Ctrl-C
+"""
+
+from __future__ import annotations
+
+
+class EsperError(Exception):
+    """Base: `str(error)` is what the user reads; `exit_code` is what the shell gets."""
+
+    exit_code = 1
+
+
+class UsageError(EsperError):
+    """What was asked cannot be done as asked."""
+
+    exit_code = 2
+
+
+class WorkerFailed(EsperError):
+    """A worker died or reported an error."""
+
+    exit_code = 4
+
+
+class JournalError(EsperError):
+    """A journal is damaged before its last line."""
+
+    exit_code = 5
+
+
+class WorkerHung(EsperError):
+    """A worker made no progress within its deadline."""
+
+    exit_code = 11
+
+
+class Interrupted(EsperError):
+    """Stopped by the user."""
+
+    exit_code = 130

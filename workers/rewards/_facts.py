@@ -1,0 +1,54 @@
+"""What a reward may know: the facts measured before decision t, for all environments at once. Nothing else reaches it.
+
+E environments, S enabled slots in network order. Accuracies are percent, losses nats, contributions points.
+"Not measured" is NaN, never zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeedFacts:
+    """Per environment and slot, [E, S]; entries of slots without a live module are meaningless where `present` is False."""
+
+    present: Bools  # a live module (GERMINATED … FOSSILIZED)
+    stage: Ints
+    previous_stage: Ints
+    epochs_in_stage: Ints
+    age: Ints  # validations since germination
+    contribution: Floats  # leave-one-out, NaN when not measured this step
+    total_improvement: Floats  # accuracy minus all-off accuracy
+    interaction_sum: Floats
+    acc_at_germination: Floats  # NaN when unknown
+    potential_before: Floats  # Phi of this slot at the previous decision; 0 when it had no seed
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepFacts:
+    """Everything rewards are a function of: facts before decision t, and decision t itself."""
+
+    op: Ints  # [E] the sampled op; always valid
+    slot: Ints  # [E] the slot acted on; -1 for WAIT
+    seeds: SeedFacts
+    step: int  # t, 1-based
+    steps: int  # T
+    val_acc: Floats  # [E]
+    best_val_acc: Floats  # [E] running maximum in the episode
+    acc_delta: Floats  # [E] NaN at t = 1
+    val_loss: Floats  # [E]
+    loss_delta: Floats  # [E] previous minus current: positive is improvement; NaN at t = 1
+    host_params: Ints  # [E]
+    total_params: Ints  # [E] host and every module and gate present
+    effective_seed_params: Floats  # [E] rent input (rewards.md 1.9)
+    alpha_delta_sq_sum: Floats  # [E] shock input
+    fossilized: Ints  # [E] seeds fossilised so far
+    contributing: Ints  # [E] of these, with a contribution of at least 1 point when fossilised

@@ -1,0 +1,54 @@
+"""What a task is: three fixed splits of real or generated data, and the host that is grown on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostSpec:
+    """A small convolutional host: per block conv(kernel, padding kernel//2, no bias), batch norm, ReLU, 2x2 max-pool.
+
+    One slot per block, after its pool. Block i has `base * 2**i` channels. Then global average pool and a linear layer.
+    """
+
+    in_channels: int
+    base: int
+    blocks: int
+    kernel: int
+    pools: int  # the first `pools` blocks pool
+    classes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split:
+    """Samples of one split, the same for every environment and every group."""
+
+    x: NDArray[np.float32]  # [N, C, H, W], normalised with constants of the task
+    y: NDArray[np.int64]  # [N]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Splits:
+    """train: host SGD; validation: observations and rewards; test: the outcome, seen by no policy and no reward."""
+
+    train: Split
+    validation: Split
+    test: Split
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One entry of the folder: `TASK = Task(...)`."""
+
+    name: str
+    title: str
+    host: HostSpec
+    slots: tuple[str, ...]  # names, network order, one per block
+    image: tuple[int, int, int]  # C, H, W
+    sizes: tuple[int, int, int]  # samples in train, validation, test
+    load: Callable[[str], Splits]  # data_dir ("" = the task's own place) -> splits; FileNotFoundError says the remedy

@@ -1,0 +1,73 @@
+"""The integers that rewards, growth, controllers and policies share: stages, ops, and what each action head may say.
+
+Pure; no torch. Order is meaning: a saved policy's head sizes and action indices are read against these tuples.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Stage(IntEnum):
+    """Where a seed is in its life; 5 is reserved and never used. An empty slot is DORMANT."""
+
+    UNKNOWN = 0
+    DORMANT = 1
+    GERMINATED = 2
+    TRAINING = 3
+    BLENDING = 4
+    HOLDING = 6
+    FOSSILIZED = 7
+    PRUNED = 8
+    EMBARGOED = 9
+    RESETTING = 10
+
+
+class Op(IntEnum):
+    """What a decision does; the values of the op head."""
+
+    WAIT = 0
+    GERMINATE = 1
+    SET_ALPHA_TARGET = 2
+    PRUNE = 3
+    FOSSILIZE = 4
+    ADVANCE = 5
+
+
+class Curve(IntEnum):
+    """Shape of an alpha ramp; the values of the alpha_curve head."""
+
+    LINEAR = 0
+    COSINE = 1
+    SIGMOID = 2
+
+
+class Algorithm(IntEnum):
+    """How a seed's output joins the host's features (DESIGN: identity path keeps its gradient)."""
+
+    ADD = 0
+    MULTIPLY = 1
+    GATE = 2
+
+
+# The style head: ramp of the first blend and the algorithm, always chosen together.
+STYLES: tuple[tuple[str, Curve, Algorithm], ...] = (
+    ("sigmoid_add", Curve.SIGMOID, Algorithm.ADD),
+    ("linear_add", Curve.LINEAR, Algorithm.ADD),
+    ("cosine_add", Curve.COSINE, Algorithm.ADD),
+    ("linear_multiply", Curve.LINEAR, Algorithm.MULTIPLY),
+    ("linear_gate", Curve.LINEAR, Algorithm.GATE),
+)
+TEMPOS = (3, 5, 8)  # epochs of the first ramp
+ALPHA_TARGETS = (0.5, 0.7, 1.0)
+SPEEDS = (0, 3, 5, 8)  # epochs of a retarget or a scheduled prune; 0 is instant
+CURVES = tuple(Curve)
+
+# Sampled in this order; every head may depend on all before it.
+HEADS = ("op", "slot", "blueprint", "style", "tempo", "alpha_target", "alpha_speed", "alpha_curve")
+OP, SLOT, BLUEPRINT, STYLE, TEMPO, ALPHA_TARGET, ALPHA_SPEED, ALPHA_CURVE = range(len(HEADS))
+
+
+def head_sizes(n_slots: int, n_blueprints: int) -> tuple[int, ...]:
+    """Number of choices of each head, in the order of HEADS."""
+    return (len(Op), n_slots, n_blueprints, len(STYLES), len(TEMPOS), len(ALPHA_TARGETS), len(SPEEDS), len(CURVES))
