@@ -1,0 +1,85 @@
+"""The kinds of journal line. The journal is the only source of truth: every report is a fold of these."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord, RunRef
+from esper_ab.plan import Plan
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
+    """Base of every journal event; `kind` in the file is the tag."""
+
+
+class ExperimentStarted(Event, tag="experiment_started"):
+    """First line of every journal."""
+
+    schema: int
+    plan: Plan
+    versions: dict[str, str]
+    machine: dict[str, str]
+    code: dict[str, str]  # commit, dirty
+
+
+class WorkerStarted(Event, tag="worker_started"):
+    worker: str
+    incarnation: int
+    lane: str
+    pid: int
+    uuids: tuple[str, ...]
+    torch_version: str
+
+
+class RunStarted(Event, tag="run_started"):
+    run: RunRef
+    block: int
+    worker: str
+    incarnation: int
+
+
+class RunReady(Event, tag="run_ready"):
+    run: RunRef
+    warm_up_s: float
+
+
+class EpisodeRecorded(Event, tag="episode"):
+    record: EpisodeRecord
+
+
+class RunEvaluated(Event, tag="evaluation"):
+    record: EvaluationRecord
+
+
+class PointReleased(Event, tag="released"):
+    """All records of `point` are on disk and its runs may go on; `runs` are those released."""
+
+    block: int
+    point: int
+    runs: tuple[str, ...]
+
+
+class Ledger(Event, tag="ledger"):
+    """Something that could confound the comparison; printed beside every number."""
+
+    category: Literal[
+        "restart", "non_finite", "dropped_pair", "unequal_devices", "cold_start", "inexact_resume", "ppo_pathology",
+        "worker_death", "hung_worker", "bad_message", "interrupted",
+    ]
+    run: str  # "" when it concerns the experiment
+    episode: int | None
+    detail: str
+
+
+class ExperimentEnded(Event, tag="experiment_ended"):
+    status: Literal["finished", "failed", "interrupted"]
+    detail: str
+
+
+AnyEvent = (
+    ExperimentStarted | WorkerStarted | RunStarted | RunReady | EpisodeRecorded | RunEvaluated | PointReleased
+    | Ledger | ExperimentEnded
+)
+SCHEMA = 1
