@@ -7,14 +7,14 @@ from typing import Literal
 from esper_ab.contracts.settings import Arithmetic, GroupSettings, Positive, PositiveInt, Settings
 
 
-class Group(Settings, kw_only=True):
+class Group(Settings, frozen=True, kw_only=True):
     """One condition: a name and its fully resolved settings."""
 
     name: str
     settings: GroupSettings
 
 
-class Experiment(Settings, kw_only=True):
+class Experiment(Settings, frozen=True, kw_only=True):
     """The resolved experiment. Everything here is the same for every group, except what `groups` holds."""
 
     name: str

@@ -7,14 +7,14 @@ from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.settings import Settings
 
 
-class Difference(Settings, kw_only=True):
+class Difference(Settings, frozen=True, kw_only=True):
     """One setting in which the groups differ, with each group's value as text."""
 
     key: str  # "reward.mode"
     values: dict[str, str]  # group -> value
 
 
-class Block(Settings, kw_only=True):
+class Block(Settings, frozen=True, kw_only=True):
     """The runs of one replicate: they train at the same time behind one barrier. The unit of inference."""
 
     index: int
@@ -22,7 +22,7 @@ class Block(Settings, kw_only=True):
     runs: tuple[RunSpec, ...]  # in start order; ref.device names the lane
 
 
-class Plan(Settings, kw_only=True):
+class Plan(Settings, frozen=True, kw_only=True):
     """Everything decided before the first run; hashed, journalled, shown by --dry-run."""
 
     experiment: Experiment

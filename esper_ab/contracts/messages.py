@@ -18,7 +18,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Base of every message; `kind` on the wire is the class name."""
 
 
-class Lane(Message, kw_only=True, tag="Lane"):
+class Lane(Message, frozen=True, kw_only=True, tag="Lane"):
     """The devices one worker owns for life, by plan name and physical identity."""
 
     name: str  # "cpu:0", "cuda:1", "cuda:0+cuda:1"
@@ -26,7 +26,7 @@ class Lane(Message, kw_only=True, tag="Lane"):
     uuids: tuple[str, ...]  # what the worker asserts against, one per device; "" for CPU
 
 
-class RunSpec(Message, kw_only=True, tag="RunSpec"):
+class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):
     """One worker's complete orders for one run. Nothing else reaches a worker."""
 
     ref: RunRef
@@ -53,7 +53,7 @@ class RunSpec(Message, kw_only=True, tag="RunSpec"):
 # --- worker -> coordinator ------------------------------------------------------------------------------------------
 
 
-class Hello(Message, kw_only=True, tag="Hello"):
+class Hello(Message, frozen=True, kw_only=True, tag="Hello"):
     """First word of a worker: which lane, which incarnation, which protocol."""
 
     worker: str
@@ -64,14 +64,14 @@ class Hello(Message, kw_only=True, tag="Hello"):
     torch_version: str
 
 
-class Ready(Message, kw_only=True, tag="Ready"):
+class Ready(Message, frozen=True, kw_only=True, tag="Ready"):
     """Point 0: the run's warm-up is done. `warm_up_s` is excluded from every record."""
 
     run: RunRef
     warm_up_s: float
 
 
-class Progress(Message, kw_only=True, tag="Progress"):
+class Progress(Message, frozen=True, kw_only=True, tag="Progress"):
     """Sign of life: step within the work towards the next point. Never journalled."""
 
     run: RunRef
@@ -80,7 +80,7 @@ class Progress(Message, kw_only=True, tag="Progress"):
     phase: str  # "warm-up", "train", "update", "evaluate", "save"
 
 
-class EpisodeFinished(Message, kw_only=True, tag="EpisodeFinished"):
+class EpisodeFinished(Message, frozen=True, kw_only=True, tag="EpisodeFinished"):
     """Points 1 … E. Kept by the worker until the release that acknowledges it."""
 
     run: RunRef
@@ -88,7 +88,7 @@ class EpisodeFinished(Message, kw_only=True, tag="EpisodeFinished"):
     record: EpisodeRecord
 
 
-class Evaluated(Message, kw_only=True, tag="Evaluated"):
+class Evaluated(Message, frozen=True, kw_only=True, tag="Evaluated"):
     """Point E+1: the run's last word."""
 
     run: RunRef
@@ -96,7 +96,7 @@ class Evaluated(Message, kw_only=True, tag="Evaluated"):
     record: EvaluationRecord
 
 
-class Failed(Message, kw_only=True, tag="Failed"):
+class Failed(Message, frozen=True, kw_only=True, tag="Failed"):
     """The worker cannot go on. `summary` is one line; the traceback is in the log, too."""
 
     worker: str
@@ -105,7 +105,7 @@ class Failed(Message, kw_only=True, tag="Failed"):
     traceback: str
 
 
-class Chunk(Message, kw_only=True, tag="Chunk"):
+class Chunk(Message, frozen=True, kw_only=True, tag="Chunk"):
     """A piece of a message above the frame limit."""
 
     seq: int
@@ -117,20 +117,20 @@ class Chunk(Message, kw_only=True, tag="Chunk"):
 # --- coordinator -> worker ------------------------------------------------------------------------------------------
 
 
-class Assign(Message, kw_only=True, tag="Assign"):
+class Assign(Message, frozen=True, kw_only=True, tag="Assign"):
     """Do this run: warm up, then say Ready."""
 
     spec: RunSpec
 
 
-class Release(Message, kw_only=True, tag="Release"):
+class Release(Message, frozen=True, kw_only=True, tag="Release"):
     """Point `point` is on disk; go on towards the next one. At point E+1: the run is done, await the next Assign."""
 
     run: str
     point: int
 
 
-class Stop(Message, kw_only=True, tag="Stop"):
+class Stop(Message, frozen=True, kw_only=True, tag="Stop"):
     """Leave. `reason` goes to the worker's log."""
 
     reason: str

@@ -15,7 +15,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Base of what is reported: immutable, keyword-only, unknown keys refused."""
 
 
-class RunRef(Record, kw_only=True):
+class RunRef(Record, frozen=True, kw_only=True):
     """Who speaks: on every message and every record."""
 
     run: str  # "<group_id>/<replicate>"
@@ -26,7 +26,7 @@ class RunRef(Record, kw_only=True):
     device: str  # lane name: "cpu:0", "cuda:1", "cuda:0+cuda:1"
 
 
-class EnvEpisode(Record, kw_only=True):
+class EnvEpisode(Record, frozen=True, kw_only=True):
     """One environment's episode: one host grown from scratch."""
 
     env: int
@@ -47,7 +47,7 @@ class EnvEpisode(Record, kw_only=True):
     diverged: bool
 
 
-class PPOUpdate(Record, kw_only=True):
+class PPOUpdate(Record, frozen=True, kw_only=True):
     """Diagnostics of one policy update; averaged over its minibatches unless said otherwise."""
 
     policy_loss: float | None
@@ -66,7 +66,7 @@ class PPOUpdate(Record, kw_only=True):
     return_mean: float | None
 
 
-class SeedEvent(Record, kw_only=True, array_like=True):
+class SeedEvent(Record, frozen=True, kw_only=True, array_like=True):
     """One change in the life of a seed. `contribution` is the last measured one, in points."""
 
     env: int
@@ -81,7 +81,7 @@ class SeedEvent(Record, kw_only=True, array_like=True):
     params: int
 
 
-class Timing(Record, kw_only=True):
+class Timing(Record, frozen=True, kw_only=True):
     """Wall time of one episode, seconds. Never part of a digest."""
 
     total_s: float
@@ -91,7 +91,7 @@ class Timing(Record, kw_only=True):
     update_s: float
 
 
-class EpisodeRecord(Record, kw_only=True):
+class EpisodeRecord(Record, frozen=True, kw_only=True):
     """One finished training episode of one run."""
 
     run: RunRef
@@ -103,7 +103,7 @@ class EpisodeRecord(Record, kw_only=True):
     digest: str  # sha256 of everything that must not depend on group name, device, telemetry or time
 
 
-class EvaluationEpisode(Record, kw_only=True):
+class EvaluationEpisode(Record, frozen=True, kw_only=True):
     """One environment's evaluation episode with the frozen policy."""
 
     episode: int
@@ -112,7 +112,7 @@ class EvaluationEpisode(Record, kw_only=True):
     rewards: dict[str, float | None]  # the episode's reward under every mode: policy A under reward B
 
 
-class EvaluationRecord(Record, kw_only=True):
+class EvaluationRecord(Record, frozen=True, kw_only=True):
     """The evaluation of one run's last policy, frozen with its normaliser, on rng paths shared by all groups."""
 
     run: RunRef

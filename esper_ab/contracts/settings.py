@@ -23,7 +23,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Base of every settings struct: immutable, keyword-only, unknown keys refused."""
 
 
-class ControllerSettings(Settings, kw_only=True):
+class ControllerSettings(Settings, frozen=True, kw_only=True):
     """Who decides: `ppo` learns; `wait`, `random`, `heuristic` and `schedule` do not."""
 
     name: str = "ppo"
@@ -32,13 +32,13 @@ class ControllerSettings(Settings, kw_only=True):
     schedule: tuple[str, ...] = ()
 
 
-class PolicySettings(Settings, kw_only=True):
+class PolicySettings(Settings, frozen=True, kw_only=True):
     """Size of the recurrent actor-critic."""
 
     hidden: PositiveInt = 64
 
 
-class PPOSettings(Settings, kw_only=True):
+class PPOSettings(Settings, frozen=True, kw_only=True):
     """The policy update (Schulman et al. 2017, arXiv:1707.06347)."""
 
     lr: Positive = 1e-3
@@ -54,7 +54,7 @@ class PPOSettings(Settings, kw_only=True):
     target_kl: Positive = 0.05
 
 
-class GrowthSettings(Settings, kw_only=True):
+class GrowthSettings(Settings, frozen=True, kw_only=True):
     """How hosts and seeds train, and what may be grafted."""
 
     batch_size: PositiveInt = 64
@@ -69,7 +69,7 @@ class GrowthSettings(Settings, kw_only=True):
     amp: Literal["off", "bf16"] = "off"  # host training only
 
 
-class RewardSettings(Settings, kw_only=True):
+class RewardSettings(Settings, frozen=True, kw_only=True):
     """Reward mode and its constants; formulas in docs/rewards.md."""
 
     mode: str = "shaped"  # a file of workers/rewards, or path.py:function, or module:function
@@ -124,7 +124,7 @@ class RewardSettings(Settings, kw_only=True):
     terminal_loss_weight: float = 1.0
 
 
-class GroupSettings(Settings, kw_only=True):
+class GroupSettings(Settings, frozen=True, kw_only=True):
     """The resolved settings of one group. `reward=` and `controller=` are short for `.mode` and `.name`."""
 
     controller: ControllerSettings = ControllerSettings()
@@ -134,7 +134,7 @@ class GroupSettings(Settings, kw_only=True):
     reward: RewardSettings = RewardSettings()
 
 
-class Arithmetic(Settings, kw_only=True):
+class Arithmetic(Settings, frozen=True, kw_only=True):
     """What fixes the bits of a result besides code and rng seed; chosen once per experiment, the same for every worker."""
 
     threads: PositiveInt = 1  # per worker

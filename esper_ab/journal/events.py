@@ -14,7 +14,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Base of every journal event; `kind` in the file is the tag."""
 
 
-class ExperimentStarted(Event, kw_only=True, tag="experiment_started"):
+class ExperimentStarted(Event, frozen=True, kw_only=True, tag="experiment_started"):
     """First line of every journal."""
 
     schema: int
@@ -24,7 +24,7 @@ class ExperimentStarted(Event, kw_only=True, tag="experiment_started"):
     code: dict[str, str]  # commit, dirty
 
 
-class WorkerStarted(Event, kw_only=True, tag="worker_started"):
+class WorkerStarted(Event, frozen=True, kw_only=True, tag="worker_started"):
     worker: str
     incarnation: int
     lane: str
@@ -33,27 +33,27 @@ class WorkerStarted(Event, kw_only=True, tag="worker_started"):
     torch_version: str
 
 
-class RunStarted(Event, kw_only=True, tag="run_started"):
+class RunStarted(Event, frozen=True, kw_only=True, tag="run_started"):
     run: RunRef
     block: int
     worker: str
     incarnation: int
 
 
-class RunReady(Event, kw_only=True, tag="run_ready"):
+class RunReady(Event, frozen=True, kw_only=True, tag="run_ready"):
     run: RunRef
     warm_up_s: float
 
 
-class EpisodeRecorded(Event, kw_only=True, tag="episode"):
+class EpisodeRecorded(Event, frozen=True, kw_only=True, tag="episode"):
     record: EpisodeRecord
 
 
-class RunEvaluated(Event, kw_only=True, tag="evaluation"):
+class RunEvaluated(Event, frozen=True, kw_only=True, tag="evaluation"):
     record: EvaluationRecord
 
 
-class PointReleased(Event, kw_only=True, tag="released"):
+class PointReleased(Event, frozen=True, kw_only=True, tag="released"):
     """All records of `point` are on disk and its runs may go on; `runs` are those released."""
 
     block: int
@@ -61,7 +61,7 @@ class PointReleased(Event, kw_only=True, tag="released"):
     runs: tuple[str, ...]
 
 
-class Ledger(Event, kw_only=True, tag="ledger"):
+class Ledger(Event, frozen=True, kw_only=True, tag="ledger"):
     """Something that could confound the comparison; printed beside every number."""
 
     category: Literal[
@@ -73,7 +73,7 @@ class Ledger(Event, kw_only=True, tag="ledger"):
     detail: str
 
 
-class ExperimentEnded(Event, kw_only=True, tag="experiment_ended"):
+class ExperimentEnded(Event, frozen=True, kw_only=True, tag="experiment_ended"):
     status: Literal["finished", "failed", "interrupted"]
     detail: str
 
