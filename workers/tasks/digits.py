@@ -1,0 +1,16 @@
+"""Real 8x8 digits and a host of 1x1 convolutions, which sees no shape until a seed with a wider view is grafted."""
+
+from __future__ import annotations
+
+from workers.tasks._digits import SIZES, load
+from workers.tasks._task import HostSpec, Task
+
+TASK = Task(
+    name="digits",
+    title="UCI handwritten digits, 8x8, host of 1x1 convolutions",
+    host=HostSpec(in_channels=1, base=8, blocks=3, kernel=1, pools=3, classes=10),
+    slots=("early", "mid", "late"),
+    image=(1, 8, 8),
+    sizes=SIZES,
+    load=load,
+)

@@ -1,0 +1,16 @@
+"""Real 8x8 digits and a host of 3x3 convolutions that needs no help: growing should gain nothing here."""
+
+from __future__ import annotations
+
+from workers.tasks._digits import SIZES, load
+from workers.tasks._task import HostSpec, Task
+
+TASK = Task(
+    name="digits_easy",
+    title="UCI handwritten digits, 8x8, host of 3x3 convolutions",
+    host=HostSpec(in_channels=1, base=8, blocks=3, kernel=3, pools=3, classes=10),
+    slots=("early", "mid", "late"),
+    image=(1, 8, 8),
+    sizes=SIZES,
+    load=load,
+)
