@@ -1,0 +1,102 @@
+"""What a blueprint is, and the few batched layers that hosts and blueprints are made of.
+
+Activations are [B, H, W, N, C]: N networks of one architecture side by side, in memory the channels-last layout of one
+tensor with N*C channels, so that one grouped kernel serves all networks. Parameters are stacked on a leading N.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+Params = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
+class ParamSpec:
+    """One parameter of one network: starts uniform in center ± bound."""
+
+    name: str
+    shape: tuple[int, ...]
+    bound: float = 0.0
+    center: float = 0.0
+
+    @property
+    def size(self) -> int:
+        """Number of scalars."""
+        size = 1
+        for extent in self.shape:
+            size *= extent
+        return size
+
+
+def fan_in_bound(fan_in: int) -> float:
+    """Bound of the uniform initialisation U(±1/sqrt(fan_in)), torch's default for convolutions and linear layers."""
+    return float(fan_in) ** -0.5
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """A shape-preserving module. One file of this folder each: `BLUEPRINT = Blueprint(...)`.
+
+    `params(channels)` lists its parameters; `forward(x, p)` maps x [B, H, W, N, C] and stacked parameters [N, …] to
+    s(x) of the same shape. Contract (tests/catalog/test_blueprints.py): keeps shape, networks never mix, at birth at
+    least one and after one optimiser step every parameter has a non-zero gradient under every blending style.
+    """
+
+    name: str
+    params: Callable[[int], tuple[ParamSpec, ...]]
+    forward: Callable[[Tensor, Params], Tensor]
+
+
+def conv(x: Tensor, weight: Tensor, depthwise: bool = False) -> Tensor:
+    """Same-padded convolution without bias. x [B,H,W,N,C], weight [N,O,C,k,k] (depthwise: [N,C,1,k,k]) -> [B,H,W,N,O]."""
+    b, h, w, n, c = x.shape
+    out, k = weight.shape[1], weight.shape[-1]
+    image = x.reshape(b, h, w, n * c).permute(0, 3, 1, 2)  # NCHW, channels last in memory
+    kernel = weight.reshape(n * out, *weight.shape[2:]).contiguous(memory_format=torch.channels_last)
+    y = F.conv2d(image, kernel, padding=k // 2, groups=n * c if depthwise else n)
+    return y.permute(0, 2, 3, 1).reshape(b, h, w, n, out)
+
+
+def norm_groups(channels: int) -> int:
+    """Group count of a group norm: the first of 32, 16, …, 1 that leaves 16 channels a group, else the first divisor."""
+    divisors = [g for g in (32, 16, 8, 4, 2, 1) if channels % g == 0]
+    return next((g for g in divisors if channels // g >= 16), divisors[0])
+
+
+def group_norm(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
+    """Group normalisation of every network by itself. x [B,H,W,N,C], gain and bias [N,C]."""
+    b, h, w, n, c = x.shape
+    image = x.reshape(b, h, w, n * c).permute(0, 3, 1, 2)
+    y = F.group_norm(image, n * norm_groups(c), gain.reshape(-1), bias.reshape(-1))
+    return y.permute(0, 2, 3, 1).reshape(b, h, w, n, c)
+
+
+def pooled(x: Tensor) -> Tensor:
+    """Global average pool: [B,H,W,N,C] -> [N,B,C]."""
+    return x.mean((1, 2)).transpose(0, 1)
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x [N,B,I], weight [N,I,O], bias [N,O] -> [N,B,O]."""
+    return torch.bmm(x, weight) if bias is None else torch.baddbmm(bias.unsqueeze(1), x, weight)
+
+
+def spread(values: Tensor) -> Tensor:
+    """Per-sample channel factors [N,B,C] -> [B,1,1,N,C], to multiply activations with."""
+    return values.transpose(0, 1)[:, None, None]
+
+
+def norm_params(channels: int, prefix: str = "norm", gain: float = 1.0) -> tuple[ParamSpec, ParamSpec]:
+    """Gain and bias of a group norm."""
+    return ParamSpec(f"{prefix}.gain", (channels,), center=gain), ParamSpec(f"{prefix}.bias", (channels,))
+
+
+def conv_params(name: str, out: int, into: int, kernel: int) -> ParamSpec:
+    """A convolution kernel [out, into, kernel, kernel]."""
+    return ParamSpec(name, (out, into, kernel, kernel), bound=fan_in_bound(into * kernel * kernel))

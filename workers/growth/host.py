@@ -1,0 +1,89 @@
+"""The host: what it is made of and its forward pass, block by block, for all environments at once. Knows no seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from workers.blueprints._blueprint import Params, ParamSpec, conv, conv_params, fan_in_bound, linear, pooled
+from workers.tasks._task import HostSpec
+
+BN_MOMENTUM = 0.1
+BN_EPS = 1e-5
+
+
+def channels(spec: HostSpec, block: int) -> int:
+    """Channels after `block`, which are the channels of its slot."""
+    return int(spec.base * 2**block)
+
+
+def host_params(spec: HostSpec) -> tuple[ParamSpec, ...]:
+    """Parameters of one host in forward order."""
+    params: list[ParamSpec] = []
+    into = spec.in_channels
+    for block in range(spec.blocks):
+        out = channels(spec, block)
+        params.append(conv_params(f"{block}.conv", out, into, spec.kernel))
+        params.append(ParamSpec(f"{block}.bn.gain", (out,), center=1.0))
+        params.append(ParamSpec(f"{block}.bn.bias", (out,)))
+        into = out
+    bound = fan_in_bound(into)
+    params.append(ParamSpec("head.weight", (into, spec.classes), bound=bound))
+    params.append(ParamSpec("head.bias", (spec.classes,), bound=bound))
+    return tuple(params)
+
+
+@dataclass
+class BatchStatistics:
+    """Running batch-norm moments of one block, [rows, C]."""
+
+    mean: Tensor
+    var: Tensor
+
+
+def block_forward(
+    x: Tensor, p: Params, spec: HostSpec, block: int, statistics: BatchStatistics, *, training: bool
+) -> Tensor:
+    """conv, batch norm, pool (if any), ReLU: [B,H,W,N,Cin] -> [B,H',W',N,Cout].
+
+    `p` are stacked parameters [N, …], `statistics` [N, C]; in training their flat tensors are updated in place.
+    ReLU after max-pool equals max-pool after ReLU, at a quarter of the work.
+    """
+    b, h, w, n, _ = x.shape
+    y = conv(x, p[f"{block}.conv"])
+    out = y.shape[-1]
+    image = y.reshape(b, h, w, n * out).permute(0, 3, 1, 2)
+    gain, bias = p[f"{block}.bn.gain"].reshape(-1), p[f"{block}.bn.bias"].reshape(-1)
+    mean, var = statistics.mean.view(-1), statistics.var.view(-1)
+    image = F.batch_norm(image, mean, var, gain, bias, training, BN_MOMENTUM, BN_EPS)
+    if block < spec.pools:
+        image = F.max_pool2d(image, 2)
+    image = F.relu(image)
+    h, w = image.shape[2:]
+    return image.permute(0, 2, 3, 1).reshape(b, h, w, n, out)
+
+
+def head_forward(x: Tensor, p: Params) -> Tensor:
+    """Global average pool and linear classifier: [B,H,W,N,C] -> logits [N,B,classes]."""
+    return linear(pooled(x), p["head.weight"], p["head.bias"])
+
+
+def fresh_statistics(spec: HostSpec, rows: int, device: torch.device, dtype: torch.dtype) -> list[BatchStatistics]:
+    """Batch-norm moments of new hosts: mean 0, variance 1."""
+    sizes = [channels(spec, block) for block in range(spec.blocks)]
+    return [
+        BatchStatistics(
+            torch.zeros(rows, c, device=device, dtype=dtype), torch.ones(rows, c, device=device, dtype=dtype)
+        )
+        for c in sizes
+    ]
+
+
+def parameter_count(params: Mapping[str, ParamSpec] | tuple[ParamSpec, ...]) -> int:
+    """Scalars in a parameter list."""
+    specs = params.values() if isinstance(params, Mapping) else params
+    return sum(spec.size for spec in specs)

@@ -1,0 +1,108 @@
+"""Parameters and optimiser of many networks of one architecture: one flat row each. Knows no network.
+
+Rows are independent: gradient norm, clipping, weight decay and momentum are per row. A training epoch works on the
+rows that are part of it (`borrow`) and writes them back (`give_back`), so a row that is not in the computation cannot
+change, to the bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from workers.blueprints._blueprint import ParamSpec
+
+
+@dataclass(frozen=True)
+class SGD:
+    """Stochastic gradient descent with momentum (torch.optim.SGD's rule) on flat rows, clipped per row."""
+
+    lr: float
+    momentum: float
+    weight_decay: float
+    max_grad_norm: float
+
+
+class Borrowed:
+    """Some rows of a stack during one epoch: `leaves[name]` is [n, *shape], a view of `flat` [n, P] that autograd sees."""
+
+    def __init__(self, specs: tuple[ParamSpec, ...], flat: Tensor, momentum: Tensor, trained: Tensor | None) -> None:
+        self.flat, self.momentum = flat, momentum
+        self._trained = trained  # [n, 1] bool; None: all
+        self.leaves: dict[str, Tensor] = {}
+        start = 0
+        for spec in specs:
+            view = flat[:, start : start + spec.size].view(-1, *spec.shape)
+            self.leaves[spec.name] = view.detach().requires_grad_()
+            start += spec.size
+
+    @torch.no_grad()
+    def step(self, grads: tuple[Tensor | None, ...], rule: SGD) -> None:
+        """One update from the gradients of `leaves` in their order; None counts as zero. In place."""
+        n = self.flat.shape[0]
+        parts = [
+            leaf.new_zeros(n, leaf[0].numel()) if grad is None else grad.reshape(n, -1)
+            for leaf, grad in zip(self.leaves.values(), grads, strict=True)
+        ]
+        grad = torch.cat(parts, 1)
+        norm = torch.linalg.vector_norm(grad, dim=1, keepdim=True)
+        grad *= torch.clamp(rule.max_grad_norm / (norm + 1e-6), max=1.0)
+        if rule.weight_decay:
+            grad += rule.weight_decay * self.flat
+        if self._trained is None:
+            self.momentum.mul_(rule.momentum).add_(grad)
+            self.flat.sub_(self.momentum, alpha=rule.lr)
+            return
+        velocity = rule.momentum * self.momentum + grad
+        # Selected, never multiplied by zero: a non-finite gradient of an untrained row must not touch it.
+        self.momentum.copy_(torch.where(self._trained, velocity, self.momentum))
+        self.flat.copy_(torch.where(self._trained, self.flat - rule.lr * velocity, self.flat))
+
+
+class Stack:
+    """Flat parameters [rows, P] and momentum [rows, P] of one architecture."""
+
+    def __init__(self, specs: tuple[ParamSpec, ...], rows: int, device: torch.device, dtype: torch.dtype) -> None:
+        self.specs = specs
+        self.width = sum(spec.size for spec in specs)
+        self.values = torch.zeros(rows, self.width, device=device, dtype=dtype)
+        self.momentum = torch.zeros_like(self.values)
+        spread = [np.full(spec.size, spec.bound) for spec in specs]
+        centers = [np.full(spec.size, spec.center) for spec in specs]
+        self._bound = np.concatenate(spread)
+        self._center = np.concatenate(centers)
+
+    def birth(self, row: int | slice, draws: NDArray[np.float64]) -> None:
+        """Initialise row(s) from uniform draws in [0, 1), [P] or [rows, P], and zero their momentum."""
+        values = self._center + self._bound * (2.0 * draws - 1.0)
+        self.values[row] = torch.from_numpy(values).to(self.values)
+        self.momentum[row] = 0.0
+
+    def clear(self, row: int) -> None:
+        """Forget a row: a dropped module leaves nothing behind for the next one."""
+        self.values[row] = 0.0
+        self.momentum[row] = 0.0
+
+    def borrow(self, rows: Tensor, trained: Tensor | None) -> Borrowed:
+        """Copies of `rows` [n] to train on; `trained` [n] bool selects those whose update counts (None: all)."""
+        column = None if trained is None else trained[:, None]
+        return Borrowed(self.specs, self.values[rows], self.momentum[rows], column)
+
+    def give_back(self, rows: Tensor, borrowed: Borrowed) -> None:
+        """Write borrowed rows back."""
+        self.values[rows] = borrowed.flat
+        self.momentum[rows] = borrowed.momentum
+
+    def read(self, rows: Tensor) -> dict[str, Tensor]:
+        """Parameters of `rows` [n] (repeats allowed) by name, [n, *shape], without autograd."""
+        flat = self.values[rows]
+        out: dict[str, Tensor] = {}
+        start = 0
+        for spec in self.specs:
+            out[spec.name] = flat[:, start : start + spec.size].view(-1, *spec.shape)
+            start += spec.size
+        return out
