@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+
+from workers.tasks._archive import Archive
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +25,13 @@ class HostSpec:
     kernel: int
     pools: int  # the first `pools` blocks pool
     classes: int
+
+    @property
+    def params(self) -> int:
+        """Trainable parameters: convolutions, batch norms (scale and shift), the linear layer."""
+        widths = [self.in_channels, *(self.base << block for block in range(self.blocks))]
+        convolutions = sum(before * after for before, after in pairwise(widths)) * self.kernel * self.kernel
+        return convolutions + 2 * sum(widths[1:]) + (widths[-1] + 1) * self.classes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,3 +62,4 @@ class Task:
     image: tuple[int, int, int]  # C, H, W
     sizes: tuple[int, int, int]  # samples in train, validation, test
     load: Callable[[str], Splits]  # data_dir ("" = the task's own place) -> splits; FileNotFoundError says the remedy
+    archive: Archive | None = None  # what `esper-ab fetch` downloads; None: nothing to fetch

@@ -1,0 +1,166 @@
+"""What every file of workers/tasks must keep: fixed, disjoint, stratified splits of the declared sizes and shapes."""
+
+from __future__ import annotations
+
+import hashlib
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from esper_ab.contracts.catalog import entry, names
+from workers.fetch import FetchError, fetch
+from workers.tasks import cifar10
+from workers.tasks._archive import Archive
+from workers.tasks._split import stratified
+from workers.tasks._task import Splits, Task
+
+TINY = (45, 5, 10)  # of a CIFAR-10 with ten records per training file
+
+
+def write_tiny_cifar(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    for index, name in enumerate([*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"]):
+        labels = np.arange(10, dtype=np.uint8)[:, None]
+        pixels = np.full((10, 3072), 10 * index, np.uint8) + labels
+        (folder / name).write_bytes(np.concatenate([labels, pixels], axis=1).tobytes())
+
+
+def load(task: Task, tmp_path: Path) -> tuple[Splits, tuple[int, int, int]]:
+    if task.name == "cifar10":
+        folder = tmp_path / "cifar-10-batches-bin"
+        if not folder.exists():
+            write_tiny_cifar(folder)
+        return cifar10.read(folder, TINY), TINY
+    return task.load(""), task.sizes
+
+
+@pytest.fixture(params=names("workers.tasks"))
+def task(request: pytest.FixtureRequest) -> Task:
+    return entry("workers.tasks", request.param, "TASK")
+
+
+def test_task_is_named_like_its_file(task: Task, request: pytest.FixtureRequest) -> None:
+    assert task.name == request.node.callspec.params["task"]
+    assert len(task.slots) == len(set(task.slots)) == task.host.blocks
+    assert task.host.in_channels == task.image[0]
+    assert min(task.image[1:]) >> task.host.pools >= 1
+
+
+def test_splits_have_declared_sizes_and_shapes(task: Task, tmp_path: Path) -> None:
+    splits, sizes = load(task, tmp_path)
+    for split, size in zip((splits.train, splits.validation, splits.test), sizes, strict=True):
+        assert split.x.shape == (size, *task.image)
+        assert split.y.shape == (size,)
+        assert split.x.dtype == np.float32
+        assert split.y.dtype == np.int64
+        assert np.isfinite(split.x).all()
+        assert set(np.unique(split.y)) <= set(range(task.host.classes))
+
+
+def test_splits_are_the_same_every_time(task: Task, tmp_path: Path) -> None:
+    first, second = load(task, tmp_path)[0], load(task, tmp_path)[0]
+    for a, b in zip(
+        (first.train, first.validation, first.test), (second.train, second.validation, second.test), strict=True
+    ):
+        assert np.array_equal(a.x, b.x)
+        assert np.array_equal(a.y, b.y)
+
+
+def test_no_image_is_in_two_splits(task: Task, tmp_path: Path) -> None:
+    splits, _ = load(task, tmp_path)
+    seen = [{row.tobytes() for row in split.x} for split in (splits.train, splits.validation, splits.test)]
+    assert not seen[0] & seen[1]
+    assert not seen[0] & seen[2]
+    assert not seen[1] & seen[2]
+
+
+def test_train_and_validation_hold_the_classes_in_the_same_proportion(task: Task, tmp_path: Path) -> None:
+    splits, sizes = load(task, tmp_path)
+    counts = np.stack([np.bincount(s.y, minlength=task.host.classes) for s in (splits.train, splits.validation)])
+    expected = counts.sum(axis=0) * np.array(sizes[:2])[:, None] / sum(sizes[:2])
+    assert np.abs(counts - expected).max() <= 2.0
+
+
+def test_digits_splits_are_pinned() -> None:
+    """The splits belong to the task: a changed digest changes every result on it."""
+    splits = entry("workers.tasks", "digits", "TASK").load("")
+    digest = hashlib.sha256(b"".join(s.x.tobytes() for s in (splits.train, splits.validation, splits.test)))
+    assert digest.hexdigest()[:16] == "39f01d1cc1aecb58"
+
+
+def test_synthetic_can_be_learned_but_not_pixel_by_pixel() -> None:
+    """One nearest neighbour of the amplitude spectrum, which ignores phase, is far above the chance of 25 %."""
+    splits = entry("workers.tasks", "synthetic", "TASK").load("")
+    spectra = [np.abs(np.fft.fft2(s.x[:, 0])).reshape(len(s.y), -1) for s in (splits.train, splits.test)]
+    distances = ((spectra[1][:, None] - spectra[0][None]) ** 2).sum(axis=2)
+    assert (splits.train.y[distances.argmin(axis=1)] == splits.test.y).mean() > 0.7
+
+
+@pytest.mark.parametrize("name", ["digits", "digits_easy", "synthetic"])
+def test_data_dir_is_refused_where_nothing_is_read(name: str) -> None:
+    with pytest.raises(ValueError, match="leave it out"):
+        entry("workers.tasks", name, "TASK").load("/somewhere")
+
+
+def test_cifar10_host_is_the_historic_one() -> None:
+    assert cifar10.TASK.host.params == 6418
+
+
+def test_cifar10_reads_labels_and_planes(tmp_path: Path) -> None:
+    splits, _ = load(cifar10.TASK, tmp_path)
+    row = int(np.flatnonzero(splits.test.y == 7)[0])
+    red = (np.float32(57) / np.float32(255) - np.float32(0.4914)) / np.float32(0.2470)
+    assert splits.test.x[row, 0] == pytest.approx(np.full((32, 32), red))
+
+
+def test_cifar10_says_the_remedy(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="esper-ab fetch cifar10"):
+        cifar10.TASK.load(str(tmp_path))
+    load(cifar10.TASK, tmp_path)
+    with pytest.raises(ValueError, match=r"10 images, not 10000"):
+        cifar10.TASK.load(str(tmp_path))
+    (tmp_path / "cifar-10-batches-bin" / "data_batch_3.bin").write_bytes(b"torn")
+    with pytest.raises(ValueError, match=r"data_batch_3\.bin: 4 bytes are not whole records"):
+        cifar10.read(tmp_path / "cifar-10-batches-bin", TINY)
+
+
+def packed_cifar(folder: Path, sha256: str = "", size_bytes: int = 0) -> Archive:
+    write_tiny_cifar(folder / "source" / "cifar-10-batches-bin")
+    packed = folder / "archive.tar.gz"
+    with tarfile.open(packed, "w:gz") as tar:
+        tar.add(folder / "source" / "cifar-10-batches-bin", "cifar-10-batches-bin")
+    data = packed.read_bytes()
+    assert cifar10.TASK.archive is not None
+    return Archive(
+        url=packed.as_uri(),
+        size_bytes=size_bytes or len(data),
+        sha256=sha256 or hashlib.sha256(data).hexdigest(),
+        members=cifar10.TASK.archive.members,
+    )
+
+
+def test_fetch_puts_the_verified_members_in_place(tmp_path: Path) -> None:
+    fetch(packed_cifar(tmp_path), tmp_path / "data")
+    assert len(cifar10.read(tmp_path / "data" / "cifar-10-batches-bin", TINY).train.y) == TINY[0]
+    assert [path.name for path in (tmp_path / "data").iterdir()] == ["cifar-10-batches-bin"]
+
+
+@pytest.mark.parametrize("wrong", [{"sha256": "0" * 64}, {"size_bytes": 10}])
+def test_fetch_keeps_nothing_that_was_not_verified(tmp_path: Path, wrong: dict[str, str | int]) -> None:
+    archive = packed_cifar(tmp_path, **wrong)
+    with pytest.raises(FetchError, match="checksum"):
+        fetch(archive, tmp_path / "data")
+    assert list((tmp_path / "data").iterdir()) == []
+
+
+def test_fetch_without_a_network_says_what_to_do(tmp_path: Path) -> None:
+    archive = Archive(url=(tmp_path / "nowhere").as_uri(), size_bytes=1, sha256="0" * 64, members=())
+    with pytest.raises(FetchError, match="--data-dir"):
+        fetch(archive, tmp_path / "data")
+
+
+def test_split_refuses_more_than_there_is() -> None:
+    with pytest.raises(ValueError, match="splits of 5 samples from 4"):
+        stratified(np.zeros(4, np.int64), (3, 2), "x")
