@@ -1,0 +1,31 @@
+"""Mann-Whitney U on runs: do the runs of one group rank above those of the other? Ignores the pairing.
+
+Never for pooled episodes: those of one run are not independent (72 % false alarms, docs/statistics.md).
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+
+class MannWhitney(msgspec.Struct, frozen=True, kw_only=True):
+    """U of the first sample and its two-sided p; `exact` is False where ties force the normal approximation."""
+
+    u: float
+    p: float
+    exact: bool
+
+
+def mann_whitney(a: ArrayLike, b: ArrayLike) -> MannWhitney:
+    """a [n runs], b [m runs]: exact without ties; with ties the tie-corrected normal approximation."""
+    x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    both = np.concatenate((x, y))
+    distinct = np.unique(both).size
+    if distinct == 1:
+        return MannWhitney(u=x.size * y.size / 2.0, p=1.0, exact=True)
+    exact = bool(distinct == both.size)
+    result = stats.mannwhitneyu(x, y, alternative="two-sided", method="exact" if exact else "asymptotic")
+    return MannWhitney(u=float(result.statistic), p=float(result.pvalue), exact=exact)

@@ -1,0 +1,69 @@
+"""Mean of the paired differences with Student's t: the estimate of this tool and its interval.
+
+The unit is one pair of runs (one replicate), never an episode. Knows no names and no verdicts.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+# A deviation this small beside the values is rounding of their mean, not variation between pairs.
+_ROUNDING = 64 * float(np.finfo(np.float64).eps)
+
+
+class PairedDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """Mean of d = a - b over pairs. What needs a deviation is None where there is none to estimate or to divide by."""
+
+    pairs: int
+    mean: float
+    sd: float | None  # of the differences, n - 1 in the denominator; None with one pair; 0.0 if nothing varies
+    se: float | None  # of the mean
+    low: float | None
+    high: float | None
+    level: float  # confidence of [low, high]
+    t: float | None
+    df: int  # pairs - 1
+    p: float | None  # two-sided
+
+    @property
+    def no_variation(self) -> bool:
+        """Several pairs, all with the same difference: no t exists."""
+        return self.sd == 0.0
+
+
+def differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
+    """a - b, [pairs]; ValueError unless both are finite, one-dimensional, of equal length and not empty."""
+    x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if x.ndim != 1 or x.shape != y.shape or x.size == 0:
+        raise ValueError(f"paired values must be two lists of one length, not {x.shape} and {y.shape}")
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise ValueError("paired values must be finite")
+    return x - y
+
+
+def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> PairedDifference:
+    """Student's paired t for a, b [pairs]: mean, interval at `level`, two-sided p with pairs - 1 degrees of freedom."""
+    d = differences(a, b)
+    n, mean = int(d.size), math.fsum(d) / d.size
+    if n == 1:
+        return PairedDifference(
+            pairs=1, mean=mean, sd=None, se=None, low=None, high=None, level=level, t=None, df=0, p=None
+        )
+    sd = float(np.std(d, ddof=1))
+    scale = max(float(np.max(np.abs(np.asarray(a)))), float(np.max(np.abs(np.asarray(b)))))
+    if sd <= _ROUNDING * scale:
+        return PairedDifference(
+            pairs=n, mean=mean, sd=0.0, se=0.0, low=None, high=None, level=level, t=None, df=n - 1, p=None
+        )
+    se = sd / math.sqrt(n)
+    half = float(stats.t.ppf((1.0 + level) / 2.0, n - 1)) * se
+    t = mean / se
+    p = float(2.0 * stats.t.sf(abs(t), n - 1))
+    return PairedDifference(
+        pairs=n, mean=mean, sd=sd, se=se, low=mean - half, high=mean + half, level=level, t=t, df=n - 1, p=p
+    )

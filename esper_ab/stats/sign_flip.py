@@ -1,0 +1,52 @@
+"""Exact sign-flip test of paired differences: under no effect every difference is as likely with the other sign.
+
+No distribution is assumed beyond that symmetry. Knows no names and no verdicts.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
+
+from esper_ab.stats.paired_difference import differences
+
+MAX_PAIRS = 20  # 2^20 sign patterns are enumerated; no sampling beyond, so that "exact" stays true
+_TIE_TOLERANCE = 1e-12  # relative to the sum of |d|: sums equal but for the order of addition count as ties
+
+
+class SignFlip(msgspec.Struct, frozen=True, kw_only=True):
+    """Two-sided p over all sign patterns. `p` is None above MAX_PAIRS, where it is not enumerated."""
+
+    pairs: int
+    p: float | None
+    exact: bool
+    smallest_p: float  # what complete agreement of all pairs would give
+
+
+def smallest_p(pairs: int) -> float:
+    """The least two-sided p that any outcome of `pairs` pairs can reach: 2 of the 2^pairs sign patterns."""
+    if pairs < 1:
+        raise ValueError(f"{pairs} pairs have no p")
+    return min(1.0, 2.0 * 0.5**pairs)
+
+
+def smallest_p_sentence(pairs: int) -> str:
+    """What the number of pairs allows, before looking at any result."""
+    plural = "pair" if pairs == 1 else "pairs"
+    return f"With {pairs} {plural} the smallest p that an exact test can reach is {smallest_p(pairs):.2g}."
+
+
+def sign_flip(a: ArrayLike, b: ArrayLike) -> SignFlip:
+    """p = share of the 2^pairs sign patterns whose |sum of differences| is at least the observed one; a, b [pairs]."""
+    d = np.abs(differences(a, b))
+    n = int(d.size)
+    if n > MAX_PAIRS:
+        return SignFlip(pairs=n, p=None, exact=False, smallest_p=smallest_p(n))
+    # The sign of the first difference is kept: |sum| is the same for a pattern and its mirror image. [2^(n-1)]
+    sums = d[:1]
+    for size in d[1:]:
+        sums = np.concatenate((sums + size, sums - size))
+    observed = abs(float(np.sum(differences(a, b))))
+    p = float(np.mean(np.abs(sums) >= observed - _TIE_TOLERANCE * float(np.sum(d))))
+    return SignFlip(pairs=n, p=p, exact=True, smallest_p=smallest_p(n))

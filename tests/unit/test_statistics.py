@@ -1,0 +1,195 @@
+"""The statistics against scipy, against published numbers, and against rules that hold for all inputs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from esper_ab.stats.hedges_g import correction, hedges_g
+from esper_ab.stats.mann_whitney import mann_whitney
+from esper_ab.stats.paired_difference import paired_difference
+from esper_ab.stats.pairs_needed import pairs_needed
+from esper_ab.stats.probability_of_improvement import in_words, probability_of_improvement
+from esper_ab.stats.sign_flip import sign_flip, smallest_p, smallest_p_sentence
+
+accuracies = st.floats(0.0, 100.0, allow_nan=False).map(lambda x: round(x, 3))
+paired = st.lists(st.tuples(accuracies, accuracies), min_size=2, max_size=12)
+
+
+def columns(rows):
+    return [a for a, _ in rows], [b for _, b in rows]
+
+
+@given(paired)
+def test_paired_difference_equals_scipy(rows):
+    a, b = columns(rows)
+    result = paired_difference(a, b)
+    assume(not result.no_variation)
+    expected = stats.ttest_rel(a, b)
+    interval = expected.confidence_interval(0.95)
+    assert result.t == pytest.approx(expected.statistic, rel=1e-12, abs=1e-12)
+    assert result.p == pytest.approx(expected.pvalue, rel=1e-11, abs=1e-12)
+    assert (result.low, result.high) == pytest.approx((interval.low, interval.high), rel=1e-12, abs=1e-12)
+    assert result.df == len(rows) - 1
+
+
+@given(paired)
+def test_swapping_groups_flips_the_sign(rows):
+    a, b = columns(rows)
+    there, back = paired_difference(a, b), paired_difference(b, a)
+    assert there.mean == -back.mean
+    assert there.p == back.p
+    if there.low is not None:
+        assert (there.low, there.high) == (-back.high, -back.low)
+    assert sign_flip(a, b) == sign_flip(b, a)
+    wins, losses = probability_of_improvement(a, b), probability_of_improvement(b, a)
+    assert (wins.wins, wins.ties, wins.losses) == (losses.losses, losses.ties, losses.wins)
+    assert wins.a12 + losses.a12 == pytest.approx(1.0, abs=1e-12)
+    g, minus_g = hedges_g(a, b), hedges_g(b, a)
+    assert g is None if minus_g is None else g == pytest.approx(-minus_g, rel=1e-12)
+    assert mann_whitney(a, b).p == pytest.approx(mann_whitney(b, a).p, rel=1e-12)
+
+
+@given(paired, st.randoms(use_true_random=False))
+def test_the_order_of_pairs_is_irrelevant(rows, random):
+    shuffled = list(rows)
+    random.shuffle(shuffled)
+    one, other = paired_difference(*columns(rows)), paired_difference(*columns(shuffled))
+    assert one.mean == other.mean
+    assert one.p == (None if other.p is None else pytest.approx(other.p, rel=1e-9, abs=1e-15))
+    assert sign_flip(*columns(rows)).p == sign_flip(*columns(shuffled)).p
+    assert probability_of_improvement(*columns(rows)) == probability_of_improvement(*columns(shuffled))
+
+
+@given(st.lists(st.tuples(accuracies, accuracies), min_size=1, max_size=8))
+def test_sign_flip_equals_plain_enumeration(rows):
+    a, b = columns(rows)
+    d = [x - y for x, y in rows]
+    patterns = [abs(math.fsum(s * x for s, x in zip(signs, d, strict=True)))
+                for signs in itertools.product((1, -1), repeat=len(d))]
+    observed = abs(math.fsum(d))
+    expected = sum(total >= observed - 1e-10 for total in patterns) / len(patterns)
+    result = sign_flip(a, b)
+    assert result.p == pytest.approx(expected, abs=1e-15)
+    assert result.exact
+    assert result.p >= result.smallest_p
+
+
+def test_sign_flip_equals_scipy():
+    rng = np.random.default_rng(4)
+    a, b = rng.normal(70, 3, 9), rng.normal(68, 3, 9)
+    expected = stats.permutation_test(
+        (a - b,), lambda x: np.mean(x), permutation_type="samples", n_resamples=np.inf, alternative="two-sided"
+    )
+    assert sign_flip(a, b).p == pytest.approx(expected.pvalue, abs=1e-12)
+
+
+def test_sign_flip_stops_at_what_it_can_enumerate():
+    a = np.arange(21.0)
+    assert sign_flip(a[:20], np.zeros(20)).exact
+    beyond = sign_flip(a, np.zeros(21))
+    assert beyond.p is None
+    assert not beyond.exact
+
+
+@pytest.mark.parametrize(("pairs", "p"), [(1, 1.0), (3, 0.25), (4, 0.125), (5, 0.0625), (6, 0.03125), (8, 0.0078125)])
+def test_smallest_p(pairs, p):
+    assert smallest_p(pairs) == p
+    assert sign_flip(np.arange(1.0, pairs + 1), np.zeros(pairs)).p == p
+    assert smallest_p_sentence(3) == "With 3 pairs the smallest p that an exact test can reach is 0.25."
+
+
+@given(paired)
+def test_mann_whitney_equals_scipy(rows):
+    a, b = columns(rows)
+    result = mann_whitney(a, b)
+    assume(len({*a, *b}) > 1)
+    expected = stats.mannwhitneyu(a, b, method="exact" if result.exact else "asymptotic")
+    assert (result.u, result.p) == (expected.statistic, expected.pvalue)
+    assert result.exact == (len({*a, *b}) == len(a) + len(b))
+
+
+def test_mann_whitney_of_equal_runs_is_no_evidence():
+    assert mann_whitney([5.0, 5.0], [5.0, 5.0]).p == 1.0
+
+
+@given(paired)
+def test_a12_is_u_over_all_combinations(rows):
+    a, b = columns(rows)
+    assert probability_of_improvement(a, b).a12 == pytest.approx(mann_whitney(a, b).u / len(rows) ** 2, abs=1e-12)
+
+
+def test_improvement_in_words():
+    result = probability_of_improvement([3.0, 1.0, 2.0], [1.0, 2.0, 2.0])
+    assert in_words("x", "y", result) == "x beats y in 1 of 3 pairs, 1 tied"
+
+
+@given(st.lists(accuracies, min_size=2, max_size=9), st.lists(accuracies, min_size=2, max_size=9))
+def test_hedges_g_by_its_definition(a, b):
+    g = hedges_g(a, b)
+    assume(g is not None)
+    pooled = math.sqrt((np.var(a, ddof=1) * (len(a) - 1) + np.var(b, ddof=1) * (len(b) - 1)) / (len(a) + len(b) - 2))
+    df = len(a) + len(b) - 2
+    j = math.gamma(df / 2) / (math.sqrt(df / 2) * math.gamma((df - 1) / 2))
+    assert g == pytest.approx(j * (np.mean(a) - np.mean(b)) / pooled, rel=1e-9, abs=1e-12)
+
+
+def test_correction_in_closed_form():
+    # G(1) / (sqrt 1 G(1/2)) and G(2) / (sqrt 2 G(3/2)); Hedges' approximation 1 - 3 / (4 df - 1) for large df
+    assert correction(2) == pytest.approx(1 / math.sqrt(math.pi), rel=1e-14)
+    assert correction(4) == pytest.approx(math.sqrt(2 / math.pi), rel=1e-14)
+    assert correction(200) == pytest.approx(1 - 3 / (4 * 200 - 1), rel=1e-6)
+
+
+def test_without_variation_nothing_is_divided():
+    result = paired_difference([70.1, 71.1, 72.1], [68.1, 69.1, 70.1])
+    assert result.no_variation
+    assert result.mean == pytest.approx(2.0)
+    assert (result.t, result.p, result.low, result.high) == (None, None, None, None)
+    assert hedges_g([5.0, 5.0], [4.0, 4.0]) is None
+
+
+def test_one_pair_has_an_estimate_only():
+    result = paired_difference([71.0], [70.0])
+    assert (result.mean, result.sd, result.p, result.low) == (1.0, None, None, None)
+    assert hedges_g([71.0], [70.0]) is None
+
+
+@pytest.mark.parametrize(("a", "b"), [([1.0], [1.0, 2.0]), ([], []), ([math.nan], [1.0]), ([[1.0]], [[2.0]])])
+def test_unpaired_or_non_finite_values_are_refused(a, b):
+    with pytest.raises(ValueError, match="paired values"):
+        paired_difference(a, b)
+
+
+def test_pairs_needed_matches_the_measured_example():
+    needed = pairs_needed(sd=3.15, df=4, margin=2.0)
+    assert (needed.pairs, needed.low, needed.high) == (22, 13, 76)
+
+
+@settings(deadline=None)
+@given(st.floats(0.2, 8.0), st.floats(0.5, 4.0))
+def test_pairs_needed_is_the_least_number_with_the_power(sd, margin):
+    from esper_ab.stats.pairs_needed import POWER, power
+
+    n = pairs_needed(sd, 5, margin).pairs
+    assert power(sd, margin, n, 0.05) >= POWER
+    assert n == 2 or power(sd, margin, n - 1, 0.05) < POWER
+
+
+def test_error_rate_and_coverage_without_an_effect():
+    """3,000 simulated A/A experiments: nominal 5 % and 95 %, with the Monte-Carlo error of that many."""
+    rng = np.random.default_rng(20260101)
+    for pairs, rho in ((3, 0.0), (6, 0.6)):
+        shared = rng.normal(0, math.sqrt(rho), (3000, pairs, 1))
+        runs = 70 + 3.5 * (shared + rng.normal(0, math.sqrt(1 - rho), (3000, pairs, 2)))
+        results = [paired_difference(runs[i, :, 0], runs[i, :, 1]) for i in range(len(runs))]
+        rejected = np.mean([r.p <= 0.05 for r in results])
+        covered = np.mean([r.low <= 0.0 <= r.high for r in results])
+        assert abs(rejected - 0.05) < 0.012
+        assert covered == pytest.approx(1.0 - rejected)
