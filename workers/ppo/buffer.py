@@ -1,0 +1,72 @@
+"""One rollout: every environment's episode, step by step, with exactly the numbers that the policy saw.
+
+Knows no advantage and no loss. An environment that ends early (a diverged host) leaves steps that are not `valid`:
+they hold zeros and nothing may count them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workers.ppo.decide import Decision
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """T steps of E environments, starting from the empty memory of `RecurrentPolicy.initial_state`."""
+
+    raw: NDArray[np.float32]  # [T, E, width], observations before normalisation, for the running moments
+    observations: NDArray[np.float32]  # [T, E, width], as the policy saw them
+    actions: NDArray[np.int64]  # [T, E, heads]
+    masks: NDArray[np.bool_]  # [T, E, heads, widest head]; all False: head unused
+    log_probs: NDArray[np.float64]  # [T, E], joint, when the action was taken
+    values: NDArray[np.float64]  # [T, E], in the critic's units
+    rewards: NDArray[np.float64]  # [T, E]
+    dones: NDArray[np.bool_]  # [T, E], the step was terminal
+    valid: NDArray[np.bool_]  # [T, E], the environment was alive when it decided
+
+
+class RolloutBuffer:
+    """Collects a rollout: `decided`, then `rewarded`, once per step."""
+
+    def __init__(self) -> None:
+        self._steps: list[tuple[NDArray[np.float32], NDArray[np.float32], Decision]] = []
+        self._outcomes: list[tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]] = []
+
+    def __len__(self) -> int:
+        return len(self._outcomes)
+
+    def decided(self, raw: NDArray[np.float32], normalised: NDArray[np.float32], decision: Decision) -> None:
+        """First half of a step: raw and normalised observation [E, width] and what was decided on it."""
+        if len(self._steps) != len(self._outcomes):
+            raise RuntimeError("act() twice without reward()")
+        self._steps.append((raw, normalised, decision))
+
+    def rewarded(self, rewards: NDArray[np.float64], done: NDArray[np.bool_], alive: NDArray[np.bool_]) -> None:
+        """Second half: rewards [E], which environments ended with this step [E], which were alive when deciding [E]."""
+        if len(self._steps) != len(self._outcomes) + 1:
+            raise RuntimeError("reward() without act()")
+        if not np.isfinite(rewards[alive]).all():
+            raise ValueError(f"non-finite reward at step {len(self)}: {rewards.tolist()}")
+        self._outcomes.append((np.where(alive, rewards, 0.0), done | ~alive, alive))
+
+    def rollout(self) -> Rollout:
+        """Everything collected, stacked over steps."""
+        if not self._outcomes or len(self._steps) != len(self._outcomes):
+            raise RuntimeError("an episode ends after a complete step: act() and reward()")
+        raw, normalised, decisions = zip(*self._steps, strict=True)
+        rewards, dones, valid = (np.stack(column) for column in zip(*self._outcomes, strict=True))
+        return Rollout(
+            raw=np.stack(raw),
+            observations=np.stack(normalised),
+            actions=np.stack([decision.actions for decision in decisions]),
+            masks=np.stack([decision.masks for decision in decisions]),
+            log_probs=np.stack([decision.log_probs for decision in decisions]),
+            values=np.stack([decision.values for decision in decisions]),
+            rewards=rewards,
+            dones=dones,
+            valid=valid,
+        )

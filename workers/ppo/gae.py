@@ -1,0 +1,28 @@
+"""Generalised advantage estimation (Schulman et al. 2016, arXiv:1506.02438, equation 16). Pure; knows no policy."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def gae(
+    rewards: Floats, values: Floats, dones: NDArray[np.bool_], last_value: Floats, gamma: float, lam: float
+) -> tuple[Floats, Floats]:
+    """Advantages and returns (advantage + value), both [T, E].
+
+    rewards, values, dones: [T, E]; `dones[t]` says that step t was terminal, so nothing after it reaches step t.
+    last_value: [E], value of the observation after step T-1; used only where `dones[T-1]` is False, which is a task
+    with an artificial time limit.
+    """
+    continues = 1.0 - dones.astype(np.float64)
+    next_values = np.concatenate([values[1:], last_value[None]])
+    deltas = rewards + gamma * continues * next_values - values
+    advantages = np.empty_like(deltas)
+    running = np.zeros_like(last_value)
+    for step in reversed(range(len(deltas))):
+        running = deltas[step] + gamma * lam * continues[step] * running
+        advantages[step] = running
+    return advantages, advantages + values

@@ -1,0 +1,56 @@
+"""Layers whose initial weights are a pure function of an rng path. Never touches torch's global generator:
+layers are built without storage, then filled from Philox.
+
+Orthogonal weights (Saxe et al. 2014, arXiv:1312.6120), zero biases, forget gates open.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from esper_ab.contracts.rng import RngPath
+
+
+def orthogonal(rows: int, columns: int, gain: float, rng: RngPath) -> NDArray[np.float64]:
+    """[rows, columns] with orthonormal rows or columns (whichever are fewer), times `gain`."""
+    normal = rng.generator().standard_normal((max(rows, columns), min(rows, columns)))
+    q, r = np.linalg.qr(normal)
+    q = q * np.sign(np.diag(r))  # makes the factorisation unique, and the result uniform over orthogonal matrices
+    return gain * (q if rows >= columns else q.T)
+
+
+def linear(inputs: int, outputs: int, gain: float, rng: RngPath) -> nn.Linear:
+    """A linear layer with orthogonal weight and zero bias."""
+    layer = nn.Linear(inputs, outputs, device="meta").to_empty(device="cpu")
+    with torch.no_grad():
+        layer.weight.copy_(torch.from_numpy(orthogonal(outputs, inputs, gain, rng / "weight")))
+        layer.bias.zero_()
+    return layer
+
+
+def embedding(choices: int, width: int, rng: RngPath) -> nn.Embedding:
+    """One row per choice, of root mean square 1 like the layer-normalised features it is added to."""
+    table = nn.Embedding(choices, width, device="meta").to_empty(device="cpu")
+    with torch.no_grad():
+        gain = math.sqrt(max(choices, width))
+        table.weight.copy_(torch.from_numpy(orthogonal(choices, width, gain, rng / "weight")))
+    return table
+
+
+def lstm(width: int, rng: RngPath) -> nn.LSTM:
+    """One LSTM layer, width -> width: each gate's matrices orthogonal, forget-gate bias 1, other biases 0."""
+    layer = nn.LSTM(width, width, device="meta").to_empty(device="cpu")
+    with torch.no_grad():
+        for name, parameter in layer.named_parameters():
+            if parameter.dim() == 1:
+                parameter.zero_()
+                continue
+            gates = [orthogonal(width, width, 1.0, rng / name / gate) for gate in range(4)]
+            parameter.copy_(torch.from_numpy(np.concatenate(gates)))
+        dict(layer.named_parameters())["bias_ih_l0"][width : 2 * width] = 1.0  # order: input, forget, cell, output
+    return layer

@@ -1,0 +1,106 @@
+"""Running moments of observations and returns. They stand still during a rollout and merge it as a whole afterwards.
+
+Count-based (no decay), float64, so the order inside a rollout cannot matter and two runs with equal rollouts agree.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+OBSERVATION_CLIP = 10.0
+# Observations are bounded by about 1. With this floor an entry that was constant so far and then moves by 1, such as
+# the one-hot of a blueprint seen for the first time, just reaches the clip.
+OBSERVATION_STD_FLOOR = 0.1
+RETURN_STD_FLOOR = 1e-2
+
+
+class RunningMoments:
+    """Mean and population standard deviation per column of all rows seen (Chan, Golub, LeVeque 1979)."""
+
+    def __init__(self, width: int, std_floor: float) -> None:
+        self._std_floor = std_floor
+        self._count = 0.0
+        self._mean: Floats = np.zeros(width)
+        self._squares: Floats = np.zeros(width)  # sum of squared deviations from the mean
+
+    @property
+    def mean(self) -> Floats:
+        """[width]; 0 before the first merge."""
+        return self._mean
+
+    @property
+    def std(self) -> Floats:
+        """[width], at least the floor; 1 before the first merge: the identity."""
+        if self._count == 0:
+            return np.ones_like(self._mean)
+        return np.maximum(np.sqrt(self._squares / self._count), self._std_floor)
+
+    def merge(self, rows: NDArray[np.floating[Any]]) -> None:
+        """Take in rows [N, width]; nothing happens for N = 0."""
+        if len(rows) == 0:
+            return
+        batch = rows.astype(np.float64)
+        mean = batch.mean(axis=0)
+        delta = mean - self._mean
+        total = self._count + len(batch)
+        self._squares = (
+            self._squares + ((batch - mean) ** 2).sum(axis=0) + delta**2 * (self._count * len(batch) / total)
+        )
+        self._mean = self._mean + delta * (len(batch) / total)
+        self._count = total
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """Plain tensors, float64."""
+        arrays = {"count": np.array(self._count), "mean": self._mean, "squares": self._squares}
+        return {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
+
+    def load(self, state: dict[str, torch.Tensor]) -> None:
+        """Take over what `state` returned; ValueError when the width is another one."""
+        if state["mean"].shape != self._mean.shape:
+            raise ValueError(f"moments of width {tuple(state['mean'].shape)}, expected {self._mean.shape}")
+        self._count = float(state["count"])
+        self._mean = state["mean"].numpy().copy()
+        self._squares = state["squares"].numpy().copy()
+
+
+class ObservationNormaliser:
+    """(x - mean) / std, clipped. The first rollout is seen as it is, because observations are bounded."""
+
+    def __init__(self, width: int) -> None:
+        self.moments = RunningMoments(width, OBSERVATION_STD_FLOOR)
+
+    def normalise(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What the policy sees of raw observations [..., width]."""
+        scaled = (observation - self.moments.mean) / self.moments.std
+        return np.clip(scaled, -OBSERVATION_CLIP, OBSERVATION_CLIP).astype(np.float32)
+
+
+class ReturnNormaliser:
+    """The critic's units: returns minus their running mean, divided by their running standard deviation."""
+
+    def __init__(self) -> None:
+        self.moments = RunningMoments(1, RETURN_STD_FLOOR)
+
+    @property
+    def mean(self) -> float:
+        """In reward units."""
+        return float(self.moments.mean[0])
+
+    @property
+    def std(self) -> float:
+        """In reward units, at least the floor."""
+        return float(self.moments.std[0])
+
+    def normalise(self, returns: Floats) -> Floats:
+        """Reward units to the critic's."""
+        return (returns - self.mean) / self.std
+
+    def denormalise(self, values: Floats) -> Floats:
+        """The critic's units to reward units."""
+        return values * self.std + self.mean

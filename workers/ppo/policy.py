@@ -1,0 +1,99 @@
+"""The recurrent actor-critic: observations in, conditional logits and values out. Knows no growth, mask or reward.
+
+    observation -> Linear, LayerNorm, tanh -> LSTM -> LayerNorm -> features
+    features                  -> logits of head 0 (the op, by convention)
+    features, op              -> logits of head 1 (the slot)
+    features, op, slot        -> logits of all other heads
+    features                  -> value, in units of the return normaliser
+
+Choices join as embeddings added before a group's tanh: the price of conditioning is one row look-up per choice.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from esper_ab.contracts.rng import RngPath
+from workers.ppo.heads import pad_heads
+from workers.ppo.initial import embedding, linear, lstm
+
+State = tuple[Tensor, Tensor]  # h and c of the LSTM, each [1, B, hidden]
+
+_INNER_GAIN = math.sqrt(2.0)
+_LOGIT_GAIN = 0.01  # starts near uniform over the valid actions
+_VALUE_GAIN = 0.1  # starts near the mean return, which is 0 in normalised units
+_CONDITIONING_HEADS = 2
+
+
+class HeadGroup(nn.Module):
+    """Heads whose logits come together, given the features and the choices of the (at most two) leading heads."""
+
+    def __init__(self, heads: range, sizes: tuple[int, ...], hidden: int, rng: RngPath) -> None:
+        super().__init__()
+        self.heads = heads
+        self.sizes = tuple(sizes[head] for head in heads)
+        conditions = range(min(heads.start, _CONDITIONING_HEADS))
+        self.inner = linear(hidden, hidden, _INNER_GAIN, rng / "inner")
+        self.choices = nn.ModuleList(embedding(sizes[head], hidden, rng / "choices" / head) for head in conditions)
+        self.logits = linear(hidden, sum(self.sizes), _LOGIT_GAIN, rng / "logits")
+
+    def forward(self, features: Tensor, actions: Tensor) -> Tensor:
+        """Logits [..., sum of the group's sizes] from features [..., hidden] and actions [..., >= heads.start]."""
+        inner: Tensor = self.inner(features)
+        for head, table in enumerate(self.choices):
+            inner = inner + table(actions[..., head])
+        logits: Tensor = self.logits(torch.tanh(inner))
+        return logits
+
+
+class RecurrentPolicy(nn.Module):
+    """Actor and critic on one recurrent trunk; initial weights are a pure function of `rng` and the sizes."""
+
+    def __init__(self, observation_width: int, head_sizes: tuple[int, ...], hidden: int, rng: RngPath) -> None:
+        super().__init__()
+        self.head_sizes = head_sizes
+        self.hidden = hidden
+        self.encoder = nn.Sequential(
+            linear(observation_width, hidden, _INNER_GAIN, rng / "encoder"), nn.LayerNorm(hidden), nn.Tanh()
+        )
+        self.lstm = lstm(hidden, rng / "lstm")
+        self.norm = nn.LayerNorm(hidden)
+        count = len(head_sizes)
+        ranges = (range(0, 1), range(1, min(2, count)), range(2, count))
+        self.groups = tuple(
+            HeadGroup(heads, head_sizes, hidden, rng / "group" / heads.start) for heads in ranges if len(heads)
+        )
+        self.actor = nn.ModuleList(self.groups)
+        self.critic = nn.Sequential(linear(hidden, hidden, _INNER_GAIN, rng / "critic" / "inner"), nn.Tanh())
+        self.value_out = linear(hidden, 1, _VALUE_GAIN, rng / "critic" / "out")
+
+    def initial_state(self, batch: int) -> State:
+        """The empty memory of a new episode."""
+        zeros = self.value_out.weight.new_zeros(1, batch, self.hidden)
+        return zeros, zeros.clone()
+
+    def features(self, observations: Tensor, state: State) -> tuple[Tensor, State]:
+        """Features [T, B, hidden] and the state after the last step, from observations [T, B, width]."""
+        outputs, after = self.lstm(self.encoder(observations), state)
+        return self.norm(outputs), after
+
+    def values(self, features: Tensor) -> Tensor:
+        """Normalised values [...] of features [..., hidden]."""
+        values: Tensor = self.value_out(self.critic(features))
+        return values.squeeze(-1)
+
+    def logits(self, features: Tensor, actions: Tensor) -> Tensor:
+        """Logits of every head, [..., heads, widest head], given actions [..., heads] that were taken."""
+        return pad_heads(torch.cat([group(features, actions) for group in self.groups], -1), self.head_sizes)
+
+    @torch.no_grad()
+    def rescale_values(self, scale: float, shift: float) -> None:
+        """Make every value v become v * scale + shift: outputs keep their meaning when the return normaliser moves.
+
+        The output-preserving half of Pop-Art (van Hasselt et al. 2016, arXiv:1602.07714).
+        """
+        self.value_out.weight.mul_(scale)
+        self.value_out.bias.mul_(scale).add_(shift)

@@ -1,0 +1,201 @@
+"""The PPO update: several epochs over whole sequences, minibatched by environment. Knows neither growth nor rollouts.
+
+Clipped surrogate (Schulman et al. 2017, arXiv:1707.06347, equation 7) on the ratio of joint probabilities; value loss
+on normalised returns; entropy bonus per decision; stop at the target KL before, not after, the step that would start
+beyond it (KL estimate: Schulman, "Approximating KL divergence", 2020).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from esper_ab.contracts.records import PPOUpdate
+from esper_ab.contracts.rng import RngPath
+from esper_ab.contracts.settings import PPOSettings
+from workers.ppo.heads import head_entropies, joint_log_prob, masked_log_softmax
+from workers.ppo.policy import RecurrentPolicy
+
+ADVANTAGE_STD_FLOOR = 1e-4  # below it a batch of equal advantages would become pure rounding noise of size 1
+_MIN_VARIANCE = 1e-8
+
+
+@dataclass(frozen=True)
+class Batch:
+    """T steps of B environments as tensors on the policy's device; every sequence starts with an empty memory."""
+
+    observations: Tensor  # [T, B, width] float32, as the policy saw them
+    actions: Tensor  # [T, B, heads]
+    masks: Tensor  # [T, B, heads, widest head]
+    log_probs: Tensor  # [T, B] float64, when acting
+    values: Tensor  # [T, B] float64, when acting, in the critic's units of today
+    advantages: Tensor  # [T, B] float64
+    returns: Tensor  # [T, B] float64, in the critic's units of today
+    valid: Tensor  # [T, B]; other entries are not looked at
+
+    def select(self, envs: Tensor) -> Batch:
+        """The sequences of some environments."""
+        return Batch(**{name: tensor[:, envs] for name, tensor in vars(self).items()})
+
+
+class Evaluated(NamedTuple):
+    """The policy of now on the valid steps of a batch, N of them."""
+
+    log_probs: Tensor  # [N] float64
+    entropies: Tensor  # [N, heads] float64
+    values: Tensor  # [N] float64
+
+
+class Terms(NamedTuple):
+    """One minibatch: the loss (differentiable) and what it is made of."""
+
+    loss: Tensor
+    policy_loss: Tensor
+    value_loss: Tensor
+    kl: Tensor
+    clip_fraction: Tensor
+    ratio_max: Tensor
+
+
+def entropy_coefficient(settings: PPOSettings, episode: int, planned_episodes: int) -> float:
+    """Linear from `entropy_coef` at episode 0 to `entropy_coef_end` at the last planned one; constant after it."""
+    progress = min(1.0, episode / max(1, planned_episodes - 1))
+    return settings.entropy_coef + (settings.entropy_coef_end - settings.entropy_coef) * progress
+
+
+def normalise_advantages(batch: Batch) -> Batch:
+    """Mean 0 and standard deviation 1 over the valid steps."""
+    valid = batch.advantages[batch.valid]
+    std = valid.std(correction=0).clamp_min(ADVANTAGE_STD_FLOOR)
+    return replace(batch, advantages=(batch.advantages - valid.mean()) / std)
+
+
+def evaluate(policy: RecurrentPolicy, batch: Batch) -> Evaluated:
+    """The LSTM unrolled once over whole sequences; results for valid steps only."""
+    features, _ = policy.features(batch.observations, policy.initial_state(batch.observations.shape[1]))
+    alive, masks, actions = features[batch.valid], batch.masks[batch.valid], batch.actions[batch.valid]
+    log_probs = masked_log_softmax(policy.logits(alive, actions), masks)
+    return Evaluated(
+        joint_log_prob(log_probs, masks, actions), head_entropies(log_probs, masks), policy.values(alive).double()
+    )
+
+
+def loss_terms(policy: RecurrentPolicy, batch: Batch, settings: PPOSettings, entropy_coef: float) -> Terms:
+    """Loss of one minibatch whose advantages are normalised already; means over its valid steps."""
+    now = evaluate(policy, batch)
+    log_ratio = now.log_probs - batch.log_probs[batch.valid]
+    ratio = log_ratio.exp()
+    advantages = batch.advantages[batch.valid]
+    clipped = ratio.clamp(1.0 - settings.clip, 1.0 + settings.clip)
+    policy_loss = -torch.minimum(ratio * advantages, clipped * advantages).mean()
+    value_loss = 0.5 * (now.values - batch.returns[batch.valid]).square().mean()
+    entropy = now.entropies.sum(-1).mean()
+    return Terms(
+        loss=policy_loss + settings.value_coef * value_loss - entropy_coef * entropy,
+        policy_loss=policy_loss.detach(),
+        value_loss=value_loss.detach(),
+        kl=(ratio - 1.0 - log_ratio).detach().mean(),
+        clip_fraction=((ratio - 1.0).abs() > settings.clip).double().mean(),
+        ratio_max=ratio.detach().max(),
+    )
+
+
+def ppo_update(
+    policy: RecurrentPolicy,
+    optimiser: torch.optim.Optimizer,
+    batch: Batch,
+    settings: PPOSettings,
+    entropy_coef: float,
+    rng: RngPath,
+) -> PPOUpdate:
+    """Update the policy in place; `rng` decides the order of environments per epoch.
+
+    Stops before a step whose minibatch is beyond the target KL, and before a step whose gradient is not finite (the
+    record then says None where a number was not finite).
+    """
+    diagnosis = _diagnose(policy, batch)
+    normalised = normalise_advantages(batch)
+    seen: list[Terms] = []
+    grad_norms: list[float] = []
+    epochs_done, stopped_by_kl = 0, False
+    for minibatch, last_of_epoch in _minibatches(normalised, settings, rng):
+        terms = loss_terms(policy, minibatch, settings, entropy_coef)
+        seen.append(terms)
+        if float(terms.kl) > settings.target_kl:
+            stopped_by_kl = True
+            break
+        optimiser.zero_grad()
+        terms.loss.backward()  # type: ignore[no-untyped-call]
+        grad_norms.append(float(torch.nn.utils.clip_grad_norm_(policy.parameters(), settings.max_grad_norm)))
+        if not math.isfinite(grad_norms[-1]):
+            break
+        optimiser.step()
+        epochs_done += last_of_epoch
+    return PPOUpdate(
+        policy_loss=_mean([float(terms.policy_loss) for terms in seen]),
+        value_loss=_mean([float(terms.value_loss) for terms in seen]),
+        entropy=diagnosis.entropy,
+        op_entropy=diagnosis.op_entropy,
+        approx_kl=_mean([float(terms.kl) for terms in seen]),
+        clip_fraction=_mean([float(terms.clip_fraction) for terms in seen]),
+        explained_variance=_explained_variance(batch),
+        grad_norm=_mean(grad_norms),
+        first_ratio_error=diagnosis.ratio_error,
+        ratio_max=_finite(max(float(terms.ratio_max) for terms in seen)),
+        epochs_done=epochs_done,
+        stopped_by_kl=stopped_by_kl,
+        advantage_std=_finite(float(batch.advantages[batch.valid].std(correction=0))),
+        return_mean=None,
+    )
+
+
+class _Diagnosis(NamedTuple):
+    """The policy on the whole batch before the first step."""
+
+    entropy: float | None
+    op_entropy: float | None
+    ratio_error: float | None
+
+
+@torch.no_grad()
+def _diagnose(policy: RecurrentPolicy, batch: Batch) -> _Diagnosis:
+    now = evaluate(policy, batch)
+    ratio_error = ((now.log_probs - batch.log_probs[batch.valid]).exp() - 1.0).abs().max()
+    return _Diagnosis(
+        _finite(float(now.entropies.sum(-1).mean())),
+        _finite(float(now.entropies[:, 0].mean())),
+        _finite(float(ratio_error)),
+    )
+
+
+def _minibatches(batch: Batch, settings: PPOSettings, rng: RngPath) -> Iterator[tuple[Batch, bool]]:
+    """Every epoch's minibatches in a fresh order, each with whether it is its epoch's last."""
+    n_envs = batch.observations.shape[1]
+    parts = min(settings.minibatches, n_envs)
+    for epoch in range(settings.epochs):
+        order = (rng / epoch).generator().permutation(n_envs)
+        for index, envs in enumerate(np.array_split(order, parts)):
+            yield batch.select(torch.from_numpy(envs).to(batch.valid.device)), index == parts - 1
+
+
+def _explained_variance(batch: Batch) -> float | None:
+    """1 - Var(return - value) / Var(return) of the critic that acted; None when returns do not vary."""
+    returns = batch.returns[batch.valid]
+    variance = float(returns.var(correction=0))
+    if variance < _MIN_VARIANCE:
+        return None
+    return _finite(1.0 - float((returns - batch.values[batch.valid]).var(correction=0)) / variance)
+
+
+def _mean(numbers: list[float]) -> float | None:
+    return _finite(sum(numbers) / len(numbers)) if numbers else None
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
