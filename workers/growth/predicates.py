@@ -1,0 +1,64 @@
+"""Which operation is valid where: the one predicate behind the masks and behind the execution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from workers.growth import gates
+from workers.growth.alpha import AlphaMode
+from workers.growth.seeds import SeedTable
+from workers.rewards._facts import Bools, Floats
+from workers.vocabulary import ALPHA_TARGETS, STYLES, Op, Stage
+
+MIN_PRUNE_AGE = 1  # validations
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """What the lifecycle of a run goes by."""
+
+    steps: int  # decisions per episode
+    gates: gates.GateMode
+    max_seeds: int  # live and fossilised seeds per environment; 0: as many as slots
+
+
+def seed_limit(rules: Rules, n_slots: int) -> int:
+    """Seeds, live and fossilised, that one environment may hold."""
+    return min(rules.max_seeds, n_slots) if rules.max_seeds else n_slots
+
+
+def rampable(table: SeedTable) -> Bools:
+    """[E, S] alpha takes part in the forward value and is at rest: it can be ramped."""
+    return np.asarray(np.isin(table.stage, (Stage.BLENDING, Stage.HOLDING)) & (table.alpha_mode == AlphaMode.HOLD))
+
+
+def valid_operations(table: SeedTable, rules: Rules, val_acc: Floats, alive: Bools, step: int) -> Bools:
+    """[E, op, S] the operation can be executed on the slot; all False for WAIT, which needs none and is always valid.
+
+    `val_acc`, `alive`: [E]. On the last step only FOSSILIZE can still count: nothing else would be measured.
+    """
+    valid = np.zeros((table.stage.shape[0], len(Op), table.stage.shape[1]), dtype=np.bool_)
+    present = table.present
+    room = present.sum(axis=1) < seed_limit(rules, present.shape[1])
+    resting = table.alpha_mode == AlphaMode.HOLD
+    valid[:, Op.FOSSILIZE] = gates.may_fossilize(table, rules.gates)
+    if step < rules.steps:
+        valid[:, Op.GERMINATE] = table.available & room[:, None]
+        valid[:, Op.SET_ALPHA_TARGET] = rampable(table)
+        valid[:, Op.PRUNE] = present & (table.stage != Stage.FOSSILIZED) & resting & (table.age >= MIN_PRUNE_AGE)
+        valid[:, Op.ADVANCE] = (
+            gates.may_train(table)
+            | gates.may_blend(table, rules.gates, val_acc)
+            | gates.may_hold(table, rules.gates)
+        )
+    return valid & alive[:, None, None]
+
+
+def retargets(table: SeedTable) -> Bools:
+    """[E, S, style, alpha target] the pair would change the seed's algorithm or its alpha target."""
+    algorithms = np.array([algorithm for _, _, algorithm in STYLES])
+    same_algorithm = table.algorithm[:, :, None] == algorithms  # [E, S, style]
+    same_target = table.alpha_target[:, :, None] == np.array(ALPHA_TARGETS)  # [E, S, target]
+    return np.asarray(~(same_algorithm[:, :, :, None] & same_target[:, :, None, :]))
