@@ -18,7 +18,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, kw_only=True)
 class SeedFacts:
-    """Per environment and slot, [E, S]; entries of slots without a live module are meaningless where `present` is False."""
+    """Per environment and slot, [E, S]; where `present` is False every entry but `potential_before` is meaningless."""
 
     present: Bools  # a live module (GERMINATED … FOSSILIZED)
     stage: Ints
@@ -29,7 +29,9 @@ class SeedFacts:
     total_improvement: Floats  # accuracy minus all-off accuracy
     interaction_sum: Floats
     acc_at_germination: Floats  # NaN when unknown
-    potential_before: Floats  # Phi of this slot at the previous decision; 0 when it had no seed
+    # `_potential.potential` of this slot at the previous decision, 0 when it had no seed then. Read even where
+    # `present` is False: a seed that went since then still owes it (docs/rewards.md, "How the potential telescopes").
+    potential_before: Floats
 
 
 @dataclass(frozen=True, kw_only=True)

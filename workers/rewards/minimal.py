@@ -1,0 +1,18 @@
+"""MINIMAL: SPARSE, and a price on pruning a seed that had no time to prove itself. Formulas: docs/rewards.md."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from esper_ab.contracts.settings import RewardSettings
+from workers.rewards import sparse
+from workers.rewards._facts import Floats, StepFacts
+from workers.rewards._slots import acted_on
+from workers.vocabulary import Op
+
+
+def reward(facts: StepFacts, settings: RewardSettings) -> Floats:
+    """[E]; `early_prune_penalty` at any step, for a seed of fewer than `early_prune_threshold` validations."""
+    young = facts.seeds.present & (facts.seeds.age < settings.early_prune_threshold)
+    early = (acted_on(facts, Op.PRUNE) & young).any(axis=1)
+    return sparse.reward(facts, settings) + np.where(early, settings.early_prune_penalty, 0.0)

@@ -1,0 +1,98 @@
+"""SHAPED: dense reward from measured contributions, warnings, potential, rent and the price of each decision.
+
+`family = "loss"` replaces all of it by the loss family (`_loss`). Formulas: docs/rewards.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+
+import numpy as np
+
+from esper_ab.contracts.settings import RewardSettings
+from workers.rewards import _loss
+from workers.rewards._action_shaping import action_shaping
+from workers.rewards._attribution import attribution
+from workers.rewards._facts import Floats, SeedFacts, StepFacts
+from workers.rewards._potential import before_with_birth, pbrs
+from workers.rewards._slots import blank_absent
+from workers.vocabulary import Op, Stage
+
+GAMMA = 0.995
+_WORST_HOLDING_WARNING = -10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShapedTerms:
+    """The terms of SHAPED, each [E], summed over slots; the reward is their sum."""
+
+    attribution: Floats
+    blending_warning: Floats
+    holding_warning: Floats
+    pbrs: Floats
+    synergy: Floats
+    rent: Floats
+    alpha_shock: Floats
+    action_shaping: Floats
+    terminal: Floats
+
+
+def reward(facts: StepFacts, settings: RewardSettings) -> Floats:
+    """[E]. ValueError when gamma is not 0.995: the bonuses were tuned for it, and it is not a tuning knob."""
+    if settings.gamma != GAMMA:
+        raise ValueError(f"reward mode shaped needs reward.gamma = {GAMMA}, not {settings.gamma}")
+    if settings.family == "loss":
+        return _loss.reward(facts, settings)
+    total: Floats = np.sum(astuple(terms(facts, settings)), axis=0)
+    return total
+
+
+def terms(facts: StepFacts, settings: RewardSettings) -> ShapedTerms:
+    """Every term on its own, for the contribution family."""
+    seeds = blank_absent(facts.seeds)
+    bounded = attribution(facts, seeds, settings)
+    return ShapedTerms(
+        attribution=bounded.sum(axis=1),
+        blending_warning=_blending_warning(seeds).sum(axis=1),
+        holding_warning=_holding_warning(facts, seeds, bounded).sum(axis=1),
+        pbrs=pbrs(seeds, before_with_birth(seeds), settings).sum(axis=1),
+        synergy=np.where(seeds.interaction_sum > 0, 0.1 * np.tanh(0.5 * seeds.interaction_sum), 0.0).sum(axis=1),
+        rent=_rent(facts, settings),
+        alpha_shock=_alpha_shock(facts, settings),
+        action_shaping=action_shaping(facts, seeds, settings),
+        terminal=_terminal(facts, settings),
+    )
+
+
+def _blending_warning(seeds: SeedFacts) -> Floats:
+    harmful = (seeds.stage == Stage.BLENDING) & (seeds.total_improvement < 0)
+    return np.where(harmful, -0.1 - np.minimum(0.05 * seeds.epochs_in_stage, 0.3), 0.0)
+
+
+def _holding_warning(facts: StepFacts, seeds: SeedFacts, bounded: Floats) -> Floats:
+    """Collecting attribution in HOLDING without deciding gets dear: -1, -3, -9, then -10 per step."""
+    idle = (facts.op == Op.WAIT)[:, None] & (seeds.stage == Stage.HOLDING)
+    overdue = np.clip(seeds.epochs_in_stage - 2, 0, 3)
+    warning = np.maximum(-(3.0**overdue), _WORST_HOLDING_WARNING)
+    return np.where(idle & (seeds.epochs_in_stage >= 2) & (bounded > 0), warning, 0.0)
+
+
+def _rent(facts: StepFacts, settings: RewardSettings) -> Floats:
+    unmeasured = np.isnan(facts.effective_seed_params)
+    added = np.maximum(facts.total_params - facts.host_params, 0)
+    overhead = np.where(unmeasured, added, facts.effective_seed_params)
+    due = (facts.host_params > 0) & (overhead > 0)
+    growth = np.divide(overhead, facts.host_params, out=np.zeros_like(overhead), where=due)
+    return -np.minimum(settings.rent_weight * np.log1p(growth), settings.max_rent)
+
+
+def _alpha_shock(facts: StepFacts, settings: RewardSettings) -> Floats:
+    if settings.disable_anti_gaming:
+        return np.zeros_like(facts.alpha_delta_sq_sum)
+    return -settings.alpha_shock_coef * facts.alpha_delta_sq_sum
+
+
+def _terminal(facts: StepFacts, settings: RewardSettings) -> Floats:
+    if facts.step != facts.steps or settings.disable_terminal_reward:
+        return np.zeros_like(facts.val_acc)
+    return facts.val_acc * settings.terminal_acc_weight + facts.contributing * settings.fossilize_terminal_scale
