@@ -65,7 +65,8 @@ class FactsMemory:
     def _seed_facts(self, lifecycle: Lifecycle, measurement: Measurement) -> SeedFacts:
         """Copies, because the table changes when the decision is executed."""
         table = lifecycle.table
-        improvement = measurement.val_acc - measurement.all_off_acc  # [E], causal: the same host, the same samples
+        gain = measurement.val_acc - measurement.all_off_acc  # causal: the same host, the same samples
+        improvement = np.where(lifecycle.alive, gain, 0.0)  # [E]; a diverged host has none
         return SeedFacts(
             present=table.present,
             stage=table.stage.copy(),

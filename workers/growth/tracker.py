@@ -75,7 +75,7 @@ class SignalTracker:
 
 
 def _advance(before: Signals, now: Measurement) -> Signals:
-    """An epoch is stable when the loss got better by less than 3 %; at the first epoch, comparisons with NaN are False."""
+    """An epoch is stable when the loss got better by less than 3 %; at the first, comparisons with NaN are False."""
     loss_delta = before.val_loss - now.val_loss
     acc_delta = now.val_acc - before.val_acc
     stable = (loss_delta >= 0.0) & (loss_delta < _STABLE_IMPROVEMENT * before.val_loss)

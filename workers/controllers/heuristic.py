@@ -1,0 +1,143 @@
+"""A hand-written controller: germinate on a plateau, keep what contributes, prune what does not.
+
+One seed at a time, in the first empty slot of the network order; a fossil leaves the next slot to the next seed. The
+seed acted on is found by its number, never by a slot remembered. Unlike its model it sees measured contributions, so it
+can fossilise. Where the rules want something the masks do not permit, it waits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from esper_ab.contracts.settings import ControllerSettings
+from workers.controllers._choice import follow
+from workers.growth.seeds import slot_of
+from workers.growth.tracker import summary_seed
+from workers.growth.view import DecisionView
+from workers.rewards._facts import Bools, Floats, Ints
+from workers.vocabulary import (
+    ALPHA_TARGET,
+    ALPHA_TARGETS,
+    BLUEPRINT,
+    HEADS,
+    OP,
+    SLOT,
+    STYLE,
+    STYLES,
+    TEMPO,
+    TEMPOS,
+    Op,
+    Stage,
+)
+
+ROTATION = ("conv_light", "conv_heavy", "attention", "norm", "depthwise")
+PLATEAU_EPOCHS = 3
+MIN_STEP = 5
+PRUNE_PATIENCE = 5  # epochs in a stage before a falling accuracy is held against the seed
+PRUNE_DROP_POINTS = 2.0
+FOSSILIZE_POINTS = 0.5
+EMBARGO_STEPS = 5  # after a prune, in any slot
+PENALTY_PER_PRUNE = 2.0
+PENALTY_DECAY = 0.5  # per step
+PENALTY_FORGOTTEN = 0.1
+PENALTY_SKIP = 3.0
+RANSOM_POINTS = 0.1  # a seed the network cannot do without, although it is worse than before the seed came
+
+_STYLE = next(index for index, (name, _, _) in enumerate(STYLES) if name == "sigmoid_add")
+_TEMPO = TEMPOS.index(5)
+_TARGET = ALPHA_TARGETS.index(1.0)
+
+
+class Heuristic:
+    """`rotation` holds indices into the enabled blueprints."""
+
+    learns = False
+
+    def __init__(self, rotation: Ints) -> None:
+        self._rotation = rotation
+        self.begin_episode(0)
+
+    def begin_episode(self, n_envs: int) -> None:
+        """No penalties, no embargo, the rotation from its start."""
+        self._penalty: Floats = np.zeros((n_envs, len(self._rotation)))
+        self._next: Ints = np.zeros(n_envs, dtype=np.int64)  # place in the rotation
+        self._last_prune: Ints = np.full(n_envs, -EMBARGO_STEPS, dtype=np.int64)  # step
+
+    def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
+        """[E, head] by the rules; no randomness."""
+        self._penalty *= PENALTY_DECAY
+        self._penalty[self._penalty < PENALTY_FORGOTTEN] = 0.0
+        live = view.table.present & (view.table.stage != Stage.FOSSILIZED)
+        place = self._place()
+        wishes = np.zeros((len(view.alive), len(HEADS)), dtype=np.int64)
+        self._wish_germination(wishes, view, ~live.any(axis=1), place)
+        target = _target_slot(view, live)
+        wishes[target >= 0, OP] = _care(view, target)[target >= 0]
+        wishes[target >= 0, SLOT] = target[target >= 0]
+        decisions, permitted = follow(view.masks, wishes)
+        decisions[~permitted] = Op.WAIT
+        self._learn(view, decisions, place)
+        return decisions
+
+    def _place(self) -> Ints:
+        """Place in the rotation of the next blueprint, [E]: the first from `_next` on that is not out of favour.
+
+        When all are, the least penalised.
+        """
+        size = len(self._rotation)
+        order = (self._next[:, None] + np.arange(size)) % size  # [E, R]
+        skipped = np.take_along_axis(self._penalty, order, axis=1) >= PENALTY_SKIP
+        first = np.take_along_axis(order, skipped.argmin(axis=1)[:, None], axis=1)[:, 0]
+        return np.where(skipped.all(axis=1), self._penalty.argmin(axis=1), first)
+
+    def _wish_germination(self, wishes: Ints, view: DecisionView, free: Bools, place: Ints) -> None:
+        """GERMINATE where no seed is under way [E], the host has settled and stopped improving."""
+        signals, available = view.signals, view.table.available
+        rested = view.step - self._last_prune >= EMBARGO_STEPS
+        stuck = signals.stabilized & (signals.plateau_epochs >= PLATEAU_EPOCHS)
+        now = free & rested & stuck & available.any(axis=1) & (view.step >= MIN_STEP)
+        wishes[now, OP] = Op.GERMINATE
+        wishes[now, SLOT] = available.argmax(axis=1)[now]
+        wishes[now, BLUEPRINT] = self._rotation[place][now]
+        wishes[now, STYLE], wishes[now, TEMPO], wishes[now, ALPHA_TARGET] = _STYLE, _TEMPO, _TARGET
+
+    def _learn(self, view: DecisionView, decisions: Ints, place: Ints) -> None:
+        """What the executed decisions mean for rotation, penalties and embargo."""
+        envs = np.arange(len(decisions))
+        in_favour = self._penalty[envs, place] < PENALTY_SKIP
+        germinated = (decisions[:, OP] == Op.GERMINATE) & in_favour
+        self._next = np.where(germinated, (place + 1) % len(self._rotation), self._next)
+        pruned = decisions[:, OP] == Op.PRUNE
+        blueprint = view.table.blueprint[envs, decisions[:, SLOT]]
+        self._penalty += PENALTY_PER_PRUNE * (pruned[:, None] & (blueprint[:, None] == self._rotation))
+        self._last_prune = np.where(pruned, view.step, self._last_prune)
+
+
+def _target_slot(view: DecisionView, live: Bools) -> Ints:
+    """Slot [E] of the seed to act on, found by its number; -1 where there is none."""
+    table = view.table
+    chosen = summary_seed(table, live)
+    serial = np.where(chosen >= 0, table.serial[np.arange(len(chosen)), chosen], -1)
+    return slot_of(table, serial)
+
+
+def _care(view: DecisionView, slot: Ints) -> Ints:
+    """Op [E] for the live seed in `slot` [E]; meaningless where there is none."""
+    table, envs = view.table, np.arange(len(slot))
+    stage = table.stage[envs, slot]
+    contribution = table.contribution[envs, slot]
+    fallen = view.signals.val_acc - table.acc_at_stage_start[envs, slot] < -PRUNE_DROP_POINTS
+    failing = np.isin(stage, (Stage.TRAINING, Stage.BLENDING)) & fallen
+    failing &= table.epochs_in_stage[envs, slot] >= PRUNE_PATIENCE
+    ransom = (contribution > RANSOM_POINTS) & (view.signals.val_acc < table.acc_at_germination[envs, slot])
+    keep = (contribution > FOSSILIZE_POINTS) & ~ransom
+    judged = np.where(np.isnan(contribution), Op.WAIT, np.where(keep, Op.FOSSILIZE, Op.PRUNE))
+    return np.where(stage == Stage.HOLDING, judged, np.where(failing, Op.PRUNE, Op.ADVANCE))
+
+
+def make(settings: ControllerSettings, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> Heuristic:
+    """The rotation is cut to the enabled blueprints; ValueError when none is left."""
+    rotation = [blueprints.index(name) for name in ROTATION if name in blueprints]
+    if not rotation:
+        raise ValueError(f"controller heuristic needs at least one of the blueprints {', '.join(ROTATION)}")
+    return Heuristic(np.array(rotation, dtype=np.int64))

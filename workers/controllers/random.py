@@ -1,0 +1,31 @@
+"""Uniform over what is permitted, head after head: the baseline of a policy that has learned nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from esper_ab.contracts.settings import ControllerSettings
+from workers.controllers._choice import choose
+from workers.growth.view import DecisionView
+from workers.rewards._facts import Floats, Ints
+
+
+class Random:
+    """All randomness is in the uniforms it is given."""
+
+    learns = False
+
+    def begin_episode(self, n_envs: int) -> None:
+        """Nothing to forget."""
+
+    def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
+        """[E, head], each head uniform over its mask given the heads before it."""
+        decisions = np.zeros(uniforms.shape, dtype=np.int64)
+        for head in range(uniforms.shape[1]):
+            decisions[:, head] = choose(view.masks.mask(head, decisions[:, :head]), uniforms[:, head])
+        return decisions
+
+
+def make(settings: ControllerSettings, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> Random:
+    """No settings."""
+    return Random()

@@ -1,0 +1,113 @@
+"""A fixed plan: the same operations in every environment, whatever is measured.
+
+One entry is "step:op:slot[:head=value…]", for example "1:germinate:early:blueprint=conv_light:tempo=3". It is executed
+once per environment, at its step or, if it is not valid then, as soon as it is. When several entries are due, the first
+valid one in the order of steps, then of the list, goes first: one operation per step.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from esper_ab.contracts.settings import ControllerSettings
+from workers.controllers._choice import follow
+from workers.growth.view import DecisionView
+from workers.rewards._facts import Bools, Floats, Ints
+from workers.vocabulary import ALPHA_TARGETS, CURVES, HEADS, OP, SLOT, SPEEDS, STYLES, TEMPOS, Op
+
+_GERMINATE_DEFAULTS = {"blueprint": "conv_light", "style": "sigmoid_add", "tempo": "5", "alpha_target": "1.0"}
+_HEADS_OF = {
+    Op.GERMINATE: ("blueprint", "style", "tempo", "alpha_target"),
+    Op.SET_ALPHA_TARGET: ("style", "alpha_target", "alpha_speed", "alpha_curve"),
+    Op.PRUNE: ("alpha_speed", "alpha_curve"),
+    Op.FOSSILIZE: (),
+    Op.ADVANCE: (),
+}
+_MUST_SAY = {Op.SET_ALPHA_TARGET: ("style", "alpha_target")}  # a default would change the algorithm in passing
+
+
+def _labels(blueprints: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """What may be written for each head, in the order of its values."""
+    return {
+        "blueprint": blueprints,
+        "style": tuple(name for name, _, _ in STYLES),
+        "tempo": tuple(str(epochs) for epochs in TEMPOS),
+        "alpha_target": tuple(str(target) for target in ALPHA_TARGETS),
+        "alpha_speed": tuple(str(epochs) for epochs in SPEEDS),
+        "alpha_curve": tuple(curve.name.lower() for curve in CURVES),
+    }
+
+
+def _index(entry: str, what: str, value: str, choices: tuple[str, ...]) -> int:
+    if value not in choices:
+        raise ValueError(f"schedule entry {entry!r}: no {what} {value!r}; it is one of {', '.join(choices)}")
+    return choices.index(value)
+
+
+def _parse(entry: str, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> tuple[int, list[int]]:
+    """Step, and the wish for every head."""
+    parts = entry.split(":")
+    if len(parts) < 3 or not (parts[0].isascii() and parts[0].isdigit() and int(parts[0]) >= 1):
+        raise ValueError(f"schedule entry {entry!r} is not step:op:slot[:head=value…], with steps from 1")
+    step, op, slot, *rest = parts
+    ops = tuple(op.name.lower() for op in _HEADS_OF)
+    wish = [0] * len(HEADS)
+    chosen = Op[ops[_index(entry, "op", op, ops)].upper()]
+    wish[OP], wish[SLOT] = chosen, _index(entry, "slot", slot, slots)
+    values = dict(_GERMINATE_DEFAULTS) if chosen == Op.GERMINATE else {}
+    for item in rest:
+        head, equals, value = item.partition("=")
+        if not equals or head not in _HEADS_OF[chosen]:
+            allowed = ", ".join(_HEADS_OF[chosen]) or "no further heads"
+            raise ValueError(f"schedule entry {entry!r}: {item!r} is not head=value; {op} takes {allowed}")
+        values[head] = value
+    missing = [head for head in _MUST_SAY.get(chosen, ()) if head not in values]
+    if missing:
+        raise ValueError(f"schedule entry {entry!r}: {op} must say {', '.join(f'{head}=…' for head in missing)}")
+    labels = _labels(blueprints)
+    for head, value in values.items():
+        wish[HEADS.index(head)] = _index(entry, head, value, labels[head])
+    return int(step), wish
+
+
+def default_plan(slots: tuple[str, ...]) -> tuple[str, ...]:
+    """conv_light in every slot, one germination per step in network order; then every seed on to a fossil."""
+    germinations = [f"{step}:germinate:{slot}:tempo=3" for step, slot in enumerate(slots, start=1)]
+    advances = [f"{len(slots)}:advance:{slot}" for slot in slots for _ in range(3)]
+    return (*germinations, *advances, *(f"{len(slots)}:fossilize:{slot}" for slot in slots))
+
+
+class Schedule:
+    """`steps` [entry] and `wishes` [entry, head], in the order of execution."""
+
+    learns = False
+
+    def __init__(self, steps: Ints, wishes: Ints) -> None:
+        self._steps = steps
+        self._wishes = wishes
+        self._pending: Bools = np.ones((0, len(steps)), dtype=np.bool_)
+
+    def begin_episode(self, n_envs: int) -> None:
+        """All entries are open again."""
+        self._pending = np.ones((n_envs, len(self._steps)), dtype=np.bool_)
+
+    def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
+        """[E, head]: the first due entry that is valid, else WAIT."""
+        n_envs = len(self._pending)
+        decisions = np.zeros((n_envs, len(HEADS)), dtype=np.int64)
+        undecided = np.ones(n_envs, dtype=np.bool_)
+        for entry in np.flatnonzero(self._steps <= view.step):
+            wishes = np.repeat(self._wishes[entry][None], n_envs, axis=0)
+            wanted, permitted = follow(view.masks, wishes)
+            now = undecided & permitted & self._pending[:, entry]
+            decisions[now] = wanted[now]
+            self._pending[now, entry] = False
+            undecided &= ~now
+        return decisions
+
+
+def make(settings: ControllerSettings, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> Schedule:
+    """The plan of `settings.schedule`, or the default plan; ValueError names the entry that cannot be read."""
+    entries = [_parse(entry, slots, blueprints) for entry in settings.schedule or default_plan(slots)]
+    entries.sort(key=lambda entry: entry[0])  # stable: the order of the list within a step
+    return Schedule(np.array([step for step, _ in entries]), np.array([wish for _, wish in entries], dtype=np.int64))
