@@ -1,0 +1,62 @@
+"""What the preflight child is asked and what it answers: devices, catalogues, checks of what the user brought along."""
+
+from __future__ import annotations
+
+from esper_ab.contracts.settings import Settings
+
+
+class Questions(Settings, frozen=True, kw_only=True):
+    """What to check besides what the machine has."""
+
+    task: str
+    data_dir: str
+    user_rewards: tuple[str, ...]  # "path.py:function" or "module:function"
+
+
+class Device(Settings, frozen=True, kw_only=True):
+    """One GPU of the pool, or one CPU core."""
+
+    name: str  # "cuda:0" in the order of the pool, "cpu:0"
+    title: str  # "NVIDIA H200"; "" for a core
+    uuid: str  # "GPU-…"; "" for a core
+    memory_bytes: int  # of the device; of the whole machine for a core
+
+
+class TaskFacts(Settings, frozen=True, kw_only=True):
+    """One entry of workers/tasks, as far as planning needs it."""
+
+    name: str
+    title: str
+    slots: tuple[str, ...]  # network order
+    sizes: tuple[int, int, int]  # samples in train, validation, test
+    sample_values: int  # numbers per sample: C·H·W
+    host_params: int
+    host_multiply_adds: int  # of one forward pass of one sample
+
+
+class UserReward(Settings, frozen=True, kw_only=True):
+    """A reward function that is no entry of the catalogue."""
+
+    reference: str
+    sha256: str  # of its source file; "" when it has none
+    problem: str  # one line; "" when it can be imported and called
+
+
+class Machine(Settings, frozen=True, kw_only=True):
+    """What is there."""
+
+    torch_version: str
+    cuda_build: str  # CUDA version torch was built for; "" for a CPU build
+    devices: tuple[Device, ...]  # GPUs of the pool first, then cores
+    rewards: tuple[str, ...]
+    controllers: tuple[str, ...]
+    blueprints: tuple[str, ...]
+    tasks: tuple[TaskFacts, ...]
+    multiply_adds_per_s: float  # measured: training a small grouped convolution, one thread or the first GPU
+    user_rewards: tuple[UserReward, ...]
+    task_problem: str  # why the asked task's data cannot be read; ""
+    gpu_problem: str  # a GPU is there but torch cannot use it; ""
+
+    def names(self, kind: str) -> tuple[str, ...]:
+        """Names of the devices of a kind: "cuda" or "cpu"."""
+        return tuple(device.name for device in self.devices if device.name.startswith(f"{kind}:"))

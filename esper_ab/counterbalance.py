@@ -1,0 +1,73 @@
+"""Which group takes which position in a block, so that no position favours a group. Pure.
+
+A position is what differs between the runs of one block besides their group: the lane and the start order, which go
+together. Williams (1949), "Experimental designs balanced for the estimation of residual effects of treatments".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+
+def williams_square(n: int) -> tuple[tuple[int, ...], ...]:
+    """Rows (one per block) of treatments by position, [rows, n]: n rows when n is even, 2n when it is odd.
+
+    Every treatment is equally often in every position and equally often directly after every other one.
+    """
+    first = [0]
+    for step in range(1, n):
+        first.append((first[-1] + (step if step % 2 else -step)) % n)
+    rows = [tuple((value + shift) % n for value in first) for shift in range(n)]
+    if n % 2 and n > 1:
+        rows += [row[::-1] for row in rows]
+    return tuple(rows)
+
+
+def cycle(n: int) -> int:
+    """Blocks after which every group has been equally often in every position."""
+    return len(williams_square(n))
+
+
+def order(n: int, block: int) -> tuple[int, ...]:
+    """Group in each position of the block that is number `block` on its set of lanes."""
+    rows = williams_square(n)
+    return rows[block % len(rows)]
+
+
+def _rank(matrix: list[list[Fraction]]) -> int:
+    rows, rank = [list(row) for row in matrix], 0
+    for column in range(len(matrix[0])):
+        pivot = next((i for i in range(rank, len(rows)) if rows[i][column]), None)
+        if pivot is None:
+            continue
+        rows[rank], rows[pivot] = rows[pivot], rows[rank]
+        for i in range(rank + 1, len(rows)):
+            factor = rows[i][column] / rows[rank][column]
+            rows[i] = [a - factor * b for a, b in zip(rows[i], rows[rank], strict=True)]
+        rank += 1
+    return rank
+
+
+def estimable(orders: Sequence[tuple[int, ...]]) -> bool:
+    """Whether group differences can be told from block and position effects in blocks run in these `orders`.
+
+    Exact: the rank of [block, position] must grow by n - 1 when the groups are added.
+    """
+    n = len(orders[0])
+
+    def indicator(index: int, size: int) -> list[Fraction]:
+        return [Fraction(index == i) for i in range(size)]
+
+    nuisance, full = [], []
+    for block, groups in enumerate(orders):
+        for position, group in enumerate(groups):
+            known = indicator(block, len(orders)) + indicator(position, n)
+            nuisance.append(known)
+            full.append(known + indicator(group, n))
+    return _rank(full) - _rank(nuisance) == n - 1
+
+
+def blocks_needed(n: int) -> int:
+    """The least number of consecutive blocks from which group differences are estimable beside the positions."""
+    return next(count for count in range(1, cycle(n) + 1) if estimable([order(n, block) for block in range(count)]))

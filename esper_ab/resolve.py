@@ -1,0 +1,99 @@
+"""Experiment as asked + machine as found -> experiment made explicit: slots, modes, blueprints, devices by name.
+
+Pure. Nothing is replaced in silence: what is not there is refused, naming what was asked and what exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from esper_ab.assignments import did_you_mean
+from esper_ab.config import Experiment, Group
+from esper_ab.contracts.machine import Machine, TaskFacts
+from esper_ab.errors import UsageError
+
+
+def _is_user_reward(mode: str) -> bool:
+    return ":" in mode
+
+
+def user_rewards(experiment: Experiment) -> tuple[str, ...]:
+    """References to reward functions outside the catalogue, each once."""
+    modes = (group.settings.reward.mode for group in experiment.groups)
+    return tuple(sorted({mode for mode in modes if _is_user_reward(mode)}))
+
+
+def _refuse_unknown(what: str, name: str, known: Iterable[str]) -> None:
+    known = tuple(known)
+    if name not in known:
+        raise UsageError(f"no {what} {name!r}; {did_you_mean(name, known)}")
+
+
+def _task(experiment: Experiment, machine: Machine) -> TaskFacts:
+    _refuse_unknown("task", experiment.task, (task.name for task in machine.tasks))
+    if machine.task_problem:
+        raise UsageError(f"task {experiment.task}: {machine.task_problem}")
+    return next(task for task in machine.tasks if task.name == experiment.task)
+
+
+def _slots(experiment: Experiment, task: TaskFacts) -> tuple[str, ...]:
+    asked = experiment.slots or task.slots
+    for slot in asked:
+        _refuse_unknown(f"slot in task {task.name}:", slot, task.slots)
+    if asked != tuple(slot for slot in task.slots if slot in asked):
+        right = " ".join(slot for slot in task.slots if slot in asked)
+        raise UsageError(f"--slots {' '.join(asked)}: each once, in network order, as in --slots {right}")
+    return asked
+
+
+def _check_group(group: Group, experiment: Experiment, machine: Machine) -> None:
+    settings = group.settings
+    mode = settings.reward.mode
+    if _is_user_reward(mode):
+        problem = next(reward.problem for reward in machine.user_rewards if reward.reference == mode)
+        if problem:
+            raise UsageError(f"group {group.name!r}: reward={mode}: {problem}")
+    else:
+        _refuse_unknown("reward mode", mode, machine.rewards)
+    _refuse_unknown("controller", settings.controller.name, ("ppo", *machine.controllers))
+    for blueprint in settings.growth.blueprints:
+        _refuse_unknown("blueprint", blueprint, machine.blueprints)
+    if settings.controller.name == "ppo" and settings.ppo.minibatches > experiment.n_envs:
+        raise UsageError(
+            f"group {group.name!r}: ppo.minibatches={settings.ppo.minibatches} with --n-envs {experiment.n_envs}; "
+            "a minibatch is made of whole environments, so at most as many"
+        )
+
+
+def _devices(experiment: Experiment, machine: Machine) -> tuple[str, ...]:
+    """The pool: what was asked, or every GPU, or, without one, CPU lanes: as many as cores, or as a block needs."""
+    if not experiment.devices:
+        if machine.gpu_problem:
+            raise UsageError(f"{machine.gpu_problem}; to use the CPU all the same, say --devices cpu")
+        needed = len(experiment.groups) * experiment.devices_per_run
+        lanes = max(needed, len(machine.names("cpu")))
+        return machine.names("cuda") or tuple(f"cpu:{index}" for index in range(lanes))
+    there = [device.name for device in machine.devices]
+    pool: list[str] = []
+    for name in experiment.devices:
+        named = machine.names(name) if name in ("cpu", "cuda") else (name,)
+        missing = [one for one in named if one not in there] or ([] if named else [name])
+        if missing:
+            because = f" ({machine.gpu_problem})" if machine.gpu_problem and name.startswith("cuda") else ""
+            raise UsageError(f"--devices: no {missing[0]!r} here; there is {', '.join(there)}{because}")
+        pool.extend(named)
+    for name in pool:
+        if pool.count(name) > 1:
+            raise UsageError(f"--devices: {name} is there twice; several runs share a device with --placement share")
+    return tuple(pool)
+
+
+def resolve(experiment: Experiment, machine: Machine) -> Experiment:
+    """The experiment with slots and devices named and everything else checked against the machine; UsageError."""
+    task = _task(experiment, machine)
+    slots = _slots(experiment, task)
+    for group in experiment.groups:
+        _check_group(group, experiment, machine)
+    return msgspec.structs.replace(experiment, slots=slots, devices=_devices(experiment, machine))
