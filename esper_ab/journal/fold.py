@@ -1,0 +1,123 @@
+"""The history of an experiment as a fold of its journal's events. Pure: no file, no clock, no numpy.
+
+`History.add` takes one event at a time, so the live view and the report see the same thing at the same point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord, RunRef
+from esper_ab.journal.events import (
+    AnyEvent,
+    EpisodeRecorded,
+    ExperimentEnded,
+    ExperimentStarted,
+    Ledger,
+    PointReleased,
+    RunEvaluated,
+    RunReady,
+    RunStarted,
+    WorkerStarted,
+)
+from esper_ab.plan import Plan
+
+RunState = Literal["planned", "warming up", "training", "evaluating", "finished"]
+
+
+@dataclass(kw_only=True)
+class RunHistory:
+    """What is known of one run."""
+
+    spec: RunSpec
+    started: bool = False
+    warm_up_s: float | None = None
+    released: int = -1  # last released point; -1 before the first
+    episodes: dict[int, EpisodeRecord] = field(default_factory=dict)  # by episode
+    evaluation: EvaluationRecord | None = None
+
+    @property
+    def ref(self) -> RunRef:
+        return self.spec.ref
+
+    @property
+    def state(self) -> RunState:
+        if self.evaluation is not None:
+            return "finished"
+        if len(self.episodes) >= self.spec.episodes:
+            return "evaluating"
+        if self.episodes or self.warm_up_s is not None:
+            return "training"
+        return "warming up" if self.started else "planned"
+
+    def curve(self) -> tuple[EpisodeRecord, ...]:
+        """Episode records in order."""
+        return tuple(self.episodes[index] for index in sorted(self.episodes))
+
+
+@dataclass(kw_only=True)
+class History:
+    """Everything a journal says, so far."""
+
+    started: ExperimentStarted
+    runs: dict[str, RunHistory]  # by run name, in plan order
+    workers: list[WorkerStarted] = field(default_factory=list)
+    ledger: list[Ledger] = field(default_factory=list)
+    ended: ExperimentEnded | None = None
+
+    @property
+    def plan(self) -> Plan:
+        return self.started.plan
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names in the order of the experiment."""
+        return tuple(group.name for group in self.plan.experiment.groups)
+
+    def of_group(self, group: str) -> tuple[RunHistory, ...]:
+        """The runs of one group, by replicate."""
+        runs = [run for run in self.runs.values() if run.ref.group_id == group]
+        return tuple(sorted(runs, key=lambda run: run.ref.replicate))
+
+    def add(self, event: AnyEvent) -> None:
+        """Take one more event; ValueError for a second first line. Anything after an end means: it goes on."""
+        if isinstance(event, ExperimentStarted):
+            raise ValueError("a journal starts once")
+        self.ended = event if isinstance(event, ExperimentEnded) else None
+        match event:
+            case WorkerStarted():
+                self.workers.append(event)
+            case RunStarted():
+                self.runs[event.run.run].started = True
+            case RunReady():
+                self.runs[event.run.run].warm_up_s = event.warm_up_s
+            case EpisodeRecorded():
+                self.runs[event.record.run.run].episodes[event.record.episode] = event.record
+            case RunEvaluated():
+                self.runs[event.record.run.run].evaluation = event.record
+            case PointReleased():
+                for name in event.runs:
+                    self.runs[name].released = max(self.runs[name].released, event.point)
+            case Ledger():
+                self.ledger.append(event)
+
+
+def begin(started: ExperimentStarted) -> History:
+    """The history right after the first line: every planned run, none started."""
+    runs = {spec.ref.run: RunHistory(spec=spec) for block in started.plan.blocks for spec in block.runs}
+    return History(started=started, runs=runs)
+
+
+def fold(events: Iterable[AnyEvent]) -> History:
+    """History of a whole journal; ValueError unless it begins with `experiment_started`."""
+    iterator = iter(events)
+    first = next(iterator, None)
+    if not isinstance(first, ExperimentStarted):
+        raise ValueError("the journal does not begin with experiment_started")
+    history = begin(first)
+    for event in iterator:
+        history.add(event)
+    return history

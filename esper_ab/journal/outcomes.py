@@ -1,0 +1,116 @@
+"""What each run came to, as numbers that may be compared between groups. Pure; no numpy, so the live view may use it.
+
+The primary endpoint is the mean test accuracy over all environments and sampled episodes of the evaluation: one number
+per run. Rewards are listed, too, but each mode has its own scale: they are compared within a mode only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from esper_ab.contracts.records import EnvEpisode, EpisodeRecord, EvaluationRecord, RunRef
+from esper_ab.journal.fold import History, RunHistory
+
+
+class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """One run in numbers; None where it has not got that far or the number does not exist."""
+
+    run: RunRef
+    endpoint: float | None  # primary: held-out accuracy of hosts grown by sampled actions, percent
+    greedy_accuracy: float | None  # the same with greedy actions
+    params_added: float | None  # mean per host, at the end of an evaluation episode
+    gain_per_kparam: float | None  # points above the never-grown host per 1,000 added parameters; needs a `wait` group
+    fossilized: float | None  # mean per host
+    pruned: float | None
+    diverged: float | None  # share of evaluation hosts
+    entropy_change: float | None  # nats: last tenth of the episodes minus the first
+    training_area: float | None  # mean held-out accuracy over all training episodes
+    rewards: dict[str, float | None]  # evaluation reward under every mode
+    digest: str | None  # of the evaluation record
+
+
+def mean(values: Iterable[float | None]) -> float | None:
+    """Exactly rounded mean of what is not None; None when nothing is left."""
+    present = [value for value in values if value is not None]
+    return math.fsum(present) / len(present) if present else None
+
+
+def episode_mean(record: EpisodeRecord, value: Callable[[EnvEpisode], float | None]) -> float | None:
+    """Mean of `value` over the environments of one episode."""
+    return mean(value(env) for env in record.envs)
+
+
+def held_out_accuracy(record: EpisodeRecord) -> float | None:
+    """Mean test accuracy of the hosts at the end of one training episode, percent."""
+    return episode_mean(record, lambda env: env.final_accuracy)
+
+
+def endpoint(evaluation: EvaluationRecord | None) -> float | None:
+    """The primary endpoint of one run, percent."""
+    return _evaluated(evaluation, "sampled", lambda env: env.final_accuracy)
+
+
+def entropy_change(run: RunHistory) -> float | None:
+    """Mean policy entropy of the last tenth of the episodes minus that of the first; needs two episodes."""
+    entropies = [record.ppo.entropy for record in run.curve() if record.ppo is not None]
+    if len(entropies) < 2:
+        return None
+    part = max(1, math.ceil(len(entropies) / 10))
+    first, last = mean(entropies[:part]), mean(entropies[-part:])
+    return None if first is None or last is None else last - first
+
+
+def outcomes(history: History) -> dict[str, RunOutcome]:
+    """By run name, in plan order."""
+    floors = _floors(history)
+    return {name: _outcome(run, floors.get(run.ref.replicate)) for name, run in history.runs.items()}
+
+
+def _evaluated(
+    evaluation: EvaluationRecord | None, actions: str, value: Callable[[EnvEpisode], float | None]
+) -> float | None:
+    if evaluation is None:
+        return None
+    return mean(value(episode.env) for episode in evaluation.episodes if episode.actions == actions)
+
+
+def _floors(history: History) -> dict[int, float]:
+    """Replicate -> endpoint of the never-grown host: of the group whose controller is `wait`."""
+    found: dict[int, float] = {}
+    for run in history.runs.values():
+        accuracy = endpoint(run.evaluation)
+        if run.spec.settings.controller.name == "wait" and accuracy is not None:
+            found[run.ref.replicate] = accuracy
+    return found
+
+
+def _outcome(run: RunHistory, floor: float | None) -> RunOutcome:
+    evaluation = run.evaluation
+    accuracy = endpoint(evaluation)
+    added = _evaluated(evaluation, "sampled", lambda env: env.params_added)
+    gain = (accuracy - floor) / (added / 1000) if accuracy is not None and floor is not None and added else None
+    return RunOutcome(
+        run=run.ref,
+        endpoint=accuracy,
+        greedy_accuracy=_evaluated(evaluation, "greedy", lambda env: env.final_accuracy),
+        params_added=added,
+        gain_per_kparam=gain,
+        fossilized=_evaluated(evaluation, "sampled", lambda env: env.fossilized),
+        pruned=_evaluated(evaluation, "sampled", lambda env: env.pruned),
+        diverged=_evaluated(evaluation, "sampled", lambda env: float(env.diverged)),
+        entropy_change=entropy_change(run),
+        training_area=mean(held_out_accuracy(record) for record in run.curve()),
+        rewards=_rewards(evaluation),
+        digest=evaluation.digest if evaluation else None,
+    )
+
+
+def _rewards(evaluation: EvaluationRecord | None) -> dict[str, float | None]:
+    if evaluation is None:
+        return {}
+    sampled = [episode.rewards for episode in evaluation.episodes if episode.actions == "sampled"]
+    modes = sorted({mode for rewards in sampled for mode in rewards})
+    return {mode: mean(rewards.get(mode) for rewards in sampled) for mode in modes}
