@@ -157,8 +157,8 @@ class PPOAgent:
             raise ValueError(f"environments {np.flatnonzero(self._alive).tolist()} are not done: last_observation?")
         seen = torch.from_numpy(self.observations.normalise(self._known(last_observation))).to(self._device)
         with torch.inference_mode():
-            features, _ = self.policy.features(seen[None], self._state)
-            return self.returns.denormalise(self.policy.values(features[0]).double().cpu().numpy())
+            features, _ = self.policy.step(seen, self._state)
+            return self.returns.denormalise(self.policy.values(features).double().cpu().numpy())
 
     def _move_return_normaliser(self, returns: Floats) -> None:
         mean, std = self.returns.mean, self.returns.std

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from workers.ppo.heads import Masks, joint_log_prob, masked_log_softmax, most_probable, pad_heads, sample
+from workers.ppo.heads import Masks, choice_weights, joint_log_prob, masked_log_softmax, most_probable, sample
 from workers.ppo.policy import RecurrentPolicy, State
 
 
@@ -37,24 +37,31 @@ def decide(
     """
     sizes = policy.head_sizes
     device = policy.value_out.weight.device
-    features, after = policy.features(torch.from_numpy(observation).to(device)[None], state)
-    features = features[0]
+    features, after = policy.step(torch.from_numpy(observation).to(device), state)
     n_envs = len(observation)
     actions = np.zeros((n_envs, len(sizes)), dtype=np.int64)
-    used_masks = np.zeros((n_envs, len(sizes), max(sizes)), dtype=np.bool_)
-    flat = []
+    all_logits = np.zeros((n_envs, len(sizes), max(sizes)), dtype=np.float32)
+    all_masks = np.zeros((n_envs, len(sizes), max(sizes)), dtype=np.bool_)
     for group in policy.groups:
-        group_logits = group(features, torch.from_numpy(actions).to(device))
-        flat.append(group_logits)
-        columns = np.split(group_logits.cpu().numpy(), np.cumsum(group.sizes)[:-1], axis=1)
-        for head, logits in zip(group.heads, columns, strict=True):
+        logits = group(features, torch.from_numpy(actions).to(device)).cpu().numpy()
+        weights = choice_weights(logits)
+        start = 0
+        for head in group.heads:
+            stop = start + sizes[head]
             mask = masks.mask(head, actions[:, :head])
-            used_masks[:, head, : sizes[head]] = mask
-            actions[:, head] = (
-                most_probable(logits, mask) if uniforms is None else sample(logits, mask, uniforms[:, head])
-            )
-    taken = torch.from_numpy(actions).to(device)
-    valid = torch.from_numpy(used_masks).to(device)
-    log_probs = joint_log_prob(masked_log_softmax(pad_heads(torch.cat(flat, -1), sizes), valid), valid, taken)
-    values = policy.values(features).double()
-    return Decision(actions, used_masks, log_probs.cpu().numpy(), values.cpu().numpy(), after)
+            all_logits[:, head, : sizes[head]] = logits[:, start:stop]
+            all_masks[:, head, : sizes[head]] = mask
+            if uniforms is None:
+                actions[:, head] = most_probable(weights[:, start:stop], mask)
+            else:
+                actions[:, head] = sample(weights[:, start:stop], mask, uniforms[:, head])
+            start = stop
+    valid = torch.from_numpy(all_masks)
+    log_probs = masked_log_softmax(torch.from_numpy(all_logits), valid)
+    return Decision(
+        actions=actions,
+        masks=all_masks,
+        log_probs=joint_log_prob(log_probs, valid, torch.from_numpy(actions)).numpy(),
+        values=policy.values(features).double().cpu().numpy(),
+        state=after,
+    )

@@ -16,6 +16,8 @@ from torch import Tensor
 from torch.nn import functional
 
 _MASKED = -1e30  # finite, so that a row without a valid action yields numbers to be discarded and not NaN
+_LOWEST_EXPONENT = -700.0  # exp of it is still a normal number
+_BELOW_ONE = 1.0 - 2.0**-52  # times any total, rounded, it stays below the total
 
 
 class Masks(Protocol):
@@ -50,18 +52,22 @@ def head_entropies(log_probs: Tensor, masks: Tensor) -> Tensor:
     return entropies.masked_fill(~masks.any(-1), 0.0)
 
 
-def sample(logits: NDArray[np.float32], mask: NDArray[np.bool_], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
-    """[E] choices by inverse CDF in float64 from logits and mask [E, size] and uniforms [E] in [0, 1)."""
-    valid = np.where(mask, logits, _MASKED).astype(np.float64)
-    cdf = (np.exp(valid - valid.max(axis=1, keepdims=True)) * mask).cumsum(axis=1)
-    total = cdf[:, -1:]
-    index = (cdf <= uniforms[:, None] * total).sum(axis=1)
-    last = (cdf < total).sum(axis=1)  # the product above may round up to the total; 0 for an unused head
-    choice: NDArray[np.int64] = np.minimum(index, last)
+def choice_weights(logits: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Unnormalised probabilities of logits [E, any], all positive: no mask can leave a valid choice without weight."""
+    wide = logits.astype(np.float64)
+    weights: NDArray[np.float64] = np.exp(np.maximum(wide - wide.max(axis=1, keepdims=True), _LOWEST_EXPONENT))
+    return weights
+
+
+def sample(weights: NDArray[np.float64], mask: NDArray[np.bool_], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
+    """[E] choices by inverse CDF from weights and mask [E, size] and uniforms [E] in [0, 1); 0 for an unused head."""
+    cdf = (weights * mask).cumsum(axis=1)
+    threshold = np.minimum(uniforms, _BELOW_ONE) * cdf[:, -1]
+    choice: NDArray[np.int64] = (cdf > threshold[:, None]).argmax(axis=1)
     return choice
 
 
-def most_probable(logits: NDArray[np.float32], mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """[E] choices of highest probability; the first of equals."""
-    choice: NDArray[np.int64] = np.where(mask, logits, _MASKED).argmax(axis=1)
+def most_probable(weights: NDArray[np.float64], mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """[E] choices of highest weight, the first of equals; 0 for an unused head."""
+    choice: NDArray[np.int64] = (weights * mask).argmax(axis=1)
     return choice
