@@ -1,17 +1,23 @@
-"""Experiment + devices -> blocks of RunSpec. Pure: no clock, no device, no file."""
+"""Experiment + machine -> blocks of RunSpec. Pure: no clock, no device, no file."""
 
 from __future__ import annotations
 
-from esper_ab.config import Experiment
+import hashlib
+from collections.abc import Sequence
+
+import msgspec
+
+from esper_ab.config import Experiment, Group
+from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import Lane, RunSpec
+from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.settings import Settings
+from esper_ab.counterbalance import blocks_needed, order
+from esper_ab.differences import Difference, differences
+from esper_ab.errors import UsageError
+from esper_ab.notes import estimand, notes
 
-
-class Difference(Settings, frozen=True, kw_only=True):
-    """One setting in which the groups differ, with each group's value as text."""
-
-    key: str  # "reward.mode"
-    values: dict[str, str]  # group -> value
+LaneSet = tuple[Lane, ...]  # the lanes of one block, by position
 
 
 class Block(Settings, frozen=True, kw_only=True):
@@ -26,10 +32,134 @@ class Plan(Settings, frozen=True, kw_only=True):
     """Everything decided before the first run; hashed, journalled, shown by --dry-run."""
 
     experiment: Experiment
-    digest: str  # sha256 over everything below and the experiment, less its name
+    digest: str  # sha256 over the experiment, less its name and the order of its groups
     lanes: tuple[Lane, ...]
     idle_devices: tuple[str, ...]
     blocks: tuple[Block, ...]
     differences: tuple[Difference, ...]
     estimand: str  # one sentence
     notes: tuple[str, ...]  # what the user should know: several axes, time slicing, idle devices, too few replicates
+
+
+def make_plan(experiment: Experiment, machine: Machine) -> Plan:
+    """The plan of a resolved experiment; UsageError when its devices cannot carry one block."""
+    sets = _lane_sets(experiment, machine)
+    digest = digest_of(experiment, machine)
+    blocks = tuple(
+        _block(experiment, machine, digest, replicate, sets[replicate % len(sets)], replicate // len(sets))
+        for replicate in range(experiment.replicates)
+    )
+    lanes = tuple(lane for lane_set in sets for lane in lane_set)
+    used = {device for lane in lanes for device in lane.devices}
+    idle = tuple(device for device in experiment.devices if device not in used)
+    return Plan(
+        experiment=experiment,
+        digest=digest,
+        lanes=lanes,
+        idle_devices=idle,
+        blocks=blocks,
+        differences=differences(experiment.groups),
+        estimand=estimand(experiment, machine),
+        notes=notes(experiment, machine, lanes, idle, len(sets)),
+    )
+
+
+def digest_of(experiment: Experiment, machine: Machine) -> str:
+    """sha256 of what the experiment is: neither its name nor the order of its groups; a user's reward by its source."""
+    groups = tuple(sorted(experiment.groups, key=lambda group: group.name))
+    nameless = msgspec.structs.replace(experiment, name="", groups=groups)
+    sources = {reward.reference: reward.sha256 for reward in machine.user_rewards}
+    return hashlib.sha256(msgspec.json.encode([nameless, sources], order="sorted")).hexdigest()
+
+
+def _lane_sets(experiment: Experiment, machine: Machine) -> tuple[LaneSet, ...]:
+    """As many sets of lanes as blocks may run at once, each set fit for one block.
+
+    No more sets than leave every one of them enough blocks to tell groups from lanes.
+    """
+    n_groups, per_run = len(experiment.groups), experiment.devices_per_run
+    uuids = {device.name: device.uuid for device in machine.devices}
+    pool = experiment.devices
+    units = [pool[i : i + per_run] for i in range(0, len(pool) - per_run + 1, per_run)]
+    _refuse_too_few(experiment, len(units))
+    at_once = max(1, experiment.replicates // blocks_needed(n_groups))
+    if experiment.placement == "spread":
+        chosen = [units[i : i + n_groups] for i in range(0, len(units) - n_groups + 1, n_groups)]
+        return tuple(tuple(_lane(unit, uuids) for unit in one_set) for one_set in chosen[:at_once])
+    return tuple(tuple(_lane(unit, uuids, f"/{i}") for i in range(n_groups)) for unit in units[:at_once])
+
+
+def _lane(devices: Sequence[str], uuids: dict[str, str], suffix: str = "") -> Lane:
+    return Lane(
+        name="+".join(devices) + suffix,
+        devices=tuple(devices),
+        uuids=tuple(uuids.get(device, "") for device in devices),
+    )
+
+
+def _refuse_too_few(experiment: Experiment, n_units: int) -> None:
+    n_groups, per_run, there = len(experiment.groups), experiment.devices_per_run, len(experiment.devices)
+    if per_run > experiment.n_envs:
+        raise UsageError(
+            f"--devices-per-run {per_run} with --n-envs {experiment.n_envs}: a device would hold no environment; "
+            f"at most {experiment.n_envs}"
+        )
+    if n_units == 0:
+        raise UsageError(
+            f"--devices-per-run {per_run}, but the pool has {there} ({', '.join(experiment.devices)}); "
+            f"at most {there}"
+        )
+    if experiment.placement == "spread" and n_units < n_groups:
+        raise UsageError(
+            f"{n_groups} groups of {per_run} each need {n_groups * per_run} devices with --placement spread, but the "
+            f"pool has {there} ({', '.join(experiment.devices)}); --placement share runs them side by side on "
+            f"{per_run}, --placement alternate in turn"
+        )
+
+
+def _block(
+    experiment: Experiment, machine: Machine, digest: str, replicate: int, lanes: LaneSet, turn: int
+) -> Block:
+    """Block of `replicate`, the `turn`-th on its lanes."""
+    places = order(len(lanes), turn)
+    runs = tuple(
+        _run_spec(experiment, machine, digest, experiment.groups[group], (replicate, lane))
+        for group, lane in zip(places, lanes, strict=True)
+    )
+    return Block(index=replicate, replicate=replicate, runs=runs)
+
+
+def _run_spec(
+    experiment: Experiment, machine: Machine, digest: str, group: Group, place: tuple[int, Lane]
+) -> RunSpec:
+    """Orders that depend on this group, its replicate and its lane, and on no other group."""
+    replicate, lane = place
+    mode = group.settings.reward.mode
+    return RunSpec(
+        ref=RunRef(
+            run=f"{group.name}/{replicate}",
+            group_id=group.name,
+            replicate=replicate,
+            reward_mode=mode,
+            controller=group.settings.controller.name,
+            device=lane.name,
+        ),
+        block=replicate,
+        experiment_digest=digest,
+        rng_seed=experiment.rng_seed,
+        rng_label=group.name if experiment.unpaired else "",
+        task=experiment.task,
+        data_dir=experiment.data_dir,
+        slots=experiment.slots,
+        n_envs=experiment.n_envs,
+        episodes=experiment.episodes,
+        steps=experiment.steps,
+        eval_episodes=experiment.eval_episodes,
+        eval_reward_modes=(*machine.rewards, *(() if mode in machine.rewards else (mode,))),
+        env_devices=tuple(lane.devices[env % len(lane.devices)] for env in range(experiment.n_envs)),
+        settings=group.settings,
+        arithmetic=experiment.arithmetic,
+        telemetry=experiment.telemetry,
+        policy_file=f"policies/{group.name}/{replicate}.pt",
+        log_file=f"logs/{group.name}-{replicate}.log",
+    )

@@ -1,0 +1,55 @@
+"""Checks before anything starts: the machine, by a child process that may import torch, and the run directory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+
+from esper_ab.contracts.machine import Machine, Questions
+from esper_ab.errors import EsperError, UsageError
+
+_TIMEOUT_S = 120.0  # importing torch from a cold network disk takes tens of seconds
+_LOG_BYTES_PER_ENV_EPISODE = 4096  # journal line and log, measured generously
+_SPARE_BYTES = 64 << 20  # policies, report, and room for others
+
+
+def examine(questions: Questions) -> Machine:
+    """Answers of `python -m workers.describe`; EsperError with the end of its output when it cannot answer."""
+    environment = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **os.environ}
+    command = [sys.executable, "-m", "workers.describe", msgspec.json.encode(questions).decode()]
+    try:
+        child = subprocess.run(command, capture_output=True, env=environment, timeout=_TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise EsperError(f"the preflight (workers.describe) gave no answer within {_TIMEOUT_S:.0f} s") from None
+    if child.returncode:
+        last = (child.stderr.decode(errors="replace").strip() or "no output").splitlines()[-1]
+        raise EsperError(f"the preflight (workers.describe) ended with exit status {child.returncode}: {last}")
+    try:
+        # A user's reward may print while it is imported: the answer is the last line.
+        return msgspec.json.decode(child.stdout.strip().splitlines()[-1], type=Machine)
+    except (msgspec.MsgspecError, IndexError) as error:
+        raise EsperError(f"the preflight (workers.describe) answered something else: {error}") from None
+
+
+def expected_bytes(env_episodes: int) -> int:
+    """Room a run directory may need, bytes."""
+    return _SPARE_BYTES + env_episodes * _LOG_BYTES_PER_ENV_EPISODE
+
+
+def check_run_dir(run_dir: Path, needed_bytes: int) -> None:
+    """UsageError unless `run_dir` is new, can be made and has room; nothing is made."""
+    if run_dir.exists():
+        raise UsageError(f"{run_dir} exists already; choose another with --name or --out")
+    parent = next(folder for folder in run_dir.absolute().parents if folder.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise UsageError(f"{run_dir} cannot be made: {parent} is not a folder that can be written; see --out")
+    free_bytes = shutil.disk_usage(parent).free
+    if free_bytes < needed_bytes:
+        raise UsageError(
+            f"{parent} has {free_bytes >> 20} MiB free, but the run may need {needed_bytes >> 20} MiB; see --out"
+        )

@@ -1,0 +1,88 @@
+"""What the user should know about a plan before it starts: one sentence each. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from esper_ab.config import Experiment
+from esper_ab.contracts.machine import Machine
+from esper_ab.contracts.messages import Lane
+from esper_ab.counterbalance import cycle
+from esper_ab.differences import pairs_by_axes
+
+LEAST_REPLICATES = 6  # below, no exact test of paired differences can reach p = 0.05
+
+
+def estimand(experiment: Experiment, machine: Machine) -> str:
+    """What is estimated, in one sentence; docs/statistics.md gives the reasons."""
+    task = next(task for task in machine.tasks if task.name == experiment.task)
+    pairing = "independent randomness per group" if experiment.unpaired else "the same randomness in every group"
+    return (
+        f"Mean over replicates ({pairing}) of the evaluated policy's held-out accuracy in one group minus that in "
+        f"another, in points: task {task.name} ({task.title}), slots {', '.join(experiment.slots)}, trained for "
+        f"{experiment.episodes} episodes of {experiment.steps} steps in {experiment.n_envs} environments, with the "
+        f"settings printed; conditional on the task's fixed test split of {task.sizes[2]} samples."
+    )
+
+
+def notes(
+    experiment: Experiment, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str], blocks_at_once: int
+) -> tuple[str, ...]:
+    """All that apply, the most important first."""
+    return (
+        *_on_inference(experiment, blocks_at_once),
+        *_on_differences(experiment),
+        *_on_devices(experiment, machine, lanes, idle),
+    )
+
+
+def _on_inference(experiment: Experiment, blocks_at_once: int) -> Iterator[str]:
+    replicates, full = experiment.replicates, cycle(len(experiment.groups)) * blocks_at_once
+    if replicates == 1:
+        yield "1 replicate: nothing will follow about the groups; one run of each says nothing about their spread."
+    elif replicates < LEAST_REPLICATES:
+        yield f"{replicates} replicates cannot carry a verdict: at least {LEAST_REPLICATES} are needed (--replicates)."
+    if replicates > 1 and replicates % full:
+        yield (
+            f"{replicates} replicates are not a multiple of {full}: groups are not equally often in every position; "
+            "the analysis adjusts for positions."
+        )
+    if experiment.sync == "independent":
+        yield "independent: no barrier between episodes; groups may be at different episodes at the same time."
+    if experiment.unpaired:
+        yield "unpaired: the groups of a replicate do not share randomness; for calibration, not for comparison."
+
+
+def _on_differences(experiment: Experiment) -> Iterator[str]:
+    groups = {group.name: group.settings for group in experiment.groups}
+    for (a, b), axes in pairs_by_axes(experiment.groups).items():
+        if not axes:
+            equal = "with independent randomness" if experiment.unpaired else "their records must be identical"
+            yield f"{a} and {b} do not differ in anything that is read (A/A): {equal}."
+        elif len(axes) > 1:
+            yield f"{a} and {b} differ in {len(axes)} settings ({', '.join(axes)}): their effects cannot be told apart."
+    for name, settings in groups.items():
+        learns = settings.controller.name == "ppo"
+        if learns and settings.reward.mode == "shaped" and settings.ppo.gamma != settings.reward.gamma:
+            yield (
+                f"{name}: ppo.gamma={settings.ppo.gamma} is not reward.gamma={settings.reward.gamma}: the potential-"
+                "based shaping is then no longer neutral to the optimal policy."
+            )
+
+
+def _on_devices(
+    experiment: Experiment, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str]
+) -> Iterator[str]:
+    cpu_lanes = [lane for lane in lanes if lane.devices[0].startswith("cpu:")]
+    threads, cores = experiment.arithmetic.threads, len(machine.names("cpu"))
+    if cpu_lanes and not machine.names("cuda"):
+        each = f"{threads} thread{'s' if threads > 1 else ''} each"
+        yield f"No GPU: {len(cpu_lanes)} CPU lanes, {each}."
+    if len(cpu_lanes) * threads > cores:
+        yield f"{len(cpu_lanes) * threads} threads share {cores} cores in turn: results stay the same, time does not."
+    kinds = {device.title for device in machine.devices if any(device.name in lane.devices for lane in lanes)}
+    if len(kinds) > 1:
+        yield f"Unequal devices: {', '.join(sorted(kind or 'CPU' for kind in kinds))}; lanes are counterbalanced."
+    if idle:
+        few = ", ".join(idle[:4]) + (f", … {idle[-1]}" if len(idle) > 4 else "")
+        yield f"{len(idle)} of {len(experiment.devices)} devices stay idle: {few}."

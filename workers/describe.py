@@ -1,0 +1,143 @@
+"""`python -m workers.describe QUESTIONS`: one JSON line about this machine, its catalogues and what the user brought.
+
+The preflight child: it imports torch once so that the control plane need not. QUESTIONS and the answer are the
+structs of esper_ab.contracts.machine. It starts nothing, and decides nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+import torch
+
+from esper_ab.contracts.catalog import entry, names
+from esper_ab.contracts.machine import Device, Machine, Questions, TaskFacts, UserReward
+from workers.rewards._lookup import find_reward
+from workers.tasks._task import Task
+
+_GPU_SIGNS = (Path("/proc/driver/nvidia/version"), Path("/dev/nvidia0"))
+_ENVS, _CHANNELS, _SIDE, _BATCH, _KERNEL = 4, 16, 8, 64, 3  # of the convolution that is timed
+_REPEATS = 8
+
+
+def _devices() -> tuple[Device, ...]:
+    """GPUs of the pool in its order (CUDA_VISIBLE_DEVICES, if set, is the pool), then usable cores."""
+    gpus = []
+    for index in range(torch.cuda.device_count() if torch.version.cuda else 0):
+        facts = torch.cuda.get_device_properties(index)
+        gpus.append(
+            Device(name=f"cuda:{index}", title=facts.name, uuid=f"GPU-{facts.uuid}", memory_bytes=facts.total_memory)
+        )
+    memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    cores = range(len(os.sched_getaffinity(0)))
+    return (*gpus, *(Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=memory_bytes) for i in cores))
+
+
+def gpu_problem(gpu_there: bool, cuda_build: str | None, usable: int, pool: str | None) -> str:
+    """Why a GPU that is there cannot be used; "" when it can, when there is none, and when the pool is empty."""
+    if not gpu_there or usable or pool in ("", "-1"):
+        return ""
+    if not cuda_build:
+        return f"this machine has an NVIDIA GPU, but torch {torch.__version__} is a build without CUDA"
+    wanted = f" in CUDA_VISIBLE_DEVICES={pool}" if pool is not None else ""
+    return f"this machine has an NVIDIA GPU, but torch {torch.__version__} finds none{wanted}"
+
+
+def task_facts(task: Task) -> TaskFacts:
+    """Sizes and costs, from the host's shape."""
+    side_h, side_w = task.image[1:]
+    before, total = task.host.in_channels, 0
+    for block in range(task.host.blocks):
+        after = task.host.base << block
+        total += before * after * task.host.kernel**2 * side_h * side_w
+        before = after
+        if block < task.host.pools:
+            side_h, side_w = side_h // 2, side_w // 2
+    return TaskFacts(
+        name=task.name,
+        title=task.title,
+        slots=task.slots,
+        sizes=task.sizes,
+        sample_values=task.image[0] * task.image[1] * task.image[2],
+        host_params=task.host.params,
+        host_multiply_adds=total + before * task.host.classes,
+    )
+
+
+def _multiply_adds_per_s() -> float:
+    """Forward and backward of a grouped convolution as banks train it: one thread, or the first GPU."""
+    torch.set_num_threads(1)
+    device = "cuda:0" if torch.cuda.is_available() else "cpu"
+    width = _ENVS * _CHANNELS
+    x = torch.ones(_BATCH, width, _SIDE, _SIDE, device=device)
+    weight = torch.ones(width, _CHANNELS, _KERNEL, _KERNEL, device=device, requires_grad=True)
+    begin = 0.0
+    for repeat in range(2 * _REPEATS):
+        if repeat == _REPEATS:  # the first half warms up
+            begin = time.perf_counter()
+        loss = torch.nn.functional.conv2d(x, weight, padding=1, groups=_ENVS).sum()
+        loss.backward()  # type: ignore[no-untyped-call]
+        loss.item()  # waits for a GPU
+    forward = _BATCH * width * _CHANNELS * _KERNEL**2 * _SIDE**2
+    return 3 * forward * _REPEATS / (time.perf_counter() - begin)
+
+
+def _source_sha256(reference: str) -> str:
+    place = reference.rpartition(":")[0]
+    if place.endswith(".py"):
+        path = Path(place)
+    else:
+        spec = importlib.util.find_spec(place)
+        path = Path(spec.origin) if spec is not None and spec.origin else Path()
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+
+def _user_reward(reference: str) -> UserReward:
+    try:
+        find_reward(reference)
+        return UserReward(reference=reference, sha256=_source_sha256(reference), problem="")
+    except ValueError as error:
+        problem = str(error).removeprefix(f"reward mode {reference!r}: ")
+        return UserReward(reference=reference, sha256="", problem=problem)
+
+
+def _task_problem(name: str, data_dir: str) -> str:
+    if name not in names("workers.tasks"):
+        return ""  # refused by whoever asked, with the names that exist
+    try:
+        entry("workers.tasks", name, "TASK").load(data_dir)
+    except (OSError, ValueError) as error:
+        return str(error)
+    return ""
+
+
+def describe(questions: Questions) -> Machine:
+    """Everything a plan needs to know before it starts."""
+    gpu_there = any(sign.exists() for sign in _GPU_SIGNS)
+    devices = _devices()
+    usable = sum(device.name.startswith("cuda:") for device in devices)
+    pool = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return Machine(
+        torch_version=str(torch.__version__),
+        cuda_build=torch.version.cuda or "",
+        devices=devices,
+        rewards=names("workers.rewards"),
+        controllers=names("workers.controllers"),
+        blueprints=names("workers.blueprints"),
+        tasks=tuple(task_facts(entry("workers.tasks", name, "TASK")) for name in names("workers.tasks")),
+        multiply_adds_per_s=_multiply_adds_per_s(),
+        user_rewards=tuple(_user_reward(reference) for reference in questions.user_rewards),
+        task_problem=_task_problem(questions.task, questions.data_dir),
+        gpu_problem=gpu_problem(gpu_there, torch.version.cuda, usable, pool),
+    )
+
+
+if __name__ == "__main__":
+    answer = describe(msgspec.json.decode(sys.argv[1], type=Questions))
+    sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
