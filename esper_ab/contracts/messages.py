@@ -50,6 +50,23 @@ class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):
     log_file: str  # relative to the run directory
 
 
+class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):
+    """What a launcher hands to a new worker: enough to set up its process and to say Hello. Its runs come by wire."""
+
+    endpoint: str
+    worker: str  # "w00"; with the incarnation, its identity on the wire: "w00/1"
+    incarnation: int  # 1, 2, … : how often this worker has been started
+    lane: Lane
+    arithmetic: Arithmetic
+    run_dir: str
+    log_file: str  # relative to the run directory
+
+    @property
+    def identity(self) -> str:
+        """Name on the wire: an earlier incarnation's messages are told from this one's."""
+        return f"{self.worker}/{self.incarnation}"
+
+
 # --- worker -> coordinator ------------------------------------------------------------------------------------------
 
 

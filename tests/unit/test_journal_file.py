@@ -1,0 +1,154 @@
+"""The journal on disk: what is written is read, whatever is cut off; nothing damaged is ever read as an event."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import zlib
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esper_ab.errors import JournalError, UsageError
+from esper_ab.journal.events import Ledger, PointReleased
+from esper_ab.journal.file import JOURNAL_NAME, Journal, read
+
+EVENTS = [
+    PointReleased(block=0, point=0, runs=("a/0", "b/0")),
+    Ledger(category="bad_message", run="", episode=None, detail='quotes " and ünïcode, and\na newline'),
+    PointReleased(block=0, point=1, runs=("a/0", "b/0")),
+]
+
+
+def fixed_clock():
+    return datetime(2026, 1, 31, 10, 15, 0, 123000, tzinfo=UTC)
+
+
+def write(folder, events=EVENTS):
+    journal = Journal(folder, fixed_clock)
+    for event in events:
+        journal.append(event)
+    journal.close()
+    return folder / JOURNAL_NAME
+
+
+@pytest.fixture(scope="module")
+def journal_bytes(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("journal")).read_bytes()
+
+
+def test_what_is_written_is_read(tmp_path):
+    reading = read(write(tmp_path))
+    assert list(reading) == EVENTS
+    assert (reading.lines, reading.torn_bytes, reading.wall_time) == (3, 0, "2026-01-31T10:15:00.123+00:00")
+
+
+def test_every_line_is_json_with_its_crc_and_its_predecessors(journal_bytes):
+    prev = "00000000"
+    for n, line in enumerate(journal_bytes.splitlines()):
+        fields = json.loads(line)
+        assert list(fields) == ["n", "prev", "t", "event", "crc"]
+        assert (fields["n"], fields["prev"]) == (n, prev)
+        checked = line[: line.index(b',"crc"')]
+        assert fields["crc"] == f"{zlib.crc32(checked):08x}"
+        prev = fields["crc"]
+
+
+def test_a_journal_cut_at_any_byte_keeps_its_complete_lines(tmp_path, journal_bytes):
+    path = tmp_path / JOURNAL_NAME
+    for cut in range(len(journal_bytes) + 1):
+        path.write_bytes(journal_bytes[:cut])
+        reading = read(path)
+        complete = journal_bytes[:cut].count(b"\n")
+        assert list(reading) == EVENTS[:complete]
+        assert reading.torn_bytes == cut - (journal_bytes[:cut].rfind(b"\n") + 1)
+
+
+def test_a_flipped_bit_is_never_read_as_an_event(tmp_path, journal_bytes):
+    path = tmp_path / JOURNAL_NAME
+    starts = [0, *(i + 1 for i, byte in enumerate(journal_bytes) if byte == ord("\n"))]
+    for at in range(len(journal_bytes)):
+        damaged = bytearray(journal_bytes)
+        damaged[at] ^= 1 << (at % 8)
+        path.write_bytes(damaged)
+        line = sum(start <= at for start in starts) - 1
+        events, message = [], ""
+        try:
+            events.extend(read(path))
+        except JournalError as error:
+            message = str(error)
+        if at == len(journal_bytes) - 1:  # the last newline: indistinguishable from a torn tail
+            assert events == EVENTS[:-1]
+        else:
+            assert f"line {line + 1}:" in message
+
+
+@given(st.permutations(range(len(EVENTS))), st.integers(1, len(EVENTS)))
+def test_lines_moved_or_removed_are_noticed(tmp_path_factory, order, keep):
+    folder = tmp_path_factory.mktemp("moved")
+    lines = write(folder).read_bytes().splitlines(keepends=True)
+    chosen = order[:keep]
+    path = folder / JOURNAL_NAME
+    path.write_bytes(b"".join(lines[i] for i in chosen))
+    if list(chosen) == list(range(keep)):
+        assert list(read(path)) == EVENTS[:keep]
+    else:
+        with pytest.raises(JournalError, match="expected n="):
+            list(read(path))
+
+
+def test_events_come_before_the_damage_is_reported(tmp_path, journal_bytes):
+    path = tmp_path / JOURNAL_NAME
+    path.write_bytes(journal_bytes.replace(b"bad_message", b"bad_massage"))
+    reading = read(path)
+    assert next(reading) == EVENTS[0]
+    with pytest.raises(JournalError, match=r"line 2: its CRC does not match.*head -n 1"):
+        next(reading)
+
+
+def test_short_writes_are_completed(tmp_path, monkeypatch):
+    write_some = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write_some(descriptor, bytes(data)[:7]))
+    assert list(read(write(tmp_path))) == EVENTS
+
+
+def test_a_full_disk_leaves_whole_lines_and_the_journal_usable(tmp_path):
+    journal = Journal(tmp_path)
+    journal.append(EVENTS[0])
+    size = (tmp_path / JOURNAL_NAME).stat().st_size
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, hard))
+    try:
+        with pytest.raises(JournalError, match=r"cannot write .*1 lines are intact"):
+            journal.append(EVENTS[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (tmp_path / JOURNAL_NAME).stat().st_size == size
+    journal.append(EVENTS[2])
+    journal.close()
+    assert list(read(tmp_path / JOURNAL_NAME)) == [EVENTS[0], EVENTS[2]]
+
+
+def test_a_second_writer_is_refused_and_told_who_writes(tmp_path):
+    journal = Journal(tmp_path)
+    code = "import sys, pathlib; from esper_ab.journal.file import Journal; Journal(pathlib.Path(sys.argv[1]))"
+    second = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=False)
+    journal.close()
+    assert f"in use by process {os.getpid()} on " in second.stderr
+
+
+def test_a_used_run_directory_is_refused(tmp_path):
+    write(tmp_path)
+    with pytest.raises(UsageError, match="choose another name"):
+        Journal(tmp_path)
+
+
+def test_no_journal_is_a_usage_error(tmp_path):
+    with pytest.raises(UsageError, match="no journal at"):
+        read(Path(tmp_path) / JOURNAL_NAME)
