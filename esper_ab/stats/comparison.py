@@ -79,7 +79,7 @@ def compare(question: Question, pairs: tuple[Pair, ...], same_records: bool) -> 
         difference=difference,
         sign_flip=flip,
         mann_whitney=mann_whitney(a, b) if several else None,
-        improvement=probability_of_improvement(a, b) if pairs else None,
+        improvement=probability_of_improvement(a, b) if len(pairs) > 1 else None,
         hedges_g=hedges_g(a, b) if several else None,
         pairs_needed=needed,
         verdict=verdict,

@@ -65,9 +65,9 @@ def sentence(
     n = n_pairs(difference.pairs)
     if verdict is Verdict.NO_INFERENCE:
         return (
-            f"NO INFERENCE (1 pair). {head} between two runs. These are two runs: how far apart two runs of one group "
-            f"fall is unknown from them, so nothing follows about the groups. A verdict needs at least {LEAST_PAIRS} "
-            f"pairs (--replicates {LEAST_PAIRS})."
+            f"NO INFERENCE (1 pair). {head} between these two runs. How far apart two runs of one group fall is not "
+            f"known from them, so nothing follows about the groups. A verdict needs at least {LEAST_PAIRS} pairs "
+            f"(--replicates {LEAST_PAIRS})."
         )
     if verdict is Verdict.IDENTICAL:
         why = (

@@ -1,0 +1,251 @@
+"""Synthetic journals of real event types: a planted effect, an A/A, a failure, any number of groups. Seeded, fast."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+
+from esper_ab.config import Experiment, Group
+from esper_ab.contracts.messages import Lane, RunSpec
+from esper_ab.contracts.records import (
+    EnvEpisode,
+    EpisodeRecord,
+    EvaluationEpisode,
+    EvaluationRecord,
+    PPOUpdate,
+    RunRef,
+    SeedEvent,
+    Timing,
+)
+from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GroupSettings, RewardSettings
+from esper_ab.journal.events import (
+    AnyEvent,
+    EpisodeRecorded,
+    ExperimentEnded,
+    ExperimentStarted,
+    Ledger,
+    PointReleased,
+    RunEvaluated,
+    RunReady,
+    RunStarted,
+    WorkerStarted,
+)
+from esper_ab.plan import Block, Difference, Plan
+
+MODES = ("minimal", "shaped", "simplified", "sparse")
+TIMING = Timing(total_s=1.5, train_s=0.9, validate_s=0.3, decide_s=0.1, update_s=0.2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """One group of a synthetic experiment: where its learning curve ends, and what it grows."""
+
+    accuracy: float = 70.0
+    mode: str = "shaped"
+    controller: str = "ppo"
+    params: int = 800
+    stream: str = ""  # groups of one stream draw the same numbers: an A/A
+
+
+@dataclass(frozen=True, kw_only=True)
+class Synthetic:
+    """A synthetic experiment; `events()` is its journal."""
+
+    groups: dict[str, Shape] = field(
+        default_factory=lambda: {
+            "shaped": Shape(accuracy=74.0), "simplified": Shape(accuracy=69.0, mode="simplified", params=500),
+        }
+    )
+    replicates: int = 6
+    episodes: int = 8
+    n_envs: int = 4
+    steps: int = 25
+    eval_episodes: int = 2
+    rng_seed: int = 11
+
+    def plan(self) -> Plan:
+        groups = tuple(
+            Group(
+                name=name,
+                settings=GroupSettings(
+                    controller=ControllerSettings(name=shape.controller), reward=RewardSettings(mode=shape.mode)
+                ),
+            )
+            for name, shape in self.groups.items()
+        )
+        lanes = tuple(Lane(name=f"cpu:{i}", devices=(f"cpu:{i}",), uuids=("",)) for i in range(len(groups)))
+        experiment = Experiment(
+            name="synthetic", groups=groups, slots=("early", "mid", "late"), n_envs=self.n_envs,
+            episodes=self.episodes, steps=self.steps, replicates=self.replicates, eval_episodes=self.eval_episodes,
+            rng_seed=self.rng_seed, devices=tuple(lane.name for lane in lanes),
+        )
+        blocks = tuple(
+            Block(index=r, replicate=r, runs=tuple(self._spec(group, r, i) for i, group in enumerate(groups)))
+            for r in range(self.replicates)
+        )
+        modes = {group.name: group.settings.reward.mode for group in groups}
+        differs = len(set(modes.values())) > 1
+        return Plan(
+            experiment=experiment, digest="0" * 64, lanes=lanes, idle_devices=(), blocks=blocks,
+            differences=(Difference(key="reward.mode", values=modes),) if differs else (),
+            estimand="Mean held-out accuracy of hosts grown by the last policy, over rng seeds, on digits.",
+            notes=("No GPU: CPU lanes, one thread each.",),
+        )
+
+    def _spec(self, group: Group, replicate: int, position: int) -> RunSpec:
+        lane = f"cpu:{(position + replicate) % len(self.groups)}"
+        run = f"{group.name}/{replicate}"
+        return RunSpec(
+            ref=RunRef(
+                run=run, group_id=group.name, replicate=replicate, reward_mode=group.settings.reward.mode,
+                controller=group.settings.controller.name, device=lane,
+            ),
+            block=replicate, experiment_digest="0" * 64, rng_seed=self.rng_seed, rng_label="", task="digits",
+            data_dir="", slots=("early", "mid", "late"), n_envs=self.n_envs, episodes=self.episodes,
+            steps=self.steps, eval_episodes=self.eval_episodes, eval_reward_modes=MODES,
+            env_devices=(lane,) * self.n_envs, settings=group.settings, arithmetic=Arithmetic(), telemetry=True,
+            policy_file=f"policies/{run}.pt", log_file=f"logs/{group.name}-{replicate}.log",
+        )
+
+    def events(self) -> list[AnyEvent]:
+        """The whole journal of an experiment that finished."""
+        plan = self.plan()
+        listed: list[AnyEvent] = [started(plan)]
+        listed += [
+            WorkerStarted(worker=f"w{i}", incarnation=0, lane=lane.name, pid=100 + i, uuids=("",), torch_version="2.13")
+            for i, lane in enumerate(plan.lanes)
+        ]
+        for block in plan.blocks:
+            names = tuple(spec.ref.run for spec in block.runs)
+            listed += [RunStarted(run=s.ref, block=block.index, worker="w0", incarnation=0) for s in block.runs]
+            listed += [RunReady(run=s.ref, warm_up_s=0.4) for s in block.runs]
+            listed.append(PointReleased(block=block.index, point=0, runs=names))
+            for episode in range(self.episodes):
+                listed += [EpisodeRecorded(record=self.episode(spec, episode)) for spec in block.runs]
+                listed.append(PointReleased(block=block.index, point=episode + 1, runs=names))
+            listed += [RunEvaluated(record=self.evaluation(spec)) for spec in block.runs]
+            listed.append(PointReleased(block=block.index, point=self.episodes + 1, runs=names))
+        listed.append(ExperimentEnded(status="finished", detail=""))
+        return listed
+
+    def _generator(self, spec: RunSpec, episode: int) -> np.random.Generator:
+        shape = self.groups[spec.ref.group_id]
+        stream = shape.stream or spec.ref.group_id
+        key = f"{self.rng_seed}/{stream}/{spec.ref.replicate}/{episode}"
+        return np.random.default_rng(list(hashlib.sha256(key.encode()).digest()))
+
+    def _env(self, spec: RunSpec, env: int, level: float, rng: np.random.Generator) -> EnvEpisode:
+        shape = self.groups[spec.ref.group_id]
+        grows = shape.controller != "wait"
+        accuracy = float(np.clip(level + rng.normal(0, 2.0), 10.0, 100.0))
+        fossilized = int(rng.integers(0, 3)) if grows else 0
+        return EnvEpisode(
+            env=env, device=spec.env_devices[env], steps=self.steps, final_accuracy=accuracy,
+            val_accuracy=accuracy + 0.5, best_val_accuracy=accuracy + 1.0, val_loss=0.8,
+            reward_sum=float(level / 10 + rng.normal()), host_params=1200,
+            params_added=int(shape.params + rng.integers(-50, 50)) if grows else 0,
+            germinated=fossilized + 1 if grows else 0, pruned=1 if grows else 0, fossilized=fossilized,
+            contributing=fossilized,
+            op_counts=(self.steps - 5, 2, 1, 1, 1, 0) if grows else (self.steps, 0, 0, 0, 0, 0),
+            diverged=False,
+        )
+
+    def episode(self, spec: RunSpec, episode: int) -> EpisodeRecord:
+        shape, rng = self.groups[spec.ref.group_id], self._generator(spec, episode)
+        learns = shape.controller == "ppo"
+        progress = 1 - np.exp(-3 * (episode + 1) / self.episodes) if learns else 1.0
+        level = 33.0 + (shape.accuracy - 33.0) * progress
+        entropy = float(2.6 - 0.9 * progress + rng.normal(0, 0.05))
+        ppo = PPOUpdate(
+            policy_loss=-0.01, value_loss=0.4, entropy=entropy, op_entropy=entropy / 2, approx_kl=0.012,
+            clip_fraction=0.08, explained_variance=float(0.6 * progress), grad_norm=0.7, first_ratio_error=1e-7,
+            ratio_max=1.3, epochs_done=4, stopped_by_kl=False, advantage_std=1.1, return_mean=2.0,
+        )
+        return EpisodeRecord(
+            run=spec.ref, episode=episode, envs=tuple(self._env(spec, i, level, rng) for i in range(self.n_envs)),
+            ppo=ppo if learns else None, seed_events=self._seed_events(rng) if shape.controller != "wait" else (),
+            timing=TIMING, digest=f"{shape.stream or spec.ref.group_id}-{spec.ref.replicate}-{episode}",
+        )
+
+    def _seed_events(self, rng: np.random.Generator) -> tuple[SeedEvent, ...]:
+        listed = []
+        for env in range(self.n_envs):
+            born = int(rng.integers(1, 8))
+            life = (("germinated", born, "GERMINATED", 0.0, None), ("advanced", born + 3, "TRAINING", 0.0, None))
+            end = (("pruned", born + 9, "PRUNED", 1.0, -0.4) if rng.random() < 0.3
+                   else ("fossilized", born + 12, "FOSSILIZED", 1.0, 6.5))
+            for name, step, stage, alpha, contribution in (*life, end):
+                listed.append(SeedEvent(
+                    env=env, step=step, slot="early", event=name, seed_id=f"e{env}-early-0", blueprint="conv_light",
+                    stage=stage, alpha=alpha, contribution=contribution, params=700,
+                ))
+        return tuple(listed)
+
+    def evaluation(self, spec: RunSpec) -> EvaluationRecord:
+        shape, rng = self.groups[spec.ref.group_id], self._generator(spec, -1)
+        level = shape.accuracy + rng.normal(0, 1.5)
+        episodes = tuple(
+            EvaluationEpisode(
+                episode=episode, actions=actions, env=self._env(spec, env, level, rng),
+                rewards={mode: float(level / (2 + 5 * i) + rng.normal()) for i, mode in enumerate(MODES)},
+            )
+            for actions in ("sampled", "greedy") for episode in range(self.eval_episodes) for env in range(self.n_envs)
+        )
+        return EvaluationRecord(
+            run=spec.ref, episodes=episodes, policy_file=spec.policy_file, policy_sha256="f" * 64, timing=TIMING,
+            digest=f"{shape.stream or spec.ref.group_id}-{spec.ref.replicate}",
+        )
+
+
+def started(plan: Plan) -> ExperimentStarted:
+    return ExperimentStarted(
+        schema=1, plan=plan, versions={"esper_ab": "0.1.0", "torch": "2.13"},
+        machine={"cpu": "test processor", "cores": "2"}, code={"commit": "abc123", "dirty": "no"},
+    )
+
+
+def planted_effect() -> list[AnyEvent]:
+    """Shaped above simplified by 5 points, six pairs."""
+    return Synthetic().events()
+
+
+def same_twice(replicates: int = 6) -> list[AnyEvent]:
+    """An A/A: two names for one condition."""
+    groups = {"a": Shape(stream="one"), "b": Shape(stream="one")}
+    return Synthetic(groups=groups, replicates=replicates).events()
+
+
+def one_replicate() -> list[AnyEvent]:
+    return Synthetic(replicates=1).events()
+
+
+def three_groups() -> list[AnyEvent]:
+    """Two learning groups and the never-grown host."""
+    groups = {
+        "shaped": Shape(accuracy=74.0), "simplified": Shape(accuracy=69.0, mode="simplified", params=500),
+        "wait": Shape(accuracy=33.0, controller="wait"),
+    }
+    return Synthetic(groups=groups).events()
+
+
+def failed_run(kept: int = 3) -> list[AnyEvent]:
+    """Six replicates planned; the worker of the fourth block's second run dies in its second episode."""
+    events = planted_effect()
+    block = [i for i, event in enumerate(events) if isinstance(event, RunStarted) and event.block == kept]
+    cut = next(i for i in range(block[0], len(events))
+               if isinstance(events[i], EpisodeRecorded) and events[i].record.episode == 1)
+    ledger = Ledger(category="worker_death", run=f"simplified/{kept}", episode=1, detail="exit code -9")
+    ended = ExperimentEnded(status="failed", detail=f"worker w1 died in simplified/{kept}")
+    return [*events[: cut + 1], ledger, ended]
+
+
+def without_evaluations(events: list[AnyEvent]) -> list[AnyEvent]:
+    """The same journal, every evaluation empty: no sampled episode at all."""
+    return [
+        RunEvaluated(record=msgspec.structs.replace(event.record, episodes=()))
+        if isinstance(event, RunEvaluated) else event
+        for event in events
+    ]
