@@ -230,9 +230,8 @@ def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> Experim
     sets = [_known(from_text(text, f"--set {text}"), of_group=False) for text in request.assignments]
     for assignment in file.common:
         _known(assignment, of_group=False)
-    for table in file.tables.values():
-        for assignment in table:
-            _known(assignment, of_group=True)
+    for table in file.tables.values():  # those of groups left out by --groups, too
+        _layer((_known(assignment, of_group=True) for assignment in table), GROUP_KEYS)
     asked = _asked(request, file, catalogue)
     common = [a for a in sets if a.key in GROUP_KEYS]
     _refuse_without_effect(common, asked)

@@ -1,0 +1,285 @@
+"""The planner: each block has each group once, positions are balanced, no group's orders depend on another group."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esper_ab.config import Experiment, Group
+from esper_ab.contracts.machine import Device, Machine, TaskFacts, UserReward
+from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.settings import ControllerSettings, GroupSettings, PPOSettings, RewardSettings
+from esper_ab.counterbalance import blocks_needed, cycle, estimable, order, williams_square
+from esper_ab.errors import UsageError
+from esper_ab.plan import Plan, make_plan
+from esper_ab.resolve import resolve
+
+TASK = TaskFacts(
+    name="digits", title="digits", slots=("early", "mid", "late"), sizes=(1024, 384, 389), sample_values=64,
+    host_params=1090, host_multiply_adds=4928,
+)
+
+
+def machine(cores: int = 2, gpus: int = 0, **changes: object) -> Machine:
+    devices = [Device(name=f"cuda:{i}", title="H200", uuid=f"GPU-{i}", memory_bytes=1 << 37) for i in range(gpus)]
+    devices += [Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=1 << 33) for i in range(cores)]
+    found = Machine(
+        torch_version="2.13", cuda_build="13.0" if gpus else "", devices=tuple(devices),
+        rewards=("minimal", "shaped", "simplified", "sparse"), controllers=("random", "wait"),
+        blueprints=("attention", "bottleneck", "conv_heavy", "conv_light", "conv_small", "depthwise", "norm"),
+        tasks=(TASK,), multiply_adds_per_s=1e9, user_rewards=(), task_problem="", gpu_problem="",
+    )
+    return msgspec.structs.replace(found, **changes)
+
+
+def group(name: str, **settings: object) -> Group:
+    return Group(name=name, settings=GroupSettings(**settings))  # type: ignore[arg-type]
+
+
+def experiment(names: tuple[str, ...] = ("a", "b"), **changes: object) -> Experiment:
+    groups = tuple(group(name, ppo=PPOSettings(lr=0.001 * (1 + sum(name.encode()) % 7))) for name in names)
+    asked = Experiment(name="x", groups=groups, slots=(), devices=())
+    return msgspec.structs.replace(asked, **changes)
+
+
+def planned(asked: Experiment, there: Machine) -> Plan:
+    return make_plan(resolve(asked, there), there)
+
+
+# --- counterbalancing -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", range(2, 9))
+def test_williams_square_balances_positions_and_neighbours(n: int) -> None:
+    rows = williams_square(n)
+    places = Counter((position, value) for row in rows for position, value in enumerate(row))
+    neighbours = Counter(pair for row in rows for pair in pairwise(row))
+    assert len(rows) == (n if n % 2 == 0 else 2 * n)
+    assert len(places) == n * n
+    assert len(set(places.values())) == 1
+    assert len(neighbours) == n * (n - 1)
+    assert len(set(neighbours.values())) == 1
+
+
+def test_fixed_positions_are_not_estimable() -> None:
+    assert not estimable([(0, 1), (0, 1), (0, 1)])
+    assert estimable([(0, 1), (1, 0)])
+    assert not estimable([(0, 1, 2), (1, 0, 2)])
+
+
+@pytest.mark.parametrize("n", range(2, 7))
+def test_a_cycle_and_the_blocks_needed_are_estimable(n: int) -> None:
+    for count in (blocks_needed(n), cycle(n)):
+        assert estimable([order(n, block) for block in range(count)])
+    assert not estimable([order(n, block) for block in range(blocks_needed(n) - 1)] or [order(n, 0)])
+
+
+# --- lanes and blocks -----------------------------------------------------------------------------------------------
+
+shapes = st.tuples(
+    st.integers(2, 5),  # groups
+    st.integers(1, 12),  # replicates
+    st.integers(1, 24),  # GPUs
+    st.integers(1, 3),  # devices per run
+    st.sampled_from(["spread", "share", "alternate"]),
+)
+
+
+@given(shapes)
+def test_every_plan_is_whole_and_balanced(shape: tuple[int, int, int, int, str]) -> None:
+    n, replicates, gpus, per_run, placement = shape
+    names = tuple("abcde"[:n])
+    asked = experiment(names, replicates=replicates, devices_per_run=per_run, placement=placement)
+    there = machine(gpus=gpus)
+    if gpus < per_run * (n if placement == "spread" else 1):
+        with pytest.raises(UsageError):
+            planned(asked, there)
+        return
+    plan = planned(asked, there)
+    assert [block.replicate for block in plan.blocks] == list(range(replicates))
+    lanes = {lane.name: lane for lane in plan.lanes}
+    assert len(lanes) == len(plan.lanes)
+    if placement == "spread":
+        devices = [device for lane in plan.lanes for device in lane.devices]
+        assert len(devices) == len(set(devices))
+    by_set: dict[frozenset[str], list[tuple[str, ...]]] = {}
+    for block in plan.blocks:
+        assert sorted(run.ref.group_id for run in block.runs) == sorted(names)
+        used = [run.ref.device for run in block.runs]
+        assert len(set(used)) == n
+        by_lane = sorted(block.runs, key=lambda run: run.ref.device)
+        by_set.setdefault(frozenset(used), []).append(tuple(run.ref.group_id for run in by_lane))
+        for run in block.runs:
+            counts = Counter(run.env_devices)
+            assert set(counts) == set(lanes[run.ref.device].devices)
+            assert max(counts.values()) - min(counts.values()) <= 1
+    assert not any(one & other for one in by_set for other in by_set if one != other)
+    for orders in by_set.values():
+        for lane in range(n):
+            seen = Counter(groups[lane] for groups in orders)
+            assert max(seen.values()) - min(seen[name] for name in names) <= 2
+        if replicates >= blocks_needed(n):
+            assert estimable([tuple(names.index(name) for name in groups) for groups in orders])
+
+
+def test_start_order_turns_with_the_lanes() -> None:
+    plan = planned(experiment(replicates=2), machine())
+    assert [[(run.ref.group_id, run.ref.device) for run in block.runs] for block in plan.blocks] == [
+        [("a", "cpu:0"), ("b", "cpu:1")],
+        [("b", "cpu:0"), ("a", "cpu:1")],
+    ]
+
+
+def test_several_blocks_at_once_and_the_rest_idle() -> None:
+    plan = planned(experiment(replicates=6), machine(gpus=7))
+    assert [{run.ref.device for run in block.runs} for block in plan.blocks[:3]] == [
+        {"cuda:0", "cuda:1"}, {"cuda:2", "cuda:3"}, {"cuda:4", "cuda:5"}]
+    assert plan.idle_devices == ("cuda:6",)
+    assert any("1 of 7 devices stay idle: cuda:6" in note for note in plan.notes)
+    assert plan.lanes[1].uuids == ("GPU-1",)
+
+
+def test_share_puts_a_block_on_one_device() -> None:
+    plan = planned(experiment(replicates=2, placement="share"), machine(gpus=1))
+    assert [lane.name for lane in plan.lanes] == ["cuda:0/0", "cuda:0/1"]
+    assert {device for run in plan.blocks[0].runs for device in run.env_devices} == {"cuda:0"}
+
+
+def test_environments_go_round_the_devices_of_a_run() -> None:
+    plan = planned(experiment(devices_per_run=2, n_envs=4), machine(gpus=4))
+    assert plan.blocks[0].runs[0].env_devices == ("cuda:0", "cuda:1", "cuda:0", "cuda:1")
+    assert plan.blocks[0].runs[0].ref.device == "cuda:0+cuda:1"
+
+
+def test_more_cpu_lanes_than_cores_are_time_sliced_aloud() -> None:
+    plan = planned(experiment(("a", "b", "c")), machine(cores=2))
+    assert [lane.name for lane in plan.lanes] == ["cpu:0", "cpu:1", "cpu:2"]
+    assert any("3 threads share 2 cores" in note for note in plan.notes)
+    assert any(note.startswith("No GPU: 3 CPU lanes, 1 thread each") for note in plan.notes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "there", "words"),
+    [
+        ({}, machine(gpus=1), "--placement share runs them side by side on 1"),
+        ({"devices": ("cuda:5",)}, machine(gpus=1), "no 'cuda:5' here; there is cuda:0, cpu:0, cpu:1"),
+        ({"devices": ("cuda",)}, machine(), "no 'cuda' here; there is cpu:0, cpu:1"),
+        ({"devices": ("cpu:0", "cpu:0")}, machine(), "cpu:0 is there twice"),
+        ({"devices": ("cpu:0",), "devices_per_run": 2}, machine(), "--devices-per-run 2, but the pool has 1 (cpu:0)"),
+        ({"devices_per_run": 5}, machine(gpus=10), "a device would hold no environment"),
+        ({}, machine(gpu_problem="torch is a build without CUDA"), "to use the CPU all the same, say --devices cpu"),
+        ({"task": "digit"}, machine(), "no task 'digit'; did you mean digits?"),
+        ({}, machine(task_problem="not there"), "task digits: not there"),
+        ({"slots": ("erly",)}, machine(), "did you mean early"),
+        ({"slots": ("late", "early")}, machine(), "as in --slots early late"),
+        ({"slots": ("early", "early")}, machine(), "as in --slots early"),
+        ({"n_envs": 1}, machine(), "ppo.minibatches=2 with --n-envs 1"),
+        ({"groups": (group("a"), group("b", reward=RewardSettings(mode="shapd")))}, machine(), "did you mean shaped"),
+        ({"groups": (group("a"), group("b", controller=ControllerSettings(name="wai")))}, machine(), "mean wait"),
+        (
+            {"groups": (group("a"), group("b", reward=RewardSettings(mode="f.py:r")))},
+            machine(user_rewards=(UserReward(reference="f.py:r", sha256="", problem="no file"),)),
+            "group 'b': reward=f.py:r: no file",
+        ),
+    ],
+)
+def test_refused_in_one_line(changes: dict[str, object], there: Machine, words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        planned(experiment(**changes), there)  # type: ignore[arg-type]
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_gpu_that_torch_cannot_use_does_not_hinder_an_asked_cpu_run() -> None:
+    there = machine(gpu_problem="torch is a build without CUDA")
+    assert planned(experiment(devices=("cpu",)), there).experiment.devices == ("cpu:0", "cpu:1")
+
+
+# --- no group's orders depend on another group ----------------------------------------------------------------------
+
+
+def orders(plan: Plan, name: str, called: str = "") -> list[RunSpec]:
+    """The group's RunSpecs without what may differ: lane and digest; renamed back when it is `called` otherwise."""
+    found = [run for block in plan.blocks for run in block.runs if run.ref.group_id == (called or name)]
+    return [
+        msgspec.structs.replace(
+            run,
+            experiment_digest="",
+            env_devices=(),
+            ref=msgspec.structs.replace(run.ref, device="", group_id=name, run=f"{name}/{run.ref.replicate}"),
+            policy_file=run.policy_file.replace(f"/{called or name}/", f"/{name}/"),
+            log_file=run.log_file.replace(f"/{called or name}-", f"/{name}-"),
+        )
+        for run in found
+    ]
+
+
+@given(st.permutations(["a", "b", "c"]), st.integers(1, 7))
+def test_reordering_or_adding_groups_changes_nothing_of_the_others(names: list[str], replicates: int) -> None:
+    there = machine(cores=3)
+
+    def plan_of(*chosen: str) -> Plan:
+        return planned(experiment(chosen, replicates=replicates, devices=("cpu:0", "cpu:1", "cpu:2")), there)
+
+    plain, reordered, added = plan_of("a", "b"), plan_of(*names), plan_of("a", "b", "d")
+    for name in ("a", "b"):
+        assert orders(plain, name) == orders(reordered, name) == orders(added, name)
+    assert plan_of(*names).digest == plan_of("a", "b", "c").digest
+
+
+def test_renaming_a_group_changes_only_its_name() -> None:
+    there, before = machine(), experiment()
+    renamed = msgspec.structs.replace(
+        before, groups=(before.groups[0], msgspec.structs.replace(before.groups[1], name="z"))
+    )
+    assert orders(planned(before, there), "a") == orders(planned(renamed, there), "a")
+    assert orders(planned(before, there), "b") == orders(planned(renamed, there), "b", called="z")
+
+
+def test_digest_is_of_the_settings_not_of_the_name() -> None:
+    there = machine()
+    digest = planned(experiment(), there).digest
+    assert planned(experiment(name="other"), there).digest == digest
+    assert planned(experiment(rng_seed=1), there).digest != digest
+    edited = machine(user_rewards=(UserReward(reference="f.py:r", sha256="1", problem=""),))
+    assert make_plan(resolve(experiment(), there), edited).digest != digest
+
+
+def test_unpaired_labels_the_randomness() -> None:
+    runs = planned(experiment(unpaired=True), machine()).blocks[0].runs
+    assert [run.rng_label for run in runs] == ["a", "b"]
+    assert {run.rng_label for run in planned(experiment(), machine()).blocks[0].runs} == {""}
+
+
+# --- what is said about it ------------------------------------------------------------------------------------------
+
+
+def test_differences_and_notes() -> None:
+    groups = (
+        group("shaped"),
+        group("same"),
+        group("two", reward=RewardSettings(mode="sparse"), ppo=PPOSettings(lr=0.5)),
+        group("wait", controller=ControllerSettings(name="wait"), reward=RewardSettings(mode="sparse")),
+    )
+    plan = planned(experiment(groups=groups, replicates=3), machine(cores=4))
+    assert {one.key: one.values["two"] for one in plan.differences} == {
+        "controller.name": "ppo", "ppo.lr": "0.5", "reward.mode": "sparse"}
+    text = "\n".join(plan.notes)
+    assert "3 replicates cannot carry a verdict: at least 6" in text
+    assert "shaped and same do not differ" in text
+    assert "shaped and two differ in 2 settings (ppo.lr, reward.mode)" in text
+    assert "shaped and wait" not in text
+    assert "not a multiple of 4" in text
+    assert "test split of 389 samples" in plan.estimand
+
+
+def test_one_replicate_and_unequal_discounts_are_said() -> None:
+    groups = (group("a"), group("b", ppo=PPOSettings(gamma=0.9)))
+    text = "\n".join(planned(experiment(groups=groups, replicates=1), machine()).notes)
+    assert "nothing will follow about the groups" in text
+    assert "b: ppo.gamma=0.9 is not reward.gamma=0.995" in text
