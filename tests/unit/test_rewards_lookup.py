@@ -1,0 +1,105 @@
+"""From a mode's name to its function, and the errors on the way."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from reward_facts import make_facts
+
+from esper_ab.contracts.settings import RewardSettings
+from workers.rewards._lookup import find_reward
+
+SETTINGS = RewardSettings()
+DOCS = Path(__file__).parents[2] / "docs" / "rewards.md"
+
+
+@pytest.fixture
+def user_file(tmp_path):
+    def written(text, name="mine.py"):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return written
+
+
+def test_catalogue_name():
+    assert find_reward("sparse")(make_facts(step=25), SETTINGS)[0] == pytest.approx(0.5 - 0.1 * 1000 / 500_000)
+
+
+def test_the_example_of_the_docs(user_file):
+    example = re.search(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL).group(1)
+    function = find_reward(f"{user_file(example, 'accuracy_gain.py')}:reward")
+    facts = make_facts((2, 3), acc_delta=[2.0, np.nan], present=[[True, True, False], [False, False, False]])
+    np.testing.assert_allclose(function(facts, SETTINGS), [1.9, 0.0])
+
+
+def test_relative_path(user_file, monkeypatch):
+    path = user_file("def half(facts, settings):\n    return facts.val_acc / 2\n")
+    monkeypatch.chdir(path.parent)
+    assert find_reward("mine.py:half")(make_facts(), SETTINGS)[0] == 25.0
+
+
+def test_module_and_function():
+    assert find_reward("workers.rewards.sparse:reward")(make_facts(), SETTINGS)[0] == 0.0
+
+
+def test_a_users_file_may_hold_dataclasses_and_shadows_no_module(user_file):
+    path = user_file(
+        "from __future__ import annotations\nfrom dataclasses import dataclass\nimport numpy\n"
+        "@dataclass\nclass Scale:\n    by: float = 2.0\n"
+        "def scaled(facts, settings):\n    return Scale().by * numpy.asarray(facts.val_acc)\n",
+        "json.py",
+    )
+    assert find_reward(f"{path}:scaled")(make_facts(), SETTINGS)[0] == 100.0
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("shapd", r"no reward mode 'shapd': did you mean 'shaped'\? it is one of .*shaped"),
+        ("zzz", r"no reward mode 'zzz': it is one of .*path/to/file\.py:function or module:function"),
+        ("_loss", "no reward mode '_loss'"),
+        ("mine.py", "no reward mode 'mine.py'.*file.py:function"),
+        (":reward", "expected path/to/file.py:function"),
+        ("shaped:", "expected path/to/file.py:function"),
+        ("nowhere.py:reward", "no file '/.*nowhere.py'"),
+        ("no.such.module:reward", "importing 'no.such.module' failed: ModuleNotFoundError: No module named 'no'"),
+        ("workers.rewards.sparse:rewards", "no function 'rewards' there; it has reward$"),
+    ],
+)
+def test_what_cannot_be_found(mode, said):
+    with pytest.raises(ValueError, match=said) as caught:
+        find_reward(mode)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("def other(facts, settings): pass\n", "no function 'reward' there; it has other$"),
+        ("reward = 3\n", "no function 'reward' there; it has none$"),
+        ("def reward(facts): pass\n", r"must take \(facts, settings\)"),
+        ("def reward(\n", "running mine.py failed: SyntaxError"),
+        ("import nothing_of_the_kind\n", "running mine.py failed: ModuleNotFoundError"),
+    ],
+)
+def test_what_a_users_file_lacks(user_file, text, said):
+    with pytest.raises(ValueError, match=said) as caught:
+        find_reward(f"{user_file(text)}:reward")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("0.0", "returned float, not a numpy array"),
+        ("facts.seeds.contribution", r"returned shape \(2, 3\) float64, not \(2,\) float64"),
+        ("facts.op", r"returned shape \(2,\) int64, not \(2,\) float64"),
+    ],
+)
+def test_a_wrong_result_names_the_function(user_file, body, said):
+    function = find_reward(f"{user_file(f'def mine(facts, settings): return {body}')}:mine")
+    with pytest.raises(ValueError, match=rf"mine\.py:mine' {said}$"):
+        function(make_facts((2, 3)), SETTINGS)
