@@ -69,6 +69,7 @@ def read_toml(path: Path) -> FileSettings:
         raise UsageError(f"--config {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"--config {path}: not TOML: {error}") from None
+    tree.pop("record", None)  # of an experiment.toml: what was found when it ran
     groups, tables = tree.pop("groups", []), tree.pop("group", {})
     if not isinstance(groups, list) or not all(isinstance(name, str) for name in groups):
         raise UsageError(f'{path}: groups must be a list of names, as in ["shaped", "simplified"]')

@@ -1,0 +1,92 @@
+"""`esper-ab`: the commands by name, each loaded only when it is called, so that `--help` and `status` stay light."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from esper_ab.exit_status import EPILOG, invoke
+
+
+@click.group(epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(package_name="esper-ab")
+def group() -> None:
+    """Which of these training conditions trains a better policy?"""
+
+
+def _launch() -> click.Command:
+    command: click.Command = import_module("esper_ab.launch").command
+    return command
+
+
+group.add_command(_launch(), "launch")
+
+_run_dir = click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
+_as_json = click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+
+
+@group.command()
+@_run_dir
+@_as_json
+def report(run_dir: Path, json: bool) -> None:
+    """Rebuild summary.txt, verdict.json and report.html of RUN from its journal."""
+    from esper_ab.report.build import build_report
+
+    paths = build_report(run_dir)
+    click.echo((paths.verdict if json else paths.summary).read_text(encoding="utf-8").strip())
+    if not json:
+        click.echo(f"\nreport: {paths.html}")
+
+
+@group.command()
+@_run_dir
+@_as_json
+def status(run_dir: Path, json: bool) -> None:
+    """How far RUN is, from its journal."""
+    from esper_ab.live.status import status_json, status_text
+
+    click.echo(status_json(run_dir) if json else status_text(run_dir))
+
+
+@group.command()
+@_run_dir
+@click.argument("sql")
+@_as_json
+def query(run_dir: Path, sql: str, json: bool) -> None:
+    """Ask RUN a question in SQL: views runs, episodes, env_episodes, evaluations, ppo_updates, seed_events, ledger."""
+    from esper_ab.report.query import query_json, query_text
+
+    click.echo(query_json(run_dir, sql) if json else query_text(run_dir, sql))
+
+
+def _child(module: str, arguments: tuple[str, ...]) -> int:
+    """Run a module of the data plane, which may import torch, with this terminal; its exit status."""
+    return subprocess.run([sys.executable, "-m", module, *arguments], check=False).returncode
+
+
+@group.command(context_settings={"ignore_unknown_options": True})
+@click.argument("arguments", metavar="POLICY…", nargs=-1, required=True, type=click.UNPROCESSED)
+def evaluate(arguments: tuple[str, ...]) -> int:
+    """Evaluate saved policies on fresh hosts (`python -m workers.evaluate --help` has its options)."""
+    return _child("workers.evaluate", arguments)
+
+
+@group.command()
+@click.argument("task")
+@click.option("--data-dir", default="", metavar="DIR", help="Where to put it. [default: the user's cache]")
+def fetch(task: str, data_dir: str) -> int:
+    """Download what TASK needs (cifar10), verified by size and checksum."""
+    return _child("workers.fetch", (task, data_dir))
+
+
+def main() -> int:
+    """Entry of `esper-ab`."""
+    return invoke(group, sys.argv[1:], "esper-ab")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

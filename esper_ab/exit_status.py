@@ -1,0 +1,40 @@
+"""From a click command to an exit status: click's own would make Ctrl-C a 1 and print its own words. No command here.
+
+    0 done    1 internal error    2 what was asked cannot be done    4 a worker failed    5 journal damaged
+    11 a worker hung    130 interrupted
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import click
+
+from esper_ab.errors import EsperError, Interrupted, UsageError
+
+EPILOG = (
+    "Exit status: 0 done, 1 internal error, 2 what was asked cannot be done, 4 a worker failed, "
+    "5 a journal is damaged, 11 a worker hung, 130 interrupted."
+)
+
+
+def _report(message: str, status: int, args: Sequence[str]) -> int:
+    click.echo(f"error: {message}", err=True)
+    if "--json" in args:
+        click.echo(json.dumps({"error": message, "exit_status": status}))
+    return status
+
+
+def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
+    """Run `command`; its errors become one line on stderr (and an object on stdout with --json) and a status."""
+    try:
+        status = command.main(args=list(args), prog_name=program, standalone_mode=False)
+    except EsperError as error:
+        return _report(str(error), error.exit_code, args)
+    except click.ClickException as error:
+        hint = f" (see `{program} --help`)" if isinstance(error, click.UsageError) else ""
+        return _report(" ".join(error.format_message().split()) + hint, UsageError.exit_code, args)
+    except (KeyboardInterrupt, click.Abort):
+        return _report("interrupted", Interrupted.exit_code, args)
+    return status if isinstance(status, int) else 0

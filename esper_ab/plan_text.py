@@ -1,0 +1,79 @@
+"""A plan in words and columns, as --dry-run shows it and as the start of every run. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from esper_ab.estimate import Estimate
+from esper_ab.plan import Block, Plan
+
+_BLOCKS_SHOWN = 12
+
+
+def plan_text(plan: Plan, estimate: Estimate, run_dir: Path) -> str:
+    """Everything decided: groups, differences, blocks, devices, cost, notes."""
+    asked = plan.experiment
+    n_runs = len(asked.groups) * asked.replicates
+    memory = f"{estimate.memory_bytes / 2**30:.1f} GiB of memory"
+    lines = [
+        f"{asked.name}: {len(asked.groups)} groups x {asked.replicates} replicates = {n_runs} runs, task {asked.task}",
+        f"  each: {asked.episodes} episodes x {asked.steps} steps x {asked.n_envs} environments, slots "
+        f"{', '.join(asked.slots)}; then {asked.eval_episodes} evaluation episodes",
+        f"  into {run_dir}",
+        "",
+        *_differences(plan),
+        "",
+        f"blocks ({asked.placement}, {asked.sync}; runs in start order)",
+        *(_block(block) for block in plan.blocks[:_BLOCKS_SHOWN]),
+    ]
+    if len(plan.blocks) > _BLOCKS_SHOWN:
+        lines.append(f"  … and {len(plan.blocks) - _BLOCKS_SHOWN} more, on the same lanes in turn")
+    lines += [
+        "",
+        "environments per device",
+        *_environments(plan),
+        "",
+        f"estimate: {_duration(estimate.duration_s)}, {memory} ({estimate.basis})",
+        f"estimand: {plan.estimand}",
+        f"digest: {plan.digest[:16]}",
+    ]
+    return "\n".join([*lines, *(f"note: {note}" for note in plan.notes)])
+
+
+def _differences(plan: Plan) -> Iterator[str]:
+    names = [group.name for group in plan.experiment.groups]
+    if not plan.differences:
+        yield f"no differences between {', '.join(names)}"
+        return
+    yield "differences between groups (all else is equal)"
+    rows = [("", *names), *((one.key, *(one.values[name] for name in names)) for one in plan.differences)]
+    yield from _columns(rows)
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _block(block: Block) -> str:
+    return f"  {block.index}: " + ", ".join(f"{run.ref.group_id} on {run.ref.device}" for run in block.runs)
+
+
+def _environments(plan: Plan) -> Iterator[str]:
+    """Environments by device for every lane's first run; the others' are the same."""
+    specs = {run.ref.device: run for block in reversed(plan.blocks) for run in block.runs}
+    for lane in plan.lanes:
+        if lane.name in specs:
+            counts = Counter(specs[lane.name].env_devices)
+            yield f"  {lane.name}: " + ", ".join(f"{count} on {device}" for device, count in counts.items())
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"about {seconds:.0f} s"
+    if seconds < 5400:
+        return f"about {seconds / 60:.0f} min"
+    return f"about {seconds / 3600:.1f} h"

@@ -1,0 +1,82 @@
+"""A new run directory and its experiment.toml, which `--config` reads again. The journal is none of its business."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from esper_ab.contracts.machine import Machine
+from esper_ab.errors import UsageError
+from esper_ab.plan import Plan
+
+_PACKAGES = ("esper-ab", "torch", "numpy", "scipy", "msgspec", "pyzmq", "msgpack", "duckdb")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+
+
+def check_name(name: str) -> None:
+    """UsageError unless `name` can be a folder's name everywhere."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"--name {name!r}: a folder's name: a letter or digit, then letters, digits, '_', '.', '-'")
+
+
+def versions() -> dict[str, str]:
+    """Installed versions of what a result may depend on; a package that is not installed is left out."""
+    found = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def experiment_toml(plan: Plan, machine: Machine) -> str:
+    """Resolved settings in the form --config reads, then [record], which it skips: what was found when it ran."""
+    tree: dict[str, Any] = msgspec.to_builtins(plan.experiment)
+    groups = tree.pop("groups")
+    tree["groups"] = [group["name"] for group in groups]
+    tree["group"] = {group["name"]: group["settings"] for group in groups}
+    used = {device for lane in plan.lanes for device in lane.devices}
+    tree["record"] = {
+        "digest": plan.digest,
+        "versions": versions() | {"torch": machine.torch_version, "cuda": machine.cuda_build},
+        "devices": {device.name: f"{device.title} {device.uuid}".strip() for device in machine.devices
+                    if device.name in used},
+        "user_rewards": {reward.reference: reward.sha256 for reward in machine.user_rewards},
+    }
+    return "\n".join(_toml(tree)) + "\n"
+
+
+def _toml(tree: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[str]:
+    """Plain values first, then one table for each dict that has any."""
+    for key, value in tree.items():
+        if not isinstance(value, dict):
+            yield f"{_key(key)} = {json.dumps(value, ensure_ascii=False)}"  # these JSON values are TOML, too
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            path = (*above, key)
+            if any(not isinstance(below, dict) for below in value.values()):
+                yield f"\n[{'.'.join(_key(part) for part in path)}]"
+            yield from _toml(value, path)
+
+
+def _key(name: str) -> str:
+    return name if _BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+
+
+def make_run_directory(run_dir: Path, plan: Plan, machine: Machine) -> None:
+    """Create `run_dir` with experiment.toml; UsageError when somebody was faster or it cannot be written."""
+    try:
+        run_dir.mkdir(parents=True)
+        (run_dir / "experiment.toml").write_text(experiment_toml(plan, machine), encoding="utf-8")
+    except FileExistsError:
+        raise UsageError(f"{run_dir} exists already; choose another with --name or --out") from None
+    except OSError as error:
+        raise UsageError(f"{run_dir} cannot be made: {error.strerror}; choose another with --out") from None
