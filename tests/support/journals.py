@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -33,6 +36,7 @@ from esper_ab.journal.events import (
     RunStarted,
     WorkerStarted,
 )
+from esper_ab.journal.file import Journal
 from esper_ab.plan import Block, Difference, Plan
 
 MODES = ("minimal", "shaped", "simplified", "sparse")
@@ -249,3 +253,14 @@ def without_evaluations(events: list[AnyEvent]) -> list[AnyEvent]:
         if isinstance(event, RunEvaluated) else event
         for event in events
     ]
+
+
+def write(run_dir: Path, events: list[AnyEvent]) -> Path:
+    """`run_dir` with these events as its journal; a clock that gives the same times in every test."""
+    run_dir.mkdir(parents=True, exist_ok=True)
+    clock = itertools.count()
+    journal = Journal(run_dir, wall_clock=lambda: datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=next(clock)))
+    for event in events:
+        journal.append(event)
+    journal.close()
+    return run_dir

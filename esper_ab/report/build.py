@@ -1,0 +1,61 @@
+"""Run directory -> summary.txt, verdict.json, report.html: from the journal alone, the same bytes every time."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from esper_ab.journal.load import load
+from esper_ab.report.content import Content, content
+from esper_ab.report.page import render_page
+from esper_ab.report.text import render_text
+from esper_ab.report.verdict_json import render_verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportPaths:
+    """The files of one report, and its text for the terminal."""
+
+    summary: Path
+    verdict: Path
+    page: Path
+    text: str
+    content: Content
+
+
+def build_report(run_dir: Path) -> ReportPaths:
+    """Write the report of `run_dir`; works during a run. UsageError: no journal; JournalError: damaged one."""
+    found = content(load(run_dir).history)
+    text = render_text(found)
+    paths = ReportPaths(
+        summary=run_dir / "summary.txt",
+        verdict=run_dir / "verdict.json",
+        page=run_dir / "report.html",
+        text=text,
+        content=found,
+    )
+    _write(paths.summary, text.encode())
+    _write(paths.verdict, render_verdict(found))
+    _write(paths.page, render_page(found).encode())
+    return paths
+
+
+def render_report(paths: ReportPaths) -> str:
+    """What the command prints: the summary and where the page is."""
+    return f"{paths.text}\nreport: {paths.page}\n"
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Whole or not at all: a reader never sees half a report."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,96 @@
+"""One look for every figure. Figures are drawn in marker colours, which become CSS variables of the page: so one SVG
+serves light and dark. Groups differ in colour, line and marker, so that no figure needs colour to be read.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+MOST_COLOURS = 6  # more groups repeat colours with the next line style and marker
+INK, MUTED, GRID, BAND = "#b00001", "#b00002", "#b00003", "#b00004"
+_VARIABLES = {INK: "--ink", MUTED: "--muted", GRID: "--grid", BAND: "--band"} | {
+    f"#a0000{i}": f"--group-{i}" for i in range(MOST_COLOURS)
+}
+_LINES = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)), (0, (3, 1)), (0, (1, 3)))
+_MARKERS = "osD^vP"
+_RC: Any = {  # matplotlib types its keys one by one
+    "axes.axisbelow": True,
+    "axes.edgecolor": GRID,
+    "axes.grid": True,
+    "axes.labelcolor": MUTED,
+    "axes.labelsize": 9,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlecolor": INK,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 9.5,
+    "figure.constrained_layout.use": True,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "legend.labelcolor": INK,
+    "lines.linewidth": 1.8,
+    "savefig.transparent": True,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "esper_ab",
+    "text.color": INK,
+    "text.parse_math": False,
+    "xtick.color": GRID,
+    "xtick.labelcolor": MUTED,
+    "xtick.labelsize": 8.5,
+    "ytick.color": GRID,
+    "ytick.labelcolor": MUTED,
+    "ytick.labelsize": 8.5,
+}
+
+
+def colour(index: int) -> str:
+    """Marker colour of group `index`."""
+    return f"#a0000{index % MOST_COLOURS}"
+
+
+def line(index: int) -> Any:
+    """Line style of group `index`, as matplotlib takes it."""
+    return _LINES[(index + index // MOST_COLOURS) % len(_LINES)]
+
+
+def marker(index: int) -> str:
+    """Marker of group `index`."""
+    return _MARKERS[(index + index // MOST_COLOURS) % len(_MARKERS)]
+
+
+@contextmanager
+def look() -> Iterator[None]:
+    """Figures made and saved inside have the look, whatever the user's matplotlibrc says; nothing else is touched."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_RC)
+        yield
+
+
+def svg(figure: Figure, name: str) -> str:
+    """`figure` as one <svg> element for inlining: the same bytes for the same figure, no ids shared between names."""
+    buffer = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": name}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
+    text = re.sub(r'<g id="[A-Za-z_.0-9]+_\d+">', "<g>", text)
+    text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
+    text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r'\1 aria-hidden="true"', text, count=1)
+    # Fonts of the page; sizes stay as drawn.
+    text = re.sub(r"(font: [0-9.]+px) '?DejaVu Sans'?[^;\"]*", r"\1 var(--font)", text)
+    for marker_colour, variable in _VARIABLES.items():
+        text = text.replace(marker_colour, f"var({variable})")
+    return text.strip()
