@@ -7,9 +7,9 @@ import dataclasses
 
 import numpy as np
 import pytest
+from growth_world import Episode, NumberGraft, decision, make_lifecycle, measure, random_decisions
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from growth_world import Episode, NumberGraft, decision, make_lifecycle, measure, random_decisions
 
 from workers.growth.alpha import AlphaMode
 from workers.growth.lifecycle import InvalidDecision, Lifecycle
@@ -244,7 +244,7 @@ def test_execution_of_several_environments_is_that_of_each_alone() -> None:
 @given(
     st.integers(0, 2**32 - 1), st.sampled_from(["permissive", "strict"]), st.integers(0, 3), st.integers(1, 25)
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_random_play_never_raises_and_counts_add_up(rng_seed: int, gates: str, max_seeds: int, steps: int) -> None:
     rng = np.random.default_rng(rng_seed)
     game = Episode(make_lifecycle(4, steps, gates, max_seeds), rng)
@@ -274,7 +274,7 @@ def every_decision(lifecycle: Lifecycle, step: int, rng: np.random.Generator) ->
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["permissive", "strict"]))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_valid_changes_state_and_masked_raises_in_every_reachable_state(rng_seed: int, gates: str) -> None:
     rng = np.random.default_rng(rng_seed)
     game = Episode(make_lifecycle(1, 20, gates), rng)
@@ -296,7 +296,7 @@ def test_valid_changes_state_and_masked_raises_in_every_reachable_state(rng_seed
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=6, deadline=None)
 def test_any_head_outside_its_mask_is_refused(rng_seed: int) -> None:
     rng = np.random.default_rng(rng_seed)
     game = Episode(make_lifecycle(6, 12), rng)

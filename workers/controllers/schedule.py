@@ -96,7 +96,7 @@ class Schedule:
         n_envs = len(self._pending)
         decisions = np.zeros((n_envs, len(HEADS)), dtype=np.int64)
         undecided = np.ones(n_envs, dtype=np.bool_)
-        for entry in np.flatnonzero(self._steps <= view.step):
+        for entry in np.flatnonzero((self._steps <= view.step) & self._pending.any(axis=0)):
             wishes = np.repeat(self._wishes[entry][None], n_envs, axis=0)
             wanted, permitted = follow(view.masks, wishes)
             now = undecided & permitted & self._pending[:, entry]

@@ -31,7 +31,8 @@ def seed_limit(rules: Rules, n_slots: int) -> int:
 
 def rampable(table: SeedTable) -> Bools:
     """[E, S] alpha takes part in the forward value and is at rest: it can be ramped."""
-    return np.asarray(np.isin(table.stage, (Stage.BLENDING, Stage.HOLDING)) & (table.alpha_mode == AlphaMode.HOLD))
+    on = (table.stage == Stage.BLENDING) | (table.stage == Stage.HOLDING)
+    return np.asarray(on & (table.alpha_mode == AlphaMode.HOLD))
 
 
 def valid_operations(table: SeedTable, rules: Rules, val_acc: Floats, alive: Bools, step: int) -> Bools:

@@ -13,8 +13,10 @@ import numpy as np
 from workers.rewards._facts import Bools, Floats, Ints
 from workers.vocabulary import Stage
 
-_LIVE = (Stage.GERMINATED, Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED)
-_IN_FORWARD = _LIVE[1:]
+_IN_FORWARD = np.zeros(max(Stage) + 1, dtype=np.bool_)  # by stage
+_IN_FORWARD[[Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED]] = True
+_LIVE = _IN_FORWARD.copy()
+_LIVE[Stage.GERMINATED] = True
 
 # What belongs to a live module, and what a slot without one holds.
 _MODULE_BLANKS: dict[str, int | float | bool] = {
@@ -90,12 +92,12 @@ class SeedTable:
     @property
     def present(self) -> Bools:
         """[E, S] a live module is there: GERMINATED … FOSSILIZED."""
-        return np.isin(self.stage, _LIVE)
+        return np.asarray(_LIVE[self.stage])
 
     @property
     def in_forward(self) -> Bools:
         """[E, S] the module takes part in the training forward pass; from BLENDING on it also changes its value."""
-        return np.isin(self.stage, _IN_FORWARD)
+        return np.asarray(_IN_FORWARD[self.stage])
 
     @property
     def available(self) -> Bools:

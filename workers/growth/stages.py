@@ -20,6 +20,9 @@ TRANSITIONS: dict[Stage, tuple[Stage, ...]] = {
     Stage.EMBARGOED: (Stage.RESETTING,),
     Stage.RESETTING: (Stage.DORMANT,),
 }
+_LEGAL = np.zeros((max(Stage) + 1, max(Stage) + 1), dtype=np.bool_)  # [from, to]
+for _source, _targets in TRANSITIONS.items():
+    _LEGAL[_source, list(_targets)] = True
 
 
 class IllegalTransition(ValueError):
@@ -31,8 +34,7 @@ def transition(table: SeedTable, selected: Bools, target: Stage, val_acc: Floats
 
     `val_acc` [E] is the last validation accuracy: what improvement within the new stage is measured against.
     """
-    sources = [source for source, targets in TRANSITIONS.items() if target in targets]
-    illegal = selected & ~np.isin(table.stage, sources)
+    illegal = selected & ~_LEGAL[table.stage, target]
     if illegal.any():
         env, slot = (int(i) for i in np.argwhere(illegal)[0])
         stage = int(table.stage[env, slot])

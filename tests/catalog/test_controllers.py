@@ -1,0 +1,242 @@
+"""What every file of workers/controllers must keep: permitted decisions, no memory of episodes, no own randomness."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from growth_world import BLUEPRINTS, SLOTS, Episode, make_lifecycle, measure
+
+from esper_ab.contracts.catalog import entry, names
+from esper_ab.contracts.settings import ControllerSettings
+from workers.controllers import heuristic
+from workers.controllers._choice import choose
+from workers.controllers._controller import Controller
+from workers.vocabulary import HEADS, OP, SLOT, Op, Stage
+
+ENVS = 4
+
+
+def make(name: str, *schedule: str) -> Controller:
+    build: Callable[..., Controller] = entry("workers.controllers", name, "make")
+    return build(ControllerSettings(name=name, schedule=schedule), SLOTS, BLUEPRINTS)
+
+
+def play(controller: Controller, rng_seed: int, gates: str = "permissive", max_seeds: int = 0) -> Episode:
+    """Measurements and uniforms come from streams of their own, so that decisions cannot shift them."""
+    uniforms = np.random.default_rng((rng_seed, 1))
+    game = Episode(make_lifecycle(ENVS, 25, gates, max_seeds), np.random.default_rng((rng_seed, 2)))
+    controller.begin_episode(ENVS)
+    return game.play(lambda view: controller.decide(view, uniforms.random((ENVS, len(HEADS)))))
+
+
+@pytest.fixture(params=names("workers.controllers"))
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.mark.parametrize("gates", ["permissive", "strict"])
+@pytest.mark.parametrize("max_seeds", [0, 1])
+def test_every_decision_of_whole_episodes_is_valid(name: str, gates: str, max_seeds: int) -> None:
+    controller = make(name)
+    for rng_seed in range(3):
+        game = play(controller, rng_seed, gates=gates, max_seeds=max_seeds)  # execute refuses what is not permitted
+        assert (game.lifecycle.op_counts.sum(axis=1) == 25).all()
+
+
+def test_an_episode_does_not_depend_on_the_one_before(name: str) -> None:
+    used, fresh = make(name), make(name)
+    play(used, 1)
+    assert play(used, 2).changes == play(fresh, 2).changes
+
+
+def test_controllers_of_this_folder_do_not_learn_and_draw_no_randomness(name: str) -> None:
+    assert make(name).learns is False
+    np.random.seed(0)
+    first = play(make(name), 3).changes
+    np.random.seed(1)
+    assert play(make(name), 3).changes == first
+
+
+def test_stopped_environments_wait(name: str) -> None:
+    controller, rng = make(name), np.random.default_rng(0)
+    game = Episode(make_lifecycle(ENVS), rng)
+    controller.begin_episode(ENVS)
+    game.lifecycle.stop(np.array([True, False, True, False]))
+    for step in range(1, 26):
+        decisions = controller.decide(game.view(step), rng.random((ENVS, len(HEADS))))
+        assert not decisions[[0, 2]].any()
+        game.act(decisions, step)
+
+
+def test_wait_never_grows() -> None:
+    assert play(make("wait"), 0).changes == []
+
+
+def test_random_reaches_every_op_and_every_slot() -> None:
+    games = [play(make("random"), rng_seed) for rng_seed in range(8)]
+    assert (sum(game.lifecycle.op_counts.sum(axis=0) for game in games) > 0).all()
+    assert {change.slot for game in games for change in game.changes} == set(SLOTS)
+
+
+def test_choose_is_the_inverse_cdf_of_the_uniform_distribution() -> None:
+    mask = np.array([[False, True, True, False, True]])
+    grid = (np.arange(300) + 0.5) / 300
+    picks = [int(choose(mask, np.array([u]))[0]) for u in grid]
+    assert picks == sorted(picks)
+    assert [picks.count(i) for i in range(5)] == [0, 100, 100, 0, 100]
+    assert choose(mask, np.array([1.0 - 1e-16])).tolist() == [4]
+    assert choose(np.zeros((1, 5), dtype=bool), np.array([0.7])).tolist() == [0]
+
+
+# --- schedule ---------------------------------------------------------------------------------------------------------
+
+
+def story(game: Episode, env: int = 0) -> list[tuple[int, str, str]]:
+    return [(change.step, change.event, change.slot) for change in game.changes if change.env == env]
+
+
+def test_default_plan_turns_every_slot_into_a_fossil() -> None:
+    game = play(make("schedule"), 0)
+    assert story(game)[:3] == [(1, "germinated", "early"), (2, "germinated", "mid"), (3, "germinated", "late")]
+    assert (game.lifecycle.table.stage == Stage.FOSSILIZED).all()
+    assert {change.blueprint for change in game.changes} == {"conv_light"}
+    assert story(game, 0) == story(game, 3)
+
+
+def test_a_schedule_is_executed_at_its_steps_or_as_soon_as_possible() -> None:
+    plan = (
+        "2:germinate:mid:blueprint=norm:tempo=3:style=linear_multiply:alpha_target=0.5",
+        "2:advance:mid",
+        "3:advance:mid",
+        "8:set_alpha_target:mid:style=linear_multiply:alpha_target=1.0:alpha_speed=3:alpha_curve=cosine",
+        "20:prune:mid:alpha_speed=3",
+    )
+    game = play(make("schedule", *plan), 0)
+    assert story(game) == [
+        (2, "germinated", "mid"),
+        (3, "advanced", "mid"),
+        (4, "advanced", "mid"),
+        (8, "retargeted", "mid"),
+        (20, "prune_scheduled", "mid"),
+        (22, "pruned", "mid"),
+    ]
+
+
+def test_a_speed_that_means_nothing_yet_is_no_obstacle() -> None:
+    plan = ("1:germinate:early:blueprint=norm", "3:prune:early:alpha_speed=8:alpha_curve=sigmoid")
+    assert story(play(make("schedule", *plan), 0))[:2] == [(1, "germinated", "early"), (3, "pruned", "early")]
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("germinate:early", "step:op:slot"),
+        ("0:germinate:early", "steps from 1"),
+        ("x:germinate:early", "steps from 1"),
+        ("1:grow:early", "no op 'grow'; it is one of germinate"),
+        ("1:wait:early", "no op 'wait'"),
+        ("1:germinate:nowhere", "no slot 'nowhere'; it is one of early, mid, late"),
+        ("1:germinate:early:blueprint=conv_huge", "no blueprint 'conv_huge'; it is one of norm, conv_light"),
+        ("1:germinate:early:tempo=4", "no tempo '4'; it is one of 3, 5, 8"),
+        ("1:germinate:early:tempo", "'tempo' is not head=value"),
+        ("1:germinate:early:alpha_speed=3", "germinate takes blueprint, style, tempo, alpha_target"),
+        ("1:advance:early:tempo=3", "advance takes no further heads"),
+        ("1:set_alpha_target:early:alpha_target=0.5", "must say style="),
+    ],
+)
+def test_a_schedule_that_cannot_be_read_says_why(line: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match="schedule entry") as raised:
+        make("schedule", "1:germinate:early", line)
+    assert complaint in str(raised.value)
+    assert repr(line) in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_the_default_plan_needs_its_blueprint() -> None:
+    with pytest.raises(ValueError, match="no blueprint 'conv_light'; it is one of norm"):
+        entry("workers.controllers", "schedule", "make")(ControllerSettings(), SLOTS, ("norm",))
+
+
+# --- heuristic --------------------------------------------------------------------------------------------------------
+
+
+def settled(contribution: float, steps: int = 40, drift: float = 0.0) -> Episode:
+    """A host that has nothing more to learn, and seeds that contribute the same all the time."""
+    controller, game = make("heuristic"), Episode(make_lifecycle(1, steps), np.random.default_rng(0))
+    controller.begin_episode(1)
+    for step in range(1, steps + 1):
+        reading = measure(game.lifecycle, game.rng)
+        level = np.array([30.0 + drift * step])
+        reading = dataclasses.replace(
+            reading,
+            val_acc=level,
+            val_loss=np.full(1, 2.0),
+            contribution=np.where(np.isnan(reading.contribution), np.nan, contribution),
+        )
+        game.act(controller.decide(game.view(step, reading), np.zeros((1, len(HEADS)))), step)
+    return game
+
+
+def test_heuristic_fills_slot_after_slot_with_what_contributes() -> None:
+    game = settled(contribution=2.0)
+    assert game.lifecycle.fossilized[0] == 3
+    births = [change for change in game.changes if change.event == "germinated"]
+    assert [birth.slot for birth in births] == list(SLOTS)
+    assert [birth.blueprint for birth in births] == ["conv_light", "conv_heavy", "norm"]  # rotation, as far as enabled
+    assert births[0].step == heuristic.MIN_STEP
+    ends = [change.step for change in game.changes if change.event == "fossilized"]
+    assert all(end < birth.step for end, birth in zip(ends, births[1:], strict=False))  # one at a time
+
+
+def test_heuristic_prunes_what_does_not_contribute_and_rests_after_it() -> None:
+    game = settled(contribution=0.4)
+    assert game.lifecycle.fossilized[0] == 0
+    prunes = [change for change in game.changes if change.event == "pruned"]
+    births = [change for change in game.changes if change.event == "germinated"]
+    assert len(prunes) >= 2
+    gaps = [birth.step - prune.step for prune, birth in zip(prunes, births[1:], strict=False)]
+    assert gaps == [heuristic.EMBARGO_STEPS] * len(gaps)
+    assert [birth.slot for birth in births[:3]] == ["early", "mid", "early"]  # first empty one; the pruned slot cools
+
+
+def test_heuristic_does_not_pay_ransom() -> None:
+    game = settled(contribution=5.0, drift=-0.1)
+    assert game.lifecycle.fossilized[0] == 0
+    assert game.lifecycle.pruned[0] > 0
+
+
+def test_heuristic_penalises_a_blueprint_that_was_pruned_again_and_again() -> None:
+    controller = make("heuristic")
+    assert isinstance(controller, heuristic.Heuristic)
+    controller.begin_episode(1)
+    controller._penalty[0] = [3.0, 0.0, 3.0]
+    assert controller._place().tolist() == [1]
+    controller._penalty[0] = [5.0, 4.0, 3.5]
+    assert controller._place().tolist() == [2]
+    controller._next[0] = 2
+    controller._penalty[0] = [0.0, 0.0, 3.0]
+    assert controller._place().tolist() == [0]
+
+
+def test_heuristic_finds_its_seed_wherever_it_sits() -> None:
+    game = settled(contribution=2.0, steps=6)  # germinated at 5; 6 is the last step
+    table = game.lifecycle.table
+    assert table.stage[0].tolist() == [Stage.GERMINATED, Stage.DORMANT, Stage.DORMANT]
+    for array in vars(table).values():
+        array[:] = array[:, [1, 2, 0]]
+    later = Episode(make_lifecycle(1, 25), game.rng)
+    view = later.view(7)
+    later.lifecycle.table = table
+    controller = make("heuristic")
+    controller.begin_episode(1)
+    view = dataclasses.replace(view, table=table, masks=later.lifecycle.masks(7))
+    decision = controller.decide(view, np.zeros((1, len(HEADS))))
+    assert (decision[0, OP], decision[0, SLOT]) == (Op.ADVANCE, 2)
+
+
+def test_heuristic_needs_a_blueprint_of_its_rotation() -> None:
+    with pytest.raises(ValueError, match="conv_light, conv_heavy"):
+        entry("workers.controllers", "heuristic", "make")(ControllerSettings(), SLOTS, ("bottleneck",))
