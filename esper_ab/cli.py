@@ -34,12 +34,10 @@ _as_json = click.option("--json", is_flag=True, help="Machine-readable output, n
 @_as_json
 def report(run_dir: Path, json: bool) -> None:
     """Rebuild summary.txt, verdict.json and report.html of RUN from its journal."""
-    from esper_ab.report.build import build_report
+    from esper_ab.report.build import build_report, render_report
 
     paths = build_report(run_dir)
-    click.echo((paths.verdict if json else paths.summary).read_text(encoding="utf-8").strip())
-    if not json:
-        click.echo(f"\nreport: {paths.html}")
+    click.echo(paths.verdict.read_text(encoding="utf-8").strip() if json else render_report(paths))
 
 
 @group.command()

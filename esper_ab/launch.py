@@ -120,14 +120,10 @@ def _run(plan: Plan, run_dir: Path, options: dict[str, Any]) -> None:
 
 
 def _conclude(run_dir: Path, as_json: bool) -> None:
-    from esper_ab.report.build import build_report
+    from esper_ab.report.build import build_report, render_report
 
     paths = build_report(run_dir)
-    if as_json:
-        click.echo(paths.verdict.read_text(encoding="utf-8").strip())
-        return
-    click.echo(paths.summary.read_text(encoding="utf-8").strip())
-    click.echo(f"\nreport: {paths.html}")
+    click.echo(paths.verdict.read_text(encoding="utf-8").strip() if as_json else render_report(paths))
 
 
 @click.command(

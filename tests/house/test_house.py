@@ -1,0 +1,109 @@
+"""The rules of the house that no linter knows: file sizes, live settings, links and examples in the documentation."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from esper_ab.assignments import EXPERIMENT_KEYS, GROUP_KEYS
+from esper_ab.contracts import catalog
+from esper_ab.launch import _request, command
+from esper_ab.parse import Catalogue, FileSettings, parse, read_toml
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = sorted(path for folder in ("esper_ab", "workers") for path in (ROOT / folder).rglob("*.py"))
+PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])
+LINE_CEILING = 400
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_file_is_too_long(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= LINE_CEILING
+
+
+def test_direction_of_imports() -> None:
+    lint = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-logo"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert lint.returncode == 0, lint.stdout + lint.stderr
+
+
+def _attributes_read() -> set[str]:
+    """Names read as `something.name` anywhere but where settings are declared."""
+    declared_in = {ROOT / "esper_ab" / "config.py", *(ROOT / "esper_ab" / "contracts").glob("*.py")}
+    trees = (ast.parse(path.read_text()) for path in SOURCES if path not in declared_in)
+    return {
+        node.attr for tree in trees for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+    }
+
+
+def test_every_setting_is_read_somewhere() -> None:
+    read = _attributes_read()
+    dead = [key for key in (*GROUP_KEYS, *EXPERIMENT_KEYS) if key.rpartition(".")[2] not in read]
+    assert not dead, f"settings that nothing reads: {dead}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_links_of_the_documentation_resolve(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if not re.match(r"[a-z]+:|#", target):
+            assert (page.parent / target.partition("#")[0]).exists(), f"{page.name} links to {target}"
+
+
+def _examples() -> list[tuple[str, str]]:
+    """Command lines of shell blocks that launch something, with the page they are on."""
+    found = []
+    for page in PAGES:
+        for block in re.findall(r"```(?:sh|bash|console)\n(.*?)```", page.read_text(), flags=re.DOTALL):
+            for line in block.replace("\\\n", " ").splitlines():
+                line = line.strip().removeprefix("$ ").partition("  #")[0]
+                if re.match(r"(python -m esper_ab\.launch|esper-ab launch)\b", line):
+                    found.append((page.name, line))
+    return found
+
+
+def _parsed(line: str) -> None:
+    args = shlex.split(line)
+    context = command.make_context("launch", args[2 if args[0] == "esper-ab" else 3 :])
+    file = context.params["config"]
+    assert file is None or file.suffix == ".toml"
+    catalogue = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
+    parse(_request(context.params), FileSettings(), catalogue)
+
+
+@pytest.mark.parametrize(("page", "line"), _examples())
+def test_launch_examples_parse(page: str, line: str) -> None:
+    _parsed(line)
+
+
+def test_there_are_examples() -> None:
+    assert len(_examples()) >= 5
+
+
+def test_toml_examples_parse(tmp_path: Path) -> None:
+    blocks = [block for page in PAGES for block in re.findall(r"```toml\n(.*?)```", page.read_text(), flags=re.DOTALL)]
+    assert blocks
+    catalogue = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
+    for block in blocks:
+        tomllib.loads(block)
+        path = tmp_path / "example.toml"
+        path.write_text(block)
+        request = _request({**{name: None for name in ("groups", "slots", "devices")}, "group": (), "set": (),
+                            "no_telemetry": False})
+        parse(request, read_toml(path), catalogue)
+
+
+def test_documented_flags_are_those_that_exist() -> None:
+    page = (ROOT / "docs" / "cli.md").read_text()
+    for option in command.params:
+        for flag in option.opts:
+            assert f"`{flag}" in page, f"docs/cli.md does not mention {flag}"
