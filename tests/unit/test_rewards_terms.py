@@ -1,13 +1,15 @@
 """Rules of single modes that the golden cases, with one slot and one step, cannot show."""
 
 import math
+from dataclasses import fields
 
 import numpy as np
 import pytest
-from reward_facts import NAN, make_facts
+from reward_facts import NAN, make_facts, random_facts
 
 from esper_ab.contracts.settings import RewardSettings
 from workers.rewards import minimal, shaped, simplified, sparse
+from workers.rewards._slots import blank_absent
 from workers.vocabulary import Op, Stage
 
 SETTINGS = RewardSettings()
@@ -58,6 +60,21 @@ def test_action_shaping_belongs_to_the_slot_acted_on():
     assert terms((1, 2), op=Op.GERMINATE, slot=0, **values).action_shaping[0] == pytest.approx(-0.3 - 0.02)
     assert terms((1, 2), op=Op.ADVANCE, slot=0, **values).action_shaping[0] == 0.0
     assert terms((1, 2), **values).action_shaping[0] == 0.0
+
+
+def test_a_prune_before_the_first_validation_is_charged():
+    values = {"op": Op.PRUNE, "slot": 0, "present": True, "stage": Stage.GERMINATED}
+    assert terms((1, 1), age=0, **values).action_shaping[0] == pytest.approx(-0.3 - 0.005)
+    assert terms((1, 1), age=1, **values).action_shaping[0] == pytest.approx(-0.005)
+
+
+def test_blank_absent_forgets_all_but_what_is_owed():
+    facts = random_facts(np.random.default_rng(23), (40, 3))
+    blank, empty = blank_absent(facts.seeds), blank_absent(make_facts((40, 3)).seeds)
+    for field in fields(blank):
+        now, given = getattr(blank, field.name), getattr(facts.seeds, field.name)
+        expected = given if field.name == "potential_before" else getattr(empty, field.name)
+        np.testing.assert_array_equal(now, np.where(blank.present, given, expected))
 
 
 def test_waiting_is_warned_of_in_every_holding_slot():
