@@ -1,0 +1,177 @@
+"""The barrier over any interleaving of arrivals, repeats, deaths and returns."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esper_ab.control import barrier
+from esper_ab.control.barrier import Abort, Arrived, Died, Rejoined, Release
+
+RUNS = ("a/0", "b/0", "c/0")
+LAST = 4  # E = 3
+MODES = ("lockstep", "independent", "alternate")
+
+
+class Choices:
+    """Decisions read off drawn bytes: one draw per example is quick and still shrinks; after the last byte, zeros."""
+
+    def __init__(self, data):
+        self._bytes = iter(data)
+
+    def number(self, limit):
+        return next(self._bytes, 0) % limit
+
+    def one(self, options):
+        return options[self.number(len(options))]
+
+    def order(self, options):
+        left = list(options)
+        return tuple(left.pop(self.number(len(left))) for _ in options)
+
+
+CHOICES = st.binary(max_size=150).map(Choices)
+
+
+def begin(mode, choices):
+    turns = tuple(choices.order(RUNS) for _ in range(LAST)) if mode == "alternate" else ()
+    return barrier.begin(mode, RUNS, LAST, turns)
+
+
+class World:
+    """Workers as the barrier sees them: each does the next piece of work it has been released to do."""
+
+    def __init__(self, state):
+        self.state = state
+        self.at = dict.fromkeys(RUNS, -1)  # last point reached
+        self.working = set(RUNS)
+        self.dead = set()
+        self.got = {run: [] for run in RUNS}  # releases received
+
+    def feed(self, event):
+        self.state, commands = barrier.step(self.state, event)
+        for command in commands:
+            if isinstance(command, Release):
+                for run in command.runs:
+                    self.receive(run, command.point)
+        return commands
+
+    def receive(self, run, point):
+        assert run not in self.dead
+        assert point == self.at[run]
+        assert run not in self.working
+        if self.state.mode != "independent":
+            assert min(self.at.values()) >= point
+        if self.state.mode == "alternate" and point < LAST:
+            assert not self.working
+        self.got[run].append(point)
+        if point < LAST:
+            self.working.add(run)
+
+    def arrive(self, run):
+        self.working.remove(run)
+        self.at[run] += 1
+        return self.feed(Arrived(run, self.at[run]))
+
+    def die(self, run):
+        self.working.discard(run)
+        self.dead.add(run)
+        return self.feed(Died(run))
+
+    def rejoin(self, run, point):
+        self.dead.remove(run)
+        self.at[run] = point
+        if point == barrier.BEFORE_START:
+            self.working.add(run)
+        return self.feed(Rejoined(run, point))
+
+    def repeat(self, run, point):
+        assert self.feed(Arrived(run, point)) == ()
+
+
+@pytest.mark.parametrize("mode", MODES)
+@given(choices=CHOICES)
+def test_everybody_gets_every_release_once_whatever_the_order_and_the_repeats(mode, choices):
+    world = World(begin(mode, choices))
+    while not world.state.done:
+        assert world.working, "deadlock"
+        world.arrive(choices.one(sorted(world.working)))
+        for _ in range(choices.number(3)):
+            run = choices.one(RUNS)
+            if world.at[run] >= 0:
+                world.repeat(run, choices.number(world.at[run] + 1))
+    assert world.got == {run: list(range(LAST + 1)) for run in RUNS}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@given(choices=CHOICES)
+def test_deaths_and_returns_never_release_too_early_and_never_deadlock(mode, choices):
+    world = World(begin(mode, choices))
+    for _ in range(choices.number(50)):
+        alive = [run for run in RUNS if run not in world.dead]
+        possible = [("arrive", run) for run in sorted(world.working)]
+        possible += [("die", run) for run in alive] + [("rejoin", run) for run in sorted(world.dead)]
+        action, run = choices.one(possible)
+        if action == "arrive":
+            world.arrive(run)
+        elif action == "die":
+            assert world.die(run) == (Abort(run),)
+            assert world.feed(Died(run)) == ()
+        else:
+            world.rejoin(run, max(-1, world.at[run] - choices.number(2)))
+    for run in sorted(world.dead):
+        world.rejoin(run, world.at[run])
+    while not world.state.done:
+        assert world.working, "deadlock"
+        world.arrive(min(world.working))
+    for run in RUNS:
+        assert world.got[run][-1] == LAST
+        assert set(world.got[run]) == set(range(LAST + 1))
+
+
+@given(choices=CHOICES)
+def test_alternate_keeps_to_the_order_of_each_point(choices):
+    world = World(begin("alternate", choices))
+    order = []
+    while not world.state.done:
+        run = choices.one(sorted(world.working))
+        if world.at[run] >= 0:
+            order.append(run)
+        world.arrive(run)
+    assert order == [run for turn in world.state.turns for run in turn]
+
+
+def test_lockstep_opens_a_point_for_all_at_once():
+    state = barrier.begin("lockstep", ("a/0", "b/0"), LAST)
+    state, commands = barrier.step(state, Arrived("a/0", 0))
+    assert commands == ()
+    state, commands = barrier.step(state, Arrived("b/0", 0))
+    assert commands == (Release(0, ("a/0", "b/0")),)
+
+
+def test_an_arrival_ahead_of_its_release_is_refused():
+    state = barrier.begin("lockstep", ("a/0", "b/0"), LAST)
+    state, _ = barrier.step(state, Arrived("a/0", 0))
+    with pytest.raises(ValueError, match="arrived at point 1 but was released from -1"):
+        barrier.step(state, Arrived("a/0", 1))
+
+
+def test_nothing_comes_after_the_last_point():
+    state = barrier.begin("independent", ("a/0",), 1)
+    for point in (0, 1):
+        state, _ = barrier.step(state, Arrived("a/0", point))
+    assert state.done
+    with pytest.raises(ValueError, match="arrived at point 2"):
+        barrier.step(state, Arrived("a/0", 2))
+
+
+def test_nobody_returns_to_where_it_never_was():
+    state = barrier.begin("lockstep", ("a/0",), LAST)
+    with pytest.raises(ValueError, match="cannot return to point 3"):
+        barrier.step(state, Rejoined("a/0", 3))
+
+
+def test_alternate_needs_an_order_for_every_point():
+    with pytest.raises(ValueError, match="needs 4 orders"):
+        barrier.begin("alternate", ("a/0", "b/0"), LAST, (("a/0", "b/0"),))
