@@ -1,0 +1,89 @@
+"""Who is late: workers that owe a sign of life and do not give it in time. Pure: `now` (monotonic, s) is an argument.
+
+A sign is progress reported by the training loop, not a heartbeat: a worker stuck in Python still answers pings. How
+long to wait scales with what was seen: five times the median time that passed after a sign of the same phase, whoever
+gave it, and never less than a minute. A phase that nobody has got past yet (start-up, warm-up, first update) gets the
+start-up grace. A worker that waits at a barrier owes nothing.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict, deque
+
+import msgspec
+
+_INTERVALS_KEPT = 64  # per phase: follows a change of pace within an episode or two
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """How long silence may last, seconds."""
+
+    floor_s: float = 60.0
+    start_up_s: float = 300.0  # cold disks, compilation, first allocation
+    factor: float = 5.0
+    pause_s: float = 10.0  # the coordinator itself stood still this long (suspended): nobody is blamed for it
+
+
+class Sign(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker last said it was doing."""
+
+    phase: str
+    run: str = ""  # "" before its first run
+    point: int = 0  # the one it works towards
+    step: int = 0
+
+
+class Laggard(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker that has been silent for too long."""
+
+    worker: str
+    last: Sign
+    silent_s: float
+    limit_s: float
+
+
+class Liveness:
+    """Signs of life of all workers, by identity."""
+
+    def __init__(self, limits: Limits, now: float) -> None:
+        self._limits = limits
+        self._checked = now
+        self._owing: dict[str, tuple[Sign, float]] = {}  # worker -> last sign and when
+        self._intervals: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_INTERVALS_KEPT))
+
+    def sign(self, worker: str, sign: Sign, now: float) -> None:
+        """The worker is at `sign` and owes the next one."""
+        self._note_interval(worker, now)
+        self._owing[worker] = (sign, now)
+
+    def rest(self, worker: str, now: float) -> None:
+        """The worker has done what it was asked, or is gone: it owes nothing."""
+        self._note_interval(worker, now)
+        self._owing.pop(worker, None)
+
+    def last(self, worker: str) -> Sign | None:
+        """What the worker was doing, or None while it owes nothing."""
+        return self._owing[worker][0] if worker in self._owing else None
+
+    def late(self, now: float) -> tuple[Laggard, ...]:
+        """Workers silent beyond their limit. To be asked every second or so: a long gap is the coordinator's own."""
+        gap, self._checked = now - self._checked, now
+        if gap > self._limits.pause_s:
+            self._owing = {worker: (sign, at + gap) for worker, (sign, at) in self._owing.items()}
+        silences = [(worker, sign, now - at, self._limit_s(sign.phase)) for worker, (sign, at) in self._owing.items()]
+        return tuple(
+            Laggard(worker=worker, last=sign, silent_s=silent_s, limit_s=limit_s)
+            for worker, sign, silent_s, limit_s in silences
+            if silent_s > limit_s
+        )
+
+    def _note_interval(self, worker: str, now: float) -> None:
+        if worker in self._owing:
+            sign, at = self._owing[worker]
+            self._intervals[sign.phase].append(now - at)
+
+    def _limit_s(self, phase: str) -> float:
+        if phase not in self._intervals:
+            return self._limits.start_up_s
+        return max(self._limits.floor_s, self._limits.factor * statistics.median(self._intervals[phase]))

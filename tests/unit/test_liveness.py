@@ -1,0 +1,73 @@
+"""Liveness with time passed in."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esper_ab.control.liveness import Laggard, Limits, Liveness, Sign
+
+LIMITS = Limits(floor_s=60.0, start_up_s=300.0, factor=5.0, pause_s=10.0)
+TRAIN = Sign(phase="train", run="a/0", point=1, step=3)
+
+
+def late_workers(liveness, start, end, every=1.0):
+    """First second at which somebody is late, with who; None if nobody is until `end`."""
+    now = start
+    while now <= end:
+        late = liveness.late(now)
+        if late:
+            return now, late
+        now += every
+    return None
+
+
+def test_a_first_phase_has_the_start_up_grace():
+    liveness = Liveness(LIMITS, 0.0)
+    liveness.sign("w00/1", Sign(phase="start-up"), 0.0)
+    at, (laggard,) = late_workers(liveness, 0.0, 400.0)
+    assert at == 301.0
+    assert laggard == Laggard(worker="w00/1", last=Sign(phase="start-up"), silent_s=301.0, limit_s=300.0)
+
+
+@given(st.lists(st.floats(0.01, 200.0), min_size=1, max_size=20))
+def test_the_limit_is_five_median_intervals_of_the_phase_but_a_minute_at_least(intervals):
+    liveness, now = Liveness(Limits(floor_s=60.0, factor=5.0, pause_s=math.inf), 0.0), 0.0
+    liveness.sign("w00/1", TRAIN, now)
+    for interval in intervals:
+        now += interval
+        liveness.sign("w00/1", TRAIN, now)
+    _, (laggard,) = late_workers(liveness, now, now + 5 * 200 + 2)
+    ordered = sorted(intervals)
+    middle = (ordered[len(ordered) // 2] + ordered[(len(ordered) - 1) // 2]) / 2
+    assert abs(laggard.limit_s - max(60.0, 5 * middle)) < 1e-6 * laggard.limit_s
+    assert laggard.last == TRAIN
+
+
+def test_what_one_worker_shows_counts_for_all():
+    liveness = Liveness(LIMITS, 0.0)
+    liveness.sign("w00/1", TRAIN, 0.0)
+    liveness.sign("w00/1", TRAIN, 1.0)
+    liveness.rest("w00/1", 2.0)
+    liveness.sign("w01/1", TRAIN, 2.0)
+    at, (laggard,) = late_workers(liveness, 2.0, 100.0)
+    assert (at, laggard.worker) == (63.0, "w01/1")
+
+
+def test_a_worker_at_the_barrier_owes_nothing():
+    liveness = Liveness(LIMITS, 0.0)
+    liveness.sign("w00/1", TRAIN, 0.0)
+    liveness.rest("w00/1", 1.0)
+    assert liveness.last("w00/1") is None
+    assert late_workers(liveness, 1.0, 1000.0) is None
+
+
+def test_a_suspended_coordinator_blames_nobody_for_its_own_pause():
+    liveness = Liveness(LIMITS, 0.0)
+    liveness.sign("w00/1", Sign(phase="start-up"), 0.0)
+    assert liveness.late(1.0) == ()
+    assert liveness.late(100_000.0) == ()
+    at, _ = late_workers(liveness, 100_000.0, 101_000.0)
+    assert at == 100_300.0
