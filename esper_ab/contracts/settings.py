@@ -27,7 +27,7 @@ class ControllerSettings(Settings, frozen=True, kw_only=True):
     """Who decides: `ppo` learns; `wait`, `random`, `heuristic` and `schedule` do not."""
 
     name: str = "ppo"
-    # For `schedule`: one entry per decision, "step:op:slot[:head=value…]", e.g. "1:germinate:early:blueprint=conv_light".
+    # For `schedule`: an entry per decision, "step:op:slot[:head=value…]", as "1:germinate:early:blueprint=conv_light".
     # Empty: germinate conv_light in every slot at once and advance as soon as possible.
     schedule: tuple[str, ...] = ()
 
@@ -103,6 +103,7 @@ class RewardSettings(Settings, frozen=True, kw_only=True):
     terminal_acc_weight: float = 0.05
     fossilize_terminal_scale: float = 3.0
     gamma: float = 0.995
+    divergence_penalty: float = -10.0  # under every mode: on the last executed decision of a host that diverged
     disable_pbrs: bool = False
     disable_terminal_reward: bool = False
     disable_anti_gaming: bool = False
@@ -135,7 +136,7 @@ class GroupSettings(Settings, frozen=True, kw_only=True):
 
 
 class Arithmetic(Settings, frozen=True, kw_only=True):
-    """What fixes the bits of a result besides code and rng seed; chosen once per experiment, the same for every worker."""
+    """What fixes a result's bits besides code and rng seed; chosen once per experiment, the same for every worker."""
 
     threads: PositiveInt = 1  # per worker
     precision: Literal["float32"] = "float32"

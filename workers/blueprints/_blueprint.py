@@ -6,14 +6,17 @@ tensor with N*C channels, so that one grouped kernel serves all networks. Parame
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 Params = Mapping[str, Tensor]
+_GROUP_NORM_EPS = 1e-5
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class ParamSpec:
 
 def fan_in_bound(fan_in: int) -> float:
     """Bound of the uniform initialisation U(±1/sqrt(fan_in)), torch's default for convolutions and linear layers."""
-    return float(fan_in) ** -0.5
+    return 1.0 / math.sqrt(fan_in)
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Blueprint:
 
 
 def conv(x: Tensor, weight: Tensor, depthwise: bool = False) -> Tensor:
-    """Same-padded convolution without bias. x [B,H,W,N,C], weight [N,O,C,k,k] (depthwise: [N,C,1,k,k]) -> [B,H,W,N,O]."""
+    """Same-padded, no bias: x [B,H,W,N,C], weight [N,O,C,k,k] (depthwise: [N,C,1,k,k]) -> [B,H,W,N,O]."""
     b, h, w, n, c = x.shape
     out, k = weight.shape[1], weight.shape[-1]
     image = x.reshape(b, h, w, n * c).permute(0, 3, 1, 2)  # NCHW, channels last in memory
@@ -64,17 +67,44 @@ def conv(x: Tensor, weight: Tensor, depthwise: bool = False) -> Tensor:
 
 
 def norm_groups(channels: int) -> int:
-    """Group count of a group norm: the first of 32, 16, …, 1 that leaves 16 channels a group, else the first divisor."""
+    """Groups of a group norm: the first of 32, 16, …, 1 that leaves 16 channels each, else the first divisor."""
     divisors = [g for g in (32, 16, 8, 4, 2, 1) if channels % g == 0]
     return next((g for g in divisors if channels // g >= 16), divisors[0])
+
+
+class _GroupNorm(torch.autograd.Function):
+    """torch's group norm of a channels-last image, every gradient always computed.
+
+    torch 2.13 on the CPU crashes the process when it is told that the input's gradient is not needed, which is so for
+    a seed that looks at detached features (tests/tensor/test_blueprint_layers.py).
+    """
+
+    @staticmethod
+    def forward(context: Any, image: Tensor, gain: Tensor, bias: Tensor, groups: int) -> Tensor:
+        b, c, h, w = image.shape
+        y, mean, inverse_std = torch.ops.aten.native_group_norm(image, gain, bias, b, c, h * w, groups, _GROUP_NORM_EPS)
+        context.save_for_backward(image, gain, mean, inverse_std)
+        context.groups = groups
+        return cast(Tensor, y)
+
+    @staticmethod
+    def backward(context: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        image, gain, mean, inverse_std = context.saved_tensors
+        b, c, h, w = image.shape
+        grad = grads[0].contiguous(memory_format=torch.channels_last)
+        every = [True, True, True]
+        dx, dgain, dbias = torch.ops.aten.native_group_norm_backward(
+            grad, image, mean, inverse_std, gain, b, c, h * w, context.groups, every
+        )
+        return dx, dgain, dbias, None
 
 
 def group_norm(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
     """Group normalisation of every network by itself. x [B,H,W,N,C], gain and bias [N,C]."""
     b, h, w, n, c = x.shape
     image = x.reshape(b, h, w, n * c).permute(0, 3, 1, 2)
-    y = F.group_norm(image, n * norm_groups(c), gain.reshape(-1), bias.reshape(-1))
-    return y.permute(0, 2, 3, 1).reshape(b, h, w, n, c)
+    y = _GroupNorm.apply(image, gain.reshape(-1), bias.reshape(-1), n * norm_groups(c))  # type: ignore[no-untyped-call]
+    return cast(Tensor, y).permute(0, 2, 3, 1).reshape(b, h, w, n, c)
 
 
 def pooled(x: Tensor) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -81,9 +80,3 @@ def fresh_statistics(spec: HostSpec, rows: int, device: torch.device, dtype: tor
         )
         for c in sizes
     ]
-
-
-def parameter_count(params: Mapping[str, ParamSpec] | tuple[ParamSpec, ...]) -> int:
-    """Scalars in a parameter list."""
-    specs = params.values() if isinstance(params, Mapping) else params
-    return sum(spec.size for spec in specs)

@@ -28,7 +28,7 @@ class SGD:
 
 
 class Borrowed:
-    """Some rows of a stack during one epoch: `leaves[name]` is [n, *shape], a view of `flat` [n, P] that autograd sees."""
+    """Some rows of a stack during one epoch: `leaves[name]` is [n, *shape], a view of `flat` [n, P] for autograd."""
 
     def __init__(self, specs: tuple[ParamSpec, ...], flat: Tensor, momentum: Tensor, trained: Tensor | None) -> None:
         self.flat, self.momentum = flat, momentum
@@ -81,6 +81,13 @@ class Stack:
         values = self._center + self._bound * (2.0 * draws - 1.0)
         self.values[row] = torch.from_numpy(values).to(self.values)
         self.momentum[row] = 0.0
+
+    def birth_tail(self, row: int, draws: NDArray[np.float64]) -> None:
+        """Initialise only the last len(draws) parameters of a row; the rest keeps values and momentum."""
+        tail = slice(self.width - len(draws), None)
+        values = self._center[tail] + self._bound[tail] * (2.0 * draws - 1.0)
+        self.values[row, tail] = torch.from_numpy(values).to(self.values)
+        self.momentum[row, tail] = 0.0
 
     def clear(self, row: int) -> None:
         """Forget a row: a dropped module leaves nothing behind for the next one."""

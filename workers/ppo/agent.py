@@ -26,7 +26,7 @@ from workers.ppo.gae import Floats, gae
 from workers.ppo.heads import Masks
 from workers.ppo.normalise import ObservationNormaliser, ReturnNormaliser
 from workers.ppo.policy import RecurrentPolicy
-from workers.ppo.update import Batch, entropy_coefficient, ppo_update
+from workers.ppo.update import Batch, entropy_coefficient, nothing_learnt, ppo_update
 
 _ADAM_EPS = 1e-5
 
@@ -81,6 +81,10 @@ class PPOAgent:
             self._buffer.decided(raw, seen, decision)
         return decision.actions
 
+    def exclude(self, envs: NDArray[np.bool_]) -> None:
+        """Environments [E] that ended before their first decision: no step of theirs is ever valid."""
+        self._alive = self._alive & ~envs
+
     def reward(self, rewards: NDArray[np.float64], done: NDArray[np.bool_]) -> None:
         """Complete the step: rewards [E], and which environments [E] ended with it. The done stay done."""
         if not self.frozen:
@@ -95,6 +99,9 @@ class PPOAgent:
         """
         if self.frozen:
             raise RuntimeError("a frozen agent does not learn")
+        if not self._buffer.any_valid:
+            self._buffer = RolloutBuffer()
+            return nothing_learnt()
         rollout = self._buffer.rollout()
         settings = self.spec.ppo
         advantages, returns = gae(

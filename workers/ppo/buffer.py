@@ -39,6 +39,11 @@ class RolloutBuffer:
     def __len__(self) -> int:
         return len(self._outcomes)
 
+    @property
+    def any_valid(self) -> bool:
+        """Whether any environment has decided anything that counts."""
+        return any(bool(alive.any()) for _, _, alive in self._outcomes)
+
     def decided(self, raw: NDArray[np.float32], normalised: NDArray[np.float32], decision: Decision) -> None:
         """First half of a step: raw and normalised observation [E, width] and what was decided on it."""
         if len(self._steps) != len(self._outcomes):

@@ -155,6 +155,26 @@ def ppo_update(
     )
 
 
+def nothing_learnt() -> PPOUpdate:
+    """The record of an episode without a valid step: every host diverged before the first decision."""
+    return PPOUpdate(
+        policy_loss=None,
+        value_loss=None,
+        entropy=None,
+        op_entropy=None,
+        approx_kl=None,
+        clip_fraction=None,
+        explained_variance=None,
+        grad_norm=None,
+        first_ratio_error=None,
+        ratio_max=None,
+        epochs_done=0,
+        stopped_by_kl=False,
+        advantage_std=None,
+        return_mean=None,
+    )
+
+
 class _Diagnosis(NamedTuple):
     """The policy on the whole batch before the first step."""
 

@@ -1,0 +1,87 @@
+"""Where a worker begins: pins device, threads and determinism before torch is imported, then hands over to the loop."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from esper_ab.contracts.messages import PROTOCOL, Failed, Hello, Lane, WorkerOrder
+from esper_ab.contracts.settings import Arithmetic
+from workers import process
+from workers.link import Link
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class WrongDevice(RuntimeError):
+    """The devices that torch sees are not those of the plan."""
+
+
+def main(order: WorkerOrder) -> None:
+    """Entry point of a worker process, alone in it. Ends the process with status 1 after an error it has reported."""
+    process.die_with_parent()
+    process.redirect_output(Path(order.run_dir) / order.log_file)
+    process.obey_the_coordinator_only()
+    process.set_environment(order.lane, order.arithmetic)
+    _serve(order, _pin_torch)
+
+
+def main_in_thread(order: WorkerOrder) -> None:
+    """Entry point of a worker thread: of what belongs to the process it sets the number of threads and no more."""
+    _serve(order, _set_threads)
+
+
+def _serve(order: WorkerOrder, prepare: Callable[[Lane, Arithmetic], tuple[str, ...]]) -> None:
+    link = Link(order.endpoint, order.identity)
+    try:
+        uuids = prepare(order.lane, order.arithmetic)
+        import torch
+
+        from workers.loop import serve
+
+        link.send(
+            Hello(
+                worker=order.worker,
+                incarnation=order.incarnation,
+                protocol=PROTOCOL,
+                pid=os.getpid(),
+                uuids=uuids,
+                torch_version=torch.__version__,
+            )
+        )
+        serve(link, order)
+    except Exception as error:
+        traceback.print_exc()
+        summary = f"{type(error).__name__}: {error}".splitlines()[0]
+        link.send(Failed(worker=order.worker, run=None, summary=summary, traceback=traceback.format_exc()))
+        link.close(finished=True)
+        sys.exit(1)
+    link.close(finished=True)
+
+
+def _set_threads(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
+    import torch
+
+    torch.set_num_threads(arithmetic.threads)
+    return lane.uuids
+
+
+def _pin_torch(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
+    """Fix what decides the bits of a result; the UUIDs of the lane's devices as torch sees them ("" for a core)."""
+    import torch
+
+    torch.set_num_threads(arithmetic.threads)
+    torch.use_deterministic_algorithms(arithmetic.deterministic)
+    torch.backends.cudnn.benchmark = False
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = False
+    if not any(lane.uuids):
+        return lane.uuids
+    seen = tuple(f"GPU-{torch.cuda.get_device_properties(i).uuid}" for i in range(torch.cuda.device_count()))
+    if seen != lane.uuids:
+        raise WrongDevice(f"lane {lane.name} is {', '.join(lane.uuids)}, but torch sees {', '.join(seen) or 'no GPU'}")
+    return seen

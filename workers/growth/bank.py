@@ -1,0 +1,305 @@
+"""The bank: hosts and seeds of many environments on one device, trained and validated by one kernel per layer.
+
+Structure of arrays: parameters are stacked on a leading environment axis (stack.py), seeds are batched over the
+environments that hold the same blueprint in the same slot. It knows what is where from the seed table; it decides
+nothing about lifecycles, rewards or measurements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+from esper_ab.contracts import catalog
+from esper_ab.contracts.rng import RngPath
+from esper_ab.contracts.settings import GrowthSettings
+from workers.blueprints._blueprint import Blueprint, Params
+from workers.growth.blend import Blend, gate_params, seed_delta
+from workers.growth.configurations import Pass, plan_pass
+from workers.growth.host import BatchStatistics, block_forward, channels, fresh_statistics, head_forward, host_params
+from workers.growth.seeds import SeedTable
+from workers.growth.stack import SGD, Borrowed, Stack
+from workers.tasks._task import Split, Task
+from workers.vocabulary import Stage
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+_EVALUATION_CHUNK = 128  # samples per forward pass: the widened activations stay in the cache
+_IN_FORWARD = (Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED)
+
+
+@dataclass(frozen=True)
+class DeviceSplit:
+    """One split on one device: x [N, H, W, C], y [N]."""
+
+    x: Tensor
+    y: Tensor
+
+    @staticmethod
+    def of(split: Split, device: torch.device, dtype: torch.dtype) -> DeviceSplit:
+        """Upload once; channels last, the layout of the activations."""
+        x = torch.from_numpy(np.ascontiguousarray(split.x.transpose(0, 2, 3, 1))).to(device, dtype)
+        return DeviceSplit(x, torch.from_numpy(split.y).to(device))
+
+
+@dataclass(frozen=True)
+class SeedGroup:
+    """The rows that hold one blueprint in one slot."""
+
+    blueprint: Blueprint
+    stack: Stack
+    rows: Tensor  # [n] positions on the activations' row axis
+    members: Tensor  # [n] rows of the stack
+    blend: Blend
+    trained: Tensor | None  # [n] bool; None: all
+
+    def add_to(self, h: Tensor, p: Params) -> Tensor:
+        """h [B,H,W,R,C] with the group's seeds applied to its rows."""
+        return h.index_add(3, self.rows, seed_delta(h.index_select(3, self.rows), self.blueprint, p, self.blend))
+
+
+@dataclass(frozen=True)
+class PassResult:
+    """What one validation or test pass measured. R rows of `plan`, n live environments."""
+
+    plan: Pass
+    active: Bools  # [n, S] seeds that were on in the real networks
+    accuracy: Floats  # [R] percent
+    real_accuracy: Floats  # [n] of the real networks
+    loss: Floats  # [n] per-sample mean of the real networks
+
+
+class Bank:
+    """`envs` names the environments of this bank; row i of everything belongs to envs[i]."""
+
+    def __init__(
+        self, task: Task, slots: tuple[str, ...], envs: Ints, settings: GrowthSettings, like: Tensor
+    ) -> None:
+        """`like` fixes device and precision; ValueError when a blueprint or a slot does not exist."""
+        self.envs = envs
+        self._spec = task.host
+        self._rule = settings
+        self._device, self._dtype = like.device, like.dtype
+        self._blocks = tuple(task.slots.index(slot) for slot in slots)  # of the enabled slots
+        self._blueprints: tuple[Blueprint, ...] = tuple(
+            catalog.entry("workers.blueprints", name, "BLUEPRINT") for name in settings.blueprints
+        )
+        self.host = Stack(host_params(task.host), len(envs), self._device, self._dtype)
+        self.statistics: list[BatchStatistics] = []
+        self._seeds: dict[tuple[int, int], Stack] = {}
+
+    @property
+    def host_size(self) -> int:
+        """Trainable parameters of one host."""
+        return self.host.width
+
+    # --- life and death of modules ----------------------------------------------------------------------------------
+
+    def begin_episode(self, paths: list[RngPath]) -> None:
+        """Fresh hosts, row i from the address paths[i]; every slot empty."""
+        draws = np.stack([(path / "host-init").generator().random(self.host.width) for path in paths])
+        self.host.birth(slice(None), draws)
+        self.statistics = fresh_statistics(self._spec, len(self.envs), self._device, self._dtype)
+        self._seeds.clear()
+
+    def _stack(self, slot: int, blueprint: int) -> Stack:
+        """Seeds of one blueprint in one slot, each with its gate; made when first needed."""
+        key = (slot, blueprint)
+        if key not in self._seeds:
+            width = channels(self._spec, self._blocks[slot])
+            specs = (*self._blueprints[blueprint].params(width), *gate_params(width))
+            self._seeds[key] = Stack(specs, len(self.envs), self._device, self._dtype)
+        return self._seeds[key]
+
+    def _gate_size(self, slot: int) -> int:
+        return sum(spec.size for spec in gate_params(channels(self._spec, self._blocks[slot])))
+
+    def sizes(self, slot: int, blueprint: int) -> tuple[int, int]:
+        """Trainable parameters of one module in `slot`, and of its gate."""
+        gate = self._gate_size(slot)
+        return self._stack(slot, blueprint).width - gate, gate
+
+    def germinate(self, row: int, slot: int, blueprint: int, path: RngPath) -> tuple[int, int]:
+        """A new seed, gate included, with its optimiser state at zero. Returns `sizes`."""
+        module, gate = self.sizes(slot, blueprint)
+        draws = [(path / "seed-init").generator().random(module), (path / "gate-init").generator().random(gate)]
+        self._stack(slot, blueprint).birth(row, np.concatenate(draws))
+        return module, gate
+
+    def open_gate(self, row: int, slot: int, blueprint: int, path: RngPath) -> None:
+        """A new gate for a living seed that turns to GATE; its module is untouched."""
+        draws = (path / "gate-init").generator().random(self._gate_size(slot))
+        self._stack(slot, blueprint).birth_tail(row, draws)
+
+    def drop(self, row: int, slot: int, blueprint: int) -> None:
+        """Remove a seed with everything its optimiser knew."""
+        self._stack(slot, blueprint).clear(row)
+
+    # --- which rows hold what ---------------------------------------------------------------------------------------
+
+    def _groups(self, table: SeedTable, slot: int, rows: Ints, on: Bools) -> list[SeedGroup]:
+        """Groups of `slot` over activation rows that show bank rows `rows` [R], where `on` [R]."""
+        envs = self.envs[rows]
+        present = on & np.isin(table.stage[envs, slot], _IN_FORWARD)
+        groups = []
+        for blueprint in np.unique(table.blueprint[envs, slot][present]):
+            at = np.flatnonzero(present & (table.blueprint[envs, slot] == blueprint))
+            cells = (envs[at], slot)
+            frozen = table.frozen[cells]
+            groups.append(
+                SeedGroup(
+                    blueprint=self._blueprints[blueprint],
+                    stack=self._stack(slot, int(blueprint)),
+                    rows=self._index(at),
+                    members=self._index(rows[at]),
+                    blend=Blend.of(table.stage[cells], table.alpha[cells], table.algorithm[cells], self.host.values),
+                    trained=torch.from_numpy(~frozen).to(self._device) if frozen.any() else None,
+                )
+            )
+        return groups
+
+    def _index(self, values: Ints) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(values)).to(self._device)
+
+    # --- training ---------------------------------------------------------------------------------------------------
+
+    def train_epoch(self, table: SeedTable, rows: Ints, split: DeviceSplit, order: Ints) -> tuple[Floats, Floats]:
+        """One pass of host and seed SGD over `split` for bank rows `rows` [n], each in its own `order` [n, N].
+
+        The loss is the sum over environments of per-sample means: environments never scale each other's gradients.
+        Returns per-sample mean loss [n] and accuracy in percent [n], both in training mode. Other rows are untouched.
+        """
+        index = self._index(rows)
+        host = self.host.borrow(index, None)
+        statistics = [BatchStatistics(s.mean[index], s.var[index]) for s in self.statistics]
+        everyone = np.ones(len(rows), dtype=bool)
+        slots = {
+            self._blocks[slot]: [
+                (group, group.stack.borrow(group.members, group.trained))
+                for group in self._groups(table, slot, rows, everyone)
+            ]
+            for slot in range(len(self._blocks))
+        }
+        total = self._sgd(host, statistics, slots, split, self._index(order))
+        self.host.give_back(index, host)
+        for mine, theirs in zip(self.statistics, statistics, strict=True):
+            mine.mean[index], mine.var[index] = theirs.mean, theirs.var
+        for groups in slots.values():
+            for group, borrowed in groups:
+                group.stack.give_back(group.members, borrowed)
+        loss, correct = (total / order.shape[1]).cpu().double().numpy()
+        return loss, 100.0 * correct
+
+    def _sgd(
+        self,
+        host: Borrowed,
+        statistics: list[BatchStatistics],
+        slots: dict[int, list[tuple[SeedGroup, Borrowed]]],
+        split: DeviceSplit,
+        order: Tensor,
+    ) -> Tensor:
+        """All minibatches of one epoch; sums of loss and correct answers [2, n]."""
+        rule = self._rule
+        host_rule = SGD(rule.host_lr, rule.momentum, rule.weight_decay, rule.max_grad_norm)
+        seed_rule = SGD(rule.seed_lr, rule.momentum, 0.0, rule.max_grad_norm)
+        optimised = [(host, host_rule), *((b, seed_rule) for groups in slots.values() for _, b in groups)]
+        leaves = [leaf for borrowed, _ in optimised for leaf in borrowed.leaves.values()]
+        n, samples = order.shape
+        total = torch.zeros(2, n, device=self._device, dtype=self._dtype)
+        for start in range(0, samples, rule.batch_size):
+            batch = order[:, start : start + rule.batch_size]  # [n, B]
+            x, y = split.x[batch.T].permute(0, 2, 3, 1, 4).contiguous(), split.y[batch]  # [B,H,W,n,C], [n,B]
+            with torch.autocast(self._device.type, torch.bfloat16, enabled=rule.amp == "bf16"):
+                logits = self._forward_training(x, host.leaves, statistics, slots)  # [n,B,classes]
+            logits = logits.to(self._dtype)
+            losses = F.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="none").view(n, -1)
+            grads = torch.autograd.grad(losses.mean(1).sum(), leaves, allow_unused=True)
+            at = 0
+            for borrowed, sgd in optimised:
+                borrowed.step(grads[at : at + len(borrowed.leaves)], sgd)
+                at += len(borrowed.leaves)
+            total[0] += losses.detach().sum(1)
+            total[1] += (logits.detach().argmax(2) == y).sum(1)
+        return total
+
+    def _forward_training(
+        self,
+        x: Tensor,
+        p: Params,
+        statistics: list[BatchStatistics],
+        slots: dict[int, list[tuple[SeedGroup, Borrowed]]],
+    ) -> Tensor:
+        h = x
+        for block in range(self._spec.blocks):
+            h = block_forward(h, p, self._spec, block, statistics[block], training=True)
+            for group, borrowed in slots.get(block, ()):
+                h = group.add_to(h, borrowed.leaves)
+        return head_forward(h, p)
+
+    # --- measuring --------------------------------------------------------------------------------------------------
+
+    @torch.inference_mode()
+    def measure(self, table: SeedTable, rows: Ints, split: DeviceSplit, *, ablate: bool) -> PassResult:
+        """Evaluation-mode pass of bank rows `rows` [n] over `split`, all ablations when `ablate`. Mutates nothing."""
+        envs = self.envs[rows]
+        acting = np.isin(table.stage[envs], _IN_FORWARD[1:]) & (table.alpha[envs] > 0.0)  # [n, S]
+        plan = plan_pass(acting, ablate)
+        hosts, groups = self._measured_parts(table, rows, acting, plan)
+        final = rows[plan.keys >> plan.n_slots]
+        head = self.host.read(self._index(final))
+        real = plan.real_rows()
+        correct = torch.zeros(len(final), device=self._device, dtype=torch.int64)
+        loss = torch.zeros(len(rows), device=self._device, dtype=self._dtype)
+        samples = len(split.y)
+        for start in range(0, samples, _EVALUATION_CHUNK):
+            x, y = split.x[start : start + _EVALUATION_CHUNK], split.y[start : start + _EVALUATION_CHUNK]
+            h = x[:, :, :, None].expand(-1, -1, -1, len(rows), -1)  # every environment sees all samples
+            for block in range(self._spec.blocks):
+                p, statistics = hosts[block]
+                h = block_forward(h, p, self._spec, block, statistics, training=False)
+                if block in self._blocks:
+                    h = self._apply_slot(h, self._blocks.index(block), plan, groups)
+            logits = head_forward(h, head)  # [R,B,classes]
+            correct += (logits.argmax(2) == y).sum(1)
+            shown = logits[self._index(real)]
+            loss += F.cross_entropy(
+                shown.flatten(0, 1), y.expand(len(rows), -1).flatten(), reduction="none"
+            ).view(len(rows), -1).sum(1)
+        accuracy = 100.0 * correct.cpu().double().numpy() / samples
+        return PassResult(plan, acting, accuracy, accuracy[real], loss.cpu().double().numpy() / samples)
+
+    def _measured_parts(
+        self, table: SeedTable, rows: Ints, acting: Bools, plan: Pass
+    ) -> tuple[list[tuple[Params, BatchStatistics]], list[list[tuple[SeedGroup, Params]]]]:
+        """Per block the host parameters of the rows that reach it, per slot the seed groups of the rows behind it."""
+        hosts: list[tuple[Params, BatchStatistics]] = []
+        groups: list[list[tuple[SeedGroup, Params]]] = []
+        current = np.arange(len(rows), dtype=np.int64)  # position in `rows` of each activation row
+        for block in range(self._spec.blocks):
+            index = self._index(rows[current])
+            moments = self.statistics[block]
+            hosts.append((self.host.read(index), BatchStatistics(moments.mean[index], moments.var[index])))
+            if block in self._blocks:
+                slot = self._blocks.index(block)
+                widening = plan.slots[slot]
+                current = widening.env
+                found = self._groups(table, slot, rows[current], widening.on & acting[current, slot])
+                groups.append([(group, group.stack.read(group.members)) for group in found])
+        return hosts, groups
+
+    def _apply_slot(
+        self, h: Tensor, slot: int, plan: Pass, groups: list[list[tuple[SeedGroup, Params]]]
+    ) -> Tensor:
+        """Features behind a slot: rows before it [B,H,W,R,C] -> rows behind it [B,H,W,R',C]."""
+        if plan.slots[slot].widens:
+            h = h.index_select(3, self._index(plan.slots[slot].parent))
+        for group, p in groups[slot]:
+            h = group.add_to(h, p)
+        return h

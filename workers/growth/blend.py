@@ -1,0 +1,95 @@
+"""How seeds join the host's features: the delta that a slot adds, for all rows that hold the same blueprint.
+
+With h the features, d = s(stop h) − stop h and d̂ = d·min(1, rms(h)/rms(d)):
+TRAINING y = h + d̂ − stop(d̂); ADD y = h + α·d̂; MULTIPLY y = h·(1 + α·tanh(d)); GATE y = h + α·g(stop h)·d̂.
+So ∂y/∂h = I for ADD at any α until the seed is fossilised: host and slots upstream keep learning. That is a biased host
+gradient, on purpose; a fossil is part of the host: no stop, same forward. Pinned by tests/tensor/test_blend.py.
+The bound is there because nothing else stops an incubating seed's delta from growing: its output is not in the loss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+from workers.blueprints._blueprint import Blueprint, Params, ParamSpec, fan_in_bound, linear, pooled
+from workers.vocabulary import Algorithm, Stage
+
+_TINY = 1e-12  # of a mean square: keeps the gradient of an exact identity finite
+
+
+@dataclass(frozen=True)
+class Blend:
+    """How each of n rows blends; [n, 1] to broadcast over [B, H, W, n, C]. A mask that no row needs is None."""
+
+    live: Tensor  # factor of d̂: 1 while incubating, else alpha
+    stopped: Tensor | None  # factor of stop(d̂): 1 while incubating, else 0
+    multiply: Tensor | None
+    gated: Tensor | None
+    fossil: Tensor | None
+
+    @staticmethod
+    def of(stage: NDArray[np.int64], alpha: NDArray[np.float64], algorithm: NDArray[np.int64], like: Tensor) -> Blend:
+        """Coefficients of n seeds, on the device and in the precision of `like`."""
+        incubating = stage == Stage.TRAINING
+
+        def column(values: NDArray[np.generic]) -> Tensor:
+            return torch.from_numpy(np.ascontiguousarray(values)).to(like.device)[:, None]
+
+        def mask(selected: NDArray[np.bool_]) -> Tensor | None:
+            return column(selected) if selected.any() else None
+
+        return Blend(
+            live=column(np.where(incubating, 1.0, alpha)).to(like.dtype),
+            stopped=column(incubating.astype(np.float64)).to(like.dtype) if incubating.any() else None,
+            multiply=mask(~incubating & (algorithm == Algorithm.MULTIPLY)),
+            gated=mask(~incubating & (algorithm == Algorithm.GATE)),
+            fossil=mask(stage == Stage.FOSSILIZED),
+        )
+
+
+def gate_params(channels: int) -> tuple[ParamSpec, ...]:
+    """The gate network: Linear(C → max(8, C//4)), SiLU, Linear(→ 1), sigmoid on pooled features."""
+    hidden = max(8, channels // 4)
+    return (
+        ParamSpec("gate.hidden.weight", (channels, hidden), bound=fan_in_bound(channels)),
+        ParamSpec("gate.hidden.bias", (hidden,), bound=fan_in_bound(channels)),
+        ParamSpec("gate.out.weight", (hidden, 1), bound=fan_in_bound(hidden)),
+        ParamSpec("gate.out.bias", (1,), bound=fan_in_bound(hidden)),
+    )
+
+
+def gate(x: Tensor, p: Params) -> Tensor:
+    """One openness in (0, 1) per sample: x [B,H,W,n,C] -> [B,1,1,n,1]."""
+    hidden = F.silu(linear(pooled(x), p["gate.hidden.weight"], p["gate.hidden.bias"]))  # [n,B,hidden]
+    opening = torch.sigmoid(linear(hidden, p["gate.out.weight"], p["gate.out.bias"]))  # [n,B,1]
+    return opening.transpose(0, 1)[:, None, None]
+
+
+def bounded(delta: Tensor, h: Tensor) -> Tensor:
+    """d̂: delta shrunk to the rms of h, per sample and network over C, H, W; differentiated through delta only."""
+    rms_h = h.detach().square().mean((1, 2, 4), keepdim=True).sqrt()
+    inverse_rms = torch.rsqrt(delta.square().mean((1, 2, 4), keepdim=True).clamp_min(_TINY))
+    return delta * (rms_h * inverse_rms).clamp(max=1.0)
+
+
+def seed_delta(h: Tensor, blueprint: Blueprint, p: Params, blend: Blend) -> Tensor:
+    """What the seeds add to their rows' features h [B,H,W,n,C]: y = h + seed_delta(h, …)."""
+    x = h.detach()
+    if blend.fossil is not None:
+        x = torch.where(blend.fossil, h, x)
+    d = blueprint.forward(x, p) - x
+    d_hat = bounded(d, h)
+    delta = blend.live * d_hat
+    if blend.gated is not None:
+        delta = torch.where(blend.gated, delta * gate(x, p), delta)
+    if blend.stopped is not None:
+        delta = delta - blend.stopped * d_hat.detach()
+    if blend.multiply is not None:
+        delta = torch.where(blend.multiply, h * blend.live * torch.tanh(d), delta)
+    return delta

@@ -1,0 +1,240 @@
+"""The growth environments of one run: hosts on one or several devices, one lifecycle, one clock. Knows no policy.
+
+    env.begin_episode(path)
+    while env.step < env.steps and env.alive.any():
+        view = env.advance()              # one host epoch, one validation
+        facts = env.facts(decisions)      # before the decision changes anything
+        env.execute(decisions)
+    env.test_accuracy()
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from esper_ab.contracts.records import SeedEvent
+from esper_ab.contracts.rng import RngPath
+from esper_ab.contracts.settings import GrowthSettings, RewardSettings
+from workers.growth.bank import Bank, DeviceSplit
+from workers.growth.configurations import contributions
+from workers.growth.facts import FactsMemory
+from workers.growth.lifecycle import Lifecycle
+from workers.growth.measurement import Measurement
+from workers.growth.observe import layout, observe
+from workers.growth.predicates import Rules
+from workers.growth.stopwatch import Stopwatch
+from workers.growth.tracker import SignalTracker
+from workers.growth.view import DecisionView
+from workers.rewards._facts import StepFacts
+from workers.tasks._task import Splits, Task
+from workers.vocabulary import HEADS, Algorithm, head_sizes
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class DeviceData:
+    """The three splits on one device."""
+
+    train: DeviceSplit
+    validation: DeviceSplit
+    test: DeviceSplit
+
+    @staticmethod
+    def of(splits: Splits, device: torch.device, dtype: torch.dtype = torch.float32) -> DeviceData:
+        """Upload all splits once; they are constants."""
+        parts = (splits.train, splits.validation, splits.test)
+        return DeviceData(*(DeviceSplit.of(split, device, dtype) for split in parts))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvSpec:
+    """What kind of environments: everything but the data and the randomness."""
+
+    task: Task
+    slots: tuple[str, ...]
+    steps: int
+    env_devices: tuple[str, ...]  # device of environment i
+    growth: GrowthSettings
+    reward: RewardSettings  # constants of the reward inputs
+
+
+class GrowthEnv:
+    """`data` holds the splits for every device named in `spec.env_devices`; their precision is the hosts'."""
+
+    def __init__(self, spec: EnvSpec, data: dict[str, DeviceData], stopwatch: Stopwatch) -> None:
+        self.spec = spec
+        self.steps = spec.steps
+        self.n_envs = len(spec.env_devices)
+        self.head_sizes = head_sizes(len(spec.slots), len(spec.growth.blueprints))
+        self.observation_width = layout(len(spec.slots), len(spec.growth.blueprints)).width
+        self._stopwatch = stopwatch
+        self._data = data
+        self._banks: list[tuple[Bank, DeviceData]] = []
+        for device in dict.fromkeys(spec.env_devices):
+            envs = np.array([i for i, name in enumerate(spec.env_devices) if name == device], dtype=np.int64)
+            like = data[device].train.x
+            self._banks.append((Bank(spec.task, spec.slots, envs, spec.growth, like), data[device]))
+        self.host_params = self._banks[0][0].host_size
+
+    def begin_episode(self, path: RngPath) -> None:
+        """Fresh hosts, empty slots; every draw of the episode has an address below `path`."""
+        self.step = 0
+        self._paths = [path / "env" / env for env in range(self.n_envs)]
+        for bank, _ in self._banks:
+            bank.begin_episode([self._paths[env] for env in bank.envs])
+        rules = Rules(steps=self.steps, gates=self.spec.growth.gates, max_seeds=self.spec.growth.max_seeds)
+        self.lifecycle = Lifecycle(self.n_envs, self.spec.slots, self.spec.growth.blueprints, rules)
+        self._tracker = SignalTracker(self.n_envs)
+        self._memory = FactsMemory(self.n_envs, len(self.spec.slots), self.host_params, self.spec.reward)
+        self.events: list[SeedEvent] = []
+        self.diverged: Bools = np.zeros(self.n_envs, dtype=np.bool_)
+        self.steps_done: Ints = np.zeros(self.n_envs, dtype=np.int64)
+
+    @property
+    def alive(self) -> Bools:
+        """[E] environments whose episode goes on."""
+        return self.lifecycle.alive
+
+    def uniforms(self) -> Floats:
+        """[E, heads] of the coming decision: every head's number exists at every step, whether it is used or not."""
+        draws = [(path / "step" / self.step / "action").generator().random(len(HEADS)) for path in self._paths]
+        return np.stack(draws)
+
+    def advance(self) -> DecisionView:
+        """One epoch of training and one validation of every live environment, then what a decision may look at.
+
+        A host whose losses are not finite is diverged: its episode ends before this step's decision.
+        """
+        self.step += 1
+        measurement = self._measure()
+        broken = self.alive & ~measurement.finite
+        self.lifecycle.stop(broken)
+        self.diverged = self.diverged | broken
+        self.steps_done[self.alive] = self.step
+        self.lifecycle.record(measurement)
+        signals = self._tracker.update(measurement, self.alive)
+        self._measurement = measurement
+        return DecisionView(
+            step=self.step,
+            steps=self.steps,
+            slots=self.spec.slots,
+            blueprints=self.spec.growth.blueprints,
+            table=self.lifecycle.table,
+            alive=self.alive.copy(),
+            signals=signals,
+            masks=self.lifecycle.masks(self.step),
+            observation=observe(self.lifecycle, self._tracker, measurement, self.step),
+        )
+
+    def facts(self, decisions: Ints) -> StepFacts:
+        """What a reward may know of this step and of decisions [E, heads]; once per step, before `execute`."""
+        return self._memory.step_facts(
+            self.lifecycle, self._tracker.signals, self._measurement, decisions, self.step
+        )
+
+    def execute(self, decisions: Ints) -> None:
+        """Carry out decisions [E, heads], then let ramps and cooldowns tick in every slot."""
+        graft = _Graft(self)
+        self.events += self.lifecycle.execute(decisions, self.step, graft)
+        self.events += self.lifecycle.end_step(self.step, graft)
+
+    def test_accuracy(self) -> Floats:
+        """[E] accuracy on the test split, percent; chance for diverged hosts. Mutates nothing."""
+        accuracy = np.full(self.n_envs, 100.0 / self.spec.task.host.classes)
+        with self._stopwatch.phase("validate"):
+            for bank, data in self._banks:
+                rows = np.flatnonzero(~self.diverged[bank.envs])
+                if len(rows):
+                    result = bank.measure(self.lifecycle.table, rows, data.test, ablate=False)
+                    accuracy[bank.envs[rows]] = result.accuracy
+        return accuracy
+
+    @property
+    def best_val_acc(self) -> Floats:
+        """[E] running maximum of validation accuracy, percent; NaN before the first measurement."""
+        return self._tracker.signals.best_val_acc
+
+    @property
+    def val_acc(self) -> Floats:
+        """[E] last validation accuracy, percent."""
+        return self._tracker.signals.val_acc
+
+    @property
+    def val_loss(self) -> Floats:
+        """[E] last validation loss, nats."""
+        return self._tracker.signals.val_loss
+
+    def bank_of(self, env: int) -> tuple[Bank, int]:
+        """The bank that holds `env`, and its row there."""
+        for bank, _ in self._banks:
+            row = int(np.searchsorted(bank.envs, env))
+            if row < len(bank.envs) and bank.envs[row] == env:
+                return bank, row
+        raise ValueError(f"no environment {env} among {self.n_envs}")
+
+    def address(self, env: int, slot: int) -> RngPath:
+        """Where a module born now in `slot` of `env` draws from."""
+        return self._paths[env] / "step" / self.step / "slot" / self.spec.slots[slot]
+
+    def _measure(self) -> Measurement:
+        shape = (self.n_envs, len(self.spec.slots))
+        out = {name: np.full(self.n_envs, np.nan) for name in ("train_loss", "train_acc", "val_loss", "val_acc")}
+        off, contribution, interaction = np.full(self.n_envs, np.nan), np.full(shape, np.nan), np.zeros(shape)
+        table = self.lifecycle.table
+        for bank, data in self._banks:
+            rows = np.flatnonzero(self.alive[bank.envs])
+            if not len(rows):
+                continue
+            envs = bank.envs[rows]
+            with self._stopwatch.phase("train"):
+                out["train_loss"][envs], out["train_acc"][envs] = bank.train_epoch(
+                    table, rows, data.train, self._orders(envs, len(data.train.y))
+                )
+            with self._stopwatch.phase("validate"):
+                result = bank.measure(table, rows, data.validation, ablate=True)
+            out["val_loss"][envs] = result.loss
+            out["val_acc"][envs] = result.real_accuracy
+            parts = contributions(result.active, result.accuracy, result.plan)
+            contribution[envs], off[envs], interaction[envs] = parts
+        finite = np.isfinite(out["train_loss"]) & np.isfinite(out["val_loss"])
+        return Measurement(
+            **out, all_off_acc=off, contribution=contribution, interaction_sum=interaction, finite=finite
+        )
+
+    def _orders(self, envs: Ints, samples: int) -> Ints:
+        """A permutation of the train split per environment, [n, samples]."""
+        paths = [self._paths[env] / "step" / self.step / "data-order" for env in envs]
+        return np.argsort(np.stack([path.generator().random(samples) for path in paths]), axis=1, kind="stable")
+
+
+class _Graft:
+    """The lifecycle's hands on the banks: modules are born from addresses of the current step."""
+
+    def __init__(self, env: GrowthEnv) -> None:
+        self._env = env
+
+    def germinate(self, env: int, slot: int, blueprint_index: int, algorithm: int) -> int:
+        bank, row = self._env.bank_of(env)
+        module, gate = bank.germinate(row, slot, blueprint_index, self._env.address(env, slot))
+        return module + (gate if algorithm == Algorithm.GATE else 0)
+
+    def set_algorithm(self, env: int, slot: int, algorithm: int) -> int:
+        bank, row = self._env.bank_of(env)
+        blueprint = int(self._env.lifecycle.table.blueprint[env, slot])
+        module, gate = bank.sizes(slot, blueprint)
+        if algorithm != Algorithm.GATE:
+            return module
+        bank.open_gate(row, slot, blueprint, self._env.address(env, slot))
+        return module + gate
+
+    def drop(self, env: int, slot: int) -> None:
+        bank, row = self._env.bank_of(env)
+        bank.drop(row, slot, int(self._env.lifecycle.table.blueprint[env, slot]))
+

@@ -1,0 +1,117 @@
+"""The worker's end of the wire: a DEALER socket that speaks typed messages and keeps what is not acknowledged.
+
+"Sent" means nothing to ZeroMQ: what a run has reported (Ready, EpisodeFinished, Evaluated) is kept and sent again until
+the Release of its point arrives. The coordinator drops repeats, and answers those it has released long ago.
+"""
+
+from __future__ import annotations
+
+import time
+
+import zmq
+
+from esper_ab.contracts.codec import decode_from_coordinator, encode, split
+from esper_ab.contracts.messages import (
+    Assign,
+    CoordinatorMessage,
+    EpisodeFinished,
+    Evaluated,
+    Progress,
+    Ready,
+    Release,
+    WorkerMessage,
+)
+
+_RESEND_AFTER_S = 30.0  # a lockstep barrier takes as long as its slowest run: earlier would only be noise
+_SEND_TIMEOUT_S = 30.0
+_LINGER_FINISHED_MS = 5000
+
+
+class LinkLost(ConnectionError):
+    """The coordinator took nothing for half a minute."""
+
+
+class Link:
+    """One worker's connection, owned by one thread."""
+
+    def __init__(self, endpoint: str, identity: str, resend_after_s: float = _RESEND_AFTER_S) -> None:
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.DEALER)
+        self._socket.setsockopt(zmq.IDENTITY, identity.encode())
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.setsockopt(zmq.SNDHWM, 64)
+        self._socket.setsockopt(zmq.IMMEDIATE, 1)
+        self._socket.setsockopt(zmq.RECONNECT_IVL, 100)
+        self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, 5000)
+        self._socket.setsockopt(zmq.SNDTIMEO, int(_SEND_TIMEOUT_S * 1000))
+        self._socket.connect(endpoint)
+        self._resend_after_s = resend_after_s
+        self._frames_sent = 0
+        self._point = -1  # of the last report
+        self._kept: list[bytes] = []  # frames of a report until its release
+
+    def send(self, message: WorkerMessage) -> None:
+        """Send one message; LinkLost when nothing is taken. Progress is dropped rather than waited for."""
+        if isinstance(message, Progress):
+            self._send_if_possible(encode(message))
+            return
+        self._frames_sent += 1
+        frames = split(encode(message), self._frames_sent)
+        if isinstance(message, Ready | EpisodeFinished | Evaluated):
+            self._point = self._point_of(message)
+            self._kept = frames
+        self._send_frames(frames)
+
+    def receive(self, timeout_s: float | None = None) -> CoordinatorMessage | None:
+        """The next message that says anything new, or None after `timeout_s`. ProtocolError for anything else.
+
+        While it waits, an unacknowledged report is sent again every half minute.
+        """
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        resend_at = time.monotonic() + self._resend_after_s
+        while True:
+            now = time.monotonic()
+            if self._kept and now >= resend_at:
+                self._send_frames(self._kept)
+                resend_at = now + self._resend_after_s
+            wait_s = resend_at - now if deadline is None else min(resend_at, deadline) - now
+            if self._socket.poll(max(0, int(wait_s * 1000) + 1)):
+                message = decode_from_coordinator(self._socket.recv())
+                if self._is_new(message):
+                    return message
+            elif deadline is not None and time.monotonic() >= deadline:
+                return None
+
+    def close(self, finished: bool) -> None:
+        """Close; what was sent last is delivered first if the worker has `finished`, dropped if it was aborted."""
+        self._socket.close(_LINGER_FINISHED_MS if finished else 0)
+        self._context.term()
+
+    def _point_of(self, message: Ready | EpisodeFinished | Evaluated) -> int:
+        if isinstance(message, Ready):
+            return 0
+        return message.record.episode + 1 if isinstance(message, EpisodeFinished) else self._point + 1
+
+    def _is_new(self, message: CoordinatorMessage) -> bool:
+        """Take note of an acknowledgement; a release of something released before is an answer to a repeat."""
+        if isinstance(message, Assign):
+            self._kept, self._point = [], -1
+        if not isinstance(message, Release):
+            return True
+        if not self._kept or message.point != self._point:
+            return False
+        self._kept = []
+        return True
+
+    def _send_if_possible(self, frame: bytes) -> None:
+        try:
+            self._socket.send(frame, zmq.NOBLOCK)
+        except zmq.Again:
+            return
+
+    def _send_frames(self, frames: list[bytes]) -> None:
+        try:
+            for frame in frames:
+                self._socket.send(frame)
+        except zmq.Again:
+            raise LinkLost(f"the coordinator took nothing for {_SEND_TIMEOUT_S:.0f} s") from None

@@ -1,0 +1,85 @@
+"""A saved policy: everything needed to load and run it in one call, and nothing that can execute code.
+
+    policy = load("runs/demo/policies/shaped/0.pt")
+    decisions = policy.decider(greedy=False).decide(view, uniforms)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+
+from esper_ab.contracts import catalog
+from esper_ab.contracts.messages import RunSpec
+from workers.deciders import AgentDecider, ControllerDecider
+from workers.episode import Decider
+from workers.ppo.agent import PPOAgent
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class SavedPolicy:
+    """A policy with the orders it was trained under. `agent` is None for a controller that does not learn."""
+
+    spec: RunSpec
+    agent: PPOAgent | None
+
+    def decider(self, *, greedy: bool) -> Decider:
+        """Ready to decide, frozen with its normaliser. Controllers decide one way only."""
+        if self.agent is None:
+            return ControllerDecider(make_controller(self.spec))
+        self.agent.frozen = True
+        return AgentDecider(self.agent, greedy=greedy)
+
+
+def make_controller(spec: RunSpec) -> Any:
+    """The controller that `spec` names, for its slots and blueprints."""
+    make = catalog.entry("workers.controllers", spec.settings.controller.name, "make")
+    return make(spec.settings.controller, spec.slots, spec.settings.growth.blueprints)
+
+
+def save(path: Path, spec: RunSpec, agent: PPOAgent | None) -> str:
+    """Write atomically and durably; returns the file's sha256. OSError leaves a previous file as it was."""
+    state = {
+        "format": FORMAT,
+        "spec": msgspec.to_builtins(spec),
+        "agent": None if agent is None else agent.state(),
+    }
+    buffer = io.BytesIO()
+    torch.save(state, buffer)  # serialised first: a full disk then is a plain OSError, and the old file survives
+    data = buffer.getvalue()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return hashlib.sha256(data).hexdigest()
+
+
+def load(path: str | Path) -> SavedPolicy:
+    """ValueError with the remedy when `path` is not a policy of this format; never executes what is in it."""
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        spec = msgspec.convert(state["spec"], RunSpec)
+        if state["format"] != FORMAT:
+            raise ValueError(f"format {state['format']}")
+        agent = None if state["agent"] is None else PPOAgent.from_state(state["agent"])
+    except FileNotFoundError:
+        raise ValueError(f"no policy file {str(path)!r}; a run keeps them under policies/<group>/") from None
+    except Exception as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ValueError(f"{str(path)!r} is not a policy saved by this version of esper_ab: {reason}") from None
+    return SavedPolicy(spec, agent)

@@ -1,0 +1,57 @@
+"""What a worker sets up for its whole process before torch is imported. Knows no message and no torch."""
+
+from __future__ import annotations
+
+import faulthandler
+import multiprocessing
+import os
+import signal
+import threading
+from multiprocessing.connection import wait
+from pathlib import Path
+
+from esper_ab.contracts.messages import Lane
+from esper_ab.contracts.settings import Arithmetic
+
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+_ORPHANED = 70
+
+
+def redirect_output(log: Path) -> None:
+    """Everything written to stdout and stderr, by Python or by a library, goes to the end of `log`."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    for standard in (1, 2):
+        os.dup2(descriptor, standard)
+    os.close(descriptor)
+
+
+def set_environment(lane: Lane, arithmetic: Arithmetic) -> None:
+    """Pin devices and threads. They are read when torch is imported and when it first touches CUDA, never after."""
+    os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
+    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(uuid for uuid in lane.uuids if uuid)
+    os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
+    for variable in _THREAD_VARIABLES:
+        os.environ[variable] = str(arithmetic.threads)
+
+
+def obey_the_coordinator_only() -> None:
+    """Ctrl-C is the coordinator's business; SIGUSR1 is its way to ask where this process is stuck."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    faulthandler.enable()
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
+
+
+def die_with_parent() -> None:
+    """End this process as soon as its parent has ended, whatever it is doing.
+
+    PR_SET_PDEATHSIG would not do: it follows the thread that spawned, and a fork server is not the coordinator.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_watch, args=(parent.sentinel,), name="parent watch", daemon=True).start()
+
+
+def _watch(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(_ORPHANED)

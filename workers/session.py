@@ -1,0 +1,157 @@
+"""One run on one worker: its environments, its policy, its records. Knows no socket and no other run.
+
+What it computes is a function of its RunSpec alone, less names, devices and telemetry: that is what a digest covers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import msgspec
+import torch
+
+from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.records import (
+    EnvEpisode,
+    EpisodeRecord,
+    EvaluationEpisode,
+    EvaluationRecord,
+    PPOUpdate,
+)
+from esper_ab.contracts.rng import RngPath, run_path
+from esper_ab.contracts.settings import RewardSettings
+from workers import policy_file
+from workers.deciders import AgentDecider, ControllerDecider
+from workers.episode import Decider, EpisodeResult, Reward, play
+from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
+from workers.growth.stopwatch import Stopwatch
+from workers.ppo.agent import AgentSpec, PPOAgent
+from workers.rewards._lookup import find_reward
+from workers.tasks._task import Task
+
+OnStep = Callable[[int], None]
+WARM_UP_STEPS = 4
+
+
+def reward_of(settings: RewardSettings) -> Reward:
+    """A reward mode with its constants bound."""
+    return partial(find_reward(settings.mode), settings=settings)
+
+
+class Session:
+    """A run from its first episode to its evaluation. `data` holds the task's splits for each of its devices."""
+
+    def __init__(self, spec: RunSpec, task: Task, data: dict[str, DeviceData]) -> None:
+        """ValueError when a name in `spec` does not exist."""
+        self.spec = spec
+        self._task, self._data = task, data
+        self._path = run_path(spec.rng_seed, spec.ref.replicate, spec.rng_label)
+        self._stopwatch = Stopwatch()
+        self._rewards = {"own": reward_of(spec.settings.reward)}
+        self._eval_rewards = {mode: reward_of(RewardSettings(mode=mode)) for mode in spec.eval_reward_modes}
+        self._env = self._environments(spec.settings.reward, spec.steps)
+        self.agent = self._fresh_agent() if spec.settings.controller.name == "ppo" else None
+
+    def warm_up(self, on_step: OnStep) -> None:
+        """A short throw-away episode with a throw-away policy: allocations and kernels are paid for before episode 0."""
+        twin = self if self.agent is None else Session(self.spec, self._task, self._data)
+        env = twin._environments(self.spec.settings.reward, min(WARM_UP_STEPS, self.spec.steps))
+        env.begin_episode(self._path / "warm-up")
+        play(env, twin._decider(), self._rewards, twin._stopwatch, on_step)
+        if twin.agent is not None:
+            twin.agent.finish_episode(0)
+        self._stopwatch.lap()
+
+    def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
+        """Training episode `episode` and the policy's update from it."""
+        self._env.begin_episode(self._path / "train" / episode)
+        result = play(self._env, self._decider(), self._rewards, self._stopwatch, on_step)
+        on_update(self.spec.steps)
+        with self._stopwatch.phase("update"):
+            ppo = None if self.agent is None else self.agent.finish_episode(episode)
+        return EpisodeRecord(
+            run=self.spec.ref,
+            episode=episode,
+            envs=result.envs,
+            ppo=ppo,
+            seed_events=tuple(self._env.events) if self.spec.telemetry else (),
+            timing=self._stopwatch.lap(),
+            digest=_digest(result.envs, ppo, self._policy_bytes()),
+        )
+
+    def evaluate(self, run_dir: Path, on_step: OnStep) -> EvaluationRecord:
+        """Save the last policy, freeze it with its normaliser, and grow fresh hosts on rng paths all groups share."""
+        sha256 = policy_file.save(run_dir / self.spec.policy_file, self.spec, self.agent)
+        episodes = evaluate_policy(self, policy_file.SavedPolicy(self.spec, self.agent), on_step)
+        return EvaluationRecord(
+            run=self.spec.ref,
+            episodes=episodes,
+            policy_file=self.spec.policy_file,
+            policy_sha256=sha256,
+            timing=self._stopwatch.lap(),
+            digest=_digest(tuple(e.env for e in episodes), None, self._policy_bytes()),
+        )
+
+    def evaluation_episode(self, episode: int, decider: Decider, on_step: OnStep) -> EpisodeResult:
+        """One evaluation episode under every reward mode with its default constants, comparable between groups."""
+        env = self._environments(RewardSettings(), self.spec.steps)
+        env.begin_episode(self._path / "evaluate" / episode)
+        return play(env, decider, self._eval_rewards, self._stopwatch, on_step)
+
+    def _environments(self, reward: RewardSettings, steps: int) -> GrowthEnv:
+        spec = EnvSpec(
+            task=self._task,
+            slots=self.spec.slots,
+            steps=steps,
+            env_devices=self.spec.env_devices,
+            growth=self.spec.settings.growth,
+            reward=reward,
+        )
+        return GrowthEnv(spec, self._data, self._stopwatch)
+
+    def _fresh_agent(self) -> PPOAgent:
+        """The policy and its update run on the CPU on every lane: tiny, and no device decides their bits."""
+        return PPOAgent(
+            AgentSpec(
+                observation_width=self._env.observation_width,
+                head_sizes=self._env.head_sizes,
+                policy=self.spec.settings.policy,
+                ppo=self.spec.settings.ppo,
+                rng=self._path,
+                planned_episodes=self.spec.episodes,
+            )
+        )
+
+    def _decider(self) -> Decider:
+        if self.agent is None:
+            return ControllerDecider(policy_file.make_controller(self.spec))
+        return AgentDecider(self.agent)
+
+    def _policy_bytes(self) -> bytes:
+        if self.agent is None:
+            return b""
+        weights = torch.nn.utils.parameters_to_vector(self.agent.policy.parameters()).detach()
+        return weights.numpy().tobytes()
+
+
+def evaluate_policy(session: Session, policy: policy_file.SavedPolicy, on_step: OnStep) -> tuple[EvaluationEpisode, ...]:
+    """Evaluation episodes of a frozen policy: sampled actions, and greedy ones where the policy has probabilities."""
+    kinds = ("sampled",) if policy.agent is None else ("sampled", "greedy")
+    episodes: list[EvaluationEpisode] = []
+    for kind in kinds:
+        decider = policy.decider(greedy=kind == "greedy")
+        for episode in range(session.spec.eval_episodes):
+            result = session.evaluation_episode(episode, decider, on_step)
+            for i, env in enumerate(result.envs):
+                rewards = {mode: float(values[i]) for mode, values in result.rewards.items()}
+                episodes.append(EvaluationEpisode(episode=episode, actions=kind, env=env, rewards=rewards))
+    return tuple(episodes)
+
+
+def _digest(envs: tuple[EnvEpisode, ...], ppo: PPOUpdate | None, policy: bytes) -> str:
+    """sha256 of what must agree between groups with the same settings, whatever their name, device or telemetry."""
+    facts = [msgspec.structs.replace(env, device="") for env in envs]
+    return hashlib.sha256(msgspec.json.encode([facts, ppo]) + policy).hexdigest()
