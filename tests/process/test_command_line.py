@@ -1,0 +1,85 @@
+"""The commands as a shell sees them: one line of error, the right exit status, a plan from the real machine."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from esper_ab.contracts.machine import Machine, Questions
+from esper_ab.control.preflight import examine
+
+
+def launch(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "esper_ab.launch", *args], cwd=folder, capture_output=True, text=True, timeout=120
+    )
+
+
+@pytest.fixture(scope="module")
+def machine() -> Machine:
+    return examine(Questions(task="digits", data_dir="", user_rewards=("nowhere.py:reward", "json:nothing")))
+
+
+def test_preflight_finds_the_machine_and_checks_user_rewards(machine: Machine) -> None:
+    assert "cpu:0" in machine.names("cpu")
+    assert {"shaped", "simplified", "sparse", "minimal"} <= set(machine.rewards)
+    assert {task.name for task in machine.tasks} >= {"digits", "synthetic", "cifar10"}
+    assert next(task for task in machine.tasks if task.name == "cifar10").host_params == 6418
+    assert machine.multiply_adds_per_s > 0
+    assert machine.task_problem == ""
+    assert "no file" in machine.user_rewards[0].problem
+    assert "no function 'nothing'" in machine.user_rewards[1].problem
+
+
+def test_dry_run_prints_the_plan_and_makes_nothing(tmp_path: Path) -> None:
+    done = launch(tmp_path, "--groups=shaped,wait", "--devices", "cpu:0", "--placement=share", "--dry-run", "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert [lane["name"] for lane in answer["plan"]["lanes"]] == ["cpu:0/0", "cpu:0/1"]
+    assert answer["estimate"]["duration_s"] > 0
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("--groups", "shapd,wait"), "did you mean shaped"),
+        (("--groups", "shaped"), "cannot be compared"),
+        (("--episodes", "0"), "--episodes"),
+        (("--episodes", "many"), "not a valid integer"),
+        (("--config", "bad.toml"), "not TOML"),
+        (("--name", "there"), "exists already"),
+        (("--no-such-flag",), "No such option"),
+        (("--set", "lr=1"), "did you mean ppo.lr"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(tmp_path: Path, args: tuple[str, ...], words: str) -> None:
+    (tmp_path / "bad.toml").write_text("episodes = = 3")
+    (tmp_path / "runs" / "there").mkdir(parents=True)
+    done = launch(tmp_path, *args)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("--task", "digit"), "did you mean digits"),
+        (("--slots", "early", "erly"), "did you mean early"),
+        (("--devices", "cuda:99"), "no 'cuda:99' here; there is"),
+        (("--groups", "shaped,x=nowhere.py:f"), "no file"),
+        (("--task", "cifar10", "--data-dir", "empty"), "esper-ab fetch cifar10"),
+    ],
+)
+def test_what_is_not_there_is_refused_before_anything_starts(tmp_path: Path, args: tuple[str, ...], words: str) -> None:
+    done = launch(tmp_path, *args, "--json")
+    assert done.returncode == 2
+    assert words in json.loads(done.stdout)["error"]
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "runs").exists()
