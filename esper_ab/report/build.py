@@ -44,7 +44,7 @@ def build_report(run_dir: Path) -> ReportPaths:
 
 def render_report(paths: ReportPaths) -> str:
     """What the command prints: the summary and where the page is."""
-    return f"{paths.text}\nreport: {paths.page}\n"
+    return f"{paths.text}\nreport: {paths.page}"
 
 
 def _write(path: Path, data: bytes) -> None:

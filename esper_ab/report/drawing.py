@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from esper_ab.report import style
@@ -22,8 +22,8 @@ class Drawing:
     wide: bool = False
 
 
-def group_legend(axes: Axes, groups: list[tuple[int, str]], *, markers: bool) -> None:
-    """Names with colour, and line or marker, above the axes."""
+def group_legend(figure: Figure, groups: list[tuple[int, str]], *, markers: bool) -> None:
+    """Names with colour, and line or marker, above the plot."""
     handles = [
         Line2D(
             [],
@@ -35,10 +35,9 @@ def group_legend(axes: Axes, groups: list[tuple[int, str]], *, markers: bool) ->
         )
         for index, name in groups
     ]
-    axes.legend(
+    figure.legend(
         handles=handles,
-        loc="lower left",
-        bbox_to_anchor=(0, 1.0),
+        loc="outside upper left",
         ncols=min(4, len(handles)),
         borderaxespad=0.2,
         handlelength=2.6,

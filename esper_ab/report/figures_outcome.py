@@ -102,11 +102,11 @@ def cost(content: Content) -> Drawing | None:
         words.append(f"{group}: {sum(added) / len(added):,.0f} parameters, {sum(accuracy) / len(accuracy):.1f} %")
     if not shown:
         return None
-    axes.set_xlim(left=0)
+    axes.set_xlim(0, 1.1 * max(axes.dataLim.xmax, 1.0))
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     axes.set_xlabel("parameters added per host")
     axes.set_ylabel("held-out accuracy, %")
-    group_legend(axes, shown, markers=True)
+    group_legend(figure, shown, markers=True)
     return Drawing(
         name="cost",
         title="Cost against accuracy",

@@ -84,7 +84,7 @@ def _curves(
     axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     axes.set_xlabel("training episode")
     axes.set_ylabel(label)
-    group_legend(axes, shown, markers=False)
+    group_legend(figure, shown, markers=False)
     return Drawing(
         name=name,
         title=title,
@@ -139,12 +139,12 @@ def seeds(content: Content) -> Drawing | None:
                 axes.step(
                     range(1, steps + 1), share, where="post", color=style.colour(index), linestyle=style.line(index)
                 )
-        axes.set_title(word, loc="right")
+        axes.set_title(word)
         axes.set_xlabel("step")
         axes.set_ylim(-3, 103)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     panels[0].set_ylabel("hosts, %")
-    group_legend(panels[0], [(i, group) for i, group in enumerate(content.groups) if shares[group]], markers=False)
+    group_legend(figure, [(i, group) for i, group in enumerate(content.groups) if shares[group]], markers=False)
     ends = (
         f"{group}: " + ", ".join(f"{shares[group][event][-1]:.0f} % {word}" for event, word in _EVENTS)
         for group in content.groups

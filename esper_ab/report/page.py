@@ -30,9 +30,8 @@ def render_page(content: Content) -> str:
     statistics = [
         table(item) for item in content.comparisons if item.pairs for table in (statistics_table, pairs_table)
     ]
-    groups = (groups_table(content), cross_table(content))
+    groups = (groups_table(content), differences_table(content), cross_table(content))
     trust = (
-        differences_table(content),
         ledger_table(content.history),
         layout_table(content),
         ppo_table(content),
@@ -53,7 +52,7 @@ def render_page(content: Content) -> str:
         css=_read("report.css"),
         outcome_figures=_drawn(outcome),
         training_figures=_drawn(training),
-        group_tables=[table for table in groups if table.rows],
+        group_tables=[table for table in groups if table.rows or table.note],
         statistics_tables=statistics,
         trust_tables=[table for table in trust if table.rows or table.note],
         rule=f"{content.comparisons[0].rule} {smallest_p_sentence(plan.experiment.replicates)}",

@@ -27,6 +27,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
     words: int = 1
+    wide: bool = False  # needs the whole width of a page
 
 
 def number(value: float | None, digits: int = 2) -> str:
@@ -108,6 +109,7 @@ def groups_table(content: Content) -> Table:
         note="Accuracy, parameters and seeds are of the evaluation: the frozen policy on fresh hosts, sampled actions "
         "unless it says greedy. Points per 1,000 parameters: above the never-grown host of the same replicate (needs a "
         "group `wait`). Change of entropy: last tenth of the training episodes minus the first.",
+        wide=True,
     )
 
 
@@ -126,7 +128,10 @@ def cross_table(content: Content) -> Table:
         title="Cross-evaluation: every policy under every reward",
         columns=("policies of", "held-out %", *(f"reward {mode}" for mode in modes)),
         rows=rows if modes else (),
-        note=f"Rewards are {NOT_COMPARABLE}: read a column from top to bottom, never a row from left to right.",
+        note=f"Rewards are {NOT_COMPARABLE}: read a column from top to bottom, never a row from left to right."
+        if modes
+        else "",
+        wide=True,
     )
 
 
@@ -179,6 +184,7 @@ def differences_table(content: Content) -> Table:
         rows=rows,
         note="" if rows else "Nothing: the groups have the same settings.",
         words=1 + len(content.groups),
+        wide=True,
     )
 
 
@@ -201,6 +207,7 @@ def layout_table(content: Content) -> Table:
         columns=("group", *(f"runs on {lane}" for lane in lanes), "s / episode", "warm-up s", "episodes"),
         rows=tuple(rows),
         note="The comparison is not adjusted for devices; the plan moves the groups between lanes.",
+        wide=True,
     )
 
 
@@ -216,6 +223,7 @@ def ledger_table(history: History) -> Table:
         rows=rows,
         note="" if rows else "Empty: no restart, no death, no non-finite value, no dropped pair was recorded.",
         words=4,
+        wide=True,
     )
 
 

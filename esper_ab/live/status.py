@@ -1,0 +1,121 @@
+"""How far a run directory is: a fold of its journal and a look at its lock. Loads neither numpy nor torch."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from esper_ab.journal.file import LOCK_NAME
+from esper_ab.journal.fold import History, RunState
+from esper_ab.journal.load import load
+from esper_ab.live.recent import DIFFERENCE_LABEL, DifferenceNow, GroupNow, differences_now, group_now
+
+ExperimentState = Literal["running", "finished", "failed", "interrupted", "stale"]
+
+
+class RunStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """One run."""
+
+    run: str
+    state: RunState
+    device: str
+    episodes: int  # recorded
+    of_episodes: int
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """A run directory, now."""
+
+    experiment: str
+    state: ExperimentState  # stale: nobody holds the lock and the journal has no end
+    detail: str
+    last_event: str  # wall time, ISO 8601
+    torn_bytes: int  # of an unfinished last line
+    runs: tuple[RunStatus, ...]
+    groups: tuple[GroupNow, ...]
+    differences: tuple[DifferenceNow, ...]
+    ledger: int  # entries
+
+
+def status(run_dir: Path) -> Status:
+    """UsageError when `run_dir` has no journal; JournalError when it is damaged."""
+    locked = _is_locked(run_dir)  # before reading: a run that ends in between is then seen as finished
+    loaded = load(run_dir)
+    history = loaded.history
+    return Status(
+        experiment=history.plan.experiment.name,
+        state=_state(history, locked),
+        detail=history.ended.detail if history.ended else "",
+        last_event=loaded.wall_time,
+        torn_bytes=loaded.torn_bytes,
+        runs=tuple(
+            RunStatus(
+                run=name,
+                state=run.state,
+                device=run.ref.device,
+                episodes=len(run.episodes),
+                of_episodes=run.spec.episodes,
+            )
+            for name, run in history.runs.items()
+        ),
+        groups=tuple(group_now(history, group) for group in history.groups),
+        differences=differences_now(history),
+        ledger=len(history.ledger),
+    )
+
+
+def status_json(run_dir: Path) -> str:
+    """`status` as indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(status(run_dir)), indent=2).decode()
+
+
+def status_text(run_dir: Path) -> str:
+    """`status` for a terminal."""
+    found = status(run_dir)
+    detail = f": {found.detail}" if found.detail else ""
+    lines = [f"{found.experiment}: {found.state}{detail} (last event {found.last_event})"]
+    if found.state == "stale":
+        lines.append("Nobody works on it and it has no end: its coordinator is gone. `esper-ab report` still works.")
+    width = max(len(run.run) for run in found.runs)
+    lines += [
+        f"  {run.run:<{width}}  {run.state:<10}  episode {run.episodes} of {run.of_episodes}  on {run.device}"
+        for run in found.runs
+    ]
+    lines += [f"  {group.group}: recent held-out accuracy {_percent(group.accuracy)}" for group in found.groups]
+    lines += [
+        f"  {item.a} - {item.b}: {item.points:+.2f} points over {item.pairs} trained pairs ({DIFFERENCE_LABEL})"
+        for item in found.differences
+        if item.points is not None
+    ]
+    if found.ledger:
+        lines.append(f"  {found.ledger} entries in the ledger of confounders: see `esper-ab report`")
+    return "\n".join(lines)
+
+
+def _percent(value: float | None) -> str:
+    return "not yet" if value is None else f"{value:.1f} %"
+
+
+def _state(history: History, locked: bool) -> ExperimentState:
+    if history.ended is not None:
+        return history.ended.status
+    return "running" if locked else "stale"
+
+
+def _is_locked(run_dir: Path) -> bool:
+    """Does a process hold the run directory? Asks for a shared lock and gives it back at once."""
+    try:
+        descriptor = os.open(run_dir / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

@@ -1,0 +1,197 @@
+"""The experiment in the terminal while it runs: a bar with the time left, and after every barrier a table of groups.
+
+An observer of the coordinator: it is told of every journalled event and every sign of life, and answers nothing. On a
+terminal it redraws in place; in a pipe or a file it writes a line per barrier, not more often than every few seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from esper_ab.contracts import messages
+from esper_ab.contracts.messages import RunSpec
+from esper_ab.journal.events import AnyEvent, ExperimentStarted, Ledger, PointReleased
+from esper_ab.journal.fold import History, begin
+from esper_ab.live.recent import DIFFERENCE_LABEL, RECENT, REWARD_LABEL, GroupNow, differences_now, group_now
+from esper_ab.plan import Plan
+
+_REDRAW_S = 0.2
+_LINE_S = 5.0  # least time between plain lines
+
+
+class LiveView:
+    """`with LiveView(plan, console) as view: ...; view.observe(event)`."""
+
+    def __init__(self, plan: Plan, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock`: seconds, monotonic; only the time left and the pace of redrawing depend on it."""
+        self._console = console
+        self._clock = clock
+        self._redraws = console.is_terminal and not console.is_dumb_terminal
+        self._specs = {spec.ref.run: spec for block in plan.blocks for spec in block.runs}
+        self._history: History | None = None
+        self._within = dict.fromkeys(self._specs, 0.0)  # work done in the present point, in episodes
+        self._began = clock()
+        self._drawn = self._began - _REDRAW_S
+        self._lined = self._began - _LINE_S
+        self._table: Table | Text = Text("starting the workers")
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.percentage:3.0f} %"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=console,
+            get_time=clock,
+            speed_estimate_period=300.0,
+            auto_refresh=False,
+        )
+        self._task = self._bar.add_task("training", total=sum(_work(spec) for spec in self._specs.values()))
+        self._live = Live(console=console, auto_refresh=False, transient=False)
+
+    def __enter__(self) -> LiveView:
+        if self._redraws:
+            self._live.start()
+            self._redraw(now=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._redraws:
+            self._redraw(now=True)
+            self._live.stop()
+
+    def observe(self, event: AnyEvent | messages.Progress) -> None:
+        """Take one journalled event or one sign of life."""
+        if isinstance(event, messages.Progress):
+            self._within[event.run.run] = _fraction(self._specs[event.run.run], event)
+            self._redraw()
+            return
+        if isinstance(event, ExperimentStarted):
+            self._history = begin(event)
+        elif self._history is not None:
+            self._history.add(event)
+            self._after(event, self._history)
+
+    def _after(self, event: AnyEvent, history: History) -> None:
+        if isinstance(event, Ledger):
+            about = f" {event.run}" if event.run else ""
+            self._console.print(f"! {event.category}{about}: {event.detail}", markup=False, highlight=False)
+        elif isinstance(event, PointReleased):
+            self._within |= dict.fromkeys(event.runs, 0.0)
+            if self._redraws:
+                self._table = _table(history)
+                self._redraw(now=True)
+            else:
+                self._line(event, history)
+
+    def _done(self) -> float:
+        """Work done, in episodes."""
+        if self._history is None:
+            return 0.0
+        recorded = (
+            len(run.episodes) + (_evaluation_work(run.spec) if run.evaluation else 0.0)
+            for run in self._history.runs.values()
+        )
+        return sum(recorded) + sum(self._within.values())
+
+    def _redraw(self, *, now: bool = False) -> None:
+        if not self._redraws or (self._clock() - self._drawn < _REDRAW_S and not now):
+            return
+        self._drawn = self._clock()
+        self._bar.update(self._task, completed=self._done())
+        self._live.update(Group(self._table, self._bar), refresh=True)
+
+    def _line(self, event: PointReleased, history: History) -> None:
+        """Barriers at which a replicate begins or is complete are always told."""
+        ends = {0, *(self._specs[name].episodes + 1 for name in event.runs)}
+        now = self._clock()
+        if now - self._lined < _LINE_S and event.point not in ends:
+            return
+        self._lined = now
+        groups = "; ".join(_in_line(group_now(history, group)) for group in history.groups)
+        done = self._done() / max(sum(_work(spec) for spec in self._specs.values()), 1e-9)
+        left = f", about {_duration((now - self._began) * (1 - done) / done)} left" if done > 0 else ""
+        where = _point_name(event, self._specs)
+        self._console.print(
+            f"{where} | {groups}{_differences(history)} | {100 * done:.0f} %{left}",
+            markup=False, highlight=False, soft_wrap=True,
+        )  # fmt: skip
+
+
+def _work(spec: RunSpec) -> float:
+    return spec.episodes + _evaluation_work(spec)
+
+
+def _evaluation_work(spec: RunSpec) -> float:
+    """Every evaluation episode is done with sampled and with greedy actions."""
+    return 2.0 * spec.eval_episodes
+
+
+def _fraction(spec: RunSpec, progress: messages.Progress) -> float:
+    """Episodes' worth of work done since the last point."""
+    if progress.phase == "evaluate":
+        return min(progress.step / spec.steps, _evaluation_work(spec))
+    return min(progress.step / spec.steps, 1.0) if progress.phase == "train" else 0.0
+
+
+def _point_name(event: PointReleased, specs: dict[str, RunSpec]) -> str:
+    spec = specs[event.runs[0]]
+    if event.point == 0:
+        what = "warm"
+    else:
+        what = "evaluated" if event.point > spec.episodes else f"episode {event.point} of {spec.episodes}"
+    return f"replicate {spec.ref.replicate} {what}"
+
+
+def _table(history: History) -> Table:
+    table = Table(box=SIMPLE_HEAD, caption=_differences(history).removeprefix(" | ") or None, caption_justify="left", expand=False)
+    table.title = f"last {RECENT} training episodes"
+    table.title_justify = "left"
+    for column in ("group", "episodes", "held-out %", REWARD_LABEL, "params added", "entropy", "s / episode"):
+        table.add_column(column, justify="left" if column == "group" else "right", overflow="fold")
+    for group in history.groups:
+        now = group_now(history, group)
+        table.add_row(
+            Text(group),
+            f"{now.episodes} / {now.of_episodes}",
+            _number(now.accuracy, 1),
+            _number(now.reward, 2),
+            _number(now.params_added, 0),
+            _number(now.entropy, 2),
+            _number(now.seconds, 2),
+        )
+    return table
+
+
+def _differences(history: History) -> str:
+    found = [
+        f"{item.a} - {item.b} {item.points:+.2f} points, {item.pairs} {'pair' if item.pairs == 1 else 'pairs'}"
+        for item in differences_now(history)
+        if item.points is not None
+    ]
+    return f" | {'; '.join(found)} ({DIFFERENCE_LABEL})" if found else ""
+
+
+def _in_line(now: GroupNow) -> str:
+    return f"{now.group} {_number(now.accuracy, 1)} %" if now.accuracy is not None else f"{now.group} -"
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:,.{digits}f}"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
