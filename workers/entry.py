@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,12 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+_SUMMARY_CHARS = 500
+_TRACEBACK_CHARS = 20_000
+
+
 class WrongDevice(RuntimeError):
     """The devices that torch sees are not those of the plan."""
 
 
 def main(order: WorkerOrder) -> None:
-    """Entry point of a worker process, alone in it. Ends the process with status 1 after an error it has reported."""
+    """Entry point of a worker that has a process for itself."""
     process.die_with_parent()
     process.redirect_output(Path(order.run_dir) / order.log_file)
     process.obey_the_coordinator_only()
@@ -36,6 +39,7 @@ def main_in_thread(order: WorkerOrder) -> None:
 
 
 def _serve(order: WorkerOrder, prepare: Callable[[Lane, Arithmetic], tuple[str, ...]]) -> None:
+    """Say Hello and work until told to stop; an error is reported, then raised for the log."""
     link = Link(order.endpoint, order.identity)
     try:
         uuids = prepare(order.lane, order.arithmetic)
@@ -55,12 +59,17 @@ def _serve(order: WorkerOrder, prepare: Callable[[Lane, Arithmetic], tuple[str, 
         )
         serve(link, order)
     except Exception as error:
-        traceback.print_exc()
-        summary = f"{type(error).__name__}: {error}".splitlines()[0]
-        link.send(Failed(worker=order.worker, run=None, summary=summary, traceback=traceback.format_exc()))
+        link.send(failure(order, link, error))
+        raise
+    finally:
         link.close(finished=True)
-        sys.exit(1)
-    link.close(finished=True)
+
+
+def failure(order: WorkerOrder, link: Link, error: Exception) -> Failed:
+    """What the coordinator is told of an error: one line, and the end of the traceback."""
+    summary = f"{type(error).__name__}: {error}".splitlines()[0][:_SUMMARY_CHARS]
+    lines = "".join(traceback.format_exception(error))
+    return Failed(worker=order.worker, run=link.run, summary=summary, traceback=lines[-_TRACEBACK_CHARS:])
 
 
 def _set_threads(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:

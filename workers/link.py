@@ -21,6 +21,7 @@ from esper_ab.contracts.messages import (
     Release,
     WorkerMessage,
 )
+from esper_ab.contracts.records import RunRef
 
 _RESEND_AFTER_S = 30.0  # a lockstep barrier takes as long as its slowest run: earlier would only be noise
 _SEND_TIMEOUT_S = 30.0
@@ -46,7 +47,8 @@ class Link:
         self._socket.setsockopt(zmq.SNDTIMEO, int(_SEND_TIMEOUT_S * 1000))
         self._socket.connect(endpoint)
         self._resend_after_s = resend_after_s
-        self._frames_sent = 0
+        self.run: RunRef | None = None  # last assigned
+        self._sent = 0
         self._point = -1  # of the last report
         self._kept: list[bytes] = []  # frames of a report until its release
 
@@ -55,8 +57,8 @@ class Link:
         if isinstance(message, Progress):
             self._send_if_possible(encode(message))
             return
-        self._frames_sent += 1
-        frames = split(encode(message), self._frames_sent)
+        self._sent += 1
+        frames = split(encode(message), self._sent)
         if isinstance(message, Ready | EpisodeFinished | Evaluated):
             self._point = self._point_of(message)
             self._kept = frames
@@ -95,7 +97,7 @@ class Link:
     def _is_new(self, message: CoordinatorMessage) -> bool:
         """Take note of an acknowledgement; a release of something released before is an answer to a repeat."""
         if isinstance(message, Assign):
-            self._kept, self._point = [], -1
+            self.run, self._kept, self._point = message.spec.ref, [], -1
         if not isinstance(message, Release):
             return True
         if not self._kept or message.point != self._point:

@@ -1,0 +1,43 @@
+"""Ways to start a worker. One file each; a launcher places workers and tells of their end, and knows no protocol."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from esper_ab.contracts.messages import WorkerOrder
+
+
+class Worker(Protocol):
+    """One started worker."""
+
+    @property
+    def name(self) -> str:
+        """Its identity: "w00/1"."""
+
+    @property
+    def pid(self) -> int:
+        """Process that runs it; this one's for a thread."""
+
+    @property
+    def sentinel(self) -> int:
+        """File descriptor that becomes readable, and stays so, once the worker has ended."""
+
+    @property
+    def exitcode(self) -> int | None:
+        """None while it runs; 0 after a good end; minus a signal's number when that ended it."""
+
+    def dump_stacks(self) -> None:
+        """Write where all its threads are to its log; returns at once, the log follows shortly."""
+
+    def kill(self) -> None:
+        """End it now, whatever it is doing; a thread cannot be ended and is abandoned."""
+
+    def join(self, timeout_s: float) -> bool:
+        """Wait for its end and free what it held; False when it has not ended in time."""
+
+
+class Launcher(Protocol):
+    """Starts workers. The entry point it calls with the order is named by a string, "module:function"."""
+
+    def start(self, order: WorkerOrder) -> Worker:
+        """Return at once; whether the worker gets anywhere shows in its Hello or its end."""

@@ -1,0 +1,48 @@
+"""Ctrl-C and SIGTERM as something to poll: a byte on a file descriptor instead of an exception anywhere."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from types import FrameType, TracebackType
+from typing import Any
+
+_CAUGHT = (signal.SIGINT, signal.SIGTERM)
+
+
+class Signals:
+    """While entered, caught signals make `descriptor` readable. Outside the main thread nothing is caught."""
+
+    def __init__(self) -> None:
+        self.descriptor, self._write_end = os.pipe()
+        os.set_blocking(self.descriptor, False)
+        os.set_blocking(self._write_end, False)
+        self._before: dict[signal.Signals, Any] = {}
+        self._wakeup_before = -1
+
+    def __enter__(self) -> Signals:
+        if threading.current_thread() is threading.main_thread():
+            self._wakeup_before = signal.set_wakeup_fd(self._write_end, warn_on_full_buffer=False)
+            self._before = {number: signal.signal(number, _noted_by_the_wakeup_descriptor) for number in _CAUGHT}
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        if self._before:
+            signal.set_wakeup_fd(self._wakeup_before)
+        os.close(self.descriptor)
+        os.close(self._write_end)
+
+    def read(self) -> tuple[signal.Signals, ...]:
+        """Caught signals that have arrived since the last call."""
+        try:
+            numbers = os.read(self.descriptor, 64)
+        except BlockingIOError:
+            return ()
+        return tuple(signal.Signals(number) for number in numbers if number in _CAUGHT)
+
+
+def _noted_by_the_wakeup_descriptor(number: int, frame: FrameType | None) -> None:
+    """A handler must exist for the wake-up descriptor to be told."""

@@ -1,0 +1,67 @@
+"""A worker as a thread of this process, for tests and debuggers: it cannot be killed, and shares torch's settings."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import threading
+import traceback
+from pathlib import Path
+
+from esper_ab.contracts.messages import WorkerOrder
+from esper_ab.launchers import _entry
+
+DEFAULT_ENTRY = "workers.entry:main_in_thread"
+
+
+class InlineWorker:
+    """A daemon thread; its sentinel is a pipe whose other end it closes when it ends."""
+
+    def __init__(self, order: WorkerOrder, entry: str) -> None:
+        self._order, self._entry = order, entry
+        self._log = Path(order.run_dir) / order.log_file
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        self.name = order.identity
+        self.pid = os.getpid()
+        self.exitcode: int | None = None
+        self.sentinel, self._ended = os.pipe()
+        self._thread = threading.Thread(target=self._run, name=order.identity, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            _entry.call(self._entry, self._order)
+            self.exitcode = 0
+        except BaseException:  # noqa: BLE001  whatever ends a thread is its end, as it would be a process's
+            self.exitcode = 1
+            with self._log.open("a") as log:
+                traceback.print_exc(file=log)
+        finally:
+            os.close(self._ended)
+
+    def dump_stacks(self) -> None:
+        """Stacks of all threads of this process, the worker's among them."""
+        with self._log.open("a") as log:
+            faulthandler.dump_traceback(file=log, all_threads=True)
+
+    def kill(self) -> None:
+        """Abandon it: as a daemon it ends with this process at the latest."""
+
+    def join(self, timeout_s: float) -> bool:
+        self._thread.join(timeout_s)
+        if self._thread.is_alive():
+            return False
+        if self.sentinel >= 0:
+            os.close(self.sentinel)
+            self.sentinel = -1
+        return True
+
+
+class InlineLauncher:
+    """Starts each worker as a thread."""
+
+    def __init__(self, entry: str = DEFAULT_ENTRY) -> None:
+        self._entry = entry
+
+    def start(self, order: WorkerOrder) -> InlineWorker:
+        return InlineWorker(order, self._entry)

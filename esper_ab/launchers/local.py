@@ -1,0 +1,75 @@
+"""A worker as a process of this machine: torch.multiprocessing's spawn context, one Process each.
+
+Not `torch.multiprocessing.spawn`: on the first failure that ends the siblings, and here the barrier decides what a
+death means. The child sets its own environment before it imports torch; nothing of this process is forked into it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from multiprocessing import resource_tracker
+from multiprocessing.process import BaseProcess
+
+from esper_ab.contracts.messages import WorkerOrder
+from esper_ab.launchers import _entry
+
+DEFAULT_ENTRY = "workers.entry:main"
+
+
+class LocalWorker:
+    """A started process, not a daemon (it may have children of its own), reaped by `join`."""
+
+    def __init__(self, name: str, process: BaseProcess) -> None:
+        assert process.pid is not None, "the process has been started"
+        self._process = process
+        self._exitcode: int | None = None
+        self.name = name
+        self.pid = process.pid
+        self.sentinel = process.sentinel
+
+    @property
+    def exitcode(self) -> int | None:
+        if self._exitcode is None:
+            self._exitcode = self._process.exitcode
+        return self._exitcode
+
+    def dump_stacks(self) -> None:
+        """The worker's faulthandler answers SIGUSR1, even when its Python is stuck."""
+        if self.exitcode is None:
+            os.kill(self.pid, signal.SIGUSR1)
+
+    def kill(self) -> None:
+        if self.exitcode is None:
+            self._process.kill()
+
+    def join(self, timeout_s: float) -> bool:
+        if self._exitcode is None:
+            self._process.join(timeout_s)
+            if self.exitcode is None:
+                return False
+        self._process.close()
+        return True
+
+
+class LocalLauncher:
+    """Starts each worker as a spawned process."""
+
+    def __init__(self, entry: str = DEFAULT_ENTRY) -> None:
+        self._entry = entry
+
+    def start(self, order: WorkerOrder) -> LocalWorker:
+        import torch.multiprocessing
+
+        process = torch.multiprocessing.get_context("spawn").Process(
+            target=_entry.call, args=(self._entry, order), name=order.identity, daemon=False
+        )
+        # A child inherits the mask, so Ctrl-C, which a terminal sends to everybody, is for this process alone from the
+        # child's first instruction. The tracker, once running, leaves the mask alone.
+        resource_tracker.ensure_running()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return LocalWorker(order.identity, process)
