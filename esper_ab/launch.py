@@ -19,6 +19,7 @@ from esper_ab.exit_status import EPILOG, invoke
 if TYPE_CHECKING:
     from esper_ab.config import Experiment
     from esper_ab.contracts.machine import Machine
+    from esper_ab.launchers import Launcher
     from esper_ab.plan import Plan
 
 # Flag -> key of the experiment. Their defaults are those of esper_ab/config.py: a flag not given sets nothing.
@@ -104,10 +105,6 @@ def _run(plan: Plan, run_dir: Path, options: dict[str, Any]) -> None:
     """Train, evaluate and journal; the live view is one observer among others."""
     from esper_ab.control import coordinator
 
-    if options["launcher"] == "inline":
-        from esper_ab.launchers.inline import InlineLauncher as Launcher
-    else:
-        from esper_ab.launchers.local import LocalLauncher as Launcher
     with ExitStack() as stack:
         observers = []
         if not (options["quiet"] or options["json"]):
@@ -116,7 +113,17 @@ def _run(plan: Plan, run_dir: Path, options: dict[str, Any]) -> None:
             from esper_ab.live.terminal import LiveView
 
             observers.append(stack.enter_context(LiveView(plan, Console())))
-        coordinator.run(plan, run_dir, Launcher(), observers)
+        coordinator.run(plan, run_dir, _launcher(options["launcher"]), observers)
+
+
+def _launcher(name: str) -> Launcher:
+    if name == "inline":
+        from esper_ab.launchers.inline import InlineLauncher
+
+        return InlineLauncher()
+    from esper_ab.launchers.local import LocalLauncher
+
+    return LocalLauncher()
 
 
 def _conclude(run_dir: Path, as_json: bool) -> None:

@@ -70,10 +70,7 @@ def test_bad_input_is_one_line_and_status_2(tmp_path: Path, args: tuple[str, ...
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("--task", "digit"), "did you mean digits"),
         (("--slots", "early", "erly"), "did you mean early"),
-        (("--devices", "cuda:99"), "no 'cuda:99' here; there is"),
-        (("--groups", "shaped,x=nowhere.py:f"), "no file"),
         (("--task", "cifar10", "--data-dir", "empty"), "esper-ab fetch cifar10"),
     ],
 )
