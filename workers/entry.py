@@ -30,15 +30,17 @@ def main(order: WorkerOrder) -> None:
     process.redirect_output(Path(order.run_dir) / order.log_file)
     process.obey_the_coordinator_only()
     process.set_environment(order.lane, order.arithmetic)
-    _serve(order, _pin_torch)
+    _serve(order, _pin_torch, process.redirect_output)
 
 
 def main_in_thread(order: WorkerOrder) -> None:
     """Entry point of a worker thread: of what belongs to the process it sets the number of threads and no more."""
-    _serve(order, _set_threads)
+    _serve(order, _set_threads, lambda log: None)
 
 
-def _serve(order: WorkerOrder, prepare: Callable[[Lane, Arithmetic], tuple[str, ...]]) -> None:
+def _serve(
+    order: WorkerOrder, prepare: Callable[[Lane, Arithmetic], tuple[str, ...]], log_to: Callable[[Path], None]
+) -> None:
     """Say Hello and work until told to stop; an error is reported, then raised for the log."""
     link = Link(order.endpoint, order.identity)
     try:
@@ -57,7 +59,7 @@ def _serve(order: WorkerOrder, prepare: Callable[[Lane, Arithmetic], tuple[str, 
                 torch_version=torch.__version__,
             )
         )
-        serve(link, order)
+        serve(link, order, log_to)
     except Exception as error:
         link.send(failure(order, link, error))
         raise

@@ -99,7 +99,8 @@ def _deliver(
     decider.reward(pending + np.where(broken, penalty, 0.0), broken)
 
 
-def _finite(value: float) -> float | None:
+def finite(value: float) -> float | None:
+    """What a record may hold: None in the place of a number that is not finite."""
     return value if np.isfinite(value) else None
 
 
@@ -119,8 +120,8 @@ def _outcomes(env: GrowthEnv, sums: dict[str, Floats]) -> tuple[EnvEpisode, ...]
             final_accuracy=float(accuracy[i]),
             val_accuracy=_known(float(env.val_acc[i])),
             best_val_accuracy=_known(float(env.best_val_acc[i])),
-            val_loss=_finite(float(env.val_loss[i])),
-            reward_sum=_finite(float(own[i])),
+            val_loss=finite(float(env.val_loss[i])),
+            reward_sum=finite(float(own[i])),
             host_params=env.host_params,
             params_added=int(lifecycle.table.params[i].sum()),
             germinated=int(lifecycle.germinated[i]),

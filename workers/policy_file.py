@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import pickle
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from workers.episode import Decider
 from workers.ppo.agent import PPOAgent
 
 FORMAT = 1
+# What torch.load and the checks after it raise for a file that is something else.
+_DAMAGED = (pickle.UnpicklingError, RuntimeError, LookupError, TypeError, EOFError, ValueError, msgspec.MsgspecError)
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ def load(path: str | Path) -> SavedPolicy:
         agent = None if state["agent"] is None else PPOAgent.from_state(state["agent"])
     except FileNotFoundError:
         raise ValueError(f"no policy file {str(path)!r}; a run keeps them under policies/<group>/") from None
-    except Exception as error:
+    except _DAMAGED as error:
         reason = " ".join(str(error).split())[:200]
         raise ValueError(f"{str(path)!r} is not a policy saved by this version of esper_ab: {reason}") from None
     return SavedPolicy(spec, agent)

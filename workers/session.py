@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import torch
@@ -21,11 +21,11 @@ from esper_ab.contracts.records import (
     EvaluationRecord,
     PPOUpdate,
 )
-from esper_ab.contracts.rng import RngPath, run_path
+from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import RewardSettings
 from workers import policy_file
 from workers.deciders import AgentDecider, ControllerDecider
-from workers.episode import Decider, EpisodeResult, Reward, play
+from workers.episode import Decider, EpisodeResult, Reward, finite, play
 from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
 from workers.growth.stopwatch import Stopwatch
 from workers.ppo.agent import AgentSpec, PPOAgent
@@ -38,7 +38,8 @@ WARM_UP_STEPS = 4
 
 def reward_of(settings: RewardSettings) -> Reward:
     """A reward mode with its constants bound."""
-    return partial(find_reward(settings.mode), settings=settings)
+    function = find_reward(settings.mode)
+    return lambda facts: function(facts, settings)
 
 
 class Session:
@@ -55,15 +56,15 @@ class Session:
         self._env = self._environments(spec.settings.reward, spec.steps)
         self.agent = self._fresh_agent() if spec.settings.controller.name == "ppo" else None
 
-    def warm_up(self, on_step: OnStep) -> None:
-        """A short throw-away episode with a throw-away policy: allocations and kernels are paid for before episode 0."""
+    def warm_up(self, on_step: OnStep) -> float:
+        """A short throw-away episode with a throw-away policy, so that episode 0 is not cold. Returns its seconds."""
         twin = self if self.agent is None else Session(self.spec, self._task, self._data)
         env = twin._environments(self.spec.settings.reward, min(WARM_UP_STEPS, self.spec.steps))
         env.begin_episode(self._path / "warm-up")
         play(env, twin._decider(), self._rewards, twin._stopwatch, on_step)
         if twin.agent is not None:
             twin.agent.finish_episode(0)
-        self._stopwatch.lap()
+        return self._stopwatch.lap().total_s
 
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
         """Training episode `episode` and the policy's update from it."""
@@ -137,16 +138,18 @@ class Session:
         return weights.numpy().tobytes()
 
 
-def evaluate_policy(session: Session, policy: policy_file.SavedPolicy, on_step: OnStep) -> tuple[EvaluationEpisode, ...]:
+def evaluate_policy(
+    session: Session, policy: policy_file.SavedPolicy, on_step: OnStep
+) -> tuple[EvaluationEpisode, ...]:
     """Evaluation episodes of a frozen policy: sampled actions, and greedy ones where the policy has probabilities."""
-    kinds = ("sampled",) if policy.agent is None else ("sampled", "greedy")
+    kinds: tuple[Literal["sampled", "greedy"], ...] = ("sampled", "greedy") if policy.agent else ("sampled",)
     episodes: list[EvaluationEpisode] = []
     for kind in kinds:
         decider = policy.decider(greedy=kind == "greedy")
         for episode in range(session.spec.eval_episodes):
             result = session.evaluation_episode(episode, decider, on_step)
             for i, env in enumerate(result.envs):
-                rewards = {mode: float(values[i]) for mode, values in result.rewards.items()}
+                rewards = {mode: finite(float(values[i])) for mode, values in result.rewards.items()}
                 episodes.append(EvaluationEpisode(episode=episode, actions=kind, env=env, rewards=rewards))
     return tuple(episodes)
 

@@ -1,0 +1,86 @@
+"""`python -m workers.evaluate POLICY…`: grow fresh hosts with saved policies and print what comes of them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+import msgspec
+import numpy as np
+import torch
+
+from esper_ab.contracts import catalog
+from esper_ab.contracts.records import EvaluationEpisode
+from workers import policy_file
+from workers.growth.environment import DeviceData
+from workers.session import Session, evaluate_policy
+from workers.tasks._task import Task
+
+
+def evaluate_file(path: Path, episodes: int | None, rng_seed: int | None, device: str) -> tuple[EvaluationEpisode, ...]:
+    """Evaluate one saved policy; ValueError or FileNotFoundError say what is wrong and what would be right.
+
+    With the run's own number of episodes and rng seed this repeats the run's evaluation.
+    """
+    policy = policy_file.load(path)
+    spec = msgspec.structs.replace(
+        policy.spec,
+        eval_episodes=episodes or policy.spec.eval_episodes,
+        rng_seed=policy.spec.rng_seed if rng_seed is None else rng_seed,
+        env_devices=(device,) * policy.spec.n_envs,
+    )
+    task: Task = catalog.entry("workers.tasks", spec.task, "TASK")
+    data = {device: DeviceData.of(task.load(spec.data_dir), torch.device(device))}
+    return evaluate_policy(Session(spec, task, data), policy, lambda _step: None)
+
+
+def summary(path: Path, episodes: tuple[EvaluationEpisode, ...]) -> list[dict[str, object]]:
+    """Means over environments and episodes, one row per kind of action."""
+    rows: list[dict[str, object]] = []
+    for actions in dict.fromkeys(episode.actions for episode in episodes):
+        chosen = [episode for episode in episodes if episode.actions == actions]
+        rows.append(
+            {
+                "policy": str(path),
+                "actions": actions,
+                "hosts": len(chosen),
+                "final_accuracy": float(np.mean([episode.env.final_accuracy for episode in chosen])),
+                "params_added": float(np.mean([episode.env.params_added for episode in chosen])),
+                "fossilized": float(np.mean([episode.env.fossilized for episode in chosen])),
+                "pruned": float(np.mean([episode.env.pruned for episode in chosen])),
+                "diverged": sum(episode.env.diverged for episode in chosen),
+            }
+        )
+    return rows
+
+
+@click.command()
+@click.argument("policies", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--episodes", type=click.IntRange(min=1), help="Hosts per environment. [default: as in the run]")
+@click.option("--rng-seed", type=int, help="Other hosts and other draws. [default: the run's own, which repeats it]")
+@click.option("--device", default="cpu", show_default=True, help="torch device for the hosts.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON array instead of lines.")
+def main(policies: tuple[Path, ...], episodes: int | None, rng_seed: int | None, device: str, as_json: bool) -> None:
+    """Evaluate saved POLICIES (policies/<group>/<replicate>.pt), frozen with their normalisers."""
+    rows: list[dict[str, object]] = []
+    for path in policies:
+        try:
+            torch.set_num_threads(policy_file.load(path).spec.arithmetic.threads)
+            rows += summary(path, evaluate_file(path, episodes, rng_seed, device))
+        except (ValueError, OSError, RuntimeError) as error:
+            click.echo(f"esper-ab evaluate: {' '.join(str(error).split())}", err=True)
+            sys.exit(2)
+    if as_json:
+        click.echo(msgspec.json.encode(rows).decode())
+        return
+    for row in rows:
+        click.echo(
+            f"{row['policy']} ({row['actions']}, {row['hosts']} hosts): held-out accuracy "
+            f"{row['final_accuracy']:.2f} %, {row['params_added']:.0f} parameters added, "
+            f"{row['fossilized']:.1f} fossilised, {row['pruned']:.1f} pruned, {row['diverged']} diverged"
+        )
+
+
+if __name__ == "__main__":
+    main()
