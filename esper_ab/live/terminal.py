@@ -155,9 +155,13 @@ def _point_name(event: PointReleased, specs: dict[str, RunSpec]) -> str:
 
 
 def _table(history: History) -> Table:
-    table = Table(box=SIMPLE_HEAD, caption=_differences(history).removeprefix(" | ") or None, caption_justify="left", expand=False)
-    table.title = f"last {RECENT} training episodes"
-    table.title_justify = "left"
+    table = Table(
+        title=f"last {RECENT} training episodes",
+        caption=Text(_differences(history).removeprefix(" | ")),
+        title_justify="left",
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+    )
     for column in ("group", "episodes", "held-out %", REWARD_LABEL, "params added", "entropy", "s / episode"):
         table.add_column(column, justify="left" if column == "group" else "right", overflow="fold")
     for group in history.groups:
