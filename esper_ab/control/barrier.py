@@ -115,6 +115,16 @@ def step(state: State, event: Event) -> tuple[State, tuple[Command, ...]]:
             return _release_due(_moved(state, run, Place(arrived=point, released=before)))
 
 
+def opens(state: State, release: Release) -> bool:
+    """Whether this release begins the work after a point, rather than passing on the turn within it."""
+    return state.mode != "alternate" or release.point == state.last or release.runs[0] == state.turns[release.point][0]
+
+
+def working(state: State) -> tuple[str, ...]:
+    """Runs on their way to their next point."""
+    return tuple(run for run, place in state.places.items() if _works(state, place) and not place.dead)
+
+
 def _moved(state: State, run: str, place: Place) -> State:
     return msgspec.structs.replace(state, places=state.places | {run: place})
 

@@ -1,0 +1,52 @@
+"""Those who watch a run: they can neither break it nor slow it down, whatever they do with what they are told."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Sequence
+from typing import Protocol
+
+from esper_ab.contracts.messages import Progress
+from esper_ab.journal.events import AnyEvent
+
+_PROGRESS_BACKLOG = 1000  # beyond it signs of life are not told; journalled events always are
+_CLOSE_S = 5.0
+
+Observed = AnyEvent | Progress
+
+
+class Observer(Protocol):
+    """Is told every journalled event and every sign of life, in order, on a thread of the audience's own."""
+
+    def observe(self, event: Observed) -> None: ...
+
+
+class Audience:
+    """Tells observers from a thread with a queue. One that raises is named once in the log and told no more."""
+
+    def __init__(self, observers: Sequence[Observer]) -> None:
+        self._observers = list(observers)
+        self._queue: queue.SimpleQueue[Observed | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._tell_all, name="observers", daemon=True)
+        self._thread.start()
+
+    def tell(self, event: Observed) -> None:
+        """Return at once."""
+        if not isinstance(event, Progress) or self._queue.qsize() < _PROGRESS_BACKLOG:
+            self._queue.put(event)
+
+    def close(self) -> None:
+        """Let the observers catch up for a few seconds; one that is stuck is left behind."""
+        self._queue.put(None)
+        self._thread.join(_CLOSE_S)
+
+    def _tell_all(self) -> None:
+        while (event := self._queue.get()) is not None:
+            for observer in tuple(self._observers):
+                try:
+                    observer.observe(event)
+                except Exception:
+                    self._observers.remove(observer)
+                    logging.getLogger(__name__).exception("%r failed and is told no more", observer)

@@ -1,0 +1,344 @@
+"""The one loop of an experiment: starts workers, hands out runs, records what they report, releases, stops.
+
+What happens where: `hub` hears, `intake` believes or not, the journal keeps, `barrier` decides who may go on,
+`liveness` who is late, `fleet` starts and ends workers. An event is on disk before anybody is told to go on from it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from esper_ab.contracts.messages import Assign, EpisodeFinished, Evaluated, Failed, Hello, Progress, Ready, RunSpec
+from esper_ab.contracts.messages import Release as ReleaseMessage
+from esper_ab.control import barrier, provenance
+from esper_ab.control.audience import Observer
+from esper_ab.control.fleet import Fleet, Seat, ending
+from esper_ab.control.hub import BadMessage, Hub, Incoming, Readable, Received
+from esper_ab.control.intake import Rejected, Report, check_hello, digest_of, point_of
+from esper_ab.control.liveness import Laggard, Limits, Liveness, Sign
+from esper_ab.control.recorder import Recorder
+from esper_ab.control.signals import Signals
+from esper_ab.control.turns import barrier_of
+from esper_ab.errors import EsperError, Interrupted, WorkerFailed, WorkerHung
+from esper_ab.journal.events import (
+    SCHEMA,
+    EpisodeRecorded,
+    ExperimentEnded,
+    ExperimentStarted,
+    Ledger,
+    PointReleased,
+    RunEvaluated,
+    RunReady,
+    RunStarted,
+    WorkerStarted,
+)
+from esper_ab.journal.file import Journal
+from esper_ab.launchers import Launcher
+from esper_ab.plan import Block, Plan
+from esper_ab.run_directory import versions
+
+_POLL_S = 0.5
+_LAST_WORDS_S = 0.5  # a worker that has ended may have said why; the message can come after the end
+_STACKS_S = 1.0  # for a hung worker to write its stacks
+_LEAVE_S = 10.0
+_LEAVE_NOW_S = 1.0
+
+
+@dataclass
+class _Run:
+    """One assigned run: whose it is, and the digest of what it reported at each point."""
+
+    spec: RunSpec
+    identity: str
+    reported: dict[int, str] = field(default_factory=dict)
+
+
+class Coordinator:
+    """One experiment in progress."""
+
+    def __init__(self, plan: Plan, recorder: Recorder, hub: Hub, fleet: Fleet, limits: Limits) -> None:
+        self._plan, self._recorder, self._hub, self._fleet = plan, recorder, hub, fleet
+        self._liveness = Liveness(limits, time.monotonic())
+        self._to_start = list(plan.blocks)
+        self._blocks: dict[int, barrier.State] = {}  # in progress, by block
+        self._runs: dict[str, _Run] = {}  # every run assigned so far
+        self._due: list[tuple[int, barrier.Release]] = []
+        self._held: set[str] = set()  # runs whose release is held back because the experiment is to stop
+        self._stopping = False
+
+    def work(self, signals: Signals) -> None:
+        """Return when every run is done; Interrupted after Ctrl-C, WorkerFailed and WorkerHung as their names say."""
+        self._hub.watch(signals.descriptor)
+        for seat in self._fleet:
+            self._liveness.sign(seat.identity, Sign(phase="start-up"), time.monotonic())
+        while self._blocks or (self._to_start and not self._stopping):
+            for incoming in self._hub.poll(_POLL_S):
+                self._take(incoming, signals)
+            self._check_workers(time.monotonic())
+            self._release_due()
+            self._start_blocks()
+            if self._stopping and not self._anybody_works():
+                break
+        if self._stopping:
+            raise Interrupted("stopped by Ctrl-C after the barrier in progress; what was recorded is kept")
+
+    # --- what comes in ---
+
+    def _take(self, incoming: Incoming, signals: Signals) -> None:
+        match incoming:
+            case Received(identity, message):
+                self._hear(self._fleet.of(identity), message)
+            case BadMessage():
+                self._take_bad(incoming)
+            case Readable(descriptor) if descriptor == signals.descriptor:
+                for _ in signals.read():
+                    self._interrupt()
+            case Readable(descriptor):
+                self._fleet.note_end(descriptor, time.monotonic())
+
+    def _hear(self, seat: Seat, message: object) -> None:
+        try:
+            match message:
+                case Hello():
+                    self._greet(seat, message)
+                case Progress():
+                    self._note_progress(seat, message)
+                case Ready() | EpisodeFinished() | Evaluated():
+                    self._take_report(seat, message)
+                case Failed():
+                    raise self._failed(seat, f"reported an error: {message.summary}")
+        except Rejected as error:
+            raise self._failed(seat, str(error)) from None
+
+    def _greet(self, seat: Seat, hello: Hello) -> None:
+        check_hello(hello, seat.order)
+        if seat.greeted:
+            return
+        seat.greeted = True
+        self._liveness.rest(seat.identity, time.monotonic())
+        self._recorder.record(
+            WorkerStarted(
+                worker=hello.worker,
+                incarnation=hello.incarnation,
+                lane=seat.order.lane.name,
+                pid=hello.pid,
+                uuids=hello.uuids,
+                torch_version=hello.torch_version,
+            )
+        )
+
+    def _note_progress(self, seat: Seat, progress: Progress) -> None:
+        if seat.run is None or progress.run != seat.run.ref or self._liveness.last(seat.identity) is None:
+            return  # overtaken by the run's own report
+        sign = Sign(phase=progress.phase, run=progress.run.run, point=progress.point, step=progress.step)
+        self._liveness.sign(seat.identity, sign, time.monotonic())
+        self._recorder.show(progress)
+
+    def _take_report(self, seat: Seat, report: Report) -> None:
+        run = self._runs.get(report.run.run)
+        if run is None or run.identity != seat.identity:
+            raise Rejected(f"reports about {report.run.run}, which it was not assigned")
+        point, digest = point_of(report, run.spec), digest_of(report)
+        if point in run.reported:
+            self._take_repeat(seat, run, point, digest)
+            return
+        if point != len(run.reported):
+            raise Rejected(f"reports point {point} of {run.spec.ref.run}, but its next one is {len(run.reported)}")
+        run.reported[point] = digest
+        self._recorder.record(_event_of(report))
+        self._liveness.rest(seat.identity, time.monotonic())
+        self._step(run.spec.block, barrier.Arrived(run.spec.ref.run, point))
+
+    def _take_repeat(self, seat: Seat, run: _Run, point: int, digest: str) -> None:
+        """Nothing new; a worker that has missed its release gets it again."""
+        name = run.spec.ref.run
+        if digest != run.reported[point]:
+            what = f"point {point} was reported again with another result"
+            self._recorder.record(Ledger(category="inexact_resume", run=name, episode=point - 1, detail=what))
+        state = self._blocks.get(run.spec.block)
+        if name not in self._held and (state is None or state.places[name].released >= point):
+            self._hub.send(seat.identity, ReleaseMessage(run=name, point=point))
+
+    def _take_bad(self, bad: BadMessage) -> None:
+        run = self._fleet.of(bad.identity).run if bad.known else None
+        name = run.ref.run if run else ""
+        detail = f"{bad.identity!r}: {bad.reason}"
+        self._recorder.record(Ledger(category="bad_message", run=name, episode=None, detail=detail))
+        if bad.known and bad.cut_off:
+            raise self._failed(self._fleet.of(bad.identity), f"keeps sending what is no message ({bad.reason})")
+
+    def _interrupt(self) -> None:
+        if self._stopping:
+            raise Interrupted("stopped at once by a second Ctrl-C; what was recorded before is kept")
+        self._stopping = True
+        detail = "Ctrl-C: the barrier in progress is finished first; press again to stop at once"
+        self._recorder.record(Ledger(category="interrupted", run="", episode=None, detail=detail))
+
+    # --- what follows from it ---
+
+    def _step(self, block: int, event: barrier.Event) -> None:
+        self._blocks[block], commands = barrier.step(self._blocks[block], event)
+        self._due.extend((block, command) for command in commands if isinstance(command, barrier.Release))
+
+    def _release_due(self) -> None:
+        """Make everything recorded durable, then tell those who may go on: one sync for all blocks of this round."""
+        due, self._due = self._due, []
+        if not due:
+            return
+        released = []
+        for block, release in due:
+            if self._to_be_held(self._blocks[block], release):
+                self._held.update(release.runs)
+                continue
+            released.append((block, release))
+            self._recorder.record(PointReleased(block=block, point=release.point, runs=release.runs))
+        self._recorder.commit()
+        for block, release in released:
+            for name in release.runs:
+                self._send_on(self._runs[name], release.point)
+            if self._blocks[block].done:
+                del self._blocks[block]
+
+    def _to_be_held(self, state: barrier.State, release: barrier.Release) -> bool:
+        return self._stopping and release.point < state.last and barrier.opens(state, release)
+
+    def _send_on(self, run: _Run, point: int) -> None:
+        name = run.spec.ref.run
+        self._hub.send(run.identity, ReleaseMessage(run=name, point=point))
+        if point > run.spec.episodes:
+            self._fleet.of(run.identity).run = None
+        else:
+            self._liveness.sign(run.identity, Sign(phase="released", run=name, point=point + 1), time.monotonic())
+
+    def _start_blocks(self) -> None:
+        """Start every block whose lanes are all free, in order."""
+        if self._stopping:
+            return
+        for block in tuple(self._to_start):
+            seats = [self._fleet.on_lane(spec.ref.device) for spec in block.runs]
+            if all(seat.greeted and seat.run is None for seat in seats):
+                self._to_start.remove(block)
+                self._start(block, seats)
+
+    def _start(self, block: Block, seats: list[Seat]) -> None:
+        self._blocks[block.index] = barrier_of(block, self._plan)
+        for spec, seat in zip(block.runs, seats, strict=True):
+            name = spec.ref.run
+            self._runs[name] = _Run(spec, seat.identity)
+            seat.run = spec
+            self._recorder.record(
+                RunStarted(
+                    run=spec.ref, block=block.index, worker=seat.order.worker, incarnation=seat.order.incarnation
+                )
+            )
+            self._hub.send(seat.identity, Assign(spec=spec))
+            self._liveness.sign(seat.identity, Sign(phase="warm-up", run=name), time.monotonic())
+
+    def _anybody_works(self) -> bool:
+        return any(set(barrier.working(state)) - self._held for state in self._blocks.values())
+
+    # --- what goes wrong ---
+
+    def _check_workers(self, now: float) -> None:
+        for seat in self._fleet:
+            if seat.ended_at is not None and now - seat.ended_at >= _LAST_WORDS_S:
+                raise self._failed(seat, ending(seat.worker.exitcode))
+        late = self._liveness.late(now)
+        if late:
+            raise self._hung(late)
+
+    def _failed(self, seat: Seat, what: str) -> WorkerFailed:
+        return WorkerFailed(self._account(seat, what, "worker_death"))
+
+    def _hung(self, late: tuple[Laggard, ...]) -> WorkerHung:
+        """Have the silent workers write where they are stuck, then end them and say so."""
+        seats = [self._fleet.of(laggard.worker) for laggard in late]
+        for seat in seats:
+            seat.worker.dump_stacks()
+        seats[0].worker.join(_STACKS_S)
+        accounts = []
+        for seat, laggard in zip(seats, late, strict=True):
+            seat.worker.kill()
+            what = f"gave no sign of life for {laggard.silent_s:.0f} s (limit {laggard.limit_s:.0f} s)"
+            accounts.append(self._account(seat, what, "hung_worker"))
+        return WorkerHung("\n".join(accounts))
+
+    def _account(self, seat: Seat, what: str, category: Literal["worker_death", "hung_worker"]) -> str:
+        """Who, what, where in which run, and the end of its log; the first line goes into the ledger, too."""
+        line = f"{seat.title} {what}, {self._whereabouts(seat)}"
+        if seat.run is None:
+            episode = None
+        else:
+            point = len(self._runs[seat.run.ref.run].reported)
+            episode = point - 1 if 1 <= point <= seat.run.episodes else None
+        name = seat.run.ref.run if seat.run else ""
+        self._recorder.record(Ledger(category=category, run=name, episode=episode, detail=line))
+        return "\n".join(part for part in (line, self._fleet.log_end(seat)) if part)
+
+    def _whereabouts(self, seat: Seat) -> str:
+        if seat.run is None:
+            return "between runs" if seat.greeted else "before it was ready for a run"
+        point = len(self._runs[seat.run.ref.run].reported)
+        sign = self._liveness.last(seat.identity)
+        if sign is None:
+            return f"while run {seat.run.ref.run} waited at the barrier of point {point - 1}"
+        stage = "warm-up" if point == 0 else f"episode {point - 1}" if point <= seat.run.episodes else "evaluation"
+        return f"in {stage} of run {seat.run.ref.run} (last sign: {sign.phase}, step {sign.step})"
+
+
+def _event_of(report: Report) -> RunReady | EpisodeRecorded | RunEvaluated:
+    match report:
+        case Ready():
+            return RunReady(run=report.run, warm_up_s=report.warm_up_s)
+        case EpisodeFinished():
+            return EpisodeRecorded(record=report.record)
+        case Evaluated():
+            return RunEvaluated(record=report.record)
+
+
+def run(
+    plan: Plan, run_dir: Path, launcher: Launcher, observers: Sequence[Observer], limits: Limits | None = None
+) -> None:
+    """Carry out `plan` and journal it in `run_dir`, which exists and has no journal yet.
+
+    Returns when every run is done. Raises UsageError when the directory is taken, WorkerFailed, WorkerHung,
+    JournalError, Interrupted; by then no worker is left, and the journal says how it ended.
+    """
+    recorder = Recorder(Journal(run_dir), observers)
+    with closing(recorder):
+        recorder.record(
+            ExperimentStarted(
+                schema=SCHEMA, plan=plan, versions=versions(), machine=provenance.machine(), code=provenance.code()
+            )
+        )
+        recorder.commit()
+        try:
+            _conduct(plan, run_dir, launcher, recorder, limits or Limits())
+        except BaseException as error:
+            with suppress(EsperError):  # when a full disk is why we are here, that error is the one to tell
+                recorder.record(_ended_by(error))
+            raise
+        recorder.record(ExperimentEnded(status="finished", detail=""))
+
+
+def _ended_by(error: BaseException) -> ExperimentEnded:
+    by_user = isinstance(error, Interrupted | KeyboardInterrupt)
+    detail = str(error).partition("\n")[0] or type(error).__name__
+    return ExperimentEnded(status="interrupted" if by_user else "failed", detail=detail)
+
+
+def _conduct(plan: Plan, run_dir: Path, launcher: Launcher, recorder: Recorder, limits: Limits) -> None:
+    with Signals() as signals, closing(Hub()) as hub:
+        fleet = Fleet(run_dir, hub)
+        try:
+            fleet.start(plan, launcher)
+            Coordinator(plan, recorder, hub, fleet, limits).work(signals)
+        except BaseException as error:
+            fleet.stop(str(error).partition("\n")[0], _LEAVE_NOW_S)
+            raise
+        fleet.stop("the experiment is finished", _LEAVE_S)

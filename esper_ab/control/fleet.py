@@ -1,0 +1,116 @@
+"""The workers: one seat per lane, who sits there, how it is started, what its log says, how all are stopped."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from esper_ab.contracts.messages import RunSpec, Stop, WorkerOrder
+from esper_ab.control.hub import Hub
+from esper_ab.launchers import Launcher, Worker
+from esper_ab.plan import Plan
+
+_LOG_LINES = 20
+_LOG_END_BYTES = 64 << 10
+
+
+@dataclass(kw_only=True)
+class Seat:
+    """One lane and its worker."""
+
+    order: WorkerOrder
+    worker: Worker
+    greeted: bool = False  # has said Hello
+    run: RunSpec | None = None  # assigned and not done
+    ended_at: float | None = None  # monotonic, s
+
+    @property
+    def identity(self) -> str:
+        return self.order.identity
+
+    @property
+    def title(self) -> str:
+        return f"worker {self.identity} on {self.order.lane.name}"
+
+
+class Fleet:
+    """All seats of an experiment."""
+
+    def __init__(self, run_dir: Path, hub: Hub) -> None:
+        self._run_dir = run_dir
+        self._hub = hub
+        self._seats: dict[str, Seat] = {}  # by lane
+
+    def start(self, plan: Plan, launcher: Launcher) -> None:
+        """Start one worker per lane, without waiting for any."""
+        for index, lane in enumerate(plan.lanes):
+            order = WorkerOrder(
+                endpoint=self._hub.endpoint,
+                worker=f"w{index:02d}",
+                incarnation=1,
+                lane=lane,
+                arithmetic=plan.experiment.arithmetic,
+                run_dir=str(self._run_dir),
+                log_file=f"logs/w{index:02d}.log",
+            )
+            self._hub.admit(order.identity)
+            seat = Seat(order=order, worker=launcher.start(order))
+            self._seats[lane.name] = seat
+            self._hub.watch(seat.worker.sentinel)
+
+    def __iter__(self) -> Iterator[Seat]:
+        return iter(self._seats.values())
+
+    def on_lane(self, lane: str) -> Seat:
+        return self._seats[lane]
+
+    def of(self, identity: str) -> Seat:
+        """The seat of an admitted worker."""
+        return next(seat for seat in self if seat.identity == identity)
+
+    def note_end(self, sentinel: int, now: float) -> None:
+        """The worker with this sentinel has ended; its last words may still be on their way."""
+        for seat in self:
+            if seat.worker.sentinel == sentinel and seat.ended_at is None:
+                seat.ended_at = now
+                self._hub.unwatch(sentinel)
+
+    def log_end(self, seat: Seat) -> str:
+        """The last lines of what the worker wrote, headed by the file's name; "" when it wrote nothing.
+
+        A worker may give each of its runs a log of its own: what was written last counts.
+        """
+        names = [seat.order.log_file, *([seat.run.log_file] if seat.run else [])]
+        written = [path for path in (self._run_dir / name for name in names) if path.is_file() and path.stat().st_size]
+        if not written:
+            return ""
+        path = max(written, key=lambda file: file.stat().st_mtime_ns)
+        with path.open("rb") as log:
+            log.seek(max(0, path.stat().st_size - _LOG_END_BYTES))
+            lines = deque(log.read().decode(errors="replace").splitlines(), maxlen=_LOG_LINES)
+        return "\n".join([f"the end of {path}:", *(f"  {line}" for line in lines)])
+
+    def stop(self, reason: str, grace_s: float) -> None:
+        """End all workers: those that can be told get `grace_s` to leave by themselves, the others are killed."""
+        told = [seat for seat in self if self._hub.send(seat.identity, Stop(reason=reason))]
+        deadline = time.monotonic() + grace_s
+        for seat in told:
+            seat.worker.join(max(0.0, deadline - time.monotonic()))
+        for seat in self:
+            if seat.worker.exitcode is None:
+                seat.worker.kill()
+        for seat in self:
+            seat.worker.join(grace_s)
+
+
+def ending(exitcode: int | None) -> str:
+    """How a worker ended, in words."""
+    if exitcode is None or exitcode >= 0:
+        return f"ended with exit status {exitcode or 0}"
+    name = signal.Signals(-exitcode).name
+    hint = " (the kernel does that when memory runs out)" if name == "SIGKILL" else ""
+    return f"was killed by {name}{hint}"

@@ -1,0 +1,74 @@
+"""What is believed of what a worker reports. Pure: orders and a message in, the point it arrives at out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from esper_ab.contracts.messages import PROTOCOL, EpisodeFinished, Evaluated, Hello, Ready, RunSpec, WorkerOrder
+
+Report = Ready | EpisodeFinished | Evaluated
+
+
+class Rejected(ValueError):
+    """A well-formed message that cannot be right: one line saying why."""
+
+
+def check_hello(hello: Hello, order: WorkerOrder) -> None:
+    """Raise Rejected unless the worker is the one that was ordered and speaks this protocol."""
+    if hello.protocol != PROTOCOL:
+        raise Rejected(f"speaks protocol {hello.protocol}, but this is {PROTOCOL}: install one version of esper_ab")
+    if (hello.worker, hello.incarnation) != (order.worker, order.incarnation):
+        raise Rejected(f"calls itself {hello.worker}/{hello.incarnation}")
+    if hello.uuids != order.lane.uuids:
+        raise Rejected(f"has devices {hello.uuids}, but its lane {order.lane.name} is {order.lane.uuids}")
+
+
+def point_of(report: Report, spec: RunSpec) -> int:
+    """The point that `report` arrives at; Rejected unless it is about this run and complete."""
+    if report.run != spec.ref:
+        raise Rejected(f"reports about {report.run}, but was assigned {spec.ref}")
+    if isinstance(report, Ready):
+        _check_finite("warm_up_s", report.warm_up_s)
+        return 0
+    if report.record.run != spec.ref:
+        raise Rejected(f"sent a record of {report.record.run} for {spec.ref}")
+    for where in _not_finite(msgspec.to_builtins(report.record), "record"):
+        raise Rejected(f"sent a number that is not finite: {where}")
+    if isinstance(report, Evaluated):
+        _check_envs([episode.env.env for episode in report.record.episodes], spec.n_envs)
+        return spec.episodes + 1
+    if not 0 <= report.record.episode < spec.episodes:
+        raise Rejected(f"sent episode {report.record.episode} of {spec.episodes}")
+    _check_envs([env.env for env in report.record.envs], spec.n_envs)
+    return report.record.episode + 1
+
+
+def digest_of(report: Report) -> str:
+    """What two reports of the same point must agree in."""
+    return "" if isinstance(report, Ready) else report.record.digest
+
+
+def _check_envs(found: list[int], n_envs: int) -> None:
+    if set(found) != set(range(n_envs)):
+        raise Rejected(f"sent a record of environments {sorted(set(found))} instead of 0 to {n_envs - 1}")
+
+
+def _check_finite(where: str, value: float) -> None:
+    if not math.isfinite(value):
+        raise Rejected(f"sent a number that is not finite: {where}")
+
+
+def _not_finite(value: Any, where: str) -> Iterator[str]:
+    """Paths of the numbers that JSON could not hold."""
+    if isinstance(value, dict):
+        for key, child in value.items():
+            yield from _not_finite(child, f"{where}.{key}")
+    elif isinstance(value, list | tuple):
+        for index, child in enumerate(value):
+            yield from _not_finite(child, f"{where}[{index}]")
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield where

@@ -1,0 +1,39 @@
+"""What the journal's first line says of the machine and the code. Names no environment variable: they hold secrets."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+_GIT_TIMEOUT_S = 10.0
+
+
+def machine() -> dict[str, str]:
+    """Where it runs."""
+    return {
+        "host": platform.node(),
+        "system": platform.platform(),
+        "processor": platform.machine(),
+        "cores": str(len(os.sched_getaffinity(0))),
+        "python": platform.python_version(),
+    }
+
+
+def code() -> dict[str, str]:
+    """Commit of the checkout this package lies in and whether it was altered; empty outside a checkout."""
+    commit = _git("rev-parse", "HEAD")
+    if not commit:
+        return {}
+    return {"commit": commit, "dirty": "yes" if _git("status", "--porcelain", "--untracked-files=no") else "no"}
+
+
+def _git(*arguments: str) -> str:
+    """Output of git in this package's folder; "" when there is no git or no checkout."""
+    command = ["git", "-C", str(Path(__file__).parent), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_GIT_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,0 +1,34 @@
+"""The journal and those who watch it being written: everything that happens is told here, once, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from esper_ab.contracts.messages import Progress
+from esper_ab.control.audience import Audience, Observer
+from esper_ab.journal.events import AnyEvent
+from esper_ab.journal.file import Journal
+
+
+class Recorder:
+    """Appends events to the journal and tells the audience of them."""
+
+    def __init__(self, journal: Journal, observers: Sequence[Observer]) -> None:
+        self._journal = journal
+        self._audience = Audience(observers)
+
+    def record(self, event: AnyEvent) -> None:
+        """Journal one event; on disk after the next `commit`."""
+        self._journal.append(event)
+        self._audience.tell(event)
+
+    def commit(self) -> None:
+        self._journal.commit()
+
+    def show(self, progress: Progress) -> None:
+        """Tell the audience only: signs of life are never journalled."""
+        self._audience.tell(progress)
+
+    def close(self) -> None:
+        self._journal.close()
+        self._audience.close()
