@@ -200,6 +200,52 @@ def test_a_stopped_environment_stands_still_and_others_do_not() -> None:
     assert game.lifecycle.op_counts.sum(axis=1).tolist() == [1, 2]
 
 
+def test_neither_ramps_nor_cooldowns_go_on_where_the_episode_has_ended() -> None:
+    game = run(episode(), [GERMINATE, ADVANCE, ADVANCE])
+    for step, wish in ((4, decision(op=Op.GERMINATE, slot=1)), (5, WAIT), (6, decision(op=Op.PRUNE, slot=1))):
+        game.view(step)
+        game.act(wish, step)
+    table = game.lifecycle.table
+    table.alpha_mode[0, 0], table.steps_done[0, 0] = AlphaMode.UP, 1  # as if the ramp were still on its way
+    game.lifecycle.stop(np.array([True]))
+    before = state(game.lifecycle)
+    run_on(game, 7, 8)
+    assert state(game.lifecycle) == before
+
+
+USED = {
+    "wait": (decision(), {"op"}),
+    "germinate": (decision(op=Op.GERMINATE, slot=2), {"op", "slot", "blueprint", "style", "tempo", "alpha_target"}),
+    "advance": (decision(op=Op.ADVANCE, slot=1), {"op", "slot"}),
+    "fossilize": (decision(op=Op.FOSSILIZE), {"op", "slot"}),
+    "prune at once": (decision(op=Op.PRUNE), {"op", "slot", "alpha_speed"}),
+    "prune by a ramp": (decision(op=Op.PRUNE, alpha_speed=1), {"op", "slot", "alpha_speed", "alpha_curve"}),
+    "prune what is not blended": (decision(op=Op.PRUNE, slot=1), {"op", "slot"}),
+    "retarget at once": (
+        decision(op=Op.SET_ALPHA_TARGET, alpha_target=HALF),
+        {"op", "slot", "style", "alpha_target", "alpha_speed"},
+    ),
+    "retarget by a ramp": (
+        decision(op=Op.SET_ALPHA_TARGET, alpha_target=HALF, alpha_speed=2),
+        {"op", "slot", "style", "alpha_target", "alpha_speed", "alpha_curve"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", USED)
+def test_which_heads_an_operation_uses(name: str) -> None:
+    """`early` holds a measured seed at full alpha, `mid` a seed in training, `late` none."""
+    row, used = USED[name]
+    game = run(episode(), FASTEST_LIFE[:-1])
+    mid = [decision(op=Op.GERMINATE, slot=1), decision(op=Op.ADVANCE, slot=1)]
+    for step, wish in enumerate(mid, start=7):
+        game.view(step)
+        game.act(wish, step)
+    masks = game.view(9).masks
+    assert masks.permits(row)[0]
+    assert {HEADS[h] for h in range(len(HEADS)) if masks.mask(h, row[:, :h]).any()} == used
+
+
 def test_velocity_starts_with_the_second_measurement() -> None:
     game = episode()
     game.lifecycle.table.stage[0, 0] = Stage.BLENDING
@@ -332,6 +378,7 @@ def test_masks_are_a_snapshot() -> None:
     retarget = decision(op=Op.SET_ALPHA_TARGET, alpha_target=HALF)
     game.act(retarget, 7)
     assert masks.permits(retarget)[0]
+    assert masks.mask(HEADS.index("alpha_speed"), retarget[:, :6]).all()
     assert not game.lifecycle.masks(8).permits(retarget)[0]
     assert masks.sizes == (6, 3, 3, 5, 3, 3, 4, 3)
 

@@ -113,6 +113,16 @@ def test_slot_features_say_what_they_are_called() -> None:
     assert of("epochs_in_stage") == [0.05]
 
 
+def test_totals_are_over_all_slots() -> None:
+    game = Episode(make_lifecycle(1, max_seeds=2), np.random.default_rng(2))
+    for step, slot in enumerate((0, 2), start=1):
+        game.view(step)
+        game.act(decision(op=Op.GERMINATE, slot=slot, blueprint=slot), step)
+    seen = game.view(3).observation[0]
+    assert seen[WHERE.base["params_added"]] == pytest.approx(np.log1p(100 + 300) / np.log1p(1e6))
+    assert seen[WHERE.base["seed_utilisation"]] == 1.0
+
+
 def test_never_measured_is_not_zero() -> None:
     """Before the first measurement and with a contribution of exactly 0: told apart by the flag."""
     game = Episode(make_lifecycle(1), np.random.default_rng(3))
