@@ -44,13 +44,6 @@ def test_two_groups_share_one_gpu(tmp_path: Path) -> None:
     assert all(run.evaluation is not None for run in history.runs.values())
 
 
-def test_equal_groups_have_equal_records_on_one_gpu(tmp_path: Path) -> None:
-    history = train(tmp_path, "--groups", "a=shaped,b=shaped", "--devices", "cuda:0", "--placement", "share")
-    for replicate in range(2):
-        a, b = (history.runs[f"{group}/{replicate}"] for group in ("a", "b"))
-        assert [record.digest for record in a.curve()] == [record.digest for record in b.curve()]
-
-
 @two_gpus
 def test_two_groups_use_two_gpus(tmp_path: Path) -> None:
     history = train(tmp_path, "--groups", "shaped,simplified", "--devices", "cuda:0", "cuda:1")
