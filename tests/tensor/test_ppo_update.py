@@ -218,6 +218,16 @@ def test_more_minibatches_than_environments_means_one_environment_each():
     assert update.epochs_done == 2
 
 
+def test_an_environment_without_a_valid_step_takes_part_in_no_minibatch():
+    batch = random_batch()
+    batch.valid[:, 2] = False
+    settings = PPOSettings(minibatches=64, epochs=2, target_kl=100.0)
+    policy = fresh_policy()
+    update = ppo_update(policy, torch.optim.Adam(policy.parameters()), batch, settings, 0.0, RngPath(0))
+    assert update.epochs_done == 2
+    assert update.policy_loss is not None
+
+
 def test_entropy_coefficient_is_linear_and_then_constant():
     settings = PPOSettings(entropy_coef=0.1, entropy_coef_end=0.02)
     got = [entropy_coefficient(settings, episode, 5) for episode in (0, 2, 4, 9)]

@@ -57,7 +57,7 @@ class PPOAgent:
         self.observations = ObservationNormaliser(spec.observation_width)
         self.returns = ReturnNormaliser()
         self._device = device
-        self._optimiser = torch.optim.Adam(self.policy.parameters(), lr=spec.ppo.lr, eps=_ADAM_EPS)
+        self._optimiser = torch.optim.Adam(self.policy.parameters(), lr=spec.ppo.lr, eps=_ADAM_EPS, fused=True)
         self._buffer = RolloutBuffer()
 
     def begin_episode(self, n_envs: int) -> None:
@@ -95,14 +95,14 @@ class PPOAgent:
         """Learn from the rollout: GAE, update, and only then the observation normaliser.
 
         `last_observation` [E, width] is what environments that are not done (an artificial time limit) see after their
-        last step; ValueError when it is needed and missing.
+        last step; ValueError when it is needed and missing. Without a single valid step there is nothing to learn.
         """
         if self.frozen:
             raise RuntimeError("a frozen agent does not learn")
-        if not self._buffer.any_valid:
-            self._buffer = RolloutBuffer()
-            return nothing_learnt()
         rollout = self._buffer.rollout()
+        self._buffer = RolloutBuffer()
+        if rollout is None:
+            return nothing_learnt()
         settings = self.spec.ppo
         advantages, returns = gae(
             rollout.rewards,
@@ -123,7 +123,6 @@ class PPOAgent:
             self.spec.rng / "minibatch-order" / episode,
         )
         self.observations.moments.merge(rollout.raw[rollout.valid])
-        self._buffer = RolloutBuffer()
         return msgspec.structs.replace(update, return_mean=float(returns[rollout.valid].mean()))
 
     def state(self) -> dict[str, Any]:

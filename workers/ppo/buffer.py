@@ -39,11 +39,6 @@ class RolloutBuffer:
     def __len__(self) -> int:
         return len(self._outcomes)
 
-    @property
-    def any_valid(self) -> bool:
-        """Whether any environment has decided anything that counts."""
-        return any(bool(alive.any()) for _, _, alive in self._outcomes)
-
     def decided(self, raw: NDArray[np.float32], normalised: NDArray[np.float32], decision: Decision) -> None:
         """First half of a step: raw and normalised observation [E, width] and what was decided on it."""
         if len(self._steps) != len(self._outcomes):
@@ -58,10 +53,12 @@ class RolloutBuffer:
             raise ValueError(f"non-finite reward at step {len(self)}: {rewards.tolist()}")
         self._outcomes.append((np.where(alive, rewards, 0.0), done | ~alive, alive))
 
-    def rollout(self) -> Rollout:
-        """Everything collected, stacked over steps."""
-        if not self._outcomes or len(self._steps) != len(self._outcomes):
+    def rollout(self) -> Rollout | None:
+        """Everything collected, stacked over steps; None when no environment decided anything that counts."""
+        if len(self._steps) != len(self._outcomes):
             raise RuntimeError("an episode ends after a complete step: act() and reward()")
+        if not any(alive.any() for _, _, alive in self._outcomes):
+            return None
         raw, normalised, decisions = zip(*self._steps, strict=True)
         rewards, dones, valid = (np.stack(column) for column in zip(*self._outcomes, strict=True))
         return Rollout(

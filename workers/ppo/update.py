@@ -195,11 +195,14 @@ def _diagnose(policy: RecurrentPolicy, batch: Batch) -> _Diagnosis:
 
 
 def _minibatches(batch: Batch, settings: PPOSettings, rng: RngPath) -> Iterator[tuple[Batch, bool]]:
-    """Every epoch's minibatches in a fresh order, each with whether it is its epoch's last."""
-    n_envs = batch.observations.shape[1]
-    parts = min(settings.minibatches, n_envs)
+    """Every epoch's minibatches in a fresh order, each with whether it is its epoch's last.
+
+    Environments without a valid step are left out: alone in a minibatch they would have no mean.
+    """
+    lived = np.flatnonzero(batch.valid.any(0).cpu().numpy())
+    parts = min(settings.minibatches, len(lived))
     for epoch in range(settings.epochs):
-        order = (rng / epoch).generator().permutation(n_envs)
+        order = (rng / epoch).generator().permutation(lived)
         for index, envs in enumerate(np.array_split(order, parts)):
             yield batch.select(torch.from_numpy(envs).to(batch.valid.device)), index == parts - 1
 
