@@ -17,7 +17,7 @@ from esper_ab.contracts.messages import Assign, EpisodeFinished, Evaluated, Fail
 from esper_ab.contracts.messages import Release as ReleaseMessage
 from esper_ab.control import barrier, provenance
 from esper_ab.control.audience import Observer
-from esper_ab.control.fleet import Fleet, Seat, ending
+from esper_ab.control.fleet import LOG_LINES, STACK_LINES, Fleet, Seat, ending
 from esper_ab.control.hub import BadMessage, Hub, Incoming, Readable, Received
 from esper_ab.control.intake import Rejected, Report, check_hello, digest_of, point_of
 from esper_ab.control.liveness import Laggard, Limits, Liveness, Sign
@@ -278,7 +278,8 @@ class Coordinator:
             episode = point - 1 if 1 <= point <= seat.run.episodes else None
         name = seat.run.ref.run if seat.run else ""
         self._recorder.record(Ledger(category=category, run=name, episode=episode, detail=line))
-        return "\n".join(part for part in (line, self._fleet.log_end(seat)) if part)
+        log = self._fleet.log_end(seat, STACK_LINES if category == "hung_worker" else LOG_LINES)
+        return "\n".join(part for part in (line, log) if part)
 
     def _whereabouts(self, seat: Seat) -> str:
         if seat.run is None:

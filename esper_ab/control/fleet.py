@@ -14,7 +14,8 @@ from esper_ab.control.hub import Hub
 from esper_ab.launchers import Launcher, Worker
 from esper_ab.plan import Plan
 
-_LOG_LINES = 20
+LOG_LINES = 20
+STACK_LINES = 100  # stacks of a few threads, innermost frame first
 _LOG_END_BYTES = 64 << 10
 
 
@@ -79,8 +80,8 @@ class Fleet:
                 seat.ended_at = now
                 self._hub.unwatch(sentinel)
 
-    def log_end(self, seat: Seat) -> str:
-        """The last lines of what the worker wrote, headed by the file's name; "" when it wrote nothing.
+    def log_end(self, seat: Seat, n_lines: int) -> str:
+        """The last `n_lines` of what the worker wrote, headed by the file's name; "" when it wrote nothing.
 
         A worker may give each of its runs a log of its own: what was written last counts.
         """
@@ -91,7 +92,7 @@ class Fleet:
         path = max(written, key=lambda file: file.stat().st_mtime_ns)
         with path.open("rb") as log:
             log.seek(max(0, path.stat().st_size - _LOG_END_BYTES))
-            lines = deque(log.read().decode(errors="replace").splitlines(), maxlen=_LOG_LINES)
+            lines = deque(log.read().decode(errors="replace").splitlines(), maxlen=n_lines)
         return "\n".join([f"the end of {path}:", *(f"  {line}" for line in lines)])
 
     def stop(self, reason: str, grace_s: float) -> None:

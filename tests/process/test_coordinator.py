@@ -1,0 +1,279 @@
+"""The coordinator over real sockets, with workers that are threads and have no torch."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from collections import Counter
+
+import fake_plans
+import pytest
+import zmq
+from fake_worker import FAULT_VARIABLE
+
+from esper_ab.contracts.messages import Progress
+from esper_ab.control import coordinator
+from esper_ab.control.hub import Hub
+from esper_ab.control.liveness import Limits
+from esper_ab.errors import Interrupted, UsageError, WorkerFailed, WorkerHung
+from esper_ab.journal.events import (
+    EpisodeRecorded,
+    ExperimentEnded,
+    ExperimentStarted,
+    Ledger,
+    PointReleased,
+    RunEvaluated,
+    RunReady,
+    RunStarted,
+    WorkerStarted,
+)
+from esper_ab.journal.file import JOURNAL_NAME, read
+from esper_ab.journal.fold import fold
+from esper_ab.journal.outcomes import outcomes
+from esper_ab.launchers.inline import InlineLauncher
+
+LAUNCHER = InlineLauncher("fake_worker:main_in_thread")
+
+
+class Watcher:
+    def __init__(self, act=lambda event: None):
+        self.seen = []
+        self._act = act
+
+    def observe(self, event):
+        self.seen.append(event)
+        self._act(event)
+
+
+def conduct(run_dir, plan, *observers, limits=None):
+    coordinator.run(plan, run_dir, LAUNCHER, observers, limits)
+    return list(read(run_dir / JOURNAL_NAME))
+
+
+def ended(run_dir):
+    (*_, last) = read(run_dir / JOURNAL_NAME)
+    assert isinstance(last, ExperimentEnded)
+    return last.status
+
+
+def of(kind, events):
+    return [event for event in events if isinstance(event, kind)]
+
+
+def test_one_block_from_start_to_end(tmp_path):
+    plan = fake_plans.plan()
+    events = conduct(tmp_path, plan)
+    assert isinstance(events[0], ExperimentStarted)
+    assert events[0].plan == plan
+    assert events[-1] == ExperimentEnded(status="finished", detail="")
+    counts = Counter(type(event) for event in events)
+    assert counts == {
+        ExperimentStarted: 1, WorkerStarted: 2, RunStarted: 2, RunReady: 2, EpisodeRecorded: 4, RunEvaluated: 2,
+        PointReleased: 4, ExperimentEnded: 1,
+    }
+    by_run = {name: outcome.endpoint for name, outcome in outcomes(fold(events)).items()}
+    assert by_run["b/0"] - by_run["a/0"] == pytest.approx(10.0)
+
+
+def test_a_point_is_released_after_every_record_of_it(tmp_path):
+    events = conduct(tmp_path, fake_plans.plan(episodes=5))
+    recorded = Counter()
+    for event in events:
+        if isinstance(event, EpisodeRecorded):
+            recorded[event.record.episode] += 1
+        if isinstance(event, PointReleased) and 1 <= event.point <= 5:
+            assert recorded[event.point - 1] == 2
+            assert sorted(event.runs) == ["a/0", "b/0"]
+    assert [event.point for event in of(PointReleased, events)] == list(range(7))
+
+
+def test_several_blocks_on_one_pair_of_lanes_one_after_the_other(tmp_path):
+    history = fold(conduct(tmp_path, fake_plans.plan(replicates=4)))
+    assert {run.state for run in history.runs.values()} == {"finished"}
+    assert len(history.workers) == 2
+
+
+def test_several_blocks_at_once_when_lanes_allow(tmp_path):
+    plan = fake_plans.plan(cores=4, replicates=4)
+    assert len(plan.lanes) == 4
+    events = conduct(tmp_path, plan)
+    first_done = next(i for i, event in enumerate(events) if isinstance(event, PointReleased) and event.point == 3)
+    assert {event.block for event in of(RunStarted, events[:first_done])} == {0, 1}
+    assert {run.state for run in fold(events).runs.values()} == {"finished"}
+
+
+def test_independent_runs_do_not_wait_for_each_other(tmp_path):
+    events = conduct(tmp_path, fake_plans.plan(sync="independent"))
+    assert all(len(event.runs) == 1 for event in of(PointReleased, events))
+    assert {run.released for run in fold(events).runs.values()} == {3}
+
+
+def test_alternating_runs_take_turns(tmp_path):
+    plan = fake_plans.plan(cores=1, placement="alternate", episodes=6, groups=("a", "b", "c"))
+    events = conduct(tmp_path, plan)
+    at_work = [event.runs[0] for event in of(PointReleased, events) if event.point < 7]
+    reported = [event.record.run.run for event in events if isinstance(event, EpisodeRecorded | RunEvaluated)]
+    assert reported == at_work
+    orders = {tuple(at_work[i : i + 3]) for i in range(0, len(at_work), 3)}
+    assert len(orders) > 1
+
+
+def test_a_record_sent_twice_counts_once(tmp_path, monkeypatch):
+    monkeypatch.setenv(FAULT_VARIABLE, "twice:a/0:1,twice:b/0:3,twice:a/0:0")
+    events = conduct(tmp_path, fake_plans.plan())
+    assert (len(of(RunReady, events)), len(of(EpisodeRecorded, events)), len(of(RunEvaluated, events))) == (2, 4, 2)
+    assert of(Ledger, events) == []
+
+
+def test_a_repeat_with_another_result_is_told(tmp_path, monkeypatch):
+    monkeypatch.setenv(FAULT_VARIABLE, "altered:a/0:1")
+    (ledger,) = of(Ledger, conduct(tmp_path, fake_plans.plan()))
+    assert (ledger.category, ledger.run, ledger.episode) == ("inexact_resume", "a/0", 0)
+
+
+def test_a_record_in_several_chunks_arrives(tmp_path, monkeypatch):
+    monkeypatch.setenv(FAULT_VARIABLE, "large:a/0:1")
+    events = conduct(tmp_path, fake_plans.plan())
+    assert max(len(event.record.seed_events) for event in of(EpisodeRecorded, events)) == 7_000
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("raise:b/0:2", "worker w01/1 on cpu:1 reported an error: RuntimeError: the planted error"),
+        ("leave:b/0:2", r"worker w01/1 on cpu:1 ended with exit status .*in episode 1 of run b/0 \(last sign: train"),
+        ("skip:b/0:1", "reports point 3 of b/0, but its next one is 1|sent episode 2 of 2"),
+        ("nan:b/0:2", r"not finite: record\.envs\[0\]\.final_accuracy"),
+        ("garbage:b/0:1", "keeps sending what is no message"),
+        ("protocol:w01:0", "speaks protocol 99, but this is"),
+    ],
+)
+def test_a_broken_worker_ends_the_experiment_and_is_named(tmp_path, monkeypatch, fault, message):
+    monkeypatch.setenv(FAULT_VARIABLE, fault)
+    with pytest.raises(WorkerFailed, match=message) as caught:
+        conduct(tmp_path, fake_plans.plan())
+    assert "w01/1 on cpu:1" in str(caught.value)
+    assert ended(tmp_path) == "failed"
+    (death,) = [event for event in of(Ledger, read(tmp_path / JOURNAL_NAME)) if event.category == "worker_death"]
+    assert str(caught.value).startswith(death.detail)
+
+
+def test_an_error_shows_the_end_of_the_workers_log(tmp_path, monkeypatch):
+    monkeypatch.setenv(FAULT_VARIABLE, "raise:b/0:2")
+    with pytest.raises(WorkerFailed, match="the planted error"):
+        conduct(tmp_path, fake_plans.plan())
+    threads = [thread for thread in threading.enumerate() if thread.name == "w01/1"]
+    for thread in threads:
+        thread.join(5)
+    assert "RuntimeError: the planted error" in (tmp_path / "logs" / "w01.log").read_text()
+
+
+def test_a_hung_worker_is_named_with_its_last_sign_and_its_stacks(tmp_path, monkeypatch):
+    monkeypatch.setenv(FAULT_VARIABLE, "hang:a/0:1")
+    with pytest.raises(WorkerHung) as caught:
+        conduct(tmp_path, fake_plans.plan(), limits=Limits(floor_s=0.5, start_up_s=0.5))
+    text = str(caught.value)
+    assert "worker w00/1 on cpu:0 gave no sign of life" in text
+    assert "in episode 0 of run a/0 (last sign: train, step 1)" in text
+    assert "fake_worker.py" in text
+    assert "w01/1" not in text.splitlines()[0]
+    assert ended(tmp_path) == "failed"
+
+
+def test_one_bad_message_is_counted_and_the_run_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setenv(FAULT_VARIABLE, "slip:b/0:1")
+    (ledger,) = of(Ledger, conduct(tmp_path, fake_plans.plan()))
+    assert (ledger.category, ledger.run) == ("bad_message", "b/0")
+
+
+def test_a_stranger_changes_nothing(tmp_path, monkeypatch):
+    """Somebody who may connect but is no worker, sending what workers send and worse."""
+    endpoints = []
+    admit = Hub.admit
+    monkeypatch.setattr(Hub, "admit", lambda hub, identity: endpoints.append(hub.endpoint) or admit(hub, identity))
+    context = zmq.Context()
+
+    def intrude(event):
+        if isinstance(event, RunReady):
+            for identity in (b"w00/2", b"", b"\xff"):
+                stranger = context.socket(zmq.DEALER)
+                if identity:
+                    stranger.setsockopt(zmq.IDENTITY, identity)
+                stranger.connect(endpoints[0])
+                stranger.send(b"hello")
+                stranger.close(2000)
+
+    events = conduct(tmp_path, fake_plans.plan(episodes=30), Watcher(intrude))
+    context.term()
+    assert {event.category for event in of(Ledger, events)} <= {"bad_message"}
+    assert {run.state for run in fold(events).runs.values()} == {"finished"}
+
+
+def test_observers_are_told_everything_in_order_and_progress_as_well(tmp_path):
+    watcher = Watcher()
+    events = conduct(tmp_path, fake_plans.plan(), watcher)
+    assert [event for event in watcher.seen if not isinstance(event, Progress)] == events
+    assert {event.phase for event in of(Progress, watcher.seen)} == {"warm-up", "train", "evaluate"}
+
+
+def test_an_observer_that_fails_is_told_no_more_and_breaks_nothing(tmp_path, caplog):
+    watcher = Watcher(lambda event: 1 / 0)
+    with caplog.at_level(logging.ERROR):
+        events = conduct(tmp_path, fake_plans.plan(), watcher, Watcher())
+    assert len(watcher.seen) == 1
+    assert ended(tmp_path) == "finished"
+    assert len(events) > 10
+    assert len(caplog.records) == 1
+
+
+def test_an_observer_that_is_stuck_does_not_stop_the_run(tmp_path, monkeypatch):
+    monkeypatch.setattr("esper_ab.control.audience._CLOSE_S", 0.05)
+    release = threading.Event()
+    conduct(tmp_path, fake_plans.plan(), Watcher(lambda event: release.wait()))
+    release.set()
+    assert ended(tmp_path) == "finished"
+
+
+def press_ctrl_c_at(point, times=1):
+    def act(event):
+        if isinstance(event, PointReleased) and event.point == point:
+            for _ in range(times):
+                os.kill(os.getpid(), signal.SIGINT)
+
+    return Watcher(act)
+
+
+def test_ctrl_c_once_finishes_the_barrier_in_progress(tmp_path):
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(Interrupted, match="after the barrier in progress"):
+        conduct(tmp_path, fake_plans.plan(episodes=400, replicates=2), press_ctrl_c_at(1))
+    events = list(read(tmp_path / JOURNAL_NAME))
+    assert ended(tmp_path) == "interrupted"
+    assert [event.category for event in of(Ledger, events)] == ["interrupted"]
+    per_run = Counter(event.record.run.run for event in of(EpisodeRecorded, events))
+    assert per_run["a/0"] == per_run["b/0"] < 400
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_twice_stops_now(tmp_path, monkeypatch):
+    monkeypatch.setenv(FAULT_VARIABLE, "hang:a/0:2")
+    with pytest.raises(Interrupted, match="second Ctrl-C"):
+        conduct(tmp_path, fake_plans.plan(), TwoPresses())
+    assert ended(tmp_path) == "interrupted"
+
+
+class TwoPresses:
+    """Ctrl-C when point 1 is released, and again once the first has been noted."""
+
+    def observe(self, event):
+        first = isinstance(event, PointReleased) and event.point == 1
+        if first or (isinstance(event, Ledger) and event.category == "interrupted"):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_run_directory_that_has_a_journal_is_refused(tmp_path):
+    conduct(tmp_path, fake_plans.plan())
+    with pytest.raises(UsageError, match="choose another name"):
+        conduct(tmp_path, fake_plans.plan())

@@ -1,0 +1,119 @@
+"""Workers as real processes: killed, hung, orphaned, interrupted. None is ever left behind."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import fake_plans
+import pytest
+from fake_worker import FAULT_VARIABLE
+
+from esper_ab.control import coordinator
+from esper_ab.control.liveness import Limits
+from esper_ab.errors import WorkerFailed, WorkerHung
+from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, PointReleased, WorkerStarted
+from esper_ab.journal.file import JOURNAL_NAME, read
+from esper_ab.launchers.local import LocalLauncher
+
+SUPPORT = Path(__file__).parents[1] / "support"
+PATIENCE_S = 60.0
+
+
+def conduct(run_dir, plan, limits=None):
+    coordinator.run(plan, run_dir, LocalLauncher("fake_worker:main"), (), limits)
+    return list(read(run_dir / JOURNAL_NAME))
+
+
+def alive(pid):
+    """Neither gone nor a zombie that nobody has collected yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def worker_pids(run_dir):
+    return [event.pid for event in read(run_dir / JOURNAL_NAME) if isinstance(event, WorkerStarted)]
+
+
+def assert_nobody_left(run_dir):
+    pids = worker_pids(run_dir)
+    assert len(pids) == 2
+    assert not [pid for pid in pids if alive(pid)]
+    assert multiprocessing.active_children() == []
+
+
+def test_one_process_per_lane_from_start_to_end(tmp_path):
+    events = conduct(tmp_path, fake_plans.plan(replicates=2))
+    assert events[-1] == ExperimentEnded(status="finished", detail="")
+    assert len({*worker_pids(tmp_path), os.getpid()}) == 3
+    assert_nobody_left(tmp_path)
+
+
+def test_a_killed_worker_is_named_and_the_others_are_ended(tmp_path, monkeypatch):
+    monkeypatch.setenv(FAULT_VARIABLE, "die:b/0:2")
+    with pytest.raises(WorkerFailed, match=r"worker w01/1 on cpu:1 was killed by SIGKILL .* in episode 1 of run b/0"):
+        conduct(tmp_path, fake_plans.plan())
+    assert_nobody_left(tmp_path)
+
+
+def test_an_error_in_a_worker_ends_with_its_log(tmp_path, monkeypatch):
+    monkeypatch.setenv(FAULT_VARIABLE, "raise:a/0:0")
+    with pytest.raises(WorkerFailed, match="RuntimeError: the planted error, in warm-up of run a/0"):
+        conduct(tmp_path, fake_plans.plan())
+    assert "the planted error" in (tmp_path / "logs" / "w00.log").read_text()
+    assert_nobody_left(tmp_path)
+
+
+def test_a_hung_worker_shows_where_it_is_stuck_and_is_ended(tmp_path, monkeypatch):
+    monkeypatch.setenv(FAULT_VARIABLE, "hang:a/0:2")
+    with pytest.raises(WorkerHung, match=r"in episode 1 of run a/0") as caught:
+        conduct(tmp_path, fake_plans.plan(), Limits(floor_s=1.0, start_up_s=PATIENCE_S))
+    assert "fake_worker.py" in str(caught.value)
+    assert "in _hang" in str(caught.value)
+    assert_nobody_left(tmp_path)
+
+
+def start_experiment(run_dir, episodes):
+    """A coordinator in its own session; returns once two workers have recorded an episode each."""
+    process = subprocess.Popen(
+        [sys.executable, SUPPORT / "fake_experiment.py", run_dir, str(episodes)],
+        stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )
+    journal, deadline = run_dir / JOURNAL_NAME, time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline and process.poll() is None:
+        if journal.exists() and any(isinstance(event, PointReleased) and event.point for event in read(journal)):
+            return process
+        time.sleep(0.01)
+    raise AssertionError(f"no episode was recorded: {process.communicate()[1]}")
+
+
+def test_no_worker_outlives_its_coordinator_by_more_than_a_second(tmp_path):
+    process = start_experiment(tmp_path, 30_000)
+    pids = worker_pids(tmp_path)
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + 1.0
+    while any(alive(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not [pid for pid in pids if alive(pid)]
+    reading = read(tmp_path / JOURNAL_NAME)
+    assert sum(isinstance(event, EpisodeRecorded) for event in reading) >= 2
+
+
+def test_ctrl_c_in_a_terminal_reaches_everybody_and_stops_in_order(tmp_path):
+    process = start_experiment(tmp_path, 30_000)
+    os.killpg(process.pid, signal.SIGINT)
+    _, error = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+    assert error.startswith("stopped by Ctrl-C after the barrier in progress")
+    *_, last = read(tmp_path / JOURNAL_NAME)
+    assert isinstance(last, ExperimentEnded)
+    assert last.status == "interrupted"
+    assert not [pid for pid in worker_pids(tmp_path) if alive(pid)]

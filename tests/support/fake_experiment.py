@@ -1,0 +1,24 @@
+"""A coordinator in a process of its own, with worker processes that have no torch: something to kill.
+
+    python fake_experiment.py RUN_DIR EPISODES
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import fake_plans
+
+from esper_ab.control import coordinator
+from esper_ab.errors import EsperError
+from esper_ab.launchers.local import LocalLauncher
+
+if __name__ == "__main__":
+    try:
+        coordinator.run(
+            fake_plans.plan(episodes=int(sys.argv[2])), Path(sys.argv[1]), LocalLauncher("fake_worker:main"), ()
+        )
+    except EsperError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(error.exit_code)

@@ -1,0 +1,32 @@
+"""Plans by the real planner for a machine that is made up: as many cores as a test wants."""
+
+from __future__ import annotations
+
+from esper_ab.config import Experiment, Group
+from esper_ab.contracts.machine import Device, Machine, TaskFacts
+from esper_ab.contracts.settings import GroupSettings
+from esper_ab.plan import Plan, make_plan
+
+DIGITS = TaskFacts(
+    name="digits", title="digits", slots=("early",), sizes=(8, 2, 2), sample_values=64, host_params=100,
+    host_multiply_adds=100,
+)
+
+
+def machine(cores: int) -> Machine:
+    return Machine(
+        torch_version="none", cuda_build="",
+        devices=tuple(Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=1 << 30) for i in range(cores)),
+        rewards=("shaped",), controllers=("ppo",), blueprints=("norm",), tasks=(DIGITS,), multiply_adds_per_s=1e9,
+        user_rewards=(), task_problem="", gpu_problem="",
+    )
+
+
+def plan(cores: int = 2, groups: tuple[str, ...] = ("a", "b"), **settings) -> Plan:
+    """A plan of a small experiment; `settings` are fields of Experiment."""
+    small = {"slots": ("early",), "n_envs": 1, "episodes": 2, "steps": 2, "replicates": 1, "eval_episodes": 1}
+    experiment = Experiment(
+        name="fake", groups=tuple(Group(name=name, settings=GroupSettings()) for name in groups),
+        devices=tuple(f"cpu:{i}" for i in range(cores)), **(small | settings),
+    )
+    return make_plan(experiment, machine(cores))

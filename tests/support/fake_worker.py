@@ -1,0 +1,222 @@
+"""A worker without torch: speaks the protocol through the real link, reports a planted effect, breaks as it is told to.
+
+Accuracy is 50 + 10·(position of the group's name in the alphabet) + noise of the replicate's rng path, which all groups
+share: the paired difference is planted exactly. FAKE_FAULT="kind:run:point[,…]" plants a fault when `run` comes to
+`point`; the kinds are the functions of `_FAULTS`, and "protocol", which concerns a worker whose name is given as `run`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import msgspec
+
+from esper_ab.contracts.messages import (
+    PROTOCOL,
+    EpisodeFinished,
+    Evaluated,
+    Hello,
+    Progress,
+    Ready,
+    RunSpec,
+    Stop,
+    WorkerOrder,
+)
+from esper_ab.contracts.records import (
+    EnvEpisode,
+    EpisodeRecord,
+    EvaluationEpisode,
+    EvaluationRecord,
+    SeedEvent,
+    Timing,
+)
+from esper_ab.contracts.rng import run_path
+from workers import process
+from workers.entry import failure
+from workers.link import Link
+
+FAULT_VARIABLE = "FAKE_FAULT"
+TIMING = Timing(total_s=0.0, train_s=0.0, validate_s=0.0, decide_s=0.0, update_s=0.0)
+
+
+def main(order: WorkerOrder) -> None:
+    """Entry point of a process: everything the real one does except torch."""
+    process.die_with_parent()
+    process.redirect_output(Path(order.run_dir) / order.log_file)
+    process.obey_the_coordinator_only()
+    process.set_environment(order.lane, order.arithmetic)
+    main_in_thread(order)
+
+
+def main_in_thread(order: WorkerOrder) -> None:
+    link = Link(order.endpoint, order.identity, resend_after_s=0.2)
+    try:
+        link.send(hello(order))
+        _serve(link)
+    except Exception as error:
+        link.send(failure(order, link, error))
+        raise
+    finally:
+        link.close(finished=True)
+
+
+def hello(order):
+    protocol = 99 if ("protocol", order.worker, 0) in _planted() else PROTOCOL
+    return Hello(
+        worker=order.worker, incarnation=order.incarnation, protocol=protocol, pid=os.getpid(), uuids=order.lane.uuids,
+        torch_version="none",
+    )
+
+
+def _planted():
+    listed = [fault.split(":") for fault in os.environ.get(FAULT_VARIABLE, "").split(",") if fault]
+    return {(kind, run, int(point)) for kind, run, point in listed}
+
+
+def _serve(link):
+    while True:
+        message = link.receive()
+        if isinstance(message, Stop):
+            return
+        if not _run(link, message.spec):
+            return
+
+
+def _run(link, spec: RunSpec) -> bool:
+    """False when told to stop."""
+    for point in range(spec.episodes + 2):
+        link.send(Progress(run=spec.ref, point=point, step=1, phase=phase_of(spec, point)))
+        report = report_of(spec, point)
+        for kind, run, at in sorted(_planted()):
+            if (run, at) == (spec.ref.run, point):
+                report = _FAULTS[kind](link, report)
+        link.send(report)
+        if isinstance(link.receive(), Stop):
+            return False
+    return True
+
+
+def phase_of(spec, point):
+    return "warm-up" if point == 0 else "train" if point <= spec.episodes else "evaluate"
+
+
+def report_of(spec: RunSpec, point: int):
+    if point == 0:
+        return Ready(run=spec.ref, warm_up_s=0.0)
+    if point <= spec.episodes:
+        return EpisodeFinished(run=spec.ref, seq=point, record=episode(spec, point - 1))
+    return Evaluated(run=spec.ref, seq=point, record=evaluation(spec))
+
+
+def accuracy(spec, episode, env):
+    path = run_path(spec.rng_seed, spec.ref.replicate) / "fake" / episode / env
+    return 50.0 + 10.0 * (ord(spec.ref.group_id[0]) - ord("a")) + path.key() / 2**128
+
+
+def _env(spec, episode, env):
+    reached = accuracy(spec, episode, env)
+    return EnvEpisode(
+        env=env, device=spec.env_devices[env], steps=spec.steps, final_accuracy=reached, val_accuracy=reached,
+        best_val_accuracy=reached, val_loss=None, reward_sum=reached / 10, host_params=100, params_added=10,
+        germinated=1, pruned=0, fossilized=1, contributing=1, op_counts=(spec.steps - 1, 1), diverged=False,
+    )
+
+
+def _digest(*facts):
+    return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+
+def episode(spec, index):
+    envs = tuple(_env(spec, index, env) for env in range(spec.n_envs))
+    return EpisodeRecord(
+        run=spec.ref, episode=index, envs=envs, ppo=None, seed_events=(), timing=TIMING, digest=_digest(envs)
+    )
+
+
+def evaluation(spec):
+    episodes = tuple(
+        EvaluationEpisode(
+            episode=index, actions=actions, env=_env(spec, spec.episodes + index, env),
+            rewards=dict.fromkeys(spec.eval_reward_modes, 1.0),
+        )
+        for index in range(spec.eval_episodes) for env in range(spec.n_envs) for actions in ("sampled", "greedy")
+    )
+    return EvaluationRecord(
+        run=spec.ref, episodes=episodes, policy_file=spec.policy_file, policy_sha256="0" * 64, timing=TIMING,
+        digest=_digest(episodes),
+    )
+
+
+# --- faults: each gets the report about to be sent and returns the one to send ---
+
+
+def _die(link, report):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _leave(link, report):
+    raise SystemExit(0)
+
+
+def _raise(link, report):
+    raise RuntimeError("the planted error")
+
+
+def _hang(link, report):
+    sys.stdout.write("about to hang\n")
+    sys.stdout.flush()
+    threading.Event().wait()
+
+
+def _garbage(link, report):
+    for _ in range(10):
+        link._socket.send(b"\xc1 no message")
+    return report
+
+
+def _slip(link, report):
+    """One bad message, as a single flipped bit would make: tolerated."""
+    link._socket.send(b"\xc1")
+    return report
+
+
+def _twice(link, report):
+    link.send(report)
+    return report
+
+
+def _altered(link, report):
+    record = msgspec.structs.replace(report.record, digest="f" * 64)
+    link.send(report)
+    return msgspec.structs.replace(report, record=record)
+
+
+def _skip(link, report):
+    return msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, episode=2))
+
+
+def _nan(link, report):
+    broken = msgspec.structs.replace(report.record.envs[0], final_accuracy=math.nan)
+    return msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, envs=(broken,)))
+
+
+def _large(link, report):
+    """Above the size of a chunk: has to travel in pieces."""
+    event = SeedEvent(
+        env=0, step=1, slot="early", event="germinated", seed_id="s" * 50, blueprint="norm", stage="GERMINATED",
+        alpha=0.0, contribution=None, params=10,
+    )
+    record = msgspec.structs.replace(report.record, seed_events=(event,) * 7_000)
+    return msgspec.structs.replace(report, record=record)
+
+
+_FAULTS = {
+    "die": _die, "leave": _leave, "raise": _raise, "hang": _hang, "garbage": _garbage, "slip": _slip, "twice": _twice,
+    "altered": _altered, "skip": _skip, "nan": _nan, "large": _large,
+}
