@@ -54,7 +54,7 @@ class Graft(Protocol):
         """Join the module in another way (GATE adds a gate, others drop it); returns its parameters as above."""
 
     def drop(self, env: int, slot: int) -> None:
-        """Remove the module, its gate and their optimiser state."""
+        """Remove the module, its gate and their optimiser state; the table still describes them during the call."""
 
 
 class InvalidDecision(ValueError):
