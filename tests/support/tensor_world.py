@@ -1,0 +1,119 @@
+"""Small banks and sessions for tests with tensors: the synthetic task, few environments, short episodes."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import torch
+
+from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.records import RunRef
+from esper_ab.contracts.rng import RngPath
+from esper_ab.contracts.settings import (
+    Arithmetic,
+    ControllerSettings,
+    GroupSettings,
+    GrowthSettings,
+    PPOSettings,
+    RewardSettings,
+)
+from workers.growth.bank import Bank
+from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
+from workers.growth.seeds import SeedTable
+from workers.growth.stopwatch import Stopwatch
+from workers.session import Session
+from workers.tasks.synthetic import TASK
+from workers.vocabulary import Stage
+
+
+@functools.cache
+def device_data(dtype: torch.dtype = torch.float32) -> DeviceData:
+    return DeviceData.of(TASK.load(""), torch.device("cpu"), dtype)
+
+
+def make_env(n_envs: int, steps: int, dtype: torch.dtype = torch.float64, **growth: Any) -> GrowthEnv:
+    settings = GrowthSettings(**{"batch_size": 64, **growth})
+    spec = EnvSpec(
+        task=TASK,
+        slots=TASK.slots,
+        steps=steps,
+        env_devices=("cpu:0",) * n_envs,
+        growth=settings,
+        reward=RewardSettings(),
+    )
+    return GrowthEnv(spec, {"cpu:0": device_data(dtype)}, Stopwatch())
+
+
+def make_bank(n_envs: int, dtype: torch.dtype = torch.float64, first_env: int = 0) -> tuple[Bank, SeedTable]:
+    """A bank of environments first_env, …, on fresh hosts, and an empty table that covers them."""
+    like = device_data(dtype).train.x
+    bank = Bank(TASK, TASK.slots, np.arange(n_envs), GrowthSettings(batch_size=64), like)
+    bank.begin_episode([env_path(first_env + env) for env in range(n_envs)])
+    return bank, SeedTable.empty(n_envs, len(TASK.slots))
+
+
+def env_path(env: int) -> RngPath:
+    return RngPath(11) / "env" / env
+
+
+def plant(
+    bank: Bank, table: SeedTable, env: int, slot: int, blueprint: int, *, alpha: float, algorithm: int = 0
+) -> None:
+    """A seed that blends at `alpha`, or incubates at 0."""
+    bank.germinate(env, slot, blueprint, env_path(env) / "slot" / slot)
+    table.stage[env, slot] = Stage.BLENDING if alpha > 0 else Stage.TRAINING
+    table.alpha[env, slot] = alpha
+    table.blueprint[env, slot] = blueprint
+    table.algorithm[env, slot] = algorithm
+
+
+def orders(n_envs: int, samples: int, first_env: int = 0) -> np.ndarray:
+    draws = [(env_path(first_env + env) / "order").generator().random(samples) for env in range(n_envs)]
+    return np.argsort(np.stack(draws), axis=1, kind="stable")
+
+
+def make_session(**changes: Any) -> Session:
+    """A run of two short episodes; keywords change RunSpec fields, `mode`, `controller`, `ppo`, `growth` its settings."""
+    group = changes.pop("group", "a")
+    mode, controller = changes.pop("mode", "shaped"), changes.pop("controller", "ppo")
+    settings = GroupSettings(
+        controller=ControllerSettings(name=controller),
+        ppo=PPOSettings(**changes.pop("ppo", {})),
+        growth=GrowthSettings(**{"batch_size": 64, **changes.pop("growth", {})}),
+        reward=RewardSettings(mode=mode),
+    )
+    n_envs = changes.pop("n_envs", 2)
+    replicate = changes.pop("replicate", 0)
+    ref = RunRef(
+        run=f"{group}/{replicate}",
+        group_id=group,
+        replicate=replicate,
+        reward_mode=mode,
+        controller=controller,
+        device="cpu:0",
+    )
+    fields: dict[str, Any] = {
+        "ref": ref,
+        "block": 0,
+        "experiment_digest": "",
+        "rng_seed": 5,
+        "rng_label": "",
+        "task": "synthetic",
+        "data_dir": "",
+        "slots": TASK.slots,
+        "n_envs": n_envs,
+        "episodes": 2,
+        "steps": 8,
+        "eval_episodes": 1,
+        "eval_reward_modes": ("shaped", "simplified", "sparse", "minimal"),
+        "env_devices": ("cpu:0",) * n_envs,
+        "settings": settings,
+        "arithmetic": Arithmetic(),
+        "telemetry": True,
+        "policy_file": f"policies/{group}/{replicate}.pt",
+        "log_file": f"logs/{group}-{replicate}.log",
+    }
+    spec = RunSpec(**{**fields, **changes})
+    return Session(spec, TASK, dict.fromkeys(spec.env_devices, device_data()))

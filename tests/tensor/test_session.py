@@ -1,0 +1,144 @@
+"""One run: what its records depend on, and what they must not depend on."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+from support.tensor_world import make_session
+
+from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
+from workers import policy_file
+from workers.evaluate import evaluate_file
+from workers.session import Session
+
+
+def quiet(_step: int) -> None:
+    """No one listens."""
+
+
+def run(session: Session, tmp_path) -> tuple[list[EpisodeRecord], EvaluationRecord]:
+    session.warm_up(quiet)
+    records = [session.train(episode, quiet, quiet) for episode in range(session.spec.episodes)]
+    return records, session.evaluate(tmp_path, quiet)
+
+
+def digests(session: Session, tmp_path) -> list[str]:
+    records, evaluation = run(session, tmp_path)
+    return [*(record.digest for record in records), evaluation.digest]
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory) -> list[str]:
+    return digests(make_session(), tmp_path_factory.mktemp("reference"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"group": "another"},
+        {"telemetry": False},
+        {"block": 3, "log_file": "logs/x.log", "experiment_digest": "ff"},
+        {"eval_reward_modes": ("sparse",)},
+    ],
+)
+def test_names_telemetry_and_company_change_nothing(change, reference, tmp_path) -> None:
+    found = digests(make_session(**change), tmp_path)
+    assert found[:2] == reference[:2]
+    assert found[2] == reference[2] or "eval_reward_modes" in change
+
+
+@pytest.mark.parametrize(
+    "change", [{"replicate": 1}, {"rng_seed": 6}, {"rng_label": "a"}, {"mode": "simplified"}, {"ppo": {"lr": 2e-3}}]
+)
+def test_what_matters_changes_records(change, reference, tmp_path) -> None:
+    assert digests(make_session(**change), tmp_path)[1] != reference[1]
+
+
+def test_a_worker_carries_nothing_from_run_to_run(reference, tmp_path) -> None:
+    run(make_session(mode="sparse", replicate=4), tmp_path)
+    assert digests(make_session(), tmp_path) == reference
+
+
+def test_telemetry_is_the_only_difference_in_a_record(tmp_path) -> None:
+    loud, _ = run(make_session(), tmp_path)
+    silent, _ = run(make_session(telemetry=False), tmp_path)
+    assert loud[0].seed_events
+    same = msgspec.structs.replace(loud[0], seed_events=(), timing=silent[0].timing)
+    assert same == silent[0]
+
+
+def test_groups_share_the_hosts_of_an_evaluation(tmp_path) -> None:
+    """A controller that never grows sees the same hosts whatever the group is called: pairing is by address."""
+    _, first = run(make_session(controller="wait", group="x"), tmp_path)
+    _, second = run(make_session(controller="wait", group="y", mode="sparse"), tmp_path)
+    assert [e.env.final_accuracy for e in first.episodes] == [e.env.final_accuracy for e in second.episodes]
+
+
+def test_first_epoch_ratio_is_one(tmp_path) -> None:
+    records, _ = run(make_session(), tmp_path)
+    assert all(record.ppo is not None and record.ppo.first_ratio_error < 1e-5 for record in records)
+
+
+def test_a_saved_policy_repeats_its_evaluation(tmp_path) -> None:
+    session = make_session()
+    _, evaluation = run(session, tmp_path)
+    path = tmp_path / evaluation.policy_file
+    again = evaluate_file(path, None, None, "cpu:0".split(":")[0])
+    assert [e.env.final_accuracy for e in again] == [e.env.final_accuracy for e in evaluation.episodes]
+    assert [e.rewards for e in again] == [e.rewards for e in evaluation.episodes]
+    other = evaluate_file(path, None, 99, "cpu")
+    assert [e.env.final_accuracy for e in other] != [e.env.final_accuracy for e in evaluation.episodes]
+
+
+def test_a_file_that_is_no_policy_is_refused(tmp_path) -> None:
+    wrong = tmp_path / "x.pt"
+    wrong.write_bytes(b"not a policy")
+    with pytest.raises(ValueError, match="is not a policy saved by"):
+        policy_file.load(wrong)
+    with pytest.raises(ValueError, match="no policy file"):
+        policy_file.load(tmp_path / "absent.pt")
+
+
+def test_a_diverged_host_ends_its_own_episode_only(tmp_path) -> None:
+    """A learning rate that explodes: chance accuracy, said so, and the policy still learns from the transitions there are."""
+    session = make_session(growth={"host_lr": 1e30, "max_grad_norm": 1e30}, n_envs=3)
+    record = session.train(0, quiet, quiet)
+    assert all(env.diverged for env in record.envs)
+    assert {env.final_accuracy for env in record.envs} == {25.0}
+    assert record.ppo is not None
+    session.evaluate(tmp_path, quiet)
+
+
+def test_divergence_is_paid_by_the_last_executed_decision(tmp_path) -> None:
+    """One host is broken before step 4: its transition 3 carries the penalty and is terminal; the neighbour plays on."""
+    session = make_session()
+    env, decider = session._env, session._decider()
+    heard: list[tuple[np.ndarray, np.ndarray]] = []
+
+    class Listener:
+        def begin_episode(self, n_envs: int) -> None:
+            decider.begin_episode(n_envs)
+
+        def decide(self, view, uniforms):
+            if view.step == 3:
+                env._banks[0][0].host.values[0] = float("nan")
+            return decider.decide(view, uniforms)
+
+        def exclude(self, envs) -> None:
+            decider.exclude(envs)
+
+        def reward(self, rewards, done) -> None:
+            heard.append((rewards.copy(), done.copy()))
+            decider.reward(rewards, done)
+
+    from workers.episode import play
+
+    env.begin_episode(session._path / "train" / 0)
+    result = play(env, Listener(), session._rewards, session._stopwatch, quiet)
+    assert [done.tolist() for _, done in heard] == [[False, False]] * 2 + [[True, False]] + [[False, False]] * 4 + [[True, True]]
+    assert heard[2][0][0] < -9.0
+    assert (result.envs[0].steps, result.envs[1].steps) == (3, 8)
+    assert result.envs[0].diverged
+    assert not result.envs[1].diverged
+    session.agent.finish_episode(0)
