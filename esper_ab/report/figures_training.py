@@ -14,7 +14,7 @@ from esper_ab.report import style
 from esper_ab.report.content import Content
 from esper_ab.report.drawing import Drawing, group_legend
 
-_POINTS_PER_FIGURE = 6000  # keeps the page small: longer curves are averaged over bins
+_POINTS_PER_FIGURE = 3000  # keeps the page small: longer curves are averaged over bins
 Curve = list[tuple[float, float]]  # (episode, value)
 
 

@@ -25,6 +25,9 @@ from esper_ab.journal.file import JOURNAL_NAME, read
 VIEWS = ("runs", "episodes", "env_episodes", "evaluations", "ppo_updates", "seed_events", "ledger")
 _LONGEST_LINE_BYTES = 64 << 20
 _ROWS_SHOWN = 200  # in the table for the terminal; --json and --csv give all
+_LOCK = """
+SET python_enable_replacements = false; SET enable_external_access = false; SET lock_configuration = true
+"""
 _READ = """
 CREATE TABLE journal AS
 SELECT n, CAST(t AS TIMESTAMP) AS t, event ->> '$.kind' AS kind, event
@@ -48,7 +51,7 @@ def query(run_dir: Path, sql: str) -> Answer:
     with _intact(run_dir / JOURNAL_NAME) as path, duckdb.connect(":memory:") as connection:
         connection.execute(_READ, {"path": str(path), "longest": _LONGEST_LINE_BYTES})
         connection.execute(resources.files("esper_ab.report").joinpath("views.sql").read_text(encoding="utf-8"))
-        connection.execute("SET enable_external_access = false; SET lock_configuration = true")
+        connection.execute(_LOCK)
         try:
             result = connection.execute(sql)
             if result is None:  # nothing but white space or comments

@@ -103,12 +103,12 @@ def groups_table(content: Content) -> Table:
         if any(cell != NONE for cell in cells):
             rows.append((label, *cells))
     return Table(
-        title="Groups",
+        title="Measures by group",
         columns=("mean over runs (SD)", *content.groups),
         rows=tuple(rows),
         note="Accuracy, parameters and seeds are of the evaluation: the frozen policy on fresh hosts, sampled actions "
         "unless it says greedy. Points per 1,000 parameters: above the never-grown host of the same replicate (needs a "
-        "group `wait`). Change of entropy: last tenth of the training episodes minus the first.",
+        "group wait). Change of entropy: last tenth of the training episodes minus the first.",
         wide=True,
     )
 

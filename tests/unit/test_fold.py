@@ -1,0 +1,105 @@
+"""The fold of a journal: what it says of runs in every state, however it is cut."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import pytest
+from support.journals import (
+    Synthetic,
+    failed_run,
+    one_replicate,
+    planted_effect,
+    three_groups,
+    without_evaluations,
+)
+
+from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, RunEvaluated
+from esper_ab.journal.fold import begin, fold
+from esper_ab.journal.outcomes import endpoint, held_out_accuracy, mean, outcomes
+
+
+def test_states_follow_the_events_of_one_run():
+    events = one_replicate()
+    history, seen = begin(events[0]), []
+    for event in events[1:]:
+        history.add(event)
+        state = history.runs["shaped/0"].state
+        if not seen or seen[-1] != state:
+            seen.append(state)
+    assert seen == ["planned", "warming up", "training", "evaluating", "finished"]
+    assert history.runs["shaped/0"].released == Synthetic().episodes + 1
+    assert history.ended.status == "finished"
+
+
+def test_folding_in_pieces_is_folding():
+    events = failed_run()
+    whole = fold(events)
+    history = begin(events[0])
+    for event in events[1:]:
+        history.add(event)
+    assert history == whole
+    assert [run.state for run in whole.of_group("simplified")] == ["finished"] * 3 + ["training"] + ["planned"] * 2
+    assert whole.ledger[0].category == "worker_death"
+
+
+def test_a_repeated_record_counts_once():
+    events = one_replicate()
+    twice = [copy for event in events for copy in ([event] * 2 if isinstance(event, EpisodeRecorded) else [event])]
+    assert fold(twice) == fold(events)
+
+
+def test_what_follows_an_end_means_that_it_goes_on():
+    events = one_replicate()
+    history = fold([*events[:8], ExperimentEnded(status="interrupted", detail="")])
+    assert history.ended is not None
+    history.add(events[8])
+    assert history.ended is None
+
+
+def test_a_journal_begins_with_its_plan():
+    with pytest.raises(ValueError, match="experiment_started"):
+        fold(one_replicate()[1:])
+    with pytest.raises(ValueError, match="experiment_started"):
+        fold([])
+    with pytest.raises(ValueError, match="starts once"):
+        fold(one_replicate()[:1] * 2)
+
+
+def test_endpoint_is_the_mean_over_sampled_evaluation_hosts():
+    record = next(event.record for event in planted_effect() if isinstance(event, RunEvaluated))
+    sampled = [item.env.final_accuracy for item in record.episodes if item.actions == "sampled"]
+    assert len(sampled) == 8
+    assert endpoint(record) == math.fsum(sampled) / 8
+    greedy = tuple(item for item in record.episodes if item.actions == "greedy")
+    assert endpoint(msgspec.structs.replace(record, episodes=greedy)) is None
+    assert endpoint(None) is None
+
+
+def test_gain_per_parameter_needs_the_never_grown_host():
+    assert all(outcome.gain_per_kparam is None for outcome in outcomes(fold(planted_effect())).values())
+    found = outcomes(fold(three_groups()))
+    shaped, wait = found["shaped/2"], found["wait/2"]
+    assert shaped.gain_per_kparam == pytest.approx((shaped.endpoint - wait.endpoint) / (shaped.params_added / 1000))
+    assert wait.gain_per_kparam is None
+    assert wait.entropy_change is None
+    assert shaped.entropy_change < 0
+
+
+def test_training_area_is_the_mean_of_the_curve():
+    history = fold(planted_effect())
+    curve = [held_out_accuracy(record) for record in history.runs["shaped/1"].curve()]
+    assert outcomes(history)["shaped/1"].training_area == pytest.approx(sum(curve) / len(curve))
+
+
+def test_empty_evaluations_leave_everything_open():
+    found = outcomes(fold(without_evaluations(planted_effect())))["shaped/0"]
+    assert (found.endpoint, found.greedy_accuracy, found.params_added, found.rewards) == (None, None, None, {})
+    assert found.training_area is not None
+
+
+def test_mean_skips_what_is_not_there():
+    assert mean([1.0, None, 2.0]) == 1.5
+    assert mean([None]) is None
+    assert mean([]) is None
