@@ -56,7 +56,7 @@ def _serve(
                 protocol=PROTOCOL,
                 pid=os.getpid(),
                 uuids=uuids,
-                torch_version=torch.__version__,
+                torch_version=str(torch.__version__),
             )
         )
         serve(link, order, log_to)

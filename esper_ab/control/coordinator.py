@@ -111,7 +111,8 @@ class Coordinator:
                 case Ready() | EpisodeFinished() | Evaluated():
                     self._take_report(seat, message)
                 case Failed():
-                    raise self._failed(seat, f"reported an error: {message.summary}")
+                    seat.worker.join(_LAST_WORDS_S)  # its log is complete when it has ended
+                    raise self._failed(seat, f"reported an error: {message.summary}", message.traceback)
         except Rejected as error:
             raise self._failed(seat, str(error)) from None
 
@@ -252,8 +253,10 @@ class Coordinator:
         if late:
             raise self._hung(late)
 
-    def _failed(self, seat: Seat, what: str) -> WorkerFailed:
-        return WorkerFailed(self._account(seat, what, "worker_death"))
+    def _failed(self, seat: Seat, what: str, told: str = "") -> WorkerFailed:
+        """`told`: what the worker said about it, for want of a log."""
+        account, log = self._account(seat, what, "worker_death"), self._fleet.log_end(seat, LOG_LINES)
+        return WorkerFailed("\n".join(part for part in (account, log or told) if part))
 
     def _hung(self, late: tuple[Laggard, ...]) -> WorkerHung:
         """Have the silent workers write where they are stuck, then end them and say so."""
@@ -265,21 +268,18 @@ class Coordinator:
         for seat, laggard in zip(seats, late, strict=True):
             seat.worker.kill()
             what = f"gave no sign of life for {laggard.silent_s:.0f} s (limit {laggard.limit_s:.0f} s)"
-            accounts.append(self._account(seat, what, "hung_worker"))
+            accounts += [self._account(seat, what, "hung_worker"), self._fleet.log_end(seat, STACK_LINES)]
         return WorkerHung("\n".join(accounts))
 
     def _account(self, seat: Seat, what: str, category: Literal["worker_death", "hung_worker"]) -> str:
-        """Who, what, where in which run, and the end of its log; the first line goes into the ledger, too."""
+        """One line: who, what, where in which run. It goes into the ledger, too."""
         line = f"{seat.title} {what}, {self._whereabouts(seat)}"
-        if seat.run is None:
-            episode = None
-        else:
-            point = len(self._runs[seat.run.ref.run].reported)
+        run, episode = "", None
+        if seat.run is not None:
+            run, point = seat.run.ref.run, len(self._runs[seat.run.ref.run].reported)
             episode = point - 1 if 1 <= point <= seat.run.episodes else None
-        name = seat.run.ref.run if seat.run else ""
-        self._recorder.record(Ledger(category=category, run=name, episode=episode, detail=line))
-        log = self._fleet.log_end(seat, STACK_LINES if category == "hung_worker" else LOG_LINES)
-        return "\n".join(part for part in (line, log) if part)
+        self._recorder.record(Ledger(category=category, run=run, episode=episode, detail=line))
+        return line
 
     def _whereabouts(self, seat: Seat) -> str:
         if seat.run is None:

@@ -1,0 +1,164 @@
+"""Both ends of the wire, without a coordinator: what gets through, what is kept and sent again, what is refused."""
+
+from __future__ import annotations
+
+import socket
+import stat
+from pathlib import Path
+
+import fake_plans
+import pytest
+import zmq
+from fake_worker import report_of
+
+from esper_ab.contracts.codec import FRAME_LIMIT_BYTES, encode
+from esper_ab.contracts.messages import Assign, Hello, Progress, Release, Stop
+from esper_ab.control.hub import BAD_MESSAGES_TOLERATED, BadMessage, Hub, Readable, Received
+from workers.link import Link
+
+SPEC = fake_plans.plan().blocks[0].runs[0]
+HELLO = Hello(worker="w00", incarnation=1, protocol=1, pid=1, uuids=("",), torch_version="none")
+PATIENCE_S = 10.0
+
+
+@pytest.fixture
+def hub():
+    hub = Hub()
+    hub.admit("w00/1")
+    yield hub
+    hub.close()
+
+
+@pytest.fixture
+def link(hub):
+    link = Link(hub.endpoint, "w00/1", resend_after_s=0.05)
+    yield link
+    link.close(finished=False)
+
+
+@pytest.fixture
+def raw(hub):
+    """A bare DEALER that calls itself the worker."""
+    context = zmq.Context()
+    dealer = context.socket(zmq.DEALER)
+    dealer.setsockopt(zmq.LINGER, 0)
+    dealer.setsockopt(zmq.IDENTITY, b"w00/1")
+    dealer.connect(hub.endpoint)
+    yield dealer
+    dealer.close()
+    context.term()
+
+
+def one(hub):
+    (incoming,) = hub.poll(PATIENCE_S)
+    return incoming
+
+
+def test_a_message_each_way(hub, link):
+    link.send(HELLO)
+    assert one(hub) == Received("w00/1", HELLO)
+    assert hub.send("w00/1", Assign(spec=SPEC))
+    assert link.receive(PATIENCE_S) == Assign(spec=SPEC)
+    assert link.run == SPEC.ref
+
+
+def test_a_report_is_sent_again_until_it_is_released(hub, link):
+    report = report_of(SPEC, 1)
+    link.send(report)
+    assert one(hub).message == report
+    assert link.receive(0.1) is None
+    assert one(hub).message == report
+    hub.send("w00/1", Release(run=SPEC.ref.run, point=1))
+    assert link.receive(PATIENCE_S) == Release(run=SPEC.ref.run, point=1)
+    hub.poll(0)
+    assert link.receive(0.1) is None
+    assert hub.poll(0.1) == []
+
+
+def test_a_release_of_something_released_before_is_not_heard_twice(hub, link):
+    link.send(report_of(SPEC, 1))
+    one(hub)
+    for point in (0, 1, 1):
+        hub.send("w00/1", Release(run=SPEC.ref.run, point=point))
+    hub.send("w00/1", Stop(reason="enough"))
+    assert link.receive(PATIENCE_S) == Release(run=SPEC.ref.run, point=1)
+    assert link.receive(PATIENCE_S) == Stop(reason="enough")
+
+
+def test_progress_to_nobody_is_dropped_at_once():
+    link = Link("ipc:///nowhere/at/all", "w00/1")
+    link.send(Progress(run=SPEC.ref, point=1, step=1, phase="train"))
+    link.close(finished=False)
+
+
+def test_what_a_finished_worker_said_last_arrives(hub):
+    link = Link(hub.endpoint, "w00/1")
+    for _ in range(50):
+        link.send(HELLO)
+    link.close(finished=True)
+    heard = []
+    while len(heard) < 50:
+        heard += hub.poll(PATIENCE_S)
+    assert len(heard) == 50
+
+
+def test_sending_to_a_worker_that_is_not_there_is_told(hub):
+    assert hub.send("w00/1", Stop(reason="")) is False
+
+
+def test_a_peer_is_cut_off_after_a_few_bad_messages(hub, raw):
+    for _ in range(BAD_MESSAGES_TOLERATED + 3):
+        raw.send(b"\xc1")
+    heard = []
+    while len(heard) <= BAD_MESSAGES_TOLERATED:
+        heard += hub.poll(PATIENCE_S)
+    assert all(isinstance(bad, BadMessage) and bad.known for bad in heard)
+    assert [bad.cut_off for bad in heard] == [False] * BAD_MESSAGES_TOLERATED + [True]
+    raw.send_multipart([b"more", b"of it"])
+    assert hub.poll(0.1) == []
+
+
+def test_a_message_in_parts_is_bad(hub, raw):
+    raw.send_multipart([b"a", b"b"])
+    assert one(hub).reason == "2 parts instead of one"
+
+
+def test_a_frame_above_the_limit_is_dropped_and_the_peer_served_again(hub, raw):
+    raw.send(b"x" * (FRAME_LIMIT_BYTES + 1))
+    assert hub.poll(0.2) == []
+    raw.send(encode(HELLO))
+    assert one(hub).message == HELLO
+
+
+def test_an_earlier_incarnation_is_not_listened_to(hub, link):
+    hub.admit("w00/2")
+    hub.dismiss("w00/1")
+    link.send(HELLO)
+    heard = one(hub)
+    assert isinstance(heard, BadMessage)
+    assert not heard.known
+
+
+def test_a_peer_without_a_handshake_does_not_get_through(hub):
+    """ZMTP 1.0 knows no mechanism: a raw write of an identity and a message would otherwise be taken."""
+    with socket.socket(socket.AF_UNIX) as plain:
+        plain.connect(hub.endpoint.removeprefix("ipc://"))
+        plain.sendall(b"\x01\x00" + b"\x06\x00hello")
+        assert hub.poll(0.3) == []
+
+
+def test_the_socket_lies_in_a_private_directory_that_goes_with_the_hub():
+    hub = Hub()
+    folder = Path(hub.endpoint.removeprefix("ipc://")).parent
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    hub.close()
+    assert not folder.exists()
+
+
+def test_a_closed_descriptor_is_reported(hub):
+    ours, theirs = socket.socketpair()
+    hub.watch(ours.fileno())
+    theirs.close()
+    assert one(hub) == Readable(ours.fileno())
+    hub.unwatch(ours.fileno())
+    ours.close()
