@@ -1,0 +1,66 @@
+"""What a worker's process is like once its entry point has set it up."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+PINNED = """
+import json, os, signal, sys
+from esper_ab.contracts.messages import Lane
+from esper_ab.contracts.settings import Arithmetic
+from workers import entry, process
+assert "torch" not in sys.modules and "numpy" not in sys.modules
+lane = Lane(name="x", devices=("x",), uuids=tuple(json.loads(sys.argv[1])))
+arithmetic = Arithmetic(threads=1)
+process.obey_the_coordinator_only()
+process.set_environment(lane, arithmetic)
+assert "torch" not in sys.modules
+uuids = entry._pin_torch(lane, arithmetic)
+import torch
+print(json.dumps({
+    "uuids": uuids, "threads": torch.get_num_threads(),
+    "deterministic": torch.are_deterministic_algorithms_enabled(), "benchmark": torch.backends.cudnn.benchmark,
+    "tf32": torch.backends.cuda.matmul.allow_tf32 or torch.backends.cudnn.allow_tf32,
+    "ignores_ctrl_c": signal.getsignal(signal.SIGINT) is signal.SIG_IGN,
+    "gpus": torch.cuda.device_count(),
+    "environment": {key: os.environ[key] for key in (
+        "CUDA_DEVICE_ORDER", "CUDA_VISIBLE_DEVICES", "CUBLAS_WORKSPACE_CONFIG", "OMP_NUM_THREADS", "MKL_NUM_THREADS")},
+}))
+"""
+
+
+def set_up(*uuids):
+    return subprocess.run(
+        [sys.executable, "-c", PINNED, json.dumps(uuids)], capture_output=True, text=True, check=False
+    )
+
+
+def test_a_cpu_worker_sees_one_thread_no_gpu_and_deterministic_torch():
+    done = set_up("")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {
+        "uuids": [""], "threads": 1, "deterministic": True, "benchmark": False, "tf32": False, "ignores_ctrl_c": True,
+        "gpus": 0,
+        "environment": {
+            "CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "", "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
+            "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
+        },
+    }
+
+
+def test_a_device_that_is_not_the_planned_one_is_refused():
+    done = set_up("GPU-00000000-0000-0000-0000-000000000000")
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("workers.entry.WrongDevice: lane x is GPU-00000000")
+
+
+@pytest.mark.parametrize("module", ["esper_ab.launchers.local", "esper_ab.control.coordinator", "workers.link"])
+def test_torch_stays_out_until_it_is_needed(module):
+    code = f"import sys, {module}; assert not {{'torch', 'numpy', 'scipy', 'matplotlib'}} & set(sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
