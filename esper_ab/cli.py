@@ -54,11 +54,15 @@ def status(run_dir: Path, json: bool) -> None:
 @_run_dir
 @click.argument("sql")
 @_as_json
-def query(run_dir: Path, sql: str, json: bool) -> None:
+@click.option("--csv", is_flag=True, help="Comma-separated output with a header line.")
+def query(run_dir: Path, sql: str, json: bool, csv: bool) -> None:
     """Ask RUN a question in SQL: views runs, episodes, env_episodes, evaluations, ppo_updates, seed_events, ledger."""
-    from esper_ab.report.query import query_json, query_text
+    from esper_ab.report.query import query_csv, query_json, query_text
 
-    click.echo(query_json(run_dir, sql) if json else query_text(run_dir, sql))
+    if json and csv:
+        raise click.UsageError("--json and --csv exclude each other")
+    render = query_json if json else query_csv if csv else query_text
+    click.echo(render(run_dir, sql))
 
 
 def _child(module: str, arguments: tuple[str, ...]) -> int:

@@ -16,12 +16,14 @@ from esper_ab.live.recent import DIFFERENCE_LABEL, DifferenceNow, GroupNow, diff
 
 ExperimentState = Literal["running", "finished", "failed", "interrupted", "stale"]
 
+_AT_WORK = ("warming up", "training", "evaluating")
+
 
 class RunStatus(msgspec.Struct, frozen=True, kw_only=True):
     """One run."""
 
     run: str
-    state: RunState
+    state: RunState | Literal["stopped"]  # stopped: begun, not finished, and nobody works on it
     device: str
     episodes: int  # recorded
     of_episodes: int
@@ -46,16 +48,17 @@ def status(run_dir: Path) -> Status:
     locked = _is_locked(run_dir)  # before reading: a run that ends in between is then seen as finished
     loaded = load(run_dir)
     history = loaded.history
+    state = _state(history, locked)
     return Status(
         experiment=history.plan.experiment.name,
-        state=_state(history, locked),
+        state=state,
         detail=history.ended.detail if history.ended else "",
         last_event=loaded.wall_time,
         torn_bytes=loaded.torn_bytes,
         runs=tuple(
             RunStatus(
                 run=name,
-                state=run.state,
+                state="stopped" if state != "running" and run.state in _AT_WORK else run.state,
                 device=run.ref.device,
                 episodes=len(run.episodes),
                 of_episodes=run.spec.episodes,
@@ -92,7 +95,8 @@ def status_text(run_dir: Path) -> str:
         if item.points is not None
     ]
     if found.ledger:
-        lines.append(f"  {found.ledger} entries in the ledger of confounders: see `esper-ab report`")
+        entries = "1 entry" if found.ledger == 1 else f"{found.ledger} entries"
+        lines.append(f"  {entries} in the ledger of confounders: see `esper-ab report`")
     return "\n".join(lines)
 
 

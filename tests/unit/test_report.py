@@ -195,7 +195,7 @@ def test_the_same_journal_gives_the_same_bytes(tmp_path):
     run_dir = write(tmp_path / "run", planted_effect())
     first = build_report(run_dir)
     before = [path.read_bytes() for path in (first.summary, first.verdict, first.page)]
-    with mpl.rc_context({"lines.linewidth": 9, "axes.facecolor": "red"}):  # a user's matplotlibrc
+    with mpl.rc_context({"lines.markeredgewidth": 5, "xtick.direction": "in"}):  # a user's matplotlibrc
         second = build_report(run_dir)
     assert [path.read_bytes() for path in (second.summary, second.verdict, second.page)] == before
     assert sorted(path.name for path in run_dir.iterdir()) == [
