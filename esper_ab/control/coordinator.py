@@ -20,7 +20,7 @@ from esper_ab.control.audience import Observer
 from esper_ab.control.fleet import LOG_LINES, STACK_LINES, Fleet, Seat, ending
 from esper_ab.control.hub import BadMessage, Hub, Incoming, Readable, Received
 from esper_ab.control.intake import Rejected, Report, check_hello, digest_of, point_of
-from esper_ab.control.liveness import Laggard, Limits, Liveness, Sign
+from esper_ab.control.liveness import ASSIGNED, START_UP, Laggard, Limits, Liveness, Sign
 from esper_ab.control.recorder import Recorder
 from esper_ab.control.signals import Signals
 from esper_ab.control.turns import barrier_of
@@ -75,7 +75,7 @@ class Coordinator:
         """Return when every run is done; Interrupted after Ctrl-C, WorkerFailed and WorkerHung as their names say."""
         self._hub.watch(signals.descriptor)
         for seat in self._fleet:
-            self._liveness.sign(seat.identity, Sign(phase="start-up"), time.monotonic())
+            self._liveness.sign(seat.identity, Sign(phase=START_UP), time.monotonic())
         while self._blocks or (self._to_start and not self._stopping):
             for incoming in self._hub.poll(_POLL_S):
                 self._take(incoming, signals)
@@ -160,7 +160,8 @@ class Coordinator:
         name = run.spec.ref.run
         if digest != run.reported[point]:
             what = f"point {point} was reported again with another result"
-            self._recorder.record(Ledger(category="inexact_resume", run=name, episode=point - 1, detail=what))
+            episode = _episode(run.spec, point)
+            self._recorder.record(Ledger(category="inexact_resume", run=name, episode=episode, detail=what))
         state = self._blocks.get(run.spec.block)
         if name not in self._held and (state is None or state.places[name].released >= point):
             self._hub.send(seat.identity, ReleaseMessage(run=name, point=point))
@@ -238,7 +239,7 @@ class Coordinator:
                 )
             )
             self._hub.send(seat.identity, Assign(spec=spec))
-            self._liveness.sign(seat.identity, Sign(phase="warm-up", run=name), time.monotonic())
+            self._liveness.sign(seat.identity, Sign(phase=ASSIGNED, run=name), time.monotonic())
 
     def _anybody_works(self) -> bool:
         return any(set(barrier.working(state)) - self._held for state in self._blocks.values())
@@ -276,8 +277,8 @@ class Coordinator:
         line = f"{seat.title} {what}, {self._whereabouts(seat)}"
         run, episode = "", None
         if seat.run is not None:
-            run, point = seat.run.ref.run, len(self._runs[seat.run.ref.run].reported)
-            episode = point - 1 if 1 <= point <= seat.run.episodes else None
+            run = seat.run.ref.run
+            episode = _episode(seat.run, len(self._runs[run].reported))
         self._recorder.record(Ledger(category=category, run=run, episode=episode, detail=line))
         return line
 
@@ -288,8 +289,14 @@ class Coordinator:
         sign = self._liveness.last(seat.identity)
         if sign is None:
             return f"while run {seat.run.ref.run} waited at the barrier of point {point - 1}"
-        stage = "warm-up" if point == 0 else f"episode {point - 1}" if point <= seat.run.episodes else "evaluation"
+        episode = _episode(seat.run, point)
+        stage = f"episode {episode}" if episode is not None else "evaluation" if point else "warm-up"
         return f"in {stage} of run {seat.run.ref.run} (last sign: {sign.phase}, step {sign.step})"
+
+
+def _episode(spec: RunSpec, point: int) -> int | None:
+    """The training episode whose record is the arrival at `point`, if one is."""
+    return point - 1 if 1 <= point <= spec.episodes else None
 
 
 def _event_of(report: Report) -> RunReady | EpisodeRecorded | RunEvaluated:

@@ -2,8 +2,9 @@
 
 A sign is progress reported by the training loop, not a heartbeat: a worker stuck in Python still answers pings. How
 long to wait scales with what was seen: five times the median time that passed after a sign of the same phase, whoever
-gave it, and never less than a minute. A phase that nobody has got past yet (start-up, warm-up, first update) gets the
-start-up grace. A worker that waits at a barrier owes nothing.
+gave it, and never less than a minute. A phase that nobody has got past yet gets the start-up grace, and so does always
+what is done once (start-up, loading data, warm-up): a neighbour's warm caches say nothing about a cold one. A worker
+that waits at a barrier owes nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from collections import defaultdict, deque
 
 import msgspec
 
+START_UP, ASSIGNED, WARM_UP = "start-up", "assigned", "warm-up"
+_DONE_ONCE = (START_UP, ASSIGNED, WARM_UP)
 _INTERVALS_KEPT = 64  # per phase: follows a change of pace within an episode or two
 
 
@@ -84,6 +87,6 @@ class Liveness:
             self._intervals[sign.phase].append(now - at)
 
     def _limit_s(self, phase: str) -> float:
-        if phase not in self._intervals:
+        if phase in _DONE_ONCE or phase not in self._intervals:
             return self._limits.start_up_s
         return max(self._limits.floor_s, self._limits.factor * statistics.median(self._intervals[phase]))

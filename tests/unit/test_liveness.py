@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,6 +55,16 @@ def test_what_one_worker_shows_counts_for_all():
     liveness.sign("w01/1", TRAIN, 2.0)
     at, (laggard,) = late_workers(liveness, 2.0, 100.0)
     assert (at, laggard.worker) == (63.0, "w01/1")
+
+
+@pytest.mark.parametrize("phase", ["start-up", "assigned", "warm-up"])
+def test_what_is_done_once_has_the_grace_however_quick_others_were(phase):
+    liveness = Liveness(LIMITS, 0.0)
+    for worker in ("w00/1", "w01/1"):
+        liveness.sign(worker, Sign(phase=phase), 0.0)
+    liveness.rest("w00/1", 1.0)
+    at, _ = late_workers(liveness, 1.0, 400.0)
+    assert at == 301.0
 
 
 def test_a_worker_at_the_barrier_owes_nothing():
