@@ -35,6 +35,12 @@ def test_no_two_matrices_share_their_numbers():
     assert len({tuple(tensor.flatten().tolist()) for tensor in matrices}) == len(matrices)
 
 
+def test_the_gates_of_the_memory_start_different():
+    for name in ("weight_ih_l0", "weight_hh_l0"):
+        gates = policy().lstm.state_dict()[name].split(16)
+        assert len({tuple(gate.flatten().tolist()) for gate in gates}) == 4
+
+
 def test_orthogonal_has_orthonormal_rows_or_columns():
     wide, tall = orthogonal(3, 5, 2.0, RngPath(0)), orthogonal(5, 3, 2.0, RngPath(0))
     np.testing.assert_allclose(wide @ wide.T, 4.0 * np.eye(3), atol=1e-12)

@@ -17,7 +17,6 @@ from torch.nn import functional
 
 _MASKED = -1e30  # finite, so that a row without a valid action yields numbers to be discarded and not NaN
 _LOWEST_EXPONENT = -700.0  # exp of it is still a normal number
-_BELOW_ONE = 1.0 - 2.0**-52  # times any total, rounded, it stays below the total
 
 
 class Masks(Protocol):
@@ -62,7 +61,7 @@ def choice_weights(logits: NDArray[np.float32]) -> NDArray[np.float64]:
 def sample(weights: NDArray[np.float64], mask: NDArray[np.bool_], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
     """[E] choices by inverse CDF from weights and mask [E, size] and uniforms [E] in [0, 1); 0 for an unused head."""
     cdf = (weights * mask).cumsum(axis=1)
-    threshold = np.minimum(uniforms, _BELOW_ONE) * cdf[:, -1]
+    threshold = uniforms * cdf[:, -1]  # below the total also when rounded: a double below 1 is at most 1 - 2**-53
     choice: NDArray[np.int64] = (cdf > threshold[:, None]).argmax(axis=1)
     return choice
 
