@@ -1,0 +1,114 @@
+"""Whole experiments with real workers: what records do not depend on, and what a run leaves behind."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from esper_ab.journal.fold import History
+from esper_ab.journal.load import load
+
+SMALL = ("--task", "synthetic", "--episodes", "2", "--steps", "6", "--n-envs", "2", "--replicates", "2",
+         "--eval-episodes", "1", "--quiet", "--name", "run")  # fmt: skip
+
+
+def launch(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "esper_ab.launch", *SMALL, "--out", str(folder), *args],
+        capture_output=True, text=True, timeout=280, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def digests(history: History, group: str) -> list[str]:
+    """Every record's digest of one group, replicate by replicate."""
+    found = []
+    for run in history.runs.values():
+        if run.ref.group_id == group:
+            assert run.evaluation is not None
+            found += [*(record.digest for record in run.curve()), run.evaluation.digest]
+    return found
+
+
+@pytest.fixture(scope="module")
+def same_twice(tmp_path_factory) -> Path:
+    """a and b are the same condition, each run in a process of its own."""
+    folder = tmp_path_factory.mktemp("same")
+    launch(folder, "--groups", "a=shaped,b=shaped", "--devices", "cpu:0,cpu:1")
+    return folder / "run"
+
+
+def test_groups_with_the_same_settings_have_identical_records(same_twice: Path) -> None:
+    history = load(same_twice).history
+    assert digests(history, "a") == digests(history, "b")
+    assert len(set(digests(history, "a"))) == 6  # two replicates of two episodes and an evaluation: all different
+
+
+def test_the_verdict_on_the_same_condition_is_identical(same_twice: Path) -> None:
+    verdict = json.loads((same_twice / "verdict.json").read_text())
+    assert "IDENTICAL" in json.dumps(verdict)
+
+
+def test_renamed_reordered_and_in_other_company_without_telemetry_nothing_changes(same_twice: Path, tmp_path) -> None:
+    """The same condition under another name, third of three, in threads of one process, its life not recorded."""
+    launch(tmp_path, "--groups", "wait,simplified,other=shaped", "--no-telemetry", "--launcher", "inline")
+    history = load(tmp_path / "run").history
+    assert digests(history, "other") == digests(load(same_twice).history, "a")
+    assert not any(record.seed_events for run in history.runs.values() for record in run.curve())
+    assert any(record.seed_events for run in load(same_twice).history.runs.values() for record in run.curve())
+
+
+def test_a_run_over_two_devices_puts_environments_on_both(tmp_path: Path) -> None:
+    launch(tmp_path, "--groups", "wait,random", "--devices", "cpu:0,cpu:1", "--devices-per-run", "2",
+           "--placement", "share")  # fmt: skip
+    for run in load(tmp_path / "run").history.runs.values():
+        assert [env.device for env in run.curve()[-1].envs] == ["cpu:0", "cpu:1"]
+
+
+def test_what_a_run_leaves_behind(same_twice: Path) -> None:
+    for group in ("a", "b"):
+        for replicate in (0, 1):
+            assert (same_twice / "policies" / group / f"{replicate}.pt").stat().st_size > 0
+            assert (same_twice / "logs" / f"{group}-{replicate}.log").exists()
+    for name in ("experiment.toml", "events.jsonl", "report.html", "summary.txt", "verdict.json"):
+        assert (same_twice / name).stat().st_size > 0
+
+
+def test_a_report_is_rebuilt_from_the_journal_alone_to_the_same_bytes(same_twice: Path, tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_bytes((same_twice / "events.jsonl").read_bytes())
+    done = subprocess.run(
+        [sys.executable, "-m", "esper_ab.cli", "report", str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    for name in ("summary.txt", "verdict.json", "report.html"):
+        assert (tmp_path / name).read_bytes() == (same_twice / name).read_bytes()
+
+
+def test_saved_policies_are_evaluated_later(same_twice: Path) -> None:
+    policy = same_twice / "policies" / "a" / "0.pt"
+    done = subprocess.run(
+        [sys.executable, "-m", "esper_ab.cli", "evaluate", str(policy), "--json"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = {row["actions"]: row["final_accuracy"] for row in json.loads(done.stdout)}
+    run = load(same_twice).history.runs["a/0"]
+    assert run.evaluation is not None
+    for actions, accuracy in rows.items():
+        kept = [e.env.final_accuracy for e in run.evaluation.episodes if e.actions == actions]
+        assert accuracy == pytest.approx(sum(kept) / len(kept))
+
+
+def test_the_issue_query_works(same_twice: Path) -> None:
+    sql = "SELECT group_id, reward_mode, AVG(final_accuracy) FROM env_episodes GROUP BY ALL"
+    done = subprocess.run(
+        [sys.executable, "-m", "esper_ab.cli", "query", str(same_twice), sql, "--json"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert {row["group_id"] for row in json.loads(done.stdout)} == {"a", "b"}
