@@ -5,7 +5,7 @@ The limits are checked before anything typed is built, so a hostile peer cannot 
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import msgpack
 import msgspec
@@ -20,7 +20,9 @@ _MAX_ARRAY = 1 << 18
 _MAX_MAP = 512
 _MAX_STR = 1 << 16
 
-T = TypeVar("T")
+# msgspec learns a type when it first meets it, and two threads making it do so at once crash (seen with 0.22): so now.
+msgspec.json.Decoder(WorkerMessage)
+msgspec.json.Decoder(CoordinatorMessage)
 
 
 class ProtocolError(ValueError):

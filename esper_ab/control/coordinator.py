@@ -200,11 +200,10 @@ class Coordinator:
             released.append((block, release))
             self._recorder.record(PointReleased(block=block, point=release.point, runs=release.runs))
         self._recorder.commit()
-        for block, release in released:
+        for _, release in released:
             for name in release.runs:
                 self._send_on(self._runs[name], release.point)
-            if self._blocks[block].done:
-                del self._blocks[block]
+        self._blocks = {block: state for block, state in self._blocks.items() if not state.done}
 
     def _to_be_held(self, state: barrier.State, release: barrier.Release) -> bool:
         return self._stopping and release.point < state.last and barrier.opens(state, release)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -80,11 +81,18 @@ def test_a_hung_worker_shows_where_it_is_stuck_and_is_ended(tmp_path, monkeypatc
     assert_nobody_left(tmp_path)
 
 
-def start_experiment(run_dir, episodes):
+@pytest.fixture
+def sockets():
+    """A folder for sockets that a killed coordinator cannot remove; short, as socket paths have to be."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        yield folder
+
+
+def start_experiment(run_dir, sockets, episodes=30_000):
     """A coordinator in its own session; returns once two workers have recorded an episode each."""
     process = subprocess.Popen(
         [sys.executable, SUPPORT / "fake_experiment.py", run_dir, str(episodes)],
-        stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env=os.environ | {"TMPDIR": sockets}, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )
     journal, deadline = run_dir / JOURNAL_NAME, time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline and process.poll() is None:
@@ -94,8 +102,8 @@ def start_experiment(run_dir, episodes):
     raise AssertionError(f"no episode was recorded: {process.communicate()[1]}")
 
 
-def test_no_worker_outlives_its_coordinator_by_more_than_a_second(tmp_path):
-    process = start_experiment(tmp_path, 30_000)
+def test_no_worker_outlives_its_coordinator_by_more_than_a_second(tmp_path, sockets):
+    process = start_experiment(tmp_path, sockets)
     pids = worker_pids(tmp_path)
     process.kill()
     process.communicate()
@@ -107,8 +115,8 @@ def test_no_worker_outlives_its_coordinator_by_more_than_a_second(tmp_path):
     assert sum(isinstance(event, EpisodeRecorded) for event in reading) >= 2
 
 
-def test_ctrl_c_in_a_terminal_reaches_everybody_and_stops_in_order(tmp_path):
-    process = start_experiment(tmp_path, 30_000)
+def test_ctrl_c_in_a_terminal_reaches_everybody_and_stops_in_order(tmp_path, sockets):
+    process = start_experiment(tmp_path, sockets)
     os.killpg(process.pid, signal.SIGINT)
     _, error = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
