@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from esper_ab.contracts.settings import Arithmetic, GroupSettings, Positive, PositiveInt, Settings
+from esper_ab.contracts.settings import Arithmetic, GroupSettings, NonNegativeInt, Positive, PositiveInt, Settings
 
 
 class Group(Settings, frozen=True, kw_only=True):
@@ -27,7 +27,7 @@ class Experiment(Settings, frozen=True, kw_only=True):
     steps: PositiveInt = 25
     replicates: PositiveInt = 6
     eval_episodes: PositiveInt = 2
-    rng_seed: int = 0
+    rng_seed: NonNegativeInt = 0
     devices: tuple[str, ...]  # the pool, as plan names: "cpu:0", "cuda:1"
     devices_per_run: PositiveInt = 1
     placement: Literal["spread", "share", "alternate"] = "spread"

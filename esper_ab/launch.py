@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # Flag -> key of the experiment. Their defaults are those of esper_ab/config.py: a flag not given sets nothing.
 _FLAG_KEYS = {"threads": "arithmetic.threads"}
-_LIST_FLAGS = ("slots", "devices")
+_LIST_FLAGS = {"slots": "--slots early late", "devices": "--devices cpu:0 cpu:1"}  # with an example
 _NOT_SETTINGS = ("groups", "group", "set", "config", "out", "dry_run", "json", "quiet", "launcher", "no_telemetry")
 
 
@@ -51,6 +51,7 @@ class _Command(click.Command):
 def _request(options: dict[str, Any]) -> Any:
     """The flags that say what to run, as parse.Request."""
     from esper_ab.assignments import split_commas
+    from esper_ab.errors import UsageError
     from esper_ab.parse import Request
 
     flags: dict[str, object] = {
@@ -61,11 +62,14 @@ def _request(options: dict[str, Any]) -> Any:
     for flag in _LIST_FLAGS:
         if flag in flags:
             flags[flag] = [piece for piece in str(flags[flag]).split(",") if piece]
+            if not flags[flag]:
+                example = _LIST_FLAGS[flag]
+                raise UsageError(f"--{flag}: names are missing, as in {example}; leave it out for all there are")
     if options["no_telemetry"]:
         flags["telemetry"] = False
     groups = options["groups"]
     return Request(
-        groups=tuple(split_commas(groups, "--groups")) if groups else (),
+        groups=tuple(split_commas(groups, "--groups")) if groups is not None else (),
         group=options["group"],
         assignments=options["set"],
         flags=flags,
@@ -77,11 +81,10 @@ def _planned(options: dict[str, Any]) -> tuple[Plan, Machine, Path]:
     import msgspec
 
     from esper_ab.contracts import catalog
-    from esper_ab.contracts.machine import Questions
     from esper_ab.control.preflight import check_run_dir, examine, expected_bytes
     from esper_ab.parse import Catalogue, FileSettings, parse, read_toml
     from esper_ab.plan import make_plan
-    from esper_ab.resolve import resolve, user_rewards
+    from esper_ab.resolve import questions, resolve
     from esper_ab.run_directory import check_name
 
     catalogue = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
@@ -92,7 +95,7 @@ def _planned(options: dict[str, Any]) -> tuple[Plan, Machine, Path]:
     run_dir = options["out"] / name
     env_episodes = len(asked.groups) * asked.replicates * asked.n_envs * (asked.episodes + 2 * asked.eval_episodes)
     check_run_dir(run_dir, expected_bytes(env_episodes))
-    machine = examine(Questions(task=asked.task, data_dir=asked.data_dir, user_rewards=user_rewards(asked)))
+    machine = examine(questions(asked))
     experiment = resolve(msgspec.structs.replace(asked, name=name), machine)
     return make_plan(experiment, machine), machine, run_dir
 

@@ -45,7 +45,7 @@ def _on_inference(experiment: Experiment, blocks_at_once: int) -> Iterator[str]:
     if replicates > 1 and replicates % full:
         yield (
             f"{replicates} replicates are not a multiple of {full}: groups are not equally often in every position; "
-            "the analysis adjusts for positions."
+            "a difference between positions would not cancel out."
         )
     if experiment.sync == "independent":
         yield "independent: no barrier between episodes; groups may be at different episodes at the same time."

@@ -152,7 +152,11 @@ def _asked(request: Request, file: FileSettings, catalogue: Catalogue) -> list[_
         declared = DEFAULT_GROUPS
     asked: list[_Asked] = []
     for text in declared:
+        if not text.strip():
+            raise UsageError("--groups: a name is missing; names between commas, as in shaped,wait")
         name, equals, meaning = (part.strip() for part in text.partition("="))
+        if not equals and ":" in name:
+            raise UsageError(f"--groups {text}: a function of your own needs a group's name, as in mine={text}")
         choice = _choice(meaning if equals else name, catalogue, f"--groups {text}")
         if choice is None and (equals or (name not in file.tables and name not in altered)):
             hint = did_you_mean(meaning if equals else name, [*catalogue.rewards, *catalogue.controllers])

@@ -20,7 +20,7 @@ def plan_text(plan: Plan, estimate: Estimate, run_dir: Path) -> str:
     lines = [
         f"{asked.name}: {len(asked.groups)} groups x {asked.replicates} replicates = {n_runs} runs, task {asked.task}",
         f"  each: {asked.episodes} episodes x {asked.steps} steps x {asked.n_envs} environments, slots "
-        f"{', '.join(asked.slots)}; then {asked.eval_episodes} evaluation episodes",
+        f"{', '.join(asked.slots)}; evaluation episodes: {asked.eval_episodes}",
         f"  into {run_dir}",
         "",
         *_differences(plan),

@@ -11,7 +11,7 @@ import msgspec
 
 from esper_ab.assignments import did_you_mean
 from esper_ab.config import Experiment, Group
-from esper_ab.contracts.machine import Machine, TaskFacts
+from esper_ab.contracts.machine import ControllerQuestion, Machine, Questions, TaskFacts
 from esper_ab.errors import UsageError
 
 
@@ -19,10 +19,21 @@ def _is_user_reward(mode: str) -> bool:
     return ":" in mode
 
 
-def user_rewards(experiment: Experiment) -> tuple[str, ...]:
-    """References to reward functions outside the catalogue, each once."""
-    modes = (group.settings.reward.mode for group in experiment.groups)
-    return tuple(sorted({mode for mode in modes if _is_user_reward(mode)}))
+def questions(experiment: Experiment) -> Questions:
+    """What only the preflight child can tell about an experiment as asked."""
+    modes = {group.settings.reward.mode for group in experiment.groups}
+    return Questions(
+        task=experiment.task,
+        data_dir=experiment.data_dir,
+        slots=experiment.slots,
+        user_rewards=tuple(sorted(mode for mode in modes if _is_user_reward(mode))),
+        controllers=tuple(
+            ControllerQuestion(
+                group=group.name, settings=group.settings.controller, blueprints=group.settings.growth.blueprints
+            )
+            for group in experiment.groups
+        ),
+    )
 
 
 def _refuse_unknown(what: str, name: str, known: Iterable[str]) -> None:
@@ -60,6 +71,8 @@ def _check_group(group: Group, experiment: Experiment, machine: Machine) -> None
     _refuse_unknown("controller", settings.controller.name, ("ppo", *machine.controllers))
     for blueprint in settings.growth.blueprints:
         _refuse_unknown("blueprint", blueprint, machine.blueprints)
+    if group.name in machine.controller_problems:
+        raise UsageError(f"group {group.name!r}: {machine.controller_problems[group.name]}")
     if settings.controller.name == "ppo" and settings.ppo.minibatches > experiment.n_envs:
         raise UsageError(
             f"group {group.name!r}: ppo.minibatches={settings.ppo.minibatches} with --n-envs {experiment.n_envs}; "

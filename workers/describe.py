@@ -17,7 +17,7 @@ import msgspec
 import torch
 
 from esper_ab.contracts.catalog import entry, names
-from esper_ab.contracts.machine import Device, Machine, Questions, TaskFacts, UserReward
+from esper_ab.contracts.machine import ControllerQuestion, Device, Machine, Questions, TaskFacts, UserReward
 from workers.rewards._lookup import find_reward
 from workers.tasks._task import Task
 
@@ -117,6 +117,29 @@ def _task_problem(name: str, data_dir: str) -> str:
     return ""
 
 
+def _controller_problem(question: ControllerQuestion, slots: tuple[str, ...]) -> str:
+    try:
+        make = entry("workers.controllers", question.settings.name, "make")
+        make(question.settings, slots, question.blueprints)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def controller_problems(questions: Questions) -> dict[str, str]:
+    """Group -> why its controller cannot be made; names that do not exist are refused by whoever asked."""
+    if questions.task not in names("workers.tasks"):
+        return {}
+    task: Task = entry("workers.tasks", questions.task, "TASK")
+    there = names("workers.controllers")
+    found = {
+        question.group: _controller_problem(question, questions.slots or task.slots)
+        for question in questions.controllers
+        if question.settings.name in there
+    }
+    return {group: problem for group, problem in found.items() if problem}
+
+
 def describe(questions: Questions) -> Machine:
     """Everything a plan needs to know before it starts."""
     gpu_there = any(sign.exists() for sign in _GPU_SIGNS)
@@ -133,6 +156,7 @@ def describe(questions: Questions) -> Machine:
         tasks=tuple(task_facts(entry("workers.tasks", name, "TASK")) for name in names("workers.tasks")),
         multiply_adds_per_s=_multiply_adds_per_s(),
         user_rewards=tuple(_user_reward(reference) for reference in questions.user_rewards),
+        controller_problems=controller_problems(questions),
         task_problem=_task_problem(questions.task, questions.data_dir),
         gpu_problem=gpu_problem(gpu_there, torch.version.cuda, usable, pool),
     )

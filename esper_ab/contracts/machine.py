@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from esper_ab.contracts.settings import Settings
+import msgspec
+
+from esper_ab.contracts.settings import ControllerSettings, Settings
+
+
+class ControllerQuestion(Settings, frozen=True, kw_only=True):
+    """A group whose controller is to be made once, to see whether its settings can be honoured."""
+
+    group: str
+    settings: ControllerSettings
+    blueprints: tuple[str, ...]
 
 
 class Questions(Settings, frozen=True, kw_only=True):
@@ -10,7 +20,9 @@ class Questions(Settings, frozen=True, kw_only=True):
 
     task: str
     data_dir: str
+    slots: tuple[str, ...] = ()  # empty: all of the task
     user_rewards: tuple[str, ...]  # "path.py:function" or "module:function"
+    controllers: tuple[ControllerQuestion, ...] = ()
 
 
 class Device(Settings, frozen=True, kw_only=True):
@@ -54,6 +66,7 @@ class Machine(Settings, frozen=True, kw_only=True):
     tasks: tuple[TaskFacts, ...]
     multiply_adds_per_s: float  # measured: training a small grouped convolution, one thread or the first GPU
     user_rewards: tuple[UserReward, ...]
+    controller_problems: dict[str, str] = msgspec.field(default_factory=dict)  # group -> why it cannot be made
     task_problem: str  # why the asked task's data cannot be read; ""
     gpu_problem: str  # a GPU is there but torch cannot use it; ""
 

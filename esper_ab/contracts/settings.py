@@ -13,8 +13,9 @@ from msgspec import Meta
 Positive = Annotated[float, Meta(gt=0.0)]
 NonNegative = Annotated[float, Meta(ge=0.0)]
 Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
-PositiveInt = Annotated[int, Meta(ge=1)]
-NonNegativeInt = Annotated[int, Meta(ge=0)]
+_LARGEST = 2**63 - 1  # what a message can carry
+PositiveInt = Annotated[int, Meta(ge=1, le=_LARGEST)]
+NonNegativeInt = Annotated[int, Meta(ge=0, le=_LARGEST)]
 
 DEFAULT_BLUEPRINTS = ("norm", "attention", "depthwise", "bottleneck", "conv_small", "conv_light", "conv_heavy")
 
@@ -110,7 +111,7 @@ class RewardSettings(Settings, frozen=True, kw_only=True):
     param_budget: Positive = 500_000.0
     param_penalty_weight: float = 0.1
     sparse_reward_scale: float = 1.0
-    early_prune_threshold: int = 5
+    early_prune_threshold: NonNegativeInt = 5
     early_prune_penalty: float = -0.1
     loss_delta_weight: float = 5.0
     max_loss_delta: float = 5.0
@@ -118,7 +119,7 @@ class RewardSettings(Settings, frozen=True, kw_only=True):
     typical_loss_delta_std: Positive = 0.1
     compute_rent_weight: float = 0.05
     max_rent_penalty: float = 5.0
-    grace_epochs: int = 3
+    grace_epochs: NonNegativeInt = 3
     stage_potential_weight: float = 0.1
     baseline_loss: float = 2.3
     target_loss: float = 0.3

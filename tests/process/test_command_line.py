@@ -12,6 +12,8 @@ import pytest
 from esper_ab.contracts.machine import Machine, Questions
 from esper_ab.control.preflight import examine
 
+_PLAN = ("--groups=shaped,plan=schedule", '--group=plan:controller.schedule=["1:germinat:early"]')
+
 
 def launch(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -54,6 +56,9 @@ def test_dry_run_prints_the_plan_and_makes_nothing(tmp_path: Path) -> None:
         (("--config", "bad.toml"), "not TOML"),
         (("--name", "there"), "exists already"),
         (("--no-such-flag",), "No such option"),
+        (("--groups", ""), "a name is missing"),
+        (("--slots",), "--slots: names are missing, as in --slots early late"),
+        (("--devices", "--quiet"), "--devices: names are missing"),
         (("--set", "lr=1"), "did you mean ppo.lr"),
     ],
 )
@@ -71,6 +76,7 @@ def test_bad_input_is_one_line_and_status_2(tmp_path: Path, args: tuple[str, ...
     ("args", "words"),
     [
         (("--slots", "early", "erly"), "did you mean early"),
+        (_PLAN, "group 'plan': schedule entry '1:germinat:early': no op 'germinat'"),
         (("--task", "cifar10", "--data-dir", "empty"), "esper-ab fetch cifar10"),
     ],
 )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from workers.describe import gpu_problem, task_facts
+from esper_ab.contracts.machine import ControllerQuestion, Questions
+from esper_ab.contracts.settings import ControllerSettings
+from workers.describe import controller_problems, gpu_problem, task_facts
 from workers.tasks.cifar10 import TASK
 
 
@@ -26,6 +29,28 @@ def test_a_gpu_that_cannot_be_used_is_a_problem(
     problem = gpu_problem(gpu_there, cuda_build, usable, pool)
     assert words in problem
     assert bool(problem) == bool(words)
+
+
+def questions(name: str, *entries: str, slots: tuple[str, ...] = ()) -> Questions:
+    settings = ControllerSettings(name=name, schedule=entries)
+    asked = ControllerQuestion(group="plan", settings=settings, blueprints=("norm",))
+    return Questions(task="synthetic", data_dir="", slots=slots, user_rewards=(), controllers=(asked,))
+
+
+def test_a_schedule_is_read_before_anything_starts() -> None:
+    assert controller_problems(questions("schedule", "1:germinate:early:blueprint=norm")) == {}
+    assert "no blueprint 'attention'" in controller_problems(questions(
+        "schedule", "1:germinate:early:blueprint=attention"
+    ))["plan"]
+    germination = "1:germinate:early:blueprint=norm"
+    assert "no slot 'early'; it is one of late" in controller_problems(questions(
+        "schedule", germination, slots=("late",)
+    ))["plan"]
+
+
+def test_what_does_not_exist_is_left_to_whoever_asked() -> None:
+    assert controller_problems(questions("nobody")) == {}
+    assert controller_problems(msgspec.structs.replace(questions("schedule", "x"), task="nothing")) == {}
 
 
 def test_cost_of_a_host_by_hand() -> None:

@@ -48,7 +48,7 @@ def read_again(plan: Plan, folder: Path) -> Experiment:
 @given(
     st.lists(st.from_regex(r"g[A-Za-z0-9_.-]{0,20}", fullmatch=True), min_size=2, max_size=4, unique=True),
     st.floats(1e-9, 1e3),
-    st.integers(-(2**62), 2**62),
+    st.integers(0, 2**63 - 1),
 )
 def test_experiment_toml_is_the_experiment(tmp_path_factory: pytest.TempPathFactory, names: list[str], lr: float,
                                            rng_seed: int) -> None:
