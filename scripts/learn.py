@@ -211,7 +211,7 @@ def markdown(table: list[dict[str, Any]]) -> str:
         "|---|---|---|---|---|---|",
     ]
     for row in table:
-        gain = f"{row['over_random']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}]" if row.get("low") else "–"
+        gain = f"{row['over_random']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}]" if row.get("low") else ""
         lines.append(
             f"| `{row['group']}` | {row['accuracy']:.1f} ± {row['accuracy_half']:.1f} | {gain} "
             f"| {row['params']:,.0f} ± {row['params_half']:,.0f} | {row['fossilized']:.1f} | {row['pruned']:.1f} |"
@@ -226,8 +226,8 @@ def write(out: Path) -> None:
     schedule = json.loads((out / "schedule.json").read_text())
     text = markdown(table)
     budget = (
-        f"{REPLICATES} replicates; {EPISODES} episodes of {STEPS} steps in {N_ENVS} environments per learning run; then "
-        f"{EVAL_EPISODES * N_ENVS} evaluation hosts per run, sampled actions; rng seeds {FIRST_RNG_SEED} to "
+        f"{REPLICATES} replicates; {EPISODES} episodes of {STEPS} steps in {N_ENVS} environments per learning run; "
+        f"then {EVAL_EPISODES * N_ENVS} evaluation hosts per run, sampled actions; rng seeds {FIRST_RNG_SEED} to "
         f"{FIRST_RNG_SEED + REPLICATES - 1}"
     )
     page = (ROOT / "docs" / "learning.md").read_text()

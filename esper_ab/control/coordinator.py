@@ -17,6 +17,7 @@ from esper_ab.contracts.messages import Assign, EpisodeFinished, Evaluated, Fail
 from esper_ab.contracts.messages import Release as ReleaseMessage
 from esper_ab.control import barrier, provenance
 from esper_ab.control.audience import Observer
+from esper_ab.control.findings import findings
 from esper_ab.control.fleet import LOG_LINES, STACK_LINES, Fleet, Seat, ending
 from esper_ab.control.hub import BadMessage, Hub, Incoming, Readable, Received
 from esper_ab.control.intake import Rejected, Report, check_hello, digest_of, point_of
@@ -152,6 +153,9 @@ class Coordinator:
             raise Rejected(f"reports point {point} of {run.spec.ref.run}, but its next one is {len(run.reported)}")
         run.reported[point] = digest
         self._recorder.record(_event_of(report))
+        if not isinstance(report, Ready):
+            for entry in findings(report.record):
+                self._recorder.record(entry)
         self._liveness.rest(seat.identity, time.monotonic())
         self._step(run.spec.block, barrier.Arrived(run.spec.ref.run, point))
 

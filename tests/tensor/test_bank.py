@@ -11,11 +11,12 @@ import torch.nn.functional as F
 from support.tensor_world import device_data, env_path, make_bank, make_env, orders, plant
 
 from esper_ab.contracts.rng import RngPath
-from workers.controllers.random import make as make_random
-from workers.episode import play
-from workers.deciders import ControllerDecider
 from esper_ab.contracts.settings import ControllerSettings
-from workers.growth.bank import Bank
+from workers.controllers.random import make as make_random
+from workers.deciders import ControllerDecider
+from workers.episode import play
+from workers.growth.bank import Bank, DeviceSplit
+from workers.growth.environment import GrowthEnv
 from workers.growth.seeds import SeedTable
 from workers.growth.stopwatch import Stopwatch
 from workers.tasks.synthetic import TASK
@@ -50,7 +51,7 @@ def test_row_of_a_bank_is_the_bank_of_one_in_float32_for_one_step() -> None:
     data = device_data(torch.float32)
     many, table = crowded(8, torch.float32)
     one_batch = data.train.x[:64].contiguous()
-    step = type(data.train)(one_batch, data.train.y[:64])
+    step = DeviceSplit(one_batch, data.train.y[:64])
     many.train_epoch(table, np.arange(8), step, orders(8, 64))
     seen = many.measure(table, np.arange(8), data.validation, ablate=True)
     for env in range(8):
@@ -64,22 +65,23 @@ def test_row_of_a_bank_is_the_bank_of_one_in_float32_for_one_step() -> None:
         assert np.abs(alone.accuracy - seen.accuracy[rows]).max() <= 100.0 * 2 / len(data.validation.y)
 
 
+def random_decider(env: GrowthEnv) -> ControllerDecider:
+    return ControllerDecider(make_random(ControllerSettings(), env.spec.slots, env.spec.growth.blueprints))
+
+
 def test_row_of_a_bank_is_the_bank_of_one_in_float64_for_an_episode() -> None:
-    """Random growth over a whole episode: the same decisions, stages, masks and accuracies, environment by environment."""
+    """Random growth over a whole episode: the same decisions, stages and accuracies, environment by environment."""
     steps, n_envs = 12, 5
-    controller = lambda env: ControllerDecider(  # noqa: E731
-        make_random(ControllerSettings(), env.spec.slots, env.spec.growth.blueprints)
-    )
     many = make_env(n_envs, steps)
     many.begin_episode(RngPath(3))
-    together = play(many, controller(many), {}, Stopwatch(), lambda _: None)
+    together = play(many, random_decider(many), {}, Stopwatch(), lambda _: None)
     assert many.lifecycle.germinated.sum() > n_envs
     for env in range(n_envs):
         one = make_env(1, steps)
         one.begin_episode(RngPath(3))
         one._paths = [RngPath(3) / "env" / env]
         one._banks[0][0].begin_episode(one._paths)
-        alone = play(one, controller(one), {}, Stopwatch(), lambda _: None)
+        alone = play(one, random_decider(one), {}, Stopwatch(), lambda _: None)
         assert np.array_equal(one.lifecycle.table.stage[0], many.lifecycle.table.stage[env])
         mine, theirs = together.envs[env], alone.envs[0]
         assert (mine.op_counts, mine.params_added, mine.germinated) == (
@@ -156,10 +158,10 @@ def test_measuring_mutates_nothing_and_evaluates_in_evaluation_mode() -> None:
     assert all(torch.equal(a, b) for x, y in zip(before, after, strict=True) for a, b in zip(x, y, strict=True))
     # Evaluation mode: a sample's logits do not depend on its companions, so the loss of halves averages to the whole.
     half = len(data.validation.y) // 2
-    parts = [
-        bank.measure(table, np.arange(2), type(data.validation)(data.validation.x[cut], data.validation.y[cut]), ablate=False)
-        for cut in (slice(0, half), slice(half, None))
+    halves = [
+        DeviceSplit(data.validation.x[cut], data.validation.y[cut]) for cut in (slice(0, half), slice(half, None))
     ]
+    parts = [bank.measure(table, np.arange(2), part, ablate=False) for part in halves]
     assert (parts[0].loss + parts[1].loss) / 2 == pytest.approx(first.loss, rel=1e-9)
 
 

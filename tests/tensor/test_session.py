@@ -9,6 +9,7 @@ from support.tensor_world import make_session
 
 from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
 from workers import policy_file
+from workers.episode import play
 from workers.evaluate import evaluate_file
 from workers.session import Session
 
@@ -84,7 +85,7 @@ def test_a_saved_policy_repeats_its_evaluation(tmp_path) -> None:
     session = make_session()
     _, evaluation = run(session, tmp_path)
     path = tmp_path / evaluation.policy_file
-    again = evaluate_file(path, None, None, "cpu:0".split(":")[0])
+    again = evaluate_file(path, None, None, "cpu")
     assert [e.env.final_accuracy for e in again] == [e.env.final_accuracy for e in evaluation.episodes]
     assert [e.rewards for e in again] == [e.rewards for e in evaluation.episodes]
     other = evaluate_file(path, None, 99, "cpu")
@@ -101,7 +102,7 @@ def test_a_file_that_is_no_policy_is_refused(tmp_path) -> None:
 
 
 def test_a_diverged_host_ends_its_own_episode_only(tmp_path) -> None:
-    """A learning rate that explodes: chance accuracy, said so, and the policy still learns from the transitions there are."""
+    """A learning rate that explodes: chance accuracy, said so, and the policy learns from what transitions there are."""
     session = make_session(growth={"host_lr": 1e30, "max_grad_norm": 1e30}, n_envs=3)
     record = session.train(0, quiet, quiet)
     assert all(env.diverged for env in record.envs)
@@ -111,7 +112,7 @@ def test_a_diverged_host_ends_its_own_episode_only(tmp_path) -> None:
 
 
 def test_divergence_is_paid_by_the_last_executed_decision(tmp_path) -> None:
-    """One host is broken before step 4: its transition 3 carries the penalty and is terminal; the neighbour plays on."""
+    """One host breaks before step 4: its transition 3 carries the penalty and is terminal; the neighbour plays on."""
     session = make_session()
     env, decider = session._env, session._decider()
     heard: list[tuple[np.ndarray, np.ndarray]] = []
@@ -132,13 +133,26 @@ def test_divergence_is_paid_by_the_last_executed_decision(tmp_path) -> None:
             heard.append((rewards.copy(), done.copy()))
             decider.reward(rewards, done)
 
-    from workers.episode import play
-
     env.begin_episode(session._path / "train" / 0)
     result = play(env, Listener(), session._rewards, session._stopwatch, quiet)
-    assert [done.tolist() for _, done in heard] == [[False, False]] * 2 + [[True, False]] + [[False, False]] * 4 + [[True, True]]
+    nobody, first, both = [False, False], [True, False], [True, True]
+    assert [done.tolist() for _, done in heard] == [nobody] * 2 + [first] + [nobody] * 4 + [both]
     assert heard[2][0][0] < -9.0
     assert (result.envs[0].steps, result.envs[1].steps) == (3, 8)
     assert result.envs[0].diverged
     assert not result.envs[1].diverged
     session.agent.finish_episode(0)
+
+
+def test_bf16_is_for_host_training_alone_and_trains(tmp_path) -> None:
+    """Every blueprint and style under autocast; parameters and measurements stay float32."""
+    session = make_session(growth={"amp": "bf16"}, controller="random", n_envs=4, steps=12)
+    record = session.train(0, quiet, quiet)
+    assert not any(env.diverged for env in record.envs)
+    assert len({event.blueprint for event in record.seed_events}) > 3
+    assert session._env._banks[0][0].host.values.dtype.itemsize == 4
+    plain = make_session(controller="random", n_envs=4, steps=12).train(0, quiet, quiet)
+    assert record.digest != plain.digest
+    # Same decisions (the random controller looks at nothing but its masks), nearly the same losses.
+    for half, full in zip(record.envs, plain.envs, strict=True):
+        assert half.val_loss == pytest.approx(full.val_loss, rel=0.1)

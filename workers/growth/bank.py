@@ -62,7 +62,8 @@ class SeedGroup:
 
     def add_to(self, h: Tensor, p: Params) -> Tensor:
         """h [B,H,W,R,C] with the group's seeds applied to its rows."""
-        return h.index_add(3, self.rows, seed_delta(h.index_select(3, self.rows), self.blueprint, p, self.blend))
+        delta = seed_delta(h.index_select(3, self.rows), self.blueprint, p, self.blend)
+        return h.index_add(3, self.rows, delta.to(h.dtype))  # autocast: parts of the delta stay in float32
 
 
 @dataclass(frozen=True)

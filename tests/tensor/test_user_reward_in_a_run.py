@@ -1,0 +1,26 @@
+"""A user's own reward in a run: what it may not return is said with its name, whoever decides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.tensor_world import make_session
+
+BODY = """
+import numpy as np
+
+
+def reward(facts, settings):
+    return np.where(np.arange(len(facts.op)) == 1, {value}, 0.0)
+"""
+
+
+@pytest.mark.parametrize("controller", ["ppo", "random"])
+@pytest.mark.parametrize("value", ["np.nan", "np.inf"])
+def test_a_reward_that_is_not_finite_ends_the_run_and_is_named(tmp_path: Path, controller: str, value: str) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(BODY.format(value=value))
+    session = make_session(controller=controller, mode=f"{path}:reward")
+    with pytest.raises(ValueError, match=rf"reward mode '{path}:reward' is not finite at step 1: \[0.0, "):
+        session.warm_up(lambda _step: None)
