@@ -60,7 +60,7 @@ def play(
 
     The decider learns from the first of `rewards`; the others are only summed. A reward reaches it one step late,
     because only the next epoch tells whether the host survived the decision: a diverged host's last executed decision
-    gets the penalty and is terminal; its later steps do not exist.
+    gets the penalty and is terminal; its later steps do not exist. ValueError names a mode that is not finite.
     """
     decider.begin_episode(env.n_envs)
     sums = {mode: np.zeros(env.n_envs) for mode in rewards}
@@ -80,7 +80,7 @@ def play(
         with stopwatch.phase("decide"):
             decisions = decider.decide(view, env.uniforms())
             facts = env.facts(decisions)
-            earned = {mode: np.where(view.alive, reward(facts), 0.0) for mode, reward in rewards.items()}
+            earned = {mode: _earned(mode, reward(facts), view) for mode, reward in rewards.items()}
             for mode, values in earned.items():
                 sums[mode] += values
             env.execute(decisions)
@@ -88,6 +88,14 @@ def play(
     if pending is not None:
         decider.reward(pending, np.ones(env.n_envs, dtype=np.bool_))
     return EpisodeResult(envs=_outcomes(env, sums), rewards=sums)
+
+
+def _earned(mode: str, values: Floats, view: DecisionView) -> Floats:
+    """Rewards [E], 0 where an environment has ended; ValueError when one that counts is not finite."""
+    earned = np.where(view.alive, values, 0.0)
+    if not np.isfinite(earned).all():
+        raise ValueError(f"reward mode {mode!r} is not finite at step {view.step}: {values.tolist()}")
+    return earned
 
 
 def _deliver(

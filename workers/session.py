@@ -51,7 +51,7 @@ class Session:
         self._task, self._data = task, data
         self._path = run_path(spec.rng_seed, spec.ref.replicate, spec.rng_label)
         self._stopwatch = Stopwatch()
-        self._rewards = {"own": reward_of(spec.settings.reward)}
+        self._rewards = {spec.settings.reward.mode: reward_of(spec.settings.reward)}
         self._eval_rewards = {mode: reward_of(RewardSettings(mode=mode)) for mode in spec.eval_reward_modes}
         self._env = self._environments(spec.settings.reward, spec.steps)
         self.agent = self._fresh_agent() if spec.settings.controller.name == "ppo" else None
