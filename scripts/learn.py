@@ -27,7 +27,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 TASK, SLOTS = "digits", ("early", "mid", "late")
-REPLICATES, EPISODES, N_ENVS, STEPS, EVAL_EPISODES = 6, 20, 8, 25, 2
+REPLICATES, EPISODES, N_ENVS, STEPS, EVAL_EPISODES = 6, 12, 8, 25, 1
 FIRST_RNG_SEED = 1000  # piece r uses 1000 + r
 SEARCH_RNG_SEED = 77  # of the schedule search: none of the above
 LEARNING = ("shaped", "simplified", "sparse")

@@ -87,7 +87,7 @@ def _pin_torch(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
 
     torch.set_num_threads(arithmetic.threads)
     torch.use_deterministic_algorithms(arithmetic.deterministic)
-    torch.utils.deterministic.fill_uninitialized_memory = False  # a debugging aid that writes every new tensor twice
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # it writes tensors twice
     torch.backends.cudnn.benchmark = False
     torch.backends.cudnn.allow_tf32 = False
     torch.backends.cuda.matmul.allow_tf32 = False

@@ -8,7 +8,7 @@ import torch
 
 from esper_ab.contracts import catalog
 from workers.blueprints._blueprint import Blueprint
-from workers.growth.blend import Blend, gate_params, seed_delta
+from workers.growth.blend import Blend, gate_params, seed_delta, seed_input
 from workers.growth.stack import SGD, Stack
 from workers.vocabulary import Algorithm, Stage
 
@@ -82,7 +82,8 @@ def test_alive_under_every_style(name: str, shape: tuple[int, int, int], algorit
     borrowed = stack.borrow(torch.arange(n), None)
 
     def gradients() -> dict[str, torch.Tensor]:
-        y = h + seed_delta(h, blueprint, borrowed.leaves, blend)
+        x = seed_input(h, blend)
+        y = h + seed_delta(h, x, blueprint.forward(x, borrowed.leaves), borrowed.leaves, blend)
         leaves = list(borrowed.leaves.values())
         grads = torch.autograd.grad((y * target).sum(), leaves, allow_unused=True)
         found = dict(zip(borrowed.leaves, grads, strict=True))

@@ -115,12 +115,17 @@ def test_no_worker_outlives_its_coordinator_by_more_than_a_second(tmp_path, sock
     assert sum(isinstance(event, EpisodeRecorded) for event in reading) >= 2
 
 
-def test_ctrl_c_in_a_terminal_reaches_everybody_and_stops_in_order(tmp_path, sockets):
+@pytest.mark.parametrize(("numbers", "name"), [
+    ([signal.SIGINT], "Ctrl-C"),
+    ([signal.SIGTERM, signal.SIGTERM], "SIGTERM"),  # timeout(1) sends it to its child, then to everybody
+], ids=["ctrl-c", "sigterm"])  # fmt: skip
+def test_a_signal_to_the_whole_group_stops_in_order(tmp_path, sockets, numbers, name):
     process = start_experiment(tmp_path, sockets)
-    os.killpg(process.pid, signal.SIGINT)
+    for number in numbers:
+        os.killpg(process.pid, number)
     _, error = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
-    assert error.startswith("stopped by Ctrl-C after the barrier in progress")
+    assert error.startswith(f"stopped by {name} after the barrier in progress")
     *_, last = read(tmp_path / JOURNAL_NAME)
     assert isinstance(last, ExperimentEnded)
     assert last.status == "interrupted"

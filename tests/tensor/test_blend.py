@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from workers.blueprints._blueprint import Blueprint, ParamSpec
-from workers.growth.blend import Blend, bounded, gate_params, seed_delta
+from workers.growth.blend import Blend, bounded, gate_params, seed_delta, seed_input
 from workers.growth.stack import Stack
 from workers.vocabulary import Algorithm, Stage
 
@@ -25,7 +25,8 @@ def joined(h: torch.Tensor, stage: Stage, alpha: float, algorithm: Algorithm, bl
     stack.birth(0, np.random.default_rng(1).random(stack.width))
     p = stack.borrow(torch.tensor([0]), None).leaves
     blend = Blend.of(np.array([stage]), np.array([alpha]), np.array([algorithm]), h)
-    return h + seed_delta(h, blueprint, p, blend), p
+    x = seed_input(h, blend)
+    return h + seed_delta(h, x, blueprint.forward(x, p), p, blend), p
 
 
 def jacobian_is_identity(h: torch.Tensor, y: torch.Tensor) -> bool:
@@ -120,7 +121,8 @@ def test_rows_of_a_mixed_group_blend_as_if_alone() -> None:
     def run(rows: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
         p = stack.borrow(torch.tensor(rows), None).leaves
         blend = Blend.of(*(np.array([v[r] for r in rows]) for v in (stages, alphas, algorithms)), h)
-        y = h[..., rows, :] + seed_delta(h[..., rows, :], SCALE, p, blend)
+        x = seed_input(h[..., rows, :], blend)
+        y = h[..., rows, :] + seed_delta(h[..., rows, :], x, SCALE.forward(x, p), p, blend)
         return y, torch.autograd.grad(y.square().sum(), h)[0][..., rows, :]
 
     together, gradient = run([0, 1, 2, 3])

@@ -102,7 +102,7 @@ def test_a_file_that_is_no_policy_is_refused(tmp_path) -> None:
 
 
 def test_a_diverged_host_ends_its_own_episode_only(tmp_path) -> None:
-    """A learning rate that explodes: chance accuracy, said so, and the policy learns from what transitions there are."""
+    """A learning rate that explodes: chance accuracy, said so, and the policy learns from the transitions it has."""
     session = make_session(growth={"host_lr": 1e30, "max_grad_norm": 1e30}, n_envs=3)
     record = session.train(0, quiet, quiet)
     assert all(env.diverged for env in record.envs)

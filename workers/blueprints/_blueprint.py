@@ -82,6 +82,7 @@ class _GroupNorm(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, image: Tensor, gain: Tensor, bias: Tensor, groups: int) -> Tensor:
         b, c, h, w = image.shape
+        image = image.contiguous(memory_format=torch.channels_last)
         y, mean, inverse_std = torch.ops.aten.native_group_norm(image, gain, bias, b, c, h * w, groups, _GROUP_NORM_EPS)
         context.save_for_backward(image, gain, mean, inverse_std)
         context.groups = groups

@@ -19,7 +19,7 @@ from esper_ab.contracts import catalog
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings
 from workers.blueprints._blueprint import Blueprint, Params
-from workers.growth.blend import Blend, gate_params, seed_delta
+from workers.growth.blend import Blend, gate_params, seed_delta, seed_input
 from workers.growth.configurations import Pass, plan_pass
 from workers.growth.host import BatchStatistics, block_forward, channels, fresh_statistics, head_forward, host_params
 from workers.growth.seeds import SeedTable
@@ -32,6 +32,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 _EVALUATION_CHUNK = 128  # samples per forward pass: the widened activations stay in the cache
+GATE_NAMES = tuple(spec.name for spec in gate_params(1))
 _IN_FORWARD = (Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED)
 
 
@@ -51,18 +52,32 @@ class DeviceSplit:
 
 @dataclass(frozen=True)
 class SeedGroup:
-    """The rows that hold one blueprint in one slot."""
+    """The seeds of one blueprint in one slot."""
 
     blueprint: Blueprint
     stack: Stack
-    rows: Tensor  # [n] positions on the activations' row axis
     members: Tensor  # [n] rows of the stack
-    blend: Blend
     trained: Tensor | None  # [n] bool; None: all
 
-    def add_to(self, h: Tensor, p: Params) -> Tensor:
-        """h [B,H,W,R,C] with the group's seeds applied to its rows."""
-        delta = seed_delta(h.index_select(3, self.rows), self.blueprint, p, self.blend)
+
+@dataclass(frozen=True)
+class SlotSeeds:
+    """All seeds in one slot: each blueprint computes for its own rows, then they blend together."""
+
+    groups: tuple[SeedGroup, ...]
+    rows: Tensor  # [n] positions on the activations' row axis, group after group
+    blend: Blend  # [n]
+
+    def add_to(self, h: Tensor, params: list[Params]) -> Tensor:
+        """h [B,H,W,R,C] with every seed applied to its row; `params` of each group, [members, …]."""
+        if not self.groups:
+            return h
+        mine = h.index_select(3, self.rows)
+        x = seed_input(mine, self.blend)
+        parts = torch.split(x, [len(group.members) for group in self.groups], 3)
+        outputs = [group.blueprint.forward(part, p) for group, part, p in zip(self.groups, parts, params, strict=True)]
+        gates = {} if self.blend.gated is None else {name: torch.cat([p[name] for p in params]) for name in GATE_NAMES}
+        delta = seed_delta(mine, x, torch.cat(outputs, 3), gates, self.blend)
         return h.index_add(3, self.rows, delta.to(h.dtype))  # autocast: parts of the delta stay in float32
 
 
@@ -145,26 +160,26 @@ class Bank:
 
     # --- which rows hold what ---------------------------------------------------------------------------------------
 
-    def _groups(self, table: SeedTable, slot: int, rows: Ints, on: Bools) -> list[SeedGroup]:
-        """Groups of `slot` over activation rows that show bank rows `rows` [R], where `on` [R]."""
+    def _seeds_in(self, table: SeedTable, slot: int, rows: Ints, on: Bools) -> SlotSeeds:
+        """Seeds of `slot` over activation rows that show bank rows `rows` [R], where `on` [R]."""
         envs = self.envs[rows]
-        present = on & np.isin(table.stage[envs, slot], _IN_FORWARD)
+        blueprint = np.where(on & np.isin(table.stage[envs, slot], _IN_FORWARD), table.blueprint[envs, slot], -1)
+        at = np.argsort(blueprint, kind="stable")[np.count_nonzero(blueprint < 0) :]  # group after group
+        cells = (envs[at], slot)
         groups = []
-        for blueprint in np.unique(table.blueprint[envs, slot][present]):
-            at = np.flatnonzero(present & (table.blueprint[envs, slot] == blueprint))
-            cells = (envs[at], slot)
-            frozen = table.frozen[cells]
+        for index in np.unique(blueprint[at]):
+            members = at[blueprint[at] == index]
+            frozen = table.frozen[envs[members], slot]
             groups.append(
                 SeedGroup(
-                    blueprint=self._blueprints[blueprint],
-                    stack=self._stack(slot, int(blueprint)),
-                    rows=self._index(at),
-                    members=self._index(rows[at]),
-                    blend=Blend.of(table.stage[cells], table.alpha[cells], table.algorithm[cells], self.host.values),
+                    blueprint=self._blueprints[index],
+                    stack=self._stack(slot, int(index)),
+                    members=self._index(rows[members]),
                     trained=torch.from_numpy(~frozen).to(self._device) if frozen.any() else None,
                 )
             )
-        return groups
+        blend = Blend.of(table.stage[cells], table.alpha[cells], table.algorithm[cells], self.host.values)
+        return SlotSeeds(tuple(groups), self._index(at), blend)
 
     def _index(self, values: Ints) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(values)).to(self._device)
@@ -181,19 +196,16 @@ class Bank:
         host = self.host.borrow(index, None)
         statistics = [BatchStatistics(s.mean[index], s.var[index]) for s in self.statistics]
         everyone = np.ones(len(rows), dtype=bool)
-        slots = {
-            self._blocks[slot]: [
-                (group, group.stack.borrow(group.members, group.trained))
-                for group in self._groups(table, slot, rows, everyone)
-            ]
-            for slot in range(len(self._blocks))
-        }
+        slots: dict[int, tuple[SlotSeeds, list[Borrowed]]] = {}
+        for slot, block in enumerate(self._blocks):
+            seeds = self._seeds_in(table, slot, rows, everyone)
+            slots[block] = seeds, [group.stack.borrow(group.members, group.trained) for group in seeds.groups]
         total = self._sgd(host, statistics, slots, split, self._index(order))
         self.host.give_back(index, host)
         for mine, theirs in zip(self.statistics, statistics, strict=True):
             mine.mean[index], mine.var[index] = theirs.mean, theirs.var
-        for groups in slots.values():
-            for group, borrowed in groups:
+        for seeds, loans in slots.values():
+            for group, borrowed in zip(seeds.groups, loans, strict=True):
                 group.stack.give_back(group.members, borrowed)
         loss, correct = (total / order.shape[1]).cpu().double().numpy()
         return loss, 100.0 * correct
@@ -202,7 +214,7 @@ class Bank:
         self,
         host: Borrowed,
         statistics: list[BatchStatistics],
-        slots: dict[int, list[tuple[SeedGroup, Borrowed]]],
+        slots: dict[int, tuple[SlotSeeds, list[Borrowed]]],
         split: DeviceSplit,
         order: Tensor,
     ) -> Tensor:
@@ -210,7 +222,7 @@ class Bank:
         rule = self._rule
         host_rule = SGD(rule.host_lr, rule.momentum, rule.weight_decay, rule.max_grad_norm)
         seed_rule = SGD(rule.seed_lr, rule.momentum, 0.0, rule.max_grad_norm)
-        optimised = [(host, host_rule), *((b, seed_rule) for groups in slots.values() for _, b in groups)]
+        optimised = [(host, host_rule), *((loan, seed_rule) for _, loans in slots.values() for loan in loans)]
         leaves = [leaf for borrowed, _ in optimised for leaf in borrowed.leaves.values()]
         n, samples = order.shape
         total = torch.zeros(2, n, device=self._device, dtype=self._dtype)
@@ -235,13 +247,14 @@ class Bank:
         x: Tensor,
         p: Params,
         statistics: list[BatchStatistics],
-        slots: dict[int, list[tuple[SeedGroup, Borrowed]]],
+        slots: dict[int, tuple[SlotSeeds, list[Borrowed]]],
     ) -> Tensor:
         h = x
         for block in range(self._spec.blocks):
             h = block_forward(h, p, self._spec, block, statistics[block], training=True)
-            for group, borrowed in slots.get(block, ()):
-                h = group.add_to(h, borrowed.leaves)
+            if block in slots:
+                seeds, loans = slots[block]
+                h = seeds.add_to(h, [loan.leaves for loan in loans])
         return head_forward(h, p)
 
     # --- measuring --------------------------------------------------------------------------------------------------
@@ -252,7 +265,7 @@ class Bank:
         envs = self.envs[rows]
         acting = np.isin(table.stage[envs], _IN_FORWARD[1:]) & (table.alpha[envs] > 0.0)  # [n, S]
         plan = plan_pass(acting, ablate)
-        hosts, groups = self._measured_parts(table, rows, acting, plan)
+        hosts, seeds = self._measured_parts(table, rows, acting, plan)
         final = rows[plan.keys >> plan.n_slots]
         head = self.host.read(self._index(final))
         real = plan.real_rows()
@@ -266,7 +279,10 @@ class Bank:
                 p, statistics = hosts[block]
                 h = block_forward(h, p, self._spec, block, statistics, training=False)
                 if block in self._blocks:
-                    h = self._apply_slot(h, self._blocks.index(block), plan, groups)
+                    slot = self._blocks.index(block)
+                    if plan.slots[slot].widens:
+                        h = h.index_select(3, self._index(plan.slots[slot].parent))
+                    h = seeds[slot][0].add_to(h, seeds[slot][1])
             logits = head_forward(h, head)  # [R,B,classes]
             correct += (logits.argmax(2) == y).sum(1)
             shown = logits[self._index(real)]
@@ -278,10 +294,10 @@ class Bank:
 
     def _measured_parts(
         self, table: SeedTable, rows: Ints, acting: Bools, plan: Pass
-    ) -> tuple[list[tuple[Params, BatchStatistics]], list[list[tuple[SeedGroup, Params]]]]:
-        """Per block the host parameters of the rows that reach it, per slot the seed groups of the rows behind it."""
+    ) -> tuple[list[tuple[Params, BatchStatistics]], list[tuple[SlotSeeds, list[Params]]]]:
+        """Per block the host parameters of the rows that reach it, per slot the seeds of the rows behind it."""
         hosts: list[tuple[Params, BatchStatistics]] = []
-        groups: list[list[tuple[SeedGroup, Params]]] = []
+        seeds: list[tuple[SlotSeeds, list[Params]]] = []
         current = np.arange(len(rows), dtype=np.int64)  # position in `rows` of each activation row
         for block in range(self._spec.blocks):
             index = self._index(rows[current])
@@ -291,16 +307,6 @@ class Bank:
                 slot = self._blocks.index(block)
                 widening = plan.slots[slot]
                 current = widening.env
-                found = self._groups(table, slot, rows[current], widening.on & acting[current, slot])
-                groups.append([(group, group.stack.read(group.members)) for group in found])
-        return hosts, groups
-
-    def _apply_slot(
-        self, h: Tensor, slot: int, plan: Pass, groups: list[list[tuple[SeedGroup, Params]]]
-    ) -> Tensor:
-        """Features behind a slot: rows before it [B,H,W,R,C] -> rows behind it [B,H,W,R',C]."""
-        if plan.slots[slot].widens:
-            h = h.index_select(3, self._index(plan.slots[slot].parent))
-        for group, p in groups[slot]:
-            h = group.add_to(h, p)
-        return h
+                found = self._seeds_in(table, slot, rows[current], widening.on & acting[current, slot])
+                seeds.append((found, [group.stack.read(group.members) for group in found.groups]))
+        return hosts, seeds

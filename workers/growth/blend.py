@@ -1,4 +1,4 @@
-"""How seeds join the host's features: the delta that a slot adds, for all rows that hold the same blueprint.
+"""How seeds join the host's features: the delta that a slot adds, for all rows that hold a seed in it.
 
 With h the features, d = s(stop h) − stop h and d̂ = d·min(1, rms(h)/rms(d)):
 TRAINING y = h + d̂ − stop(d̂); ADD y = h + α·d̂; MULTIPLY y = h·(1 + α·tanh(d)); GATE y = h + α·g(stop h)·d̂.
@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from workers.blueprints._blueprint import Blueprint, Params, ParamSpec, fan_in_bound, linear, pooled
+from workers.blueprints._blueprint import Params, ParamSpec, fan_in_bound, linear, pooled
 from workers.vocabulary import Algorithm, Stage
 
 _TINY = 1e-12  # of a mean square: keeps the gradient of an exact identity finite
@@ -78,16 +78,21 @@ def bounded(delta: Tensor, h: Tensor) -> Tensor:
     return delta * (rms_h * inverse_rms).clamp(max=1.0)
 
 
-def seed_delta(h: Tensor, blueprint: Blueprint, p: Params, blend: Blend) -> Tensor:
-    """What the seeds add to their rows' features h [B,H,W,n,C]: y = h + seed_delta(h, …)."""
-    x = h.detach()
-    if blend.fossil is not None:
-        x = torch.where(blend.fossil, h, x)
-    d = blueprint.forward(x, p) - x
+def seed_input(h: Tensor, blend: Blend) -> Tensor:
+    """What the seeds of rows h [B,H,W,n,C] look at: the features behind a stop, for fossils the features themselves."""
+    return h.detach() if blend.fossil is None else torch.where(blend.fossil, h, h.detach())
+
+
+def seed_delta(h: Tensor, x: Tensor, s: Tensor, gates: Params, blend: Blend) -> Tensor:
+    """What the seeds add to their rows' features h [B,H,W,n,C]: y = h + delta.
+
+    `x` is seed_input(h, blend), `s` the seeds' output s(x), `gates` their gate parameters (looked at only if gated).
+    """
+    d = s - x
     d_hat = bounded(d, h)
     delta = blend.live * d_hat
     if blend.gated is not None:
-        delta = torch.where(blend.gated, delta * gate(x, p), delta)
+        delta = torch.where(blend.gated, delta * gate(x, gates), delta)
     if blend.stopped is not None:
         delta = delta - blend.stopped * d_hat.detach()
     if blend.multiply is not None:
