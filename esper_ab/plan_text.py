@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from esper_ab.estimate import Estimate
 from esper_ab.plan import Block, Plan
 
 _BLOCKS_SHOWN = 12
+_WIDTH = 100
 
 
 def plan_text(plan: Plan, estimate: Estimate, run_dir: Path) -> str:
@@ -35,11 +37,15 @@ def plan_text(plan: Plan, estimate: Estimate, run_dir: Path) -> str:
         "environments per device",
         *_environments(plan),
         "",
-        f"estimate: {_duration(estimate.duration_s)}, {memory} ({estimate.basis})",
-        f"estimand: {plan.estimand}",
+        _sentence(f"estimate: {_duration(estimate.duration_s)}, {memory} ({estimate.basis})"),
+        _sentence(f"estimand: {plan.estimand}"),
         f"digest: {plan.digest[:16]}",
     ]
-    return "\n".join([*lines, *(f"note: {note}" for note in plan.notes)])
+    return "\n".join([*lines, *(_sentence(f"note: {note}") for note in plan.notes)])
+
+
+def _sentence(text: str) -> str:
+    return textwrap.fill(text, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _differences(plan: Plan) -> Iterator[str]:

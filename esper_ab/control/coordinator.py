@@ -6,6 +6,7 @@ What happens where: `hub` hears, `intake` believes or not, the journal keeps, `b
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Sequence
 from contextlib import closing, suppress
@@ -70,23 +71,23 @@ class Coordinator:
         self._runs: dict[str, _Run] = {}  # every run assigned so far
         self._due: list[tuple[int, barrier.Release]] = []
         self._held: set[str] = set()  # runs whose release is held back because the experiment is to stop
-        self._stopping = False
+        self._stopped_by = ""  # the signal; empty while nobody wants to stop
 
     def work(self, signals: Signals) -> None:
         """Return when every run is done; Interrupted after Ctrl-C, WorkerFailed and WorkerHung as their names say."""
         self._hub.watch(signals.descriptor)
         for seat in self._fleet:
             self._liveness.sign(seat.identity, Sign(phase=START_UP), time.monotonic())
-        while self._blocks or (self._to_start and not self._stopping):
+        while self._blocks or (self._to_start and not self._stopped_by):
             for incoming in self._hub.poll(_POLL_S):
                 self._take(incoming, signals)
             self._check_workers(time.monotonic())
             self._release_due()
             self._start_blocks()
-            if self._stopping and not self._anybody_works():
+            if self._stopped_by and not self._anybody_works():
                 break
-        if self._stopping:
-            raise Interrupted("stopped by Ctrl-C after the barrier in progress; what was recorded is kept")
+        if self._stopped_by:
+            raise Interrupted(f"stopped by {self._stopped_by} after the barrier in progress; what was recorded is kept")
 
     # --- what comes in ---
 
@@ -97,8 +98,8 @@ class Coordinator:
             case BadMessage():
                 self._take_bad(incoming)
             case Readable(descriptor) if descriptor == signals.descriptor:
-                for _ in signals.read():
-                    self._interrupt()
+                for number in signals.read():
+                    self._interrupt(number)
             case Readable(descriptor):
                 self._fleet.note_end(descriptor, time.monotonic())
 
@@ -178,11 +179,14 @@ class Coordinator:
         if bad.known and bad.cut_off:
             raise self._failed(self._fleet.of(bad.identity), f"keeps sending what is no message ({bad.reason})")
 
-    def _interrupt(self) -> None:
-        if self._stopping:
+    def _interrupt(self, number: signal.Signals) -> None:
+        """Any signal stops in order; Ctrl-C after that stops at once. SIGTERM may arrive twice for one request."""
+        if self._stopped_by and number == signal.SIGINT:
             raise Interrupted("stopped at once by a second Ctrl-C; what was recorded before is kept")
-        self._stopping = True
-        detail = "Ctrl-C: the barrier in progress is finished first; press again to stop at once"
+        if self._stopped_by:
+            return
+        self._stopped_by = "Ctrl-C" if number == signal.SIGINT else number.name
+        detail = f"{self._stopped_by}: the barrier in progress is finished first; Ctrl-C now stops at once"
         self._recorder.record(Ledger(category="interrupted", run="", episode=None, detail=detail))
 
     # --- what follows from it ---
@@ -210,7 +214,7 @@ class Coordinator:
         self._blocks = {block: state for block, state in self._blocks.items() if not state.done}
 
     def _to_be_held(self, state: barrier.State, release: barrier.Release) -> bool:
-        return self._stopping and release.point < state.last and barrier.opens(state, release)
+        return self._stopped_by != "" and release.point < state.last and barrier.opens(state, release)
 
     def _send_on(self, run: _Run, point: int) -> None:
         name = run.spec.ref.run
@@ -222,7 +226,7 @@ class Coordinator:
 
     def _start_blocks(self) -> None:
         """Start every block whose lanes are all free, in order."""
-        if self._stopping:
+        if self._stopped_by:
             return
         for block in tuple(self._to_start):
             seats = [self._fleet.on_lane(spec.ref.device) for spec in block.runs]

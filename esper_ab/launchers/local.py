@@ -64,10 +64,10 @@ class LocalLauncher:
         process = torch.multiprocessing.get_context("spawn").Process(
             target=_entry.call, args=(self._entry, order), name=order.identity, daemon=False
         )
-        # A child inherits the mask, so Ctrl-C, which a terminal sends to everybody, is for this process alone from the
-        # child's first instruction. The tracker, once running, leaves the mask alone.
+        # A child inherits the mask, so what a terminal (Ctrl-C) or timeout(1) (SIGTERM) sends to everybody is for this
+        # process alone from the child's first instruction. The tracker, once running, leaves the mask alone.
         resource_tracker.ensure_running()
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
         try:
             process.start()
         finally:

@@ -13,6 +13,7 @@ from types import TracebackType
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.live import Live
+from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
@@ -25,6 +26,7 @@ from esper_ab.live.recent import DIFFERENCE_LABEL, RECENT, REWARD_LABEL, GroupNo
 from esper_ab.plan import Plan
 
 _REDRAW_S = 0.2
+_ECHO = 4  # columns right of the bar for what a terminal echoes of Ctrl-C twice, lest it wraps and moves the cursor
 _LINE_S = 5.0  # least time between plain lines
 
 
@@ -110,7 +112,7 @@ class LiveView:
             return
         self._drawn = self._clock()
         self._bar.update(self._task, completed=self._done())
-        self._live.update(Group(self._table, self._bar), refresh=True)
+        self._live.update(Group(self._table, Padding(self._bar, (0, _ECHO, 0, 0))), refresh=True)
 
     def _line(self, event: PointReleased, history: History) -> None:
         """Barriers at which a replicate begins or is complete are always told."""
