@@ -27,6 +27,9 @@ from esper_ab.plan import Plan
 
 _REDRAW_S = 0.2
 _ECHO = 4  # columns right of the bar for what a terminal echoes of Ctrl-C twice, lest it wraps and moves the cursor
+_COLUMNS = ("group", "episodes", "held-out %", REWARD_LABEL, "params added", "entropy", "s / episode")
+_WIDE = 80  # terminal columns from which on all of them fit
+_LONGEST = 16  # word that no column breaks
 _LINE_S = 5.0  # least time between plain lines
 
 
@@ -92,7 +95,7 @@ class LiveView:
         elif isinstance(event, PointReleased):
             self._within |= dict.fromkeys(event.runs, 0.0)
             if self._redraws:
-                self._table = _table(history)
+                self._table = _table(history, self._console.width)
                 self._redraw(now=True)
             else:
                 self._line(event, history)
@@ -156,20 +159,28 @@ def _point_name(event: PointReleased, specs: dict[str, RunSpec]) -> str:
     return f"replicate {spec.ref.replicate} {what}"
 
 
-def _table(history: History) -> Table:
+def _table(history: History, width: int) -> Table:
+    """Columns as wide as their longest word, or wider; in a narrow terminal the last two are left out."""
+    columns = _COLUMNS if width >= _WIDE else _COLUMNS[:-2]
     table = Table(
         title=f"last {RECENT} training episodes",
         caption=Text(_differences(history).removeprefix(" | ")),
         title_justify="left",
         caption_justify="left",
         box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        show_edge=False,
+        pad_edge=False,
     )
-    for column in ("group", "episodes", "held-out %", REWARD_LABEL, "params added", "entropy", "s / episode"):
-        table.add_column(column, justify="left" if column == "group" else "right", overflow="fold")
+    for column in columns:
+        words = history.groups if column == "group" else column.split()
+        table.add_column(
+            column, justify="left" if column == "group" else "right", overflow="fold",
+            min_width=min(_LONGEST, max(map(len, words))),
+        )  # fmt: skip
     for group in history.groups:
         now = group_now(history, group)
-        table.add_row(
-            Text(group),
+        cells = (
             f"{now.episodes} / {now.of_episodes}",
             _number(now.accuracy, 1),
             _number(now.reward, 2),
@@ -177,6 +188,7 @@ def _table(history: History) -> Table:
             _number(now.entropy, 2),
             _number(now.seconds, 2),
         )
+        table.add_row(Text(group), *cells[: len(columns) - 1])
     return table
 
 

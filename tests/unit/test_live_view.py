@@ -6,6 +6,7 @@ import fcntl
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -31,9 +32,9 @@ from esper_ab.live.status import status, status_json, status_text
 from esper_ab.live.terminal import LiveView
 
 
-def show(events, *, terminal=False, pace_s=10.0) -> str:
+def show(events, *, terminal=False, pace_s=10.0, width=130) -> str:
     out, now = io.StringIO(), [0.0]
-    console = Console(file=out, force_terminal=terminal, width=130, color_system="standard", legacy_windows=False)
+    console = Console(file=out, force_terminal=terminal, width=width, color_system="standard", legacy_windows=False)
     with LiveView(events[0].plan, console, clock=lambda: now[0]) as view:
         for event in events:
             now[0] += pace_s
@@ -62,6 +63,16 @@ def test_a_terminal_gets_a_table_and_a_bar():
     for word in ("group", "held-out %", "reward (not comparable)", "params added", "entropy", "s / episode", "100 %"):
         assert word in text
     assert "simplified - wait" in text
+
+
+@pytest.mark.parametrize(("width", "last"), [(80, "episode"), (60, "added")])
+def test_a_narrow_terminal_breaks_no_word(width, last):
+    lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", show(three_groups(), terminal=True, width=width)).splitlines()
+    assert max(map(len, lines)) <= width
+    assert any(line.strip().startswith("simplified ") for line in lines)
+    (*_, heading) = (line for line in lines if line.strip().startswith("group "))
+    assert {"group", "episodes", "%", "comparable)", "added"} <= set(heading.split())
+    assert heading.split()[-1] == last
 
 
 def test_no_color_is_honoured(monkeypatch):
