@@ -23,10 +23,10 @@ class Experiment(Settings, frozen=True, kw_only=True):
     data_dir: str = ""
     slots: tuple[str, ...]  # network order
     n_envs: PositiveInt = 4
-    episodes: PositiveInt = 6
+    episodes: PositiveInt = 4
     steps: PositiveInt = 25
     replicates: PositiveInt = 6
-    eval_episodes: PositiveInt = 2
+    eval_episodes: PositiveInt = 1
     rng_seed: NonNegativeInt = 0
     devices: tuple[str, ...]  # the pool, as plan names: "cpu:0", "cuda:1"
     devices_per_run: PositiveInt = 1
