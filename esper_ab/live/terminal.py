@@ -47,7 +47,7 @@ class LiveView:
         self._began = clock()
         self._drawn = self._began - _REDRAW_S
         self._lined = self._began - _LINE_S
-        self._table: Table | Text = Text("starting the workers")
+        self._state: Group | Text = Text("starting the workers")
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=None),
@@ -91,11 +91,14 @@ class LiveView:
     def _after(self, event: AnyEvent, history: History) -> None:
         if isinstance(event, Ledger):
             about = f" {event.run}" if event.run else ""
-            self._console.print(f"! {event.category}{about}: {event.detail}", markup=False, highlight=False)
+            line = f"! {event.category}{about}: {event.detail}"
+            self._console.print(line, markup=False, highlight=False, soft_wrap=not self._redraws)
         elif isinstance(event, PointReleased):
             self._within |= dict.fromkeys(event.runs, 0.0)
             if self._redraws:
-                self._table = _table(history, self._console.width)
+                differences = [*_differences(history), f"({DIFFERENCE_LABEL})"]
+                lines = [Text(line) for line in differences] if len(differences) > 1 else []
+                self._state = Group(_table(history, self._console.width), *lines)
                 self._redraw(now=True)
             else:
                 self._line(event, history)
@@ -115,7 +118,7 @@ class LiveView:
             return
         self._drawn = self._clock()
         self._bar.update(self._task, completed=self._done())
-        self._live.update(Group(self._table, Padding(self._bar, (0, _ECHO, 0, 0))), refresh=True)
+        self._live.update(Group(self._state, Padding(self._bar, (0, _ECHO, 0, 0))), refresh=True)
 
     def _line(self, event: PointReleased, history: History) -> None:
         """Barriers at which a replicate begins or is complete are always told."""
@@ -127,9 +130,10 @@ class LiveView:
         groups = "; ".join(_in_line(group_now(history, group)) for group in history.groups)
         done = self._done() / max(sum(_work(spec) for spec in self._specs.values()), 1e-9)
         left = f", about {_duration((now - self._began) * (1 - done) / done)} left" if done > 0 else ""
-        where = _point_name(event, self._specs)
+        where, differences = _point_name(event, self._specs), "; ".join(_differences(history))
+        so_far = f" | {differences} ({DIFFERENCE_LABEL})" if differences else ""
         self._console.print(
-            f"{where} | {groups}{_differences(history)} | {100 * done:.0f} %{left}",
+            f"{where} | {groups}{so_far} | {100 * done:.0f} %{left}",
             markup=False, highlight=False, soft_wrap=True,
         )  # fmt: skip
 
@@ -164,9 +168,7 @@ def _table(history: History, width: int) -> Table:
     columns = _COLUMNS if width >= _WIDE else _COLUMNS[:-2]
     table = Table(
         title=f"last {RECENT} training episodes",
-        caption=Text(_differences(history).removeprefix(" | ")),
         title_justify="left",
-        caption_justify="left",
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
         show_edge=False,
@@ -192,13 +194,12 @@ def _table(history: History, width: int) -> Table:
     return table
 
 
-def _differences(history: History) -> str:
-    found = [
+def _differences(history: History) -> list[str]:
+    return [
         f"{item.a} - {item.b} {item.points:+.2f} points, {item.pairs} {'pair' if item.pairs == 1 else 'pairs'}"
         for item in differences_now(history)
         if item.points is not None
     ]
-    return f" | {'; '.join(found)} ({DIFFERENCE_LABEL})" if found else ""
 
 
 def _in_line(now: GroupNow) -> str:
