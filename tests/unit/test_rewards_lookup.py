@@ -11,6 +11,7 @@ from esper_ab.contracts.settings import RewardSettings
 from workers.rewards._lookup import find_reward
 
 SETTINGS = RewardSettings()
+README = Path(__file__).parents[2] / "README.md"
 DOCS = Path(__file__).parents[2] / "docs" / "rewards.md"
 
 
@@ -33,6 +34,14 @@ def test_the_example_of_the_docs(user_file):
     function = find_reward(f"{user_file(example, 'accuracy_gain.py')}:reward")
     facts = make_facts((2, 3), acc_delta=[2.0, np.nan], present=[[True, True, False], [False, False, False]])
     np.testing.assert_allclose(function(facts, SETTINGS), [1.9, 0.0])
+
+
+def test_the_example_of_the_readme(user_file):
+    example = re.search(r"```python\n(.*?)```", README.read_text(), re.DOTALL).group(1)
+    function = find_reward(f"{user_file(example, 'mine.py')}:reward")
+    facts = make_facts((2, 3), acc_delta=[2.0, np.nan], present=[[True, True, False], [False, False, False]])
+    added = facts.total_params - facts.host_params
+    np.testing.assert_allclose(function(facts, SETTINGS), np.array([2.0, 0.0]) - 1e-4 * added)
 
 
 def test_relative_path(user_file, monkeypatch):
