@@ -70,10 +70,10 @@ def _child(module: str, arguments: tuple[str, ...]) -> int:
     return subprocess.run([sys.executable, "-m", module, *arguments], check=False).returncode
 
 
-@group.command(context_settings={"ignore_unknown_options": True})
+@group.command(context_settings={"ignore_unknown_options": True}, add_help_option=False)
 @click.argument("arguments", metavar="POLICY…", nargs=-1, required=True, type=click.UNPROCESSED)
 def evaluate(arguments: tuple[str, ...]) -> int:
-    """Evaluate saved policies on fresh hosts (`python -m workers.evaluate --help` has its options)."""
+    """Evaluate saved policies on fresh hosts."""
     return _child("workers.evaluate", arguments)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -31,8 +32,15 @@ def evaluate_file(path: Path, episodes: int | None, rng_seed: int | None, device
         env_devices=(device,) * policy.spec.n_envs,
     )
     task: Task = catalog.entry("workers.tasks", spec.task, "TASK")
-    data = {device: DeviceData.of(task.load(spec.data_dir), torch.device(device))}
+    data = {device: DeviceData.of(task.load(spec.data_dir), _device(device))}
     return evaluate_policy(Session(spec, task, data), policy, lambda _step: None)
+
+
+def _device(name: str) -> torch.device:
+    there = ("cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count())))
+    if name not in there:
+        raise ValueError(f"no device {name!r} here; there is {', '.join(there)}")
+    return torch.device(name)
 
 
 def summary(path: Path, episodes: tuple[EvaluationEpisode, ...]) -> list[dict[str, object]]:
@@ -55,7 +63,7 @@ def summary(path: Path, episodes: tuple[EvaluationEpisode, ...]) -> list[dict[st
     return rows
 
 
-@click.command()
+@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.argument("policies", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--episodes", type=click.IntRange(min=1), help="Hosts per environment. [default: as in the run]")
 @click.option("--rng-seed", type=int, help="Other hosts and other draws. [default: the run's own, which repeats it]")
@@ -65,12 +73,8 @@ def main(policies: tuple[Path, ...], episodes: int | None, rng_seed: int | None,
     """Evaluate saved POLICIES (policies/<group>/<replicate>.pt), frozen with their normalisers."""
     rows: list[dict[str, object]] = []
     for path in policies:
-        try:
-            torch.set_num_threads(policy_file.load(path).spec.arithmetic.threads)
-            rows += summary(path, evaluate_file(path, episodes, rng_seed, device))
-        except (ValueError, OSError, RuntimeError) as error:
-            click.echo(f"esper-ab evaluate: {' '.join(str(error).split())}", err=True)
-            sys.exit(2)
+        torch.set_num_threads(policy_file.load(path).spec.arithmetic.threads)
+        rows += summary(path, evaluate_file(path, episodes, rng_seed, device))
     if as_json:
         click.echo(msgspec.json.encode(rows).decode())
         return
@@ -82,5 +86,22 @@ def main(policies: tuple[Path, ...], episodes: int | None, rng_seed: int | None,
         )
 
 
+def run(args: Sequence[str]) -> int:
+    """The command with errors in one line, and as an object on stdout with --json; exit status 0 or 2."""
+    try:
+        main.main(list(args), prog_name="esper-ab evaluate", standalone_mode=False)
+    except click.ClickException as error:
+        message = f"{error.format_message()} (see `esper-ab evaluate --help`)"
+    except (ValueError, OSError, RuntimeError) as error:
+        message = str(error)
+    else:
+        return 0
+    message = " ".join(message.split())
+    click.echo(f"error: {message}", err=True)
+    if "--json" in args:
+        click.echo(msgspec.json.encode({"error": message, "exit_status": 2}).decode())
+    return 2
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(run(sys.argv[1:]))

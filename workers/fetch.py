@@ -79,7 +79,7 @@ def main(name: str, data_dir: str = "") -> int:
         folder = data_folder(data_dir)
         fetch(task.archive, folder)
     except (KeyError, FetchError, OSError) as error:
-        print(error.args[0] if isinstance(error, KeyError) else error, file=sys.stderr)  # noqa: T201
+        print("error:", error.args[0] if isinstance(error, KeyError) else error, file=sys.stderr)  # noqa: T201
         return 2
     print(f"{name} is in {folder}", file=sys.stdout)  # noqa: T201
     return 0

@@ -83,6 +83,6 @@ def load(path: str | Path) -> SavedPolicy:
     except FileNotFoundError:
         raise ValueError(f"no policy file {str(path)!r}; a run keeps them under policies/<group>/") from None
     except _DAMAGED as error:
-        reason = " ".join(str(error).split())[:200]
+        reason = " ".join(str(error).split()).partition(". ")[0][:200]
         raise ValueError(f"{str(path)!r} is not a policy saved by this version of esper_ab: {reason}") from None
     return SavedPolicy(spec, agent)

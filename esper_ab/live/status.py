@@ -90,10 +90,12 @@ def status_text(run_dir: Path) -> str:
     ]
     lines += [f"  {group.group}: recent held-out accuracy {_percent(group.accuracy)}" for group in found.groups]
     lines += [
-        f"  {item.a} - {item.b}: {item.points:+.2f} points over {item.pairs} trained pairs ({DIFFERENCE_LABEL})"
+        f"  {item.a} - {item.b}: {item.points:+.2f} points, pairs trained: {item.pairs} ({DIFFERENCE_LABEL})"
         for item in found.differences
         if item.points is not None
     ]
+    if found.torn_bytes:
+        lines.append(f"  {found.torn_bytes} bytes of an unfinished last line do not count")
     if found.ledger:
         entries = "1 entry" if found.ledger == 1 else f"{found.ledger} entries"
         lines.append(f"  {entries} in the ledger of confounders: see `esper-ab report`")
