@@ -114,9 +114,10 @@ def finished(piece: Path) -> bool:
     from esper_ab.journal.load import load
 
     try:
-        return load(piece).history.status == "finished"
+        ended = load(piece).history.ended
     except (EsperError, OSError):
         return False
+    return ended is not None and ended.status == "finished"
 
 
 def train(piece: Path, groups: tuple[str, ...], rng_seed: int, episodes: int, extra: tuple[str, ...]) -> None:
