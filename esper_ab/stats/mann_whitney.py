@@ -1,6 +1,6 @@
 """Mann-Whitney U on runs: do the runs of one group rank above those of the other? Ignores the pairing.
 
-Never for pooled episodes: those of one run are not independent (72 % false alarms, docs/statistics.md).
+Never for pooled episodes: those of one run are not independent (docs/statistics.md).
 """
 
 from __future__ import annotations

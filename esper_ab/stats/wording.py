@@ -115,7 +115,7 @@ def caveats(
     if done < planned_pairs:
         found.append(
             f"{done} of {planned_pairs} planned pairs are complete. A verdict is given at the planned number only: "
-            f"looking early and stopping at a good moment raises the false alarms (23 % for a look after every pair)."
+            f"looking early and stopping at a good moment raises the false alarms."
         )
     if difference and difference.no_variation and verdict is not Verdict.IDENTICAL:
         found.append("The difference is the same in every pair: look for a coarse or saturated outcome.")
