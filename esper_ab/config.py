@@ -23,7 +23,7 @@ class Experiment(Settings, frozen=True, kw_only=True):
     data_dir: str = ""
     slots: tuple[str, ...]  # network order
     n_envs: PositiveInt = 4
-    episodes: PositiveInt = 4
+    episodes: PositiveInt = 3
     steps: PositiveInt = 25
     replicates: PositiveInt = 6
     eval_episodes: PositiveInt = 1
