@@ -27,6 +27,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 TASK, SLOTS = "digits", ("early", "mid", "late")
+BATCH_SIZE = 64  # of host training; everything else is the default
 REPLICATES, EPISODES, N_ENVS, STEPS, EVAL_EPISODES = 6, 12, 8, 25, 1
 FIRST_RNG_SEED = 1000  # piece r uses 1000 + r
 SEARCH_RNG_SEED = 77  # of the schedule search: none of the above
@@ -68,7 +69,7 @@ def grade(schedule: tuple[str, ...]) -> float:
         slots=SLOTS,
         steps=STEPS,
         env_devices=("cpu",) * N_ENVS,
-        growth=GrowthSettings(),
+        growth=GrowthSettings(batch_size=BATCH_SIZE),
         reward=RewardSettings(),
     )
     env = GrowthEnv(spec, {"cpu": DeviceData.of(task.load(""), torch.device("cpu"))}, Stopwatch())
@@ -129,7 +130,7 @@ def train(piece: Path, groups: tuple[str, ...], rng_seed: int, episodes: int, ex
     command = [
         sys.executable, "-m", "esper_ab.launch", "--quiet", "--groups", ",".join(groups), "--task", TASK,
         "--episodes", str(episodes), "--steps", str(STEPS), "--n-envs", str(N_ENVS), "--replicates", "1",
-        "--eval-episodes", str(EVAL_EPISODES), "--rng-seed", str(rng_seed), "--out", str(piece.parent),
+        "--eval-episodes", str(EVAL_EPISODES), "--set", f"growth.batch_size={BATCH_SIZE}", "--rng-seed", str(rng_seed), "--out", str(piece.parent),
         "--name", piece.name, *extra,
     ]  # fmt: skip
     start = time.monotonic()
@@ -228,7 +229,7 @@ def write(out: Path) -> None:
     text = markdown(table)
     budget = (
         f"{REPLICATES} replicates; {EPISODES} episodes of {STEPS} steps in {N_ENVS} environments per learning run; "
-        f"then {EVAL_EPISODES * N_ENVS} evaluation hosts per run, sampled actions; rng seeds {FIRST_RNG_SEED} to "
+        f"then {EVAL_EPISODES * N_ENVS} evaluation hosts per run, sampled actions; batches of {BATCH_SIZE}; rng seeds {FIRST_RNG_SEED} to "
         f"{FIRST_RNG_SEED + REPLICATES - 1}"
     )
     page = (ROOT / "docs" / "learning.md").read_text()

@@ -58,7 +58,7 @@ class PPOSettings(Settings, frozen=True, kw_only=True):
 class GrowthSettings(Settings, frozen=True, kw_only=True):
     """How hosts and seeds train, and what may be grafted."""
 
-    batch_size: PositiveInt = 64
+    batch_size: PositiveInt = 128
     host_lr: Positive = 0.01
     seed_lr: Positive = 0.01
     momentum: Fraction = 0.9
