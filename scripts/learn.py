@@ -130,8 +130,8 @@ def train(piece: Path, groups: tuple[str, ...], rng_seed: int, episodes: int, ex
     command = [
         sys.executable, "-m", "esper_ab.launch", "--quiet", "--groups", ",".join(groups), "--task", TASK,
         "--episodes", str(episodes), "--steps", str(STEPS), "--n-envs", str(N_ENVS), "--replicates", "1",
-        "--eval-episodes", str(EVAL_EPISODES), "--set", f"growth.batch_size={BATCH_SIZE}", "--rng-seed", str(rng_seed), "--out", str(piece.parent),
-        "--name", piece.name, *extra,
+        "--eval-episodes", str(EVAL_EPISODES), "--set", f"growth.batch_size={BATCH_SIZE}",
+        "--rng-seed", str(rng_seed), "--out", str(piece.parent), "--name", piece.name, *extra,
     ]  # fmt: skip
     start = time.monotonic()
     subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
@@ -229,8 +229,8 @@ def write(out: Path) -> None:
     text = markdown(table)
     budget = (
         f"{REPLICATES} replicates; {EPISODES} episodes of {STEPS} steps in {N_ENVS} environments per learning run; "
-        f"then {EVAL_EPISODES * N_ENVS} evaluation hosts per run, sampled actions; batches of {BATCH_SIZE}; rng seeds {FIRST_RNG_SEED} to "
-        f"{FIRST_RNG_SEED + REPLICATES - 1}"
+        f"then {EVAL_EPISODES * N_ENVS} evaluation hosts per run, sampled actions; batches of {BATCH_SIZE}; "
+        f"rng seeds {FIRST_RNG_SEED} to {FIRST_RNG_SEED + REPLICATES - 1}"
     )
     page = (ROOT / "docs" / "learning.md").read_text()
     facts = {"budget": budget, "table": text, "schedule": "`" + "`, `".join(schedule["schedule"]) + "`"}
