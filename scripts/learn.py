@@ -207,8 +207,12 @@ def rows(found: dict[str, dict[int, dict[str, float]]]) -> list[dict[str, Any]]:
 
 
 def markdown(table: list[dict[str, Any]]) -> str:
-    """The table for the README."""
+    """The table for the README, under a line that says how many runs are behind it."""
+    runs = sorted({row["runs"] for row in table})
+    planned = "" if runs == [REPLICATES] else f" of {REPLICATES} planned"
     lines = [
+        f"Means over {' or '.join(map(str, runs))} runs{planned}, ± and [ ] are 95 % t intervals; differences are paired.",
+        "",
         "| group | held-out accuracy, % | over `random`, points | parameters added | fossilised | pruned |",
         "|---|---|---|---|---|---|",
     ]
