@@ -211,7 +211,7 @@ def markdown(table: list[dict[str, Any]]) -> str:
     runs = sorted({row["runs"] for row in table})
     planned = "" if runs == [REPLICATES] else f" of {REPLICATES} planned"
     lines = [
-        f"Means over {' or '.join(map(str, runs))} runs{planned}, ± and [ ] are 95 % t intervals; differences are paired.",
+        f"Means over {' or '.join(map(str, runs))} runs{planned}; ± and [ ]: 95 % t intervals; differences are paired.",
         "",
         "| group | held-out accuracy, % | over `random`, points | parameters added | fossilised | pruned |",
         "|---|---|---|---|---|---|",
