@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from esper_ab.contracts.settings import Arithmetic, GroupSettings, NonNegativeInt, Positive, PositiveInt, Settings
+
+OpenFraction = Annotated[float, Meta(gt=0.0, lt=1.0)]
 
 
 class Group(Settings, frozen=True, kw_only=True):
@@ -34,5 +38,13 @@ class Experiment(Settings, frozen=True, kw_only=True):
     sync: Literal["lockstep", "independent"] = "lockstep"
     unpaired: bool = False
     telemetry: bool = True
+    endpoint: Literal["evaluation", "last-tenth", "curve-mean"] = "evaluation"  # what one run comes to
+    test: Literal["t", "rank"] = "t"  # rank: for tasks where more than one run in ten collapses
+    alpha: OpenFraction = 0.05  # of the whole experiment, shared by its comparisons
     margin: Positive = 2.0  # points: the smallest difference worth acting on
+    looks: tuple[PositiveInt, ...] = ()  # complete replicates at which it is looked; empty: design.default_looks
+    control: str = ""  # the group that all others are compared with; "": all pairs
+    untested: tuple[str, ...] = ()  # groups that are measured and in no comparison
+    early_stop: bool = True  # a decided comparison ends; a group without any other leaves later blocks
+    open_ended: bool = False  # no maximum: blocks of `replicates` are added until every comparison is decided
     arithmetic: Arithmetic = Arithmetic()

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 # Flag -> key of the experiment. Their defaults are those of esper_ab/config.py: a flag not given sets nothing.
 _FLAG_KEYS = {"threads": "arithmetic.threads"}
 _LIST_FLAGS = {"slots": "--slots early late", "devices": "--devices cpu:0 cpu:1"}  # with an example
-_NOT_SETTINGS = ("groups", "group", "set", "config", "out", "dry_run", "json", "quiet", "launcher", "no_telemetry")
+_NOT_SETTINGS = (
+    "groups", "group", "set", "config", "out", "dry_run", "json", "quiet", "launcher", "no_telemetry", "replicates",
+    "max", "looks", "untested", "no_early_stop",
+)  # or not as they stand
 
 
 def gather_lists(args: Sequence[str]) -> list[str]:
@@ -67,6 +70,13 @@ def _request(options: dict[str, Any]) -> Any:
                 raise UsageError(f"--{flag}: names are missing, as in {example}; leave it out for all there are")
     if options["no_telemetry"]:
         flags["telemetry"] = False
+    if options["no_early_stop"]:
+        flags["early_stop"] = False
+    if options["untested"] is not None:
+        flags["untested"] = split_commas(options["untested"], "--untested")
+    if options["looks"] is not None:
+        flags["looks"] = [_whole(piece, "--looks") for piece in split_commas(options["looks"], "--looks")]
+    flags |= _replicates(options["replicates"], options["max"])
     groups = options["groups"]
     return Request(
         groups=tuple(split_commas(groups, "--groups")) if groups is not None else (),
@@ -76,10 +86,30 @@ def _request(options: dict[str, Any]) -> Any:
     )
 
 
+def _whole(text: str, origin: str) -> int:
+    from esper_ab.errors import UsageError
+
+    if not text.isascii() or not text.isdigit():
+        raise UsageError(f"{origin}: expected a whole number, not {text!r}")
+    return int(text)
+
+
+def _replicates(replicates: str | None, most: int | None) -> dict[str, object]:
+    """`--replicates N`; `auto --max N`: looks on the way to N; `auto`: no maximum."""
+    from esper_ab.errors import UsageError
+
+    if replicates is None or replicates != "auto":
+        if most is not None:
+            raise UsageError("--max goes with --replicates auto; --replicates N is a maximum already")
+        return {} if replicates is None else {"replicates": _whole(replicates, "--replicates")}
+    return {"open_ended": True} if most is None else {"replicates": most}
+
+
 def _planned(options: dict[str, Any]) -> tuple[Plan, Machine, Path]:
     """Everything that can be refused is refused here, before anything starts or is written."""
     import msgspec
 
+    from esper_ab.boundary_cache import calibrate
     from esper_ab.contracts import catalog
     from esper_ab.control.preflight import check_run_dir, examine, expected_bytes
     from esper_ab.parse import Catalogue, FileSettings, parse, read_toml
@@ -97,7 +127,7 @@ def _planned(options: dict[str, Any]) -> tuple[Plan, Machine, Path]:
     check_run_dir(run_dir, expected_bytes(env_episodes))
     machine = examine(questions(asked))
     experiment = resolve(msgspec.structs.replace(asked, name=name), machine)
-    return make_plan(experiment, machine), machine, run_dir
+    return make_plan(experiment, machine, calibrate), machine, run_dir
 
 
 def _default_name(experiment: Experiment) -> str:
@@ -150,9 +180,19 @@ def _conclude(run_dir: Path, as_json: bool) -> None:
 @click.option("--episodes", type=int, metavar="N", help="Training episodes per run.")
 @click.option("--steps", type=int, metavar="N", help="Host epochs, and decisions, per episode.")
 @click.option("--n-envs", type=int, metavar="N", help="Environments per run.")
-@click.option("--replicates", type=int, metavar="N", help="Repetitions; 6 are the least that can carry a verdict.")
+@click.option("--replicates", metavar="N|auto", help="Repetitions; 6 are the least that can carry a verdict. auto: as "
+              "many as it takes, up to --max.")
+@click.option("--max", type=int, metavar="N", help="With --replicates auto: the most.")
+@click.option("--looks", metavar="N,N,…", help="Replicates after which it is looked. [default: 6,10 of 10; 6,10,14,20 "
+              "of 20; one below 10]")
+@click.option("--no-early-stop", is_flag=True, help="Go on with a comparison that is decided.")
+@click.option("--control", metavar="NAME", help="Compare the others with this group. [default: all pairs]")
+@click.option("--untested", metavar="A,B,…", help="Groups that are measured and in no comparison.")
+@click.option("--endpoint", metavar="evaluation|last-tenth|curve-mean", help="What one run comes to.")
+@click.option("--test", metavar="t|rank", help="rank: for tasks where more than one run in ten collapses.")
+@click.option("--alpha", type=float, metavar="P", help="Error rate of the whole experiment. [default: 0.05]")
 @click.option("--eval-episodes", type=int, metavar="N", help="Evaluation episodes of the trained policy.")
-@click.option("--margin", type=float, metavar="POINTS", help="The smallest difference worth acting on.")
+@click.option("--margin", type=float, metavar="POINTS", help="The smallest difference worth acting on. [default: 2]")
 @click.option("--rng-seed", type=int, metavar="N", help="Root of all randomness.")
 @click.option("--unpaired", is_flag=True, help="Own randomness per group, for calibration.")
 @click.option("--devices", metavar="A B …", help="cuda:0, cpu:1, or cuda, cpu for all. [default: all GPUs, or cores]")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -13,6 +14,7 @@ from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.settings import Settings
 from esper_ab.counterbalance import blocks_needed, order
+from esper_ab.design import Calibrate, Design, extended, make_design
 from esper_ab.differences import Difference, differences
 from esper_ab.errors import UsageError
 from esper_ab.notes import estimand, notes
@@ -37,12 +39,23 @@ class Plan(Settings, frozen=True, kw_only=True):
     idle_devices: tuple[str, ...]
     blocks: tuple[Block, ...]
     differences: tuple[Difference, ...]
+    design: Design  # what is compared, by which rule
     estimand: str  # one sentence
     notes: tuple[str, ...]  # what the user should know: several axes, time slicing, idle devices, too few replicates
 
 
-def make_plan(experiment: Experiment, machine: Machine) -> Plan:
-    """The plan of a resolved experiment; UsageError when its devices cannot carry one block."""
+class Extension(Settings, frozen=True, kw_only=True):
+    """Blocks added to a plan, and the rule that holds from then on for the whole experiment."""
+
+    design: Design
+    blocks: tuple[Block, ...]
+
+
+def make_plan(experiment: Experiment, machine: Machine, calibrate: Calibrate) -> Plan:
+    """The plan of a resolved experiment; UsageError when its devices cannot carry one block.
+
+    `calibrate` computes the boundaries of the looks.
+    """
     sets = _lane_sets(experiment, machine)
     digest = digest_of(experiment, machine)
     blocks = tuple(
@@ -59,9 +72,53 @@ def make_plan(experiment: Experiment, machine: Machine) -> Plan:
         idle_devices=idle,
         blocks=blocks,
         differences=differences(experiment.groups),
+        design=make_design(experiment, [_names(block) for block in blocks], calibrate),
         estimand=estimand(experiment, machine),
         notes=notes(experiment, machine, lanes, idle, len(sets)),
     )
+
+
+def extend(plan: Plan, design: Design, planned: int, more: int) -> Extension:
+    """`more` replicates after the `planned` ones: on the same lanes, in the order that the counterbalancing goes on."""
+    n_groups = len(plan.experiment.groups)
+    sets = [plan.lanes[i : i + n_groups] for i in range(0, len(plan.lanes), n_groups)]
+    templates = {spec.ref.group_id: spec for spec in plan.blocks[0].runs}
+    blocks = []
+    for replicate in range(planned, planned + more):
+        lanes = sets[replicate % len(sets)]
+        places = positions(plan.experiment, replicate, replicate // len(sets))
+        names = [plan.experiment.groups[group].name for group in places]
+        runs = tuple(_again(templates[name], replicate, lane) for name, lane in zip(names, lanes, strict=True))
+        blocks.append(Block(index=replicate, replicate=replicate, runs=runs))
+    return Extension(design=extended(design, planned), blocks=tuple(blocks))
+
+
+def _again(template: RunSpec, replicate: int, lane: Lane) -> RunSpec:
+    """The orders of the same group for another replicate on another lane."""
+    ref = template.ref
+    again = msgspec.structs.replace(ref, run=f"{ref.group_id}/{replicate}", replicate=replicate, device=lane.name)
+    return msgspec.structs.replace(
+        template, ref=again, block=replicate, **_places(again, lane, template.n_envs)
+    )
+
+
+def _names(block: Block) -> tuple[str, ...]:
+    """Groups in start order."""
+    return tuple(spec.ref.group_id for spec in block.runs)
+
+
+def positions(experiment: Experiment, replicate: int, turn: int) -> tuple[int, ...]:
+    """Group in each position of the block of `replicate`, the `turn`-th on its set of lanes."""
+    return order(len(experiment.groups), turn)
+
+
+def _places(ref: RunRef, lane: Lane, n_envs: int) -> dict[str, Any]:
+    """What a run's orders say of lane and files."""
+    return {
+        "env_devices": tuple(lane.devices[env % len(lane.devices)] for env in range(n_envs)),
+        "policy_file": f"policies/{ref.run}.pt",
+        "log_file": f"logs/{ref.group_id}-{ref.replicate}.log",
+    }
 
 
 def digest_of(experiment: Experiment, machine: Machine) -> str:
@@ -121,7 +178,7 @@ def _block(
     experiment: Experiment, machine: Machine, digest: str, replicate: int, lanes: LaneSet, turn: int
 ) -> Block:
     """Block of `replicate`, the `turn`-th on its lanes."""
-    places = order(len(lanes), turn)
+    places = positions(experiment, replicate, turn)
     runs = tuple(
         _run_spec(experiment, machine, digest, experiment.groups[group], (replicate, lane))
         for group, lane in zip(places, lanes, strict=True)
@@ -135,15 +192,16 @@ def _run_spec(
     """Orders that depend on this group, its replicate and its lane, and on no other group."""
     replicate, lane = place
     mode = group.settings.reward.mode
+    ref = RunRef(
+        run=f"{group.name}/{replicate}",
+        group_id=group.name,
+        replicate=replicate,
+        reward_mode=mode,
+        controller=group.settings.controller.name,
+        device=lane.name,
+    )
     return RunSpec(
-        ref=RunRef(
-            run=f"{group.name}/{replicate}",
-            group_id=group.name,
-            replicate=replicate,
-            reward_mode=mode,
-            controller=group.settings.controller.name,
-            device=lane.name,
-        ),
+        ref=ref,
         block=replicate,
         experiment_digest=digest,
         rng_seed=experiment.rng_seed,
@@ -156,10 +214,8 @@ def _run_spec(
         steps=experiment.steps,
         eval_episodes=experiment.eval_episodes,
         eval_reward_modes=(*machine.rewards, *(() if mode in machine.rewards else (mode,))),
-        env_devices=tuple(lane.devices[env % len(lane.devices)] for env in range(experiment.n_envs)),
         settings=group.settings,
         arithmetic=experiment.arithmetic,
         telemetry=experiment.telemetry,
-        policy_file=f"policies/{group.name}/{replicate}.pt",
-        log_file=f"logs/{group.name}-{replicate}.log",
+        **_places(ref, lane, experiment.n_envs),
     )

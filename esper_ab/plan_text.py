@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from esper_ab.design import rule
 from esper_ab.estimate import Estimate
 from esper_ab.plan import Block, Plan
 
@@ -18,9 +19,11 @@ def plan_text(plan: Plan, estimate: Estimate, run_dir: Path) -> str:
     """Everything decided: groups, differences, blocks, devices, cost, notes."""
     asked = plan.experiment
     n_runs = len(asked.groups) * asked.replicates
+    at_first = " at first, more until every comparison is decided" if asked.open_ended else ""
     memory = f"{estimate.memory_bytes / 2**30:.1f} GiB of memory"
     lines = [
-        f"{asked.name}: {len(asked.groups)} groups x {asked.replicates} replicates = {n_runs} runs, task {asked.task}",
+        f"{asked.name}: {len(asked.groups)} groups x {asked.replicates} replicates = {n_runs} runs{at_first}, "
+        f"task {asked.task}",
         f"  each: {asked.episodes} episodes x {asked.steps} steps x {asked.n_envs} environments, slots "
         f"{', '.join(asked.slots)}; evaluation episodes: {asked.eval_episodes}",
         f"  into {run_dir}",
@@ -39,9 +42,18 @@ def plan_text(plan: Plan, estimate: Estimate, run_dir: Path) -> str:
         "",
         _sentence(f"estimate: {_duration(estimate.duration_s)}, {memory} ({estimate.basis})"),
         _sentence(f"estimand: {plan.estimand}"),
+        *(_sentence(line) for line in _design(plan)),
         f"digest: {plan.digest[:16]}",
     ]
     return "\n".join([*lines, *(_sentence(f"note: {note}") for note in plan.notes)])
+
+
+def _design(plan: Plan) -> Iterator[str]:
+    """What will be decided, when, and by which p."""
+    design = plan.design
+    pairs = ", ".join(f"{one.a} - {one.b}" for one in design.comparisons)
+    yield f"comparisons: {pairs}; endpoint {design.endpoint}, test {design.test}, margin {design.margin:g} points"
+    yield f"rule: {rule(design)}"
 
 
 def _sentence(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from esper_ab.boundary_cache import calibrate
 from esper_ab.config import Experiment, Group
 from esper_ab.contracts.machine import Device, Machine, TaskFacts
 from esper_ab.contracts.settings import GroupSettings
@@ -29,4 +30,4 @@ def plan(cores: int = 2, groups: tuple[str, ...] = ("a", "b"), **settings) -> Pl
         name="fake", groups=tuple(Group(name=name, settings=GroupSettings()) for name in groups),
         devices=tuple(f"cpu:{i}" for i in range(cores)), **(small | settings),
     )
-    return make_plan(experiment, machine(cores))
+    return make_plan(experiment, machine(cores), calibrate)

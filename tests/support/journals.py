@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from esper_ab.boundary_cache import calibrate
 from esper_ab.config import Experiment, Group
 from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import (
@@ -24,6 +25,7 @@ from esper_ab.contracts.records import (
     Timing,
 )
 from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GroupSettings, RewardSettings
+from esper_ab.design import make_design
 from esper_ab.journal.events import (
     AnyEvent,
     EpisodeRecorded,
@@ -95,6 +97,9 @@ class Synthetic:
         return Plan(
             experiment=experiment, digest="0" * 64, lanes=lanes, idle_devices=(), blocks=blocks,
             differences=(Difference(key="reward.mode", values=modes),) if differs else (),
+            design=make_design(
+                experiment, [tuple(spec.ref.group_id for spec in block.runs) for block in blocks], calibrate
+            ),
             estimand="Mean held-out accuracy of hosts grown by the last policy, over rng seeds, on digits.",
             notes=("No GPU: CPU lanes, one thread each.",),
         )

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from esper_ab.boundary_cache import calibrate
 from esper_ab.config import Experiment, Group
 from esper_ab.contracts.machine import Device, Machine, TaskFacts, UserReward
 from esper_ab.contracts.messages import RunSpec
@@ -48,7 +49,7 @@ def experiment(names: tuple[str, ...] = ("a", "b"), **changes: object) -> Experi
 
 
 def planned(asked: Experiment, there: Machine) -> Plan:
-    return make_plan(resolve(asked, there), there)
+    return make_plan(resolve(asked, there), there, calibrate)
 
 
 # --- counterbalancing -----------------------------------------------------------------------------------------------
@@ -247,7 +248,7 @@ def test_digest_is_of_the_settings_not_of_the_name() -> None:
     assert planned(experiment(name="other"), there).digest == digest
     assert planned(experiment(rng_seed=1), there).digest != digest
     edited = machine(user_rewards=(UserReward(reference="f.py:r", sha256="1", problem=""),))
-    assert make_plan(resolve(experiment(), there), edited).digest != digest
+    assert make_plan(resolve(experiment(), there), edited, calibrate).digest != digest
 
 
 def test_unpaired_labels_the_randomness() -> None:

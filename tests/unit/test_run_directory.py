@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from esper_ab.boundary_cache import calibrate
 from esper_ab.config import Experiment
 from esper_ab.contracts import catalog
 from esper_ab.contracts.machine import Device, Machine, TaskFacts
@@ -36,7 +37,7 @@ MACHINE = Machine(
 
 def planned(*groups: str, group: tuple[str, ...] = (), sets: tuple[str, ...] = (), **flags: object) -> Plan:
     asked = parse(Request(groups=groups, group=group, assignments=sets, flags=flags), FileSettings(), CATALOGUE)
-    return make_plan(resolve(msgspec.structs.replace(asked, name=asked.name or "x"), MACHINE), MACHINE)
+    return make_plan(resolve(msgspec.structs.replace(asked, name=asked.name or "x"), MACHINE), MACHINE, calibrate)
 
 
 def read_again(plan: Plan, folder: Path) -> Experiment:
