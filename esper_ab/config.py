@@ -34,7 +34,8 @@ class Experiment(Settings, frozen=True, kw_only=True):
     rng_seed: NonNegativeInt = 0
     devices: tuple[str, ...]  # the pool, as plan names: "cpu:0", "cuda:1"
     devices_per_run: PositiveInt = 1
-    placement: Literal["spread", "share", "alternate"] = "spread"
+    placement: Literal["spread", "share", "alternate", "sequence"] = "spread"
+    order: Literal["balanced", "fixed", "shuffled"] = "balanced"  # which group takes which position in a block
     sync: Literal["lockstep", "independent"] = "lockstep"
     unpaired: bool = False
     telemetry: bool = True

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from esper_ab.contracts.rng import RngPath
+
 
 def williams_square(n: int) -> tuple[tuple[int, ...], ...]:
     """Rows (one per block) of treatments by position, [rows, n]: n rows when n is even, 2n when it is odd.
@@ -33,6 +35,11 @@ def order(n: int, block: int) -> tuple[int, ...]:
     """Group in each position of the block that is number `block` on its set of lanes."""
     rows = williams_square(n)
     return rows[block % len(rows)]
+
+
+def shuffled(n: int, path: RngPath) -> tuple[int, ...]:
+    """0 … n-1 in an order drawn at `path`: sorted by independent 128-bit hashes."""
+    return tuple(sorted(range(n), key=lambda i: (path / i).key()))
 
 
 def _rank(matrix: list[list[Fraction]]) -> int:

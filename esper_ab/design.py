@@ -12,6 +12,7 @@ import msgspec
 
 from esper_ab.config import Experiment
 from esper_ab.contracts.settings import Settings
+from esper_ab.counterbalance import estimable
 from esper_ab.errors import UsageError
 
 LEAST_PAIRS = 6  # with fewer, no exact test could back a rejection at 5 %: 2 / 2^5 > 0.05
@@ -110,7 +111,10 @@ def make_design(experiment: Experiment, orders: Sequence[tuple[str, ...]], calib
     open_ended = experiment.open_ended
     looks = () if open_ended else experiment.looks or default_looks(experiment.replicates)
     first = looks[0] if looks else LEAST_PAIRS
-    adjusted = first - positions >= _LEAST_DF
+    # Positions that are aliased with the groups cannot be removed; the audit says so and blocks the verdict.
+    numbers = {group.name: index for index, group in enumerate(experiment.groups)}
+    numbered = [tuple(numbers[name] for name in order) for order in orders[:first]]
+    adjusted = first - positions >= _LEAST_DF and estimable(numbered)
     counts = range(len(contrasts), 0, -1)
     boundaries: tuple[Boundary, ...] = ()
     if looks and looks[-1] >= LEAST_PAIRS:

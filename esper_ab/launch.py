@@ -197,8 +197,10 @@ def _conclude(run_dir: Path, as_json: bool) -> None:
 @click.option("--unpaired", is_flag=True, help="Own randomness per group, for calibration.")
 @click.option("--devices", metavar="A B …", help="cuda:0, cpu:1, or cuda, cpu for all. [default: all GPUs, or cores]")
 @click.option("--devices-per-run", type=int, metavar="N", help="Devices of one run.")
-@click.option("--placement", metavar="spread|share|alternate", help="One run per device, a block's runs side by side "
-              "on one, or in turn.")
+@click.option("--placement", metavar="spread|share|alternate|sequence", help="One run per device; or on one device a "
+              "block's runs side by side, in turn by episode, or one whole run after the other.")
+@click.option("--order", metavar="balanced|fixed|shuffled", help="Which group takes which lane and place in the start "
+              "order of a block.")
 @click.option("--sync", metavar="lockstep|independent", help="Whether runs wait for one another after every episode.")
 @click.option("--threads", type=int, metavar="N", help="CPU threads per worker, the same for all.")
 @click.option("--no-telemetry", is_flag=True, help="Do not record the life of every seed; no result depends on it.")

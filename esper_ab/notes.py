@@ -8,9 +8,8 @@ from esper_ab.config import Experiment
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import Lane
 from esper_ab.counterbalance import cycle
+from esper_ab.design import LEAST_PAIRS
 from esper_ab.differences import pairs_by_axes
-
-LEAST_REPLICATES = 6  # below, no exact test of paired differences can reach p = 0.05
 
 
 def estimand(experiment: Experiment, machine: Machine) -> str:
@@ -40,13 +39,22 @@ def _on_inference(experiment: Experiment, blocks_at_once: int) -> Iterator[str]:
     replicates, full = experiment.replicates, cycle(len(experiment.groups)) * blocks_at_once
     if replicates == 1:
         yield "1 replicate: nothing will follow about the groups; one run of each says nothing about their spread."
-    elif replicates < LEAST_REPLICATES:
-        yield f"{replicates} replicates cannot carry a verdict: at least {LEAST_REPLICATES} are needed (--replicates)."
-    if replicates > 1 and replicates % full:
+    elif replicates < LEAST_PAIRS:
+        yield f"{replicates} replicates cannot carry a verdict: at least {LEAST_PAIRS} are needed (--replicates)."
+    if experiment.order == "balanced" and replicates > 1 and replicates % full:
         yield (
             f"{replicates} replicates are not a multiple of {full}: groups are not equally often in every position; "
             "a difference between positions would not cancel out."
         )
+    if experiment.order == "fixed":
+        yield (
+            "order fixed: every group keeps its lane and its place in the start order, so that group and lane are "
+            "aliased; no verdict can follow."
+        )
+    elif experiment.order == "shuffled":
+        yield "order shuffled: lane and start order are drawn afresh per block; they need not balance."
+    if experiment.placement == "sequence":
+        yield "sequence: the runs of a block train one after the other, not at the same time."
     if experiment.sync == "independent":
         yield "independent: no barrier between episodes; groups may be at different episodes at the same time."
     if experiment.unpaired:

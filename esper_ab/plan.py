@@ -12,8 +12,9 @@ from esper_ab.config import Experiment, Group
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import RunRef
+from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import Settings
-from esper_ab.counterbalance import blocks_needed, order
+from esper_ab.counterbalance import blocks_needed, order, shuffled
 from esper_ab.design import Calibrate, Design, extended, make_design
 from esper_ab.differences import Difference, differences
 from esper_ab.errors import UsageError
@@ -109,7 +110,12 @@ def _names(block: Block) -> tuple[str, ...]:
 
 def positions(experiment: Experiment, replicate: int, turn: int) -> tuple[int, ...]:
     """Group in each position of the block of `replicate`, the `turn`-th on its set of lanes."""
-    return order(len(experiment.groups), turn)
+    n_groups = len(experiment.groups)
+    if experiment.order == "fixed":
+        return tuple(range(n_groups))
+    if experiment.order == "shuffled":
+        return shuffled(n_groups, run_path(experiment.rng_seed, replicate) / "order")
+    return order(n_groups, turn)
 
 
 def _places(ref: RunRef, lane: Lane, n_envs: int) -> dict[str, Any]:
@@ -170,7 +176,7 @@ def _refuse_too_few(experiment: Experiment, n_units: int) -> None:
         raise UsageError(
             f"{n_groups} groups of {per_run} each need {n_groups * per_run} devices with --placement spread, but the "
             f"pool has {there} ({', '.join(experiment.devices)}); --placement share runs them side by side on "
-            f"{per_run}, --placement alternate in turn"
+            f"{per_run}, --placement alternate or sequence in turn"
         )
 
 

@@ -107,8 +107,10 @@ def resolve(experiment: Experiment, machine: Machine) -> Experiment:
     """The experiment with slots and devices named and everything else checked against the machine; UsageError."""
     task = _task(experiment, machine)
     slots = _slots(experiment, task)
-    if experiment.placement == "alternate" and experiment.sync == "independent":
-        raise UsageError("--placement alternate takes turns at the barrier; --sync independent has none: choose one")
+    if experiment.placement in ("alternate", "sequence") and experiment.sync == "independent":
+        raise UsageError(
+            f"--placement {experiment.placement} takes turns at the barrier; --sync independent has none: choose one"
+        )
     for group in experiment.groups:
         _check_group(group, experiment, machine)
     return msgspec.structs.replace(experiment, slots=slots, devices=_devices(experiment, machine))

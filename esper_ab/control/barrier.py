@@ -5,7 +5,8 @@ did is recorded, and is *released* from it when it may work towards the next one
 
 - lockstep: a point opens for all runs once all have arrived at it;
 - independent: each run is released from wherever it arrives;
-- alternate: as lockstep, but one run at a time works towards the next point, in the order given for that point.
+- alternate: as lockstep, but one run at a time works towards the next point, in the order given for that point;
+- sequence: once all are warm, one run after the other goes all the way, in start order.
 
 Repeated and late arrivals change nothing, so a journal may be folded into a state as often as one likes.
 """
@@ -16,7 +17,7 @@ from typing import Literal
 
 import msgspec
 
-Mode = Literal["lockstep", "independent", "alternate"]
+Mode = Literal["lockstep", "independent", "alternate", "sequence"]
 BEFORE_START = -1  # arrived nowhere, released from nowhere
 
 
@@ -130,16 +131,20 @@ def _moved(state: State, run: str, place: Place) -> State:
 
 
 def _release_due(state: State) -> tuple[State, tuple[Command, ...]]:
-    due = _due(state)
-    if not due:
-        return state, ()
-    point = state.places[due[0]].arrived
-    places = {run: Place(place.arrived, place.arrived) if run in due else place for run, place in state.places.items()}
-    return msgspec.structs.replace(state, places=places), (Release(point, due),)
+    """Everything that is due now; in sequence the end of one run is the start of the next."""
+    commands: list[Command] = []
+    while due := _due(state):
+        point = state.places[due[0]].arrived
+        freed = {run: Place(place.arrived, place.arrived) for run, place in state.places.items() if run in due}
+        state = msgspec.structs.replace(state, places=state.places | freed)
+        commands.append(Release(point, due))
+    return state, tuple(commands)
 
 
 def _due(state: State) -> tuple[str, ...]:
-    """Runs to be released now; all of them stand at the same point, because one event moves one run."""
+    """Runs to be released now, which all stand at the same point."""
+    if state.mode == "sequence":
+        return _next_in_sequence(state)
     waiting = [run for run, place in state.places.items() if place.released < place.arrived and not place.dead]
     if state.mode == "independent":
         return tuple(waiting)
@@ -150,6 +155,14 @@ def _due(state: State) -> tuple[str, ...]:
         return ()
     to_come = [run for run in state.turns[state.open] if state.places[run].released < state.open]
     return tuple(run for run in to_come[:1] if run in due)
+
+
+def _next_in_sequence(state: State) -> tuple[str, ...]:
+    """The first run that is not done, if it waits; nobody goes before all are warm or past a run that is gone."""
+    if state.open == BEFORE_START or any(_works(state, place) for place in state.places.values()):
+        return ()
+    first = [run for run, place in state.places.items() if place.released < state.last][:1]
+    return tuple(run for run in first if not state.places[run].dead)
 
 
 def _works(state: State, place: Place) -> bool:

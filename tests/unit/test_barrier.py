@@ -11,7 +11,7 @@ from esper_ab.control.barrier import Abort, Arrived, Died, Rejoined, Release
 
 RUNS = ("a/0", "b/0", "c/0")
 LAST = 4  # E = 3
-MODES = ("lockstep", "independent", "alternate")
+MODES = ("lockstep", "independent", "alternate", "sequence")
 
 
 class Choices:
@@ -61,9 +61,9 @@ class World:
         assert run not in self.dead
         assert point == self.at[run]
         assert run not in self.working
-        if self.state.mode != "independent":
+        if self.state.mode in ("lockstep", "alternate"):
             assert min(self.at.values()) >= point
-        if self.state.mode == "alternate" and point < LAST:
+        if self.state.mode in ("alternate", "sequence") and point < LAST:
             assert not self.working
         self.got[run].append(point)
         if point < LAST:
@@ -140,6 +140,19 @@ def test_alternate_keeps_to_the_order_of_each_point(choices):
             order.append(run)
         world.arrive(run)
     assert order == [run for turn in world.state.turns for run in turn]
+
+
+@given(choices=CHOICES)
+def test_sequence_warms_all_up_and_then_takes_whole_runs_in_start_order(choices):
+    world = World(begin("sequence", choices))
+    order = []
+    while not world.state.done:
+        run = choices.one(sorted(world.working))
+        if world.at[run] >= 0:
+            order.append(run)
+            assert min(world.at.values()) >= 0
+        world.arrive(run)
+    assert order == [run for run in RUNS for _ in range(LAST)]
 
 
 def test_lockstep_opens_a_point_for_all_at_once():

@@ -87,7 +87,7 @@ shapes = st.tuples(
     st.integers(1, 12),  # replicates
     st.integers(1, 24),  # GPUs
     st.integers(1, 3),  # devices per run
-    st.sampled_from(["spread", "share", "alternate"]),
+    st.sampled_from(["spread", "share", "alternate", "sequence"]),
 )
 
 
@@ -134,6 +134,24 @@ def test_start_order_turns_with_the_lanes() -> None:
         [("a", "cpu:0"), ("b", "cpu:1")],
         [("b", "cpu:0"), ("a", "cpu:1")],
     ]
+
+
+def test_fixed_order_aliases_group_and_lane_and_is_not_adjusted_for() -> None:
+    plan = planned(experiment(replicates=6, order="fixed"), machine())
+    assert {tuple(run.ref.group_id for run in block.runs) for block in plan.blocks} == {("a", "b")}
+    assert not plan.design.adjusted
+    assert any("aliased" in note for note in plan.notes)
+
+
+def test_shuffled_order_is_drawn_from_the_rng_seed_and_has_no_favourite() -> None:
+    def firsts(rng_seed: int) -> str:
+        plan = planned(experiment(replicates=200, order="shuffled", rng_seed=rng_seed, looks=(200,)), machine())
+        return "".join(block.runs[0].ref.group_id for block in plan.blocks)
+
+    assert firsts(1) == firsts(1)
+    assert firsts(1) != firsts(2)
+    assert 70 <= firsts(1).count("a") <= 130  # outside with a chance of 2e-5
+    assert firsts(1)[::2] != firsts(1)[0] * 100
 
 
 def test_several_blocks_at_once_and_the_rest_idle() -> None:
