@@ -136,7 +136,7 @@ def _default_name(experiment: Experiment) -> str:
 
 def _run(plan: Plan, run_dir: Path, options: dict[str, Any]) -> None:
     """Train, evaluate and journal; the live view is one observer among others."""
-    from esper_ab.control import coordinator
+    from esper_ab.control import conduct
 
     with ExitStack() as stack:
         observers = []
@@ -146,7 +146,7 @@ def _run(plan: Plan, run_dir: Path, options: dict[str, Any]) -> None:
             from esper_ab.live.terminal import LiveView
 
             observers.append(stack.enter_context(LiveView(plan, Console())))
-        coordinator.run(plan, run_dir, _launcher(options["launcher"]), observers)
+        conduct.run(plan, run_dir, _launcher(options["launcher"]), observers)
 
 
 def _launcher(name: str) -> Launcher:

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Sequence
-from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 from esper_ab.contracts.messages import Assign, EpisodeFinished, Evaluated, Failed, Hello, Progress, Ready, RunSpec
 from esper_ab.contracts.messages import Release as ReleaseMessage
-from esper_ab.control import barrier, provenance
-from esper_ab.control.audience import Observer
+from esper_ab.control import barrier, referee
 from esper_ab.control.findings import findings
 from esper_ab.control.fleet import LOG_LINES, STACK_LINES, Fleet, Seat, ending
 from esper_ab.control.hub import BadMessage, Hub, Incoming, Readable, Received
@@ -26,29 +22,23 @@ from esper_ab.control.liveness import ASSIGNED, START_UP, Laggard, Limits, Liven
 from esper_ab.control.recorder import Recorder
 from esper_ab.control.signals import Signals
 from esper_ab.control.turns import barrier_of
-from esper_ab.errors import EsperError, Interrupted, WorkerFailed, WorkerHung
+from esper_ab.errors import Interrupted, WorkerFailed, WorkerHung
 from esper_ab.journal.events import (
-    SCHEMA,
     EpisodeRecorded,
-    ExperimentEnded,
-    ExperimentStarted,
     Ledger,
+    PlanExtended,
     PointReleased,
     RunEvaluated,
     RunReady,
     RunStarted,
     WorkerStarted,
 )
-from esper_ab.journal.file import Journal
-from esper_ab.launchers import Launcher
+from esper_ab.journal.fold import History
 from esper_ab.plan import Block, Plan
-from esper_ab.run_directory import versions
 
 _POLL_S = 0.5
 _LAST_WORDS_S = 0.5  # a worker that has ended may have said why; the message can come after the end
 _STACKS_S = 1.0  # for a hung worker to write its stacks
-_LEAVE_S = 10.0
-_LEAVE_NOW_S = 1.0
 
 
 @dataclass
@@ -66,7 +56,7 @@ class Coordinator:
     def __init__(self, plan: Plan, recorder: Recorder, hub: Hub, fleet: Fleet, limits: Limits) -> None:
         self._plan, self._recorder, self._hub, self._fleet = plan, recorder, hub, fleet
         self._liveness = Liveness(limits, time.monotonic())
-        self._to_start = list(plan.blocks)
+        self._to_start = [block for block in recorder.history.blocks if not _begun(recorder.history, block)]
         self._blocks: dict[int, barrier.State] = {}  # in progress, by block
         self._runs: dict[str, _Run] = {}  # every run assigned so far
         self._due: list[tuple[int, barrier.Release]] = []
@@ -211,7 +201,18 @@ class Coordinator:
         for _, release in released:
             for name in release.runs:
                 self._send_on(self._runs[name], release.point)
-        self._blocks = {block: state for block, state in self._blocks.items() if not state.done}
+        going_on = {block: state for block, state in self._blocks.items() if not state.done}
+        done, self._blocks = len(self._blocks) > len(going_on), going_on
+        if done and not self._stopped_by:
+            self._look()
+
+    def _look(self) -> None:
+        """Some block is complete: record what the plan's rule says now."""
+        for event in referee.due(self._recorder.history):
+            self._recorder.record(event)
+            if isinstance(event, PlanExtended):
+                self._to_start.extend(event.extension.blocks)
+        self._recorder.commit()
 
     def _to_be_held(self, state: barrier.State, release: barrier.Release) -> bool:
         return self._stopped_by != "" and release.point < state.last and barrier.opens(state, release)
@@ -228,11 +229,16 @@ class Coordinator:
         """Start every block whose lanes are all free, in order."""
         if self._stopped_by:
             return
-        for block in tuple(self._to_start):
+        history = self._recorder.history
+        for planned in tuple(self._to_start):
+            if not referee.may_start(history, planned):
+                break
+            block = referee.remaining(history, planned)
             seats = [self._fleet.on_lane(spec.ref.device) for spec in block.runs]
             if all(seat.greeted and seat.run is None for seat in seats):
-                self._to_start.remove(block)
-                self._start(block, seats)
+                self._to_start.remove(planned)
+                if block.runs:
+                    self._start(block, seats)
 
     def _start(self, block: Block, seats: list[Seat]) -> None:
         self._blocks[block.index] = barrier_of(block, self._plan)
@@ -306,6 +312,10 @@ def _episode(spec: RunSpec, point: int) -> int | None:
     return point - 1 if 1 <= point <= spec.episodes else None
 
 
+def _begun(history: History, block: Block) -> bool:
+    return any(history.runs[spec.ref.run].started for spec in block.runs)
+
+
 def _event_of(report: Report) -> RunReady | EpisodeRecorded | RunEvaluated:
     match report:
         case Ready():
@@ -314,46 +324,3 @@ def _event_of(report: Report) -> RunReady | EpisodeRecorded | RunEvaluated:
             return EpisodeRecorded(record=report.record)
         case Evaluated():
             return RunEvaluated(record=report.record)
-
-
-def run(
-    plan: Plan, run_dir: Path, launcher: Launcher, observers: Sequence[Observer], limits: Limits | None = None
-) -> None:
-    """Carry out `plan` and journal it in `run_dir`, which exists and has no journal yet.
-
-    Returns when every run is done. Raises UsageError when the directory is taken, WorkerFailed, WorkerHung,
-    JournalError, Interrupted; by then no worker is left, and the journal says how it ended.
-    """
-    recorder = Recorder(Journal(run_dir), observers)
-    with closing(recorder):
-        recorder.record(
-            ExperimentStarted(
-                schema=SCHEMA, plan=plan, versions=versions(), machine=provenance.machine(), code=provenance.code()
-            )
-        )
-        recorder.commit()
-        try:
-            _conduct(plan, run_dir, launcher, recorder, limits or Limits())
-        except BaseException as error:
-            with suppress(EsperError):  # when a full disk is why we are here, that error is the one to tell
-                recorder.record(_ended_by(error))
-            raise
-        recorder.record(ExperimentEnded(status="finished", detail=""))
-
-
-def _ended_by(error: BaseException) -> ExperimentEnded:
-    by_user = isinstance(error, Interrupted | KeyboardInterrupt)
-    detail = str(error).partition("\n")[0] or type(error).__name__
-    return ExperimentEnded(status="interrupted" if by_user else "failed", detail=detail)
-
-
-def _conduct(plan: Plan, run_dir: Path, launcher: Launcher, recorder: Recorder, limits: Limits) -> None:
-    with Signals() as signals, closing(Hub()) as hub:
-        fleet = Fleet(run_dir, hub)
-        try:
-            fleet.start(plan, launcher)
-            Coordinator(plan, recorder, hub, fleet, limits).work(signals)
-        except BaseException as error:
-            fleet.stop(str(error).partition("\n")[0], _LEAVE_NOW_S)
-            raise
-        fleet.stop("the experiment is finished", _LEAVE_S)

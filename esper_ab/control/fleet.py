@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,17 +46,18 @@ class Fleet:
         self._hub = hub
         self._seats: dict[str, Seat] = {}  # by lane
 
-    def start(self, plan: Plan, launcher: Launcher) -> None:
-        """Start one worker per lane, without waiting for any."""
+    def start(self, plan: Plan, launcher: Launcher, incarnations: Mapping[str, int]) -> None:
+        """Start one worker per lane, without waiting for any; `incarnations`: how often each was started before."""
         for index, lane in enumerate(plan.lanes):
+            worker = f"w{index:02d}"
             order = WorkerOrder(
                 endpoint=self._hub.endpoint,
-                worker=f"w{index:02d}",
-                incarnation=1,
+                worker=worker,
+                incarnation=incarnations.get(worker, 0) + 1,
                 lane=lane,
                 arithmetic=plan.experiment.arithmetic,
                 run_dir=str(self._run_dir),
-                log_file=f"logs/w{index:02d}.log",
+                log_file=f"logs/{worker}.log",
             )
             self._hub.admit(order.identity)
             seat = Seat(order=order, worker=launcher.start(order))

@@ -6,20 +6,25 @@ from collections.abc import Sequence
 
 from esper_ab.contracts.messages import Progress
 from esper_ab.control.audience import Audience, Observer
-from esper_ab.journal.events import AnyEvent
+from esper_ab.journal.events import AnyEvent, ExperimentStarted
 from esper_ab.journal.file import Journal
+from esper_ab.journal.fold import History
 
 
 class Recorder:
-    """Appends events to the journal and tells the audience of them."""
+    """Appends events to the journal, folds them and tells the audience of them."""
 
-    def __init__(self, journal: Journal, observers: Sequence[Observer]) -> None:
+    def __init__(self, journal: Journal, history: History, observers: Sequence[Observer]) -> None:
+        """`history`: the fold of what the journal holds already, or of the first line that is yet to be recorded."""
         self._journal = journal
+        self.history = history
         self._audience = Audience(observers)
 
     def record(self, event: AnyEvent) -> None:
         """Journal one event; on disk after the next `commit`."""
         self._journal.append(event)
+        if not isinstance(event, ExperimentStarted):  # with which the history began
+            self.history.add(event)
         self._audience.tell(event)
 
     def commit(self) -> None:

@@ -7,7 +7,8 @@ from typing import Literal
 import msgspec
 
 from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord, RunRef
-from esper_ab.plan import Plan
+from esper_ab.design import Contrast
+from esper_ab.plan import Extension, Plan
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -22,6 +23,14 @@ class ExperimentStarted(Event, frozen=True, kw_only=True, tag="experiment_starte
     versions: dict[str, str]
     machine: dict[str, str]
     code: dict[str, str]  # commit, dirty
+
+
+class ExperimentContinued(Event, frozen=True, kw_only=True, tag="experiment_continued"):
+    """Another coordinator took over; what it runs on may differ from what the first one ran on."""
+
+    versions: dict[str, str]
+    machine: dict[str, str]
+    code: dict[str, str]
 
 
 class WorkerStarted(Event, frozen=True, kw_only=True, tag="worker_started"):
@@ -61,6 +70,20 @@ class PointReleased(Event, frozen=True, kw_only=True, tag="released"):
     runs: tuple[str, ...]
 
 
+class LookTaken(Event, frozen=True, kw_only=True, tag="look"):
+    """The complete replicates were looked at, by the plan's rule; the numbers are a function of the records before."""
+
+    replicates: int  # complete ones; the look of this many
+    decided: tuple[Contrast, ...]  # at this look
+    leaving: tuple[str, ...]  # groups without any open comparison: not in the blocks that start after this look
+
+
+class PlanExtended(Event, frozen=True, kw_only=True, tag="plan_extended"):
+    """More blocks than planned at first; from here on the rule of `extension.design` holds."""
+
+    extension: Extension
+
+
 class Ledger(Event, frozen=True, kw_only=True, tag="ledger"):
     """Something that could confound the comparison; printed beside every number."""
 
@@ -79,7 +102,7 @@ class ExperimentEnded(Event, frozen=True, kw_only=True, tag="experiment_ended"):
 
 
 AnyEvent = (
-    ExperimentStarted | WorkerStarted | RunStarted | RunReady | EpisodeRecorded | RunEvaluated | PointReleased
-    | Ledger | ExperimentEnded
+    ExperimentStarted | ExperimentContinued | WorkerStarted | RunStarted | RunReady | EpisodeRecorded | RunEvaluated
+    | PointReleased | LookTaken | PlanExtended | Ledger | ExperimentEnded
 )
-SCHEMA = 1
+SCHEMA = 2

@@ -61,6 +61,30 @@ class Journal:
             raise UsageError(f"{self._path} exists: this run directory has been used; choose another name") from None
         _sync_directory(run_dir)
 
+    @classmethod
+    def reopen(cls, run_dir: Path, wall_clock: Callable[[], datetime] = _now) -> tuple[Journal, list[AnyEvent]]:
+        """The journal of an earlier process, to be continued, and its events; UsageError when another process has it.
+
+        An unfinished last line is cut off and kept beside the journal; JournalError when a line before is damaged.
+        """
+        journal = cls.__new__(cls)
+        journal._path, journal._wall_clock = run_dir / JOURNAL_NAME, wall_clock
+        reading = read(journal._path)
+        journal._lock = _locked(run_dir)
+        try:
+            events = list(reading)
+        except JournalError:
+            os.close(journal._lock)
+            raise
+        journal._n, journal._prev = reading.lines, reading.last_crc
+        journal._size = journal._path.stat().st_size - reading.torn_bytes
+        journal._file = os.open(journal._path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        if reading.torn_bytes:
+            torn = os.pread(journal._file, reading.torn_bytes, journal._size)
+            (run_dir / f"{JOURNAL_NAME}.torn-{reading.lines}").write_bytes(torn)
+            os.ftruncate(journal._file, journal._size)
+        return journal, events
+
     def append(self, event: AnyEvent) -> None:
         """Add one line. A write that cannot be completed is taken back and raises JournalError."""
         stamp = self._wall_clock().isoformat(timespec="milliseconds")
@@ -143,6 +167,11 @@ class Reading(Iterator[AnyEvent]):
         self._prev = line.crc
         self.wall_time = line.t
         return line.event
+
+    @property
+    def last_crc(self) -> str:
+        """Of the last intact line read."""
+        return self._prev
 
     def _verified(self, data: bytes) -> _Line:
         crc = data[-11:-3].decode(errors="replace")

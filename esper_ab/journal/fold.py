@@ -11,21 +11,25 @@ from typing import Literal
 
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord, RunRef
+from esper_ab.design import Design
 from esper_ab.journal.events import (
     AnyEvent,
     EpisodeRecorded,
+    ExperimentContinued,
     ExperimentEnded,
     ExperimentStarted,
     Ledger,
+    LookTaken,
+    PlanExtended,
     PointReleased,
     RunEvaluated,
     RunReady,
     RunStarted,
     WorkerStarted,
 )
-from esper_ab.plan import Plan
+from esper_ab.plan import Block, Plan
 
-RunState = Literal["planned", "warming up", "training", "evaluating", "finished"]
+RunState = Literal["planned", "warming up", "training", "evaluating", "finished", "left out", "lost"]
 
 
 @dataclass(kw_only=True)
@@ -38,6 +42,13 @@ class RunHistory:
     released: int = -1  # last released point; -1 before the first
     episodes: dict[int, EpisodeRecord] = field(default_factory=dict)  # by episode
     evaluation: EvaluationRecord | None = None
+    left_out: bool = False  # never started, because every comparison of its group was decided before
+    lost: bool = False  # given up after failures: its replicate is in no comparison
+
+    @property
+    def expected(self) -> bool:
+        """Whether an endpoint is still to come."""
+        return not (self.left_out or self.lost or self.evaluation is not None)
 
     @property
     def ref(self) -> RunRef:
@@ -47,6 +58,8 @@ class RunHistory:
     def state(self) -> RunState:
         if self.evaluation is not None:
             return "finished"
+        if self.left_out or self.lost:
+            return "left out" if self.left_out else "lost"
         if len(self.episodes) >= self.spec.episodes:
             return "evaluating"
         if self.episodes or self.warm_up_s is not None:
@@ -63,7 +76,11 @@ class History:
     """Everything a journal says, so far."""
 
     started: ExperimentStarted
+    design: Design  # the rule that holds now
+    blocks: list[Block]  # all planned so far, by replicate
     runs: dict[str, RunHistory]  # by run name, in plan order
+    looks: list[LookTaken] = field(default_factory=list)
+    continued: list[ExperimentContinued] = field(default_factory=list)
     workers: list[WorkerStarted] = field(default_factory=list)
     ledger: list[Ledger] = field(default_factory=list)
     ended: ExperimentEnded | None = None
@@ -71,6 +88,11 @@ class History:
     @property
     def plan(self) -> Plan:
         return self.started.plan
+
+    @property
+    def replicates(self) -> int:
+        """Planned so far."""
+        return len(self.blocks)
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -90,6 +112,21 @@ class History:
         match event:
             case WorkerStarted():
                 self.workers.append(event)
+            case ExperimentContinued():
+                self.continued.append(event)
+            case LookTaken():
+                self._take_look(event)
+            case PlanExtended():
+                self._extend(event)
+            case Ledger():
+                self.ledger.append(event)
+                if event.category == "dropped_pair" and event.run:
+                    self.runs[event.run].lost = True
+            case _:
+                self._add_to_run(event)
+
+    def _add_to_run(self, event: AnyEvent) -> None:
+        match event:
             case RunStarted():
                 self.runs[event.run.run].started = True
             case RunReady():
@@ -101,14 +138,28 @@ class History:
             case PointReleased():
                 for name in event.runs:
                     self.runs[name].released = max(self.runs[name].released, event.point)
-            case Ledger():
-                self.ledger.append(event)
+
+    def _take_look(self, look: LookTaken) -> None:
+        self.looks.append(look)
+        for run in self.runs.values():
+            if run.ref.group_id in look.leaving and not run.started:
+                run.left_out = True
+
+    def _extend(self, event: PlanExtended) -> None:
+        """Groups that left before stay away."""
+        gone = {group for look in self.looks for group in look.leaving}
+        self.design = event.extension.design
+        self.blocks.extend(event.extension.blocks)
+        for block in event.extension.blocks:
+            for spec in block.runs:
+                self.runs[spec.ref.run] = RunHistory(spec=spec, left_out=spec.ref.group_id in gone)
 
 
 def begin(started: ExperimentStarted) -> History:
     """The history right after the first line: every planned run, none started."""
     runs = {spec.ref.run: RunHistory(spec=spec) for block in started.plan.blocks for spec in block.runs}
-    return History(started=started, runs=runs)
+    plan = started.plan
+    return History(started=started, design=plan.design, blocks=list(plan.blocks), runs=runs)
 
 
 def fold(events: Iterable[AnyEvent]) -> History:

@@ -1,7 +1,7 @@
 """What each run came to, as numbers that may be compared between groups. Pure; no numpy, so the live view may use it.
 
-The primary endpoint is the mean test accuracy over all environments and sampled episodes of the evaluation: one number
-per run. Rewards are listed, too, but each mode has its own scale: they are compared within a mode only.
+The endpoint is one number per run: by default the mean test accuracy over all environments and sampled episodes of the
+evaluation. Rewards are listed, too, but each mode has its own scale: they are compared within a mode only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """One run in numbers; None where it has not got that far or the number does not exist."""
 
     run: RunRef
-    endpoint: float | None  # primary: held-out accuracy of hosts grown by sampled actions, percent
+    endpoint: float | None  # what is compared: the one that the plan declares, percent
+    held_out_accuracy: float | None  # of hosts that the trained policy grew by sampled actions
     greedy_accuracy: float | None  # the same with greedy actions
     params_added: float | None  # mean per host, at the end of an evaluation episode
     gain_per_kparam: float | None  # points above the never-grown host per 1,000 added parameters; needs a `wait` group
@@ -48,8 +49,19 @@ def held_out_accuracy(record: EpisodeRecord) -> float | None:
     return episode_mean(record, lambda env: env.final_accuracy)
 
 
-def endpoint(evaluation: EvaluationRecord | None) -> float | None:
-    """The primary endpoint of one run, percent."""
+def endpoint(run: RunHistory, declared: str) -> float | None:
+    """What one run comes to, percent; `declared` as in the design. None until all that it needs is recorded."""
+    if declared == "evaluation":
+        return evaluated_accuracy(run.evaluation)
+    curve = run.curve()
+    if len(curve) < run.spec.episodes:
+        return None
+    last = curve[-max(1, math.ceil(len(curve) / 10)) :] if declared == "last-tenth" else curve
+    return mean(held_out_accuracy(record) for record in last)
+
+
+def evaluated_accuracy(evaluation: EvaluationRecord | None) -> float | None:
+    """Mean test accuracy of the hosts that the frozen policy grew by sampled actions, percent."""
     return _evaluated(evaluation, "sampled", lambda env: env.final_accuracy)
 
 
@@ -66,7 +78,8 @@ def entropy_change(run: RunHistory) -> float | None:
 def outcomes(history: History) -> dict[str, RunOutcome]:
     """By run name, in plan order."""
     floors = _floors(history)
-    return {name: _outcome(run, floors.get(run.ref.replicate)) for name, run in history.runs.items()}
+    declared = history.design.endpoint
+    return {name: _outcome(run, declared, floors.get(run.ref.replicate)) for name, run in history.runs.items()}
 
 
 def _evaluated(
@@ -81,20 +94,21 @@ def _floors(history: History) -> dict[int, float]:
     """Replicate -> endpoint of the never-grown host: of the group whose controller is `wait`."""
     found: dict[int, float] = {}
     for run in history.runs.values():
-        accuracy = endpoint(run.evaluation)
+        accuracy = evaluated_accuracy(run.evaluation)
         if run.spec.settings.controller.name == "wait" and accuracy is not None:
             found[run.ref.replicate] = accuracy
     return found
 
 
-def _outcome(run: RunHistory, floor: float | None) -> RunOutcome:
+def _outcome(run: RunHistory, declared: str, floor: float | None) -> RunOutcome:
     evaluation = run.evaluation
-    accuracy = endpoint(evaluation)
+    accuracy = evaluated_accuracy(evaluation)
     added = _evaluated(evaluation, "sampled", lambda env: env.params_added)
     gain = (accuracy - floor) / (added / 1000) if accuracy is not None and floor is not None and added else None
     return RunOutcome(
         run=run.ref,
-        endpoint=accuracy,
+        endpoint=endpoint(run, declared),
+        held_out_accuracy=accuracy,
         greedy_accuracy=_evaluated(evaluation, "greedy", lambda env: env.final_accuracy),
         params_added=added,
         gain_per_kparam=gain,

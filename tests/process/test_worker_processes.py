@@ -15,7 +15,7 @@ import fake_plans
 import pytest
 from fake_worker import FAULT_VARIABLE
 
-from esper_ab.control import coordinator
+from esper_ab.control import conduct
 from esper_ab.control.liveness import Limits
 from esper_ab.errors import WorkerFailed, WorkerHung
 from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, PointReleased, WorkerStarted
@@ -27,7 +27,7 @@ PATIENCE_S = 60.0
 
 
 def conduct(run_dir, plan, limits=None):
-    coordinator.run(plan, run_dir, LocalLauncher("fake_worker:main"), (), limits)
+    conduct.run(plan, run_dir, LocalLauncher("fake_worker:main"), (), limits)
     return list(read(run_dir / JOURNAL_NAME))
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import fake_plans
 
-from esper_ab.control import coordinator
+from esper_ab.control import conduct
 from esper_ab.errors import EsperError
 from esper_ab.launchers.local import LocalLauncher
 
 if __name__ == "__main__":
     try:
-        coordinator.run(
+        conduct.run(
             fake_plans.plan(episodes=int(sys.argv[2])), Path(sys.argv[1]), LocalLauncher("fake_worker:main"), ()
         )
     except EsperError as error:

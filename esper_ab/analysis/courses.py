@@ -1,0 +1,21 @@
+"""Where every comparison of an experiment stands by its own rule. Pure."""
+
+from __future__ import annotations
+
+from esper_ab.analysis.pairs import complete_replicates, pairs_of
+from esper_ab.design import LEAST_PAIRS, Contrast
+from esper_ab.journal.fold import History
+from esper_ab.stats.sequential import Course, follow
+
+
+def courses(history: History) -> dict[Contrast, Course]:
+    """In the order of the design. A function of the records alone: a report finds what the coordinator found."""
+    pairs = {contrast: pairs_of(history, contrast) for contrast in history.design.comparisons}
+    return follow(history.design, pairs, complete_replicates(history))
+
+
+def settled(history: History, contrast: Contrast, course: Course) -> bool:
+    """Decided, or never to be decided because both groups are the same computation."""
+    pairs = pairs_of(history, contrast)
+    same = len(pairs) >= LEAST_PAIRS and all(pair.a == pair.b for pair in pairs)
+    return course.decision != "open" or same

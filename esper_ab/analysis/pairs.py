@@ -1,0 +1,49 @@
+"""Journal history -> the pairs of every comparison. Pure."""
+
+from __future__ import annotations
+
+from esper_ab.design import Contrast
+from esper_ab.journal.fold import History, RunHistory
+from esper_ab.journal.outcomes import endpoint
+from esper_ab.stats.pair import Pair
+
+
+def complete_replicates(history: History) -> int:
+    """Leading replicates of which nothing more will come: every run evaluated, left out or lost."""
+    count = 0
+    for block in history.blocks:
+        if any(history.runs[spec.ref.run].expected for spec in block.runs):
+            break
+        count += 1
+    return count
+
+
+def pairs_of(history: History, contrast: Contrast) -> tuple[Pair, ...]:
+    """By replicate: those in which both runs have their endpoint and neither was given up."""
+    declared = history.design.endpoint
+    found = []
+    for block in history.blocks:
+        runs = {spec.ref.group_id: (index, history.runs[spec.ref.run]) for index, spec in enumerate(block.runs)}
+        (place_a, run_a), (place_b, run_b) = runs[contrast.a], runs[contrast.b]
+        a, b = _endpoint(run_a, declared), _endpoint(run_b, declared)
+        if a is not None and b is not None:
+            found.append(Pair(replicate=block.replicate, a=a, b=b, position_a=place_a, position_b=place_b))
+    return tuple(found)
+
+
+def same_records(history: History, contrast: Contrast) -> bool:
+    """Whether there are pairs, and both runs of each have the same digests throughout: one computation, twice."""
+    runs = {group: {run.ref.replicate: run for run in history.of_group(group)} for group in (contrast.a, contrast.b)}
+    pairs = pairs_of(history, contrast)
+    return bool(pairs) and all(
+        _digests(runs[contrast.a][pair.replicate]) == _digests(runs[contrast.b][pair.replicate]) for pair in pairs
+    )
+
+
+def _endpoint(run: RunHistory, declared: str) -> float | None:
+    return None if run.evaluation is None or run.lost else endpoint(run, declared)
+
+
+def _digests(run: RunHistory) -> tuple[str, ...]:
+    evaluation = (run.evaluation.digest,) if run.evaluation else ()
+    return (*(record.digest for record in run.curve()), *evaluation)

@@ -1,0 +1,102 @@
+"""From a plan to a finished journal: the coordinator with everything it needs around it, and what remains of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+
+from esper_ab.control import provenance
+from esper_ab.control.audience import Observer
+from esper_ab.control.coordinator import Coordinator
+from esper_ab.control.fleet import Fleet
+from esper_ab.control.hub import Hub
+from esper_ab.control.liveness import Limits
+from esper_ab.control.recorder import Recorder
+from esper_ab.control.signals import Signals
+from esper_ab.errors import EsperError, Interrupted
+from esper_ab.journal.events import (
+    SCHEMA,
+    AnyEvent,
+    ExperimentContinued,
+    ExperimentEnded,
+    ExperimentStarted,
+    PlanExtended,
+)
+from esper_ab.journal.file import Journal
+from esper_ab.journal.fold import History, begin, fold
+from esper_ab.launchers import Launcher
+from esper_ab.plan import Extension, Plan
+from esper_ab.run_directory import versions
+
+_LEAVE_S = 10.0
+_LEAVE_NOW_S = 1.0
+
+
+def run(
+    plan: Plan, run_dir: Path, launcher: Launcher, observers: Sequence[Observer], limits: Limits | None = None
+) -> None:
+    """Carry out `plan` and journal it in `run_dir`, which exists and has no journal yet.
+
+    Returns when every run is done. Raises UsageError when the directory is taken, WorkerFailed, WorkerHung,
+    JournalError, Interrupted; by then no worker is left, and the journal says how it ended.
+    """
+    started = ExperimentStarted(
+        schema=SCHEMA, plan=plan, versions=versions(), machine=provenance.machine(), code=provenance.code()
+    )
+    _carry_out(Recorder(Journal(run_dir), begin(started), observers), started, run_dir, launcher, limits)
+
+
+def go_on(
+    run_dir: Path, added: Callable[[History], Extension], launcher: Launcher, observers: Sequence[Observer],
+    limits: Limits | None = None,
+) -> None:  # fmt: skip
+    """Carry out what `added` makes of the finished experiment in `run_dir`; raises as `run` does.
+
+    `added` is asked while nobody else can write to the journal, and may raise UsageError.
+    """
+    journal, events = Journal.reopen(run_dir)
+    recorder = Recorder(journal, fold(events), observers)
+    try:
+        extension = added(recorder.history)
+    except BaseException:
+        recorder.close()
+        raise
+    recorder.record(ExperimentContinued(versions=versions(), machine=provenance.machine(), code=provenance.code()))
+    _carry_out(recorder, PlanExtended(extension=extension), run_dir, launcher, limits)
+
+
+def _carry_out(
+    recorder: Recorder, first: AnyEvent, run_dir: Path, launcher: Launcher, limits: Limits | None
+) -> None:
+    with closing(recorder):
+        recorder.record(first)
+        recorder.commit()
+        try:
+            _conduct(run_dir, launcher, recorder, limits or Limits())
+        except BaseException as error:
+            with suppress(EsperError):  # when a full disk is why we are here, that error is the one to tell
+                recorder.record(_ended_by(error))
+            raise
+        recorder.record(ExperimentEnded(status="finished", detail=""))
+
+
+def _ended_by(error: BaseException) -> ExperimentEnded:
+    by_user = isinstance(error, Interrupted | KeyboardInterrupt)
+    detail = str(error).partition("\n")[0] or type(error).__name__
+    return ExperimentEnded(status="interrupted" if by_user else "failed", detail=detail)
+
+
+def _conduct(run_dir: Path, launcher: Launcher, recorder: Recorder, limits: Limits) -> None:
+    plan = recorder.history.plan
+    started_before = Counter(worker.worker for worker in recorder.history.workers)
+    with Signals() as signals, closing(Hub()) as hub:
+        fleet = Fleet(run_dir, hub)
+        try:
+            fleet.start(plan, launcher, started_before)
+            Coordinator(plan, recorder, hub, fleet, limits).work(signals)
+        except BaseException as error:
+            fleet.stop(str(error).partition("\n")[0], _LEAVE_NOW_S)
+            raise
+        fleet.stop("the experiment is finished", _LEAVE_S)

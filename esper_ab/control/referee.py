@@ -1,0 +1,78 @@
+"""Which block may start, when it is looked, and what follows from a look. Pure: a history in, events out."""
+
+from __future__ import annotations
+
+import msgspec
+
+from esper_ab.analysis.courses import courses, settled
+from esper_ab.analysis.pairs import complete_replicates
+from esper_ab.design import Contrast
+from esper_ab.journal.events import LookTaken, PlanExtended
+from esper_ab.journal.fold import History
+from esper_ab.plan import Block, extend
+
+
+def remaining(history: History, block: Block) -> Block:
+    """The block without the runs that are not to be started: of groups that left, or given up."""
+    runs = tuple(spec for spec in block.runs if history.runs[spec.ref.run].expected)
+    return msgspec.structs.replace(block, runs=runs)
+
+
+def may_start(history: History, block: Block) -> bool:
+    """Whether no look that is still to be taken could make this block superfluous."""
+    if not history.design.early_stop:
+        return True
+    return all(block.replicate < look for look in history.design.looks if look > _looked_at(history))
+
+
+def due(history: History) -> tuple[LookTaken | PlanExtended, ...]:
+    """What is to be recorded now, after some block was completed: looks, then more blocks of an open-ended plan."""
+    looked, complete = _looked_at(history), complete_replicates(history)
+    looks = tuple(look for look in _looks(history, complete) if look > looked)
+    found: list[LookTaken | PlanExtended] = []
+    if looks:
+        found += _taken(history, looks)
+    if history.plan.experiment.open_ended and not _anything_to_start(history) and not _all_settled(history):
+        batch = history.plan.experiment.replicates
+        found.append(PlanExtended(extension=extend(history.plan, history.design, history.replicates, batch)))
+    return tuple(found)
+
+
+def _looked_at(history: History) -> int:
+    return history.looks[-1].replicates if history.looks else 0
+
+
+def _looks(history: History, complete: int) -> list[int]:
+    """Planned looks up to `complete`; where the anytime-valid rule holds, only the newest: it looks at every pair."""
+    planned = [look for look in history.design.looks if look <= complete]
+    after = history.design.anytime_after
+    return [*planned, complete] if after is not None and complete > after else planned
+
+
+def _taken(history: History, looks: tuple[int, ...]) -> list[LookTaken]:
+    followed = courses(history)
+    since = _looked_at(history)
+    taken: list[LookTaken] = []
+    for look in looks:
+        decided = [one for one in followed if since < (followed[one].decided_at or 0) <= look]
+        still_open = [one for one in followed if not 0 < (followed[one].decided_at or 0) <= look]
+        leaving = _leaving(history, still_open, taken) if history.design.early_stop else ()
+        taken.append(LookTaken(replicates=look, decided=tuple(decided), leaving=leaving))
+        since = look
+    return taken
+
+
+def _leaving(history: History, still_open: list[Contrast], taken: list[LookTaken]) -> tuple[str, ...]:
+    """Groups of decided comparisons only; the untested stay as long as anything is compared."""
+    gone = {group for look in (*history.looks, *taken) for group in look.leaving}
+    needed = {group for one in still_open for group in (one.a, one.b)}
+    untested = set(history.plan.experiment.untested) if still_open else set()
+    return tuple(group for group in history.groups if group not in needed | untested | gone)
+
+
+def _anything_to_start(history: History) -> bool:
+    return any(run.expected and not run.started for run in history.runs.values())
+
+
+def _all_settled(history: History) -> bool:
+    return all(settled(history, one, course) for one, course in courses(history).items())
