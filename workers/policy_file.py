@@ -23,7 +23,7 @@ from workers.deciders import AgentDecider, ControllerDecider
 from workers.episode import Decider
 from workers.ppo.agent import PPOAgent
 
-FORMAT = 1
+FORMAT = 2
 # What torch.load and the checks after it raise for a file that is something else.
 _DAMAGED = (pickle.UnpicklingError, RuntimeError, LookupError, TypeError, EOFError, ValueError, msgspec.MsgspecError)
 

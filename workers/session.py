@@ -31,6 +31,7 @@ from workers.growth.stopwatch import Stopwatch
 from workers.ppo.agent import AgentSpec, PPOAgent
 from workers.rewards._lookup import find_reward
 from workers.tasks._task import Task
+from workers.vocabulary import HEADS
 
 OnStep = Callable[[int], None]
 WARM_UP_STEPS = 4
@@ -118,6 +119,7 @@ class Session:
         return PPOAgent(
             AgentSpec(
                 observation_width=self._env.observation_width,
+                head_names=HEADS,
                 head_sizes=self._env.head_sizes,
                 policy=self.spec.settings.policy,
                 ppo=self.spec.settings.ppo,

@@ -11,7 +11,7 @@ import msgspec
 from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord, RunRef
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 
-PROTOCOL = 1
+PROTOCOL = 2
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):

@@ -47,6 +47,13 @@ class EnvEpisode(Record, frozen=True, kw_only=True):
     diverged: bool
 
 
+class HeadUse(Record, frozen=True, kw_only=True):
+    """How one action head was used in the decisions of a rollout, by the policy that made them."""
+
+    entropy: float | None  # mean of entropy / ln(valid choices), 0 … 1, where it had a choice; None: it never had
+    learnable: float  # share of the valid decisions in which the head was used with more than one valid choice
+
+
 class PPOUpdate(Record, frozen=True, kw_only=True):
     """Diagnostics of one policy update; averaged over its minibatches unless said otherwise."""
 
@@ -64,6 +71,7 @@ class PPOUpdate(Record, frozen=True, kw_only=True):
     stopped_by_kl: bool
     advantage_std: float | None
     return_mean: float | None
+    heads: dict[str, HeadUse]  # by head, in the order of the decision; empty without a single valid decision
 
 
 class SeedEvent(Record, frozen=True, kw_only=True, array_like=True):

@@ -19,6 +19,7 @@ from esper_ab.contracts.records import (
     EpisodeRecord,
     EvaluationEpisode,
     EvaluationRecord,
+    HeadUse,
     PPOUpdate,
     RunRef,
     SeedEvent,
@@ -172,6 +173,10 @@ class Synthetic:
             policy_loss=-0.01, value_loss=0.4, entropy=entropy, op_entropy=entropy / 2, approx_kl=0.012,
             clip_fraction=0.08, explained_variance=float(0.6 * progress), grad_norm=0.7, first_ratio_error=1e-7,
             ratio_max=1.3, epochs_done=4, stopped_by_kl=False, advantage_std=1.1, return_mean=2.0,
+            heads={
+                "op": HeadUse(entropy=entropy / 3, learnable=1.0), "slot": HeadUse(entropy=entropy / 4, learnable=0.3),
+                "blueprint": HeadUse(entropy=entropy / 5, learnable=0.1),
+            },
         )
         return EpisodeRecord(
             run=spec.ref, episode=episode, envs=tuple(self._env(spec, i, level, rng) for i in range(self.n_envs)),

@@ -13,6 +13,7 @@ from esper_ab.contracts.settings import PolicySettings, PPOSettings
 from workers.ppo.agent import AgentSpec, PPOAgent
 
 SIZES = (3, 2, 4)
+NAMES = ("op", "slot", "blueprint")
 WIDTH, ENVS, STEPS = 6, 4, 5
 
 
@@ -31,6 +32,7 @@ class HalfMasks:
 def fresh_agent(rng_seed: int = 0, **ppo: float) -> PPOAgent:
     spec = AgentSpec(
         observation_width=WIDTH,
+        head_names=NAMES,
         head_sizes=SIZES,
         policy=PolicySettings(hidden=16),
         ppo=PPOSettings(**ppo),
@@ -88,6 +90,16 @@ def test_diagnostics_are_numbers_of_this_rollout():
     assert update.epochs_done == 4
 
 
+def test_heads_are_reported_by_name_with_how_often_they_had_a_choice():
+    used = (np.array(collect(fresh_agent(), 0))[..., 0] != 0).mean()
+    heads = train(fresh_agent(), range(1))[0].heads
+    assert {name: use.learnable for name, use in heads.items()} == pytest.approx(
+        {"op": 1.0, "slot": used, "blueprint": used}
+    )
+    for use in heads.values():
+        assert use.entropy == pytest.approx(1.0, abs=0.02)  # a fresh policy is close to uniform
+
+
 def entropy_if_uniform(actions: list[list[list[int]]]) -> float:
     """Per decision: ln 3 for the op, ln 2 + ln 3 more where the op uses slot and blueprint."""
     used = np.array(actions)[..., 0] != 0
@@ -110,7 +122,7 @@ def test_without_a_single_valid_step_nothing_is_learnt():
     agent.begin_episode(ENVS)
     agent.exclude(np.ones(ENVS, dtype=bool))
     collected = agent.finish_episode(0)
-    assert (collected.epochs_done, collected.policy_loss) == (0, None)
+    assert (collected.epochs_done, collected.policy_loss, collected.heads) == (0, None, {})
     assert weights(agent) == before
 
 

@@ -12,10 +12,12 @@ from esper_ab.contracts.rng import RngPath
 from workers.ppo.decide import decide
 from workers.ppo.heads import (
     choice_weights,
+    choices,
     head_entropies,
     joint_log_prob,
     masked_log_softmax,
     most_probable,
+    normalised_entropies,
     pad_heads,
     sample,
 )
@@ -155,6 +157,15 @@ def test_a_choice_is_valid_for_any_logits_mask_and_uniform(logits: list[float], 
     weights = choice_weights(np.array([logits], dtype=np.float32))
     for choice in (sample(weights, mask, np.array([uniform]))[0], most_probable(weights, mask)[0]):
         assert mask[0, choice] if mask.any() else choice == 0
+
+
+def test_normalised_entropy_is_1_for_equal_choices_0_for_a_sure_one_and_0_without_a_choice():
+    logits = torch.tensor([[[0.0, 0.0, 0.0], [50.0, 0.0, 0.0], [1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]])
+    masks = torch.tensor([[[True, True, False], [True, True, True], [False, True, False], [False, False, False]]])
+    counts = choices(masks)
+    assert counts.tolist() == [[2, 3, 1, 0]]
+    got = normalised_entropies(head_entropies(masked_log_softmax(logits, masks), masks), counts)
+    assert got.tolist() == [pytest.approx([1.0, 0.0, 0.0, 0.0], abs=1e-12)]
 
 
 def test_inverse_cdf_by_hand():

@@ -119,6 +119,7 @@ def learn(problem: Problem, episodes: int, rng_seed: int = 0, **ppo: float) -> f
     path = run_path(rng_seed, 0)
     spec = AgentSpec(
         observation_width=problem.width,
+        head_names=tuple(map(str, range(len(problem.head_sizes)))),
         head_sizes=problem.head_sizes,
         policy=PolicySettings(hidden=32),
         ppo=PPOSettings(**{"lr": 3e-3, **ppo}),

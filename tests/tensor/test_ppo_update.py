@@ -119,6 +119,25 @@ def test_loss_equals_a_plain_computation(key: int):
     assert float(got.clip_fraction) == pytest.approx(expected["clipped"])
 
 
+def test_use_of_heads_equals_a_plain_computation():
+    policy, batch = fresh_policy(), random_batch(1)
+    batch.masks[:, :, 1, 1:] = False  # the second head never has more than one valid choice
+    with torch.no_grad():
+        features, _ = policy.features(batch.observations, policy.initial_state(ENVS))
+        logits = policy.logits(features, batch.actions).double()
+    update = ppo_update(policy, torch.optim.SGD(policy.parameters(), lr=0.1), batch, SETTINGS, 0.0, RngPath(0))
+    for head, use in enumerate(update.heads.values()):
+        shares = []
+        for t, env in batch.valid.nonzero().tolist():
+            allowed = batch.masks[t, env, head].nonzero()[:, 0]
+            if len(allowed) > 1:
+                p = torch.softmax(logits[t, env, head, allowed], 0)
+                shares.append(-float((p * p.log()).sum()) / math.log(len(allowed)))
+        assert use.learnable == pytest.approx(len(shares) / int(batch.valid.sum()))
+        assert use.entropy == (pytest.approx(sum(shares) / len(shares), abs=1e-6) if shares else None)
+    assert [use.learnable > 0 for use in update.heads.values()] == [True, False, True]
+
+
 def test_a_better_action_becomes_more_probable_and_a_worse_one_less():
     policy = fresh_policy()
     batch = random_batch()

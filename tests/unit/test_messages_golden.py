@@ -34,7 +34,7 @@ from esper_ab.contracts.messages import (
     Stop,
     WorkerMessage,
 )
-from esper_ab.contracts.records import PPOUpdate, SeedEvent
+from esper_ab.contracts.records import HeadUse, PPOUpdate, SeedEvent
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = json.loads((ROOT / "tests" / "golden" / "messages.json").read_text())
@@ -44,6 +44,7 @@ PPO = PPOUpdate(
     policy_loss=-0.5, value_loss=0.25, entropy=2.5, op_entropy=1.5, approx_kl=0.0, clip_fraction=0.125,
     explained_variance=None, grad_norm=1.0, first_ratio_error=0.0, ratio_max=1.0, epochs_done=4, stopped_by_kl=False,
     advantage_std=1.0, return_mean=3.0,
+    heads={"op": HeadUse(entropy=0.5, learnable=1.0), "slot": HeadUse(entropy=None, learnable=0.0)},
 )
 SEED_EVENT = SeedEvent(
     env=0, step=3, slot="early", event="fossilized", seed_id="0-early-1", blueprint="norm", stage="FOSSILIZED",

@@ -35,6 +35,7 @@ class AgentSpec(Settings, frozen=True, kw_only=True):
     """Everything a fresh agent is a pure function of (besides the device's arithmetic)."""
 
     observation_width: int
+    head_names: tuple[str, ...]
     head_sizes: tuple[int, ...]
     policy: PolicySettings
     ppo: PPOSettings
@@ -123,7 +124,8 @@ class PPOAgent:
             self.spec.rng / "minibatch-order" / episode,
         )
         self.observations.moments.merge(rollout.raw[rollout.valid])
-        return msgspec.structs.replace(update, return_mean=float(returns[rollout.valid].mean()))
+        heads = dict(zip(self.spec.head_names, update.heads.values(), strict=True))
+        return msgspec.structs.replace(update, return_mean=float(returns[rollout.valid].mean()), heads=heads)
 
     def state(self) -> dict[str, Any]:
         """Everything between two episodes, as plain containers of tensors and builtins (`weights_only` can load it)."""

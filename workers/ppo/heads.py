@@ -51,6 +51,16 @@ def head_entropies(log_probs: Tensor, masks: Tensor) -> Tensor:
     return entropies.masked_fill(~masks.any(-1), 0.0)
 
 
+def choices(masks: Tensor) -> Tensor:
+    """[..., heads]: how many valid choices each head had; 0 for unused heads."""
+    return masks.sum(-1)
+
+
+def normalised_entropies(entropies: Tensor, counts: Tensor) -> Tensor:
+    """Entropies [..., heads] in nats over those of a uniform choice among `counts` [..., heads]; 0 without a choice."""
+    return (entropies / counts.clamp_min(2).double().log()).masked_fill(counts < 2, 0.0)
+
+
 def choice_weights(logits: NDArray[np.float32]) -> NDArray[np.float64]:
     """Unnormalised probabilities of logits [E, any], all positive: no mask can leave a valid choice without weight."""
     wide = logits.astype(np.float64)

@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from esper_ab.contracts.records import PPOUpdate
+from esper_ab.contracts.records import HeadUse, PPOUpdate
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import PPOSettings
-from workers.ppo.heads import head_entropies, joint_log_prob, masked_log_softmax
+from workers.ppo.heads import choices, head_entropies, joint_log_prob, masked_log_softmax, normalised_entropies
 from workers.ppo.policy import RecurrentPolicy
 
 ADVANTAGE_STD_FLOOR = 1e-4  # below it a batch of equal advantages would become pure rounding noise of size 1
@@ -117,7 +117,7 @@ def ppo_update(
     """Update the policy in place; `rng` decides the order of environments per epoch.
 
     Stops before a step whose minibatch is beyond the target KL, and before a step whose gradient is not finite (the
-    record then says None where a number was not finite).
+    record then says None where a number was not finite). Heads are reported by position, "0", "1", …
     """
     diagnosis = _diagnose(policy, batch)
     normalised = normalise_advantages(batch)
@@ -152,6 +152,7 @@ def ppo_update(
         stopped_by_kl=stopped_by_kl,
         advantage_std=_finite(float(batch.advantages[batch.valid].std(correction=0))),
         return_mean=None,
+        heads={str(position): use for position, use in enumerate(diagnosis.heads)},
     )
 
 
@@ -172,6 +173,7 @@ def nothing_learnt() -> PPOUpdate:
         stopped_by_kl=False,
         advantage_std=None,
         return_mean=None,
+        heads={},
     )
 
 
@@ -181,6 +183,7 @@ class _Diagnosis(NamedTuple):
     entropy: float | None
     op_entropy: float | None
     ratio_error: float | None
+    heads: tuple[HeadUse, ...]
 
 
 @torch.no_grad()
@@ -191,6 +194,17 @@ def _diagnose(policy: RecurrentPolicy, batch: Batch) -> _Diagnosis:
         _finite(float(now.entropies.sum(-1).mean())),
         _finite(float(now.entropies[:, 0].mean())),
         _finite(float(ratio_error)),
+        _head_uses(now.entropies, choices(batch.masks[batch.valid])),
+    )
+
+
+def _head_uses(entropies: Tensor, counts: Tensor) -> tuple[HeadUse, ...]:
+    """From entropies and numbers of valid choices, both [N, heads], N >= 1."""
+    chose = (counts > 1).sum(0)
+    sums = normalised_entropies(entropies, counts).sum(0)
+    return tuple(
+        HeadUse(entropy=_finite(total / steps) if steps else None, learnable=steps / len(counts))
+        for total, steps in zip(sums.tolist(), chose.tolist(), strict=True)
     )
 
 
