@@ -46,6 +46,7 @@ class Experiment(Settings, frozen=True, kw_only=True):
     looks: tuple[PositiveInt, ...] = ()  # complete replicates at which it is looked; empty: design.default_looks
     control: str = ""  # the group that all others are compared with; "": all pairs
     untested: tuple[str, ...] = ()  # groups that are measured and in no comparison
+    exam: bool = False  # judge the learning groups by the criteria of analysis/exam.py
     early_stop: bool = True  # a decided comparison ends; a group without any other leaves later blocks
     open_ended: bool = False  # no maximum: blocks of `replicates` are added until every comparison is decided
     arithmetic: Arithmetic = Arithmetic()

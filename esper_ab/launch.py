@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from esper_ab.config import Experiment
     from esper_ab.contracts.machine import Machine
     from esper_ab.launchers import Launcher
+    from esper_ab.parse import Catalogue, FileSettings
     from esper_ab.plan import Plan
 
 # Flag -> key of the experiment. Their defaults are those of esper_ab/config.py: a flag not given sets nothing.
@@ -27,7 +29,7 @@ _FLAG_KEYS = {"threads": "arithmetic.threads"}
 _LIST_FLAGS = {"slots": "--slots early late", "devices": "--devices cpu:0 cpu:1"}  # with an example
 _NOT_SETTINGS = (
     "groups", "group", "set", "config", "out", "dry_run", "json", "quiet", "launcher", "no_telemetry", "replicates",
-    "max", "looks", "untested", "no_early_stop",
+    "max", "looks", "untested", "no_early_stop", "exam",
 )  # or not as they stand
 
 
@@ -86,6 +88,19 @@ def _request(options: dict[str, Any]) -> Any:
     )
 
 
+def _asked(options: dict[str, Any], file: FileSettings, catalogue: Catalogue) -> Experiment:
+    """The experiment as flags and file say; an exam has its own groups unless others are named."""
+    from esper_ab import exam
+    from esper_ab.parse import parse
+
+    request = _request(options)
+    named = request.groups or request.group or file.groups or file.tables
+    if options["exam"] and not named:
+        request = replace(request, groups=exam.GROUPS)
+    asked = parse(request, file, catalogue)
+    return exam.as_exam(asked) if options["exam"] or asked.exam else asked
+
+
 def _whole(text: str, origin: str) -> int:
     from esper_ab.errors import UsageError
 
@@ -112,14 +127,14 @@ def _planned(options: dict[str, Any]) -> tuple[Plan, Machine, Path]:
     from esper_ab.boundary_cache import calibrate
     from esper_ab.contracts import catalog
     from esper_ab.control.preflight import check_run_dir, examine, expected_bytes
-    from esper_ab.parse import Catalogue, FileSettings, parse, read_toml
+    from esper_ab.parse import Catalogue, FileSettings, read_toml
     from esper_ab.plan import make_plan
     from esper_ab.resolve import questions, resolve
     from esper_ab.run_directory import check_name
 
     catalogue = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
     file = read_toml(options["config"]) if options["config"] else FileSettings()
-    asked = parse(_request(options), file, catalogue)
+    asked = _asked(options, file, catalogue)
     name = asked.name or _default_name(asked)
     check_name(name)
     run_dir = options["out"] / name
@@ -188,6 +203,8 @@ def _conclude(run_dir: Path, as_json: bool) -> None:
 @click.option("--no-early-stop", is_flag=True, help="Go on with a comparison that is decided.")
 @click.option("--control", metavar="NAME", help="Compare the others with this group. [default: all pairs]")
 @click.option("--untested", metavar="A,B,…", help="Groups that are measured and in no comparison.")
+@click.option("--exam", is_flag=True, help="The reward-efficiency exam: heuristic, random and wait against shaped, "
+              "simplified and sparse, to an outcome.")
 @click.option("--endpoint", metavar="evaluation|last-tenth|curve-mean", help="What one run comes to.")
 @click.option("--test", metavar="t|rank", help="rank: for tasks where more than one run in ten collapses.")
 @click.option("--alpha", type=float, metavar="P", help="Error rate of the whole experiment. [default: 0.05]")

@@ -1,0 +1,166 @@
+"""The reward-efficiency exam: is a reward worth going on with? Every learning group against the control, by four
+criteria, to an outcome with its reason. Pure.
+
+Only the first criterion is a test with an error rate, the comparison of the plan. The others are described by paired
+95 % t intervals that share no error rate; they can send a reward back, never pass one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from esper_ab.journal.fold import History
+from esper_ab.journal.outcomes import RunOutcome
+from esper_ab.stats.comparison import Comparison
+from esper_ab.stats.paired_difference import PairedDifference, paired_difference
+from esper_ab.stats.verdict import Verdict
+
+Outcome = Literal["continue", "revise", "stop", "no outcome"]
+_GAINED = (Verdict.BETTER,)
+_NOT_WORTH = (Verdict.WORSE, Verdict.WORSE_BELOW_MARGIN, Verdict.BETTER_BELOW_MARGIN, Verdict.EQUIVALENT)
+
+
+class Criterion(msgspec.Struct, frozen=True, kw_only=True):
+    """One question about one group, and its answer. `passed` is None where the data leave it open."""
+
+    name: str
+    question: str
+    passed: bool | None
+    mean: float | None  # of what the question asks about
+    low: float | None  # 95 % t interval; of the accuracy, the repeated interval of the comparison
+    high: float | None
+    runs: int  # pairs or runs behind it
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+    """What the exam says of one group."""
+
+    group: str
+    criteria: tuple[Criterion, ...]
+    outcome: Outcome
+    reason: str  # one sentence
+
+
+class Exam(msgspec.Struct, frozen=True, kw_only=True):
+    """All learning groups, against one control."""
+
+    control: str
+    judgements: tuple[Judgement, ...]
+
+
+def exam(
+    history: History, outcomes: Mapping[str, RunOutcome], comparisons: Sequence[Comparison]
+) -> Exam | None:
+    """None unless the experiment is an exam."""
+    experiment = history.plan.experiment
+    if not experiment.exam:
+        return None
+    judgements = tuple(
+        _judge(comparison, _by_replicate(history, outcomes, comparison.question.a),
+               _by_replicate(history, outcomes, comparison.question.b))
+        for comparison in comparisons
+    )  # fmt: skip
+    return Exam(control=experiment.control, judgements=judgements)
+
+
+def kept_share(outcome: RunOutcome) -> float | None:
+    """Fossilised among fossilised and pruned seeds; None when there was neither."""
+    if outcome.fossilized is None or outcome.pruned is None or outcome.fossilized + outcome.pruned == 0:
+        return None
+    return outcome.fossilized / (outcome.fossilized + outcome.pruned)
+
+
+def _by_replicate(history: History, outcomes: Mapping[str, RunOutcome], group: str) -> dict[int, RunOutcome]:
+    return {run.ref.replicate: outcomes[run.ref.run] for run in history.of_group(group)}
+
+
+def _judge(comparison: Comparison, a: Mapping[int, RunOutcome], b: Mapping[int, RunOutcome]) -> Judgement:
+    group, control = comparison.question.a, comparison.question.b
+    criteria = (
+        _accuracy(comparison),
+        _against(
+            a, b, lambda run: run.gain_per_kparam, "efficiency",
+            f"more points above the never-grown host per 1,000 added parameters than {control}?",
+        ),
+        _against(
+            a, b, kept_share, "keeps what it grows",
+            f"a larger share of fossilised among fossilised and pruned seeds than {control}?",
+        ),
+        _decisive(a),
+    )  # fmt: skip
+    outcome, reason = _outcome(comparison, criteria)
+    return Judgement(group=group, criteria=criteria, outcome=outcome, reason=reason)
+
+
+def _accuracy(comparison: Comparison) -> Criterion:
+    verdict = comparison.verdict
+    passed = True if verdict in _GAINED else False if verdict in _NOT_WORTH else None
+    margin = comparison.question.design.margin
+    return Criterion(
+        name="held-out accuracy",
+        question=f"better than {comparison.question.b}, by what may exceed the margin of {margin:g} points?",
+        passed=passed,
+        mean=comparison.effect.mean if comparison.effect else None,
+        low=comparison.low,
+        high=comparison.high,
+        runs=len(comparison.pairs),
+    )
+
+
+def _against(
+    a: Mapping[int, RunOutcome],
+    b: Mapping[int, RunOutcome],
+    measure: Callable[[RunOutcome], float | None],
+    name: str,
+    question: str,
+) -> Criterion:
+    """Passed when the paired interval of a - b lies above 0, failed when it lies below."""
+    both = [(measure(a[r]), measure(b[r])) for r in sorted(a.keys() & b.keys())]
+    known = [(x, y) for x, y in both if x is not None and y is not None]
+    difference = paired_difference([x for x, _ in known], [y for _, y in known]) if known else None
+    return _criterion(name, question, difference, above=True)
+
+
+def _decisive(a: Mapping[int, RunOutcome]) -> Criterion:
+    changes = [change for r in sorted(a) if (change := a[r].entropy_change) is not None]
+    difference = paired_difference(changes, [0.0] * len(changes)) if changes else None
+    question = "does the entropy of its decisions fall in training (nats, last tenth minus first)?"
+    return _criterion("decisiveness", question, difference, above=False)
+
+
+def _criterion(name: str, question: str, difference: PairedDifference | None, *, above: bool) -> Criterion:
+    low, high = (difference.low, difference.high) if difference else (None, None)
+    sign = 1.0 if above else -1.0
+    passed = None
+    if low is not None and high is not None:
+        nearer, farther = sorted((sign * low, sign * high))
+        passed = True if nearer > 0 else False if farther < 0 else None
+    return Criterion(
+        name=name,
+        question=question,
+        passed=passed,
+        mean=difference.mean if difference else None,
+        low=low,
+        high=high,
+        runs=difference.pairs if difference else 0,
+    )
+
+
+def _outcome(comparison: Comparison, criteria: Sequence[Criterion]) -> tuple[Outcome, str]:
+    group, control, verdict = comparison.question.a, comparison.question.b, comparison.verdict
+    failed = [criterion.name for criterion in criteria[1:] if criterion.passed is False]
+    if verdict in (Verdict.BLOCKED, Verdict.NO_INFERENCE):
+        return "no outcome", f"the comparison with {control} is {verdict}: nothing follows about {group}."
+    if verdict in _NOT_WORTH or verdict is Verdict.IDENTICAL:
+        return "stop", f"{group} is {verdict} with respect to {control}: training with it gains nothing worth having."
+    if verdict is Verdict.INCONCLUSIVE:
+        also = f"; besides, it fails in {' and '.join(failed)}" if failed else ""
+        return "revise", f"{group} is not shown to be better than {control}: more replicates, or another reward{also}."
+    if failed:
+        return "revise", f"{group} is better than {control}, but fails in {' and '.join(failed)}."
+    unclear = [criterion.name for criterion in criteria[1:] if criterion.passed is None]
+    rest = f" (left open: {', '.join(unclear)})" if unclear else ""
+    return "continue", f"{group} is better than {control} and fails in nothing else{rest}."
