@@ -17,7 +17,7 @@ from esper_ab.contracts.machine import Device, Machine, TaskFacts
 from esper_ab.control.preflight import check_run_dir, expected_bytes
 from esper_ab.errors import UsageError
 from esper_ab.estimate import estimate
-from esper_ab.launch import gather_lists
+from esper_ab.options import gather_lists
 from esper_ab.parse import Catalogue, FileSettings, Request, parse, read_toml
 from esper_ab.plan import Plan, make_plan
 from esper_ab.plan_text import plan_text

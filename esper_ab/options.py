@@ -1,0 +1,166 @@
+"""The flags that say what to run, shared by every command that trains; and from flags to parse.Request. Light."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from esper_ab.parse import Request
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+# Flag -> key of the experiment. Their defaults are those of esper_ab/config.py: a flag not given sets nothing.
+_FLAG_KEYS = {"threads": "arithmetic.threads"}
+_LIST_FLAGS = {"slots": "--slots early late", "devices": "--devices cpu:0 cpu:1"}  # with an example
+_AS_THEY_STAND = (
+    "task", "data_dir", "slots", "episodes", "steps", "n_envs", "eval_episodes", "endpoint", "test", "alpha", "margin",
+    "control", "rng_seed", "unpaired", "devices", "devices_per_run", "placement", "order", "sync", "threads", "name",
+)  # settings of the experiment; the other flags are none, or not as they stand
+
+_OPTIONS: dict[str, Decorator] = {
+    "groups": click.option("--groups", metavar="A,B,…", help="Reward modes or controllers; NAME=MODE gives another "
+                           "name. [default: shaped,simplified]"),
+    "group": click.option("--group", multiple=True, metavar="NAME:KEY=VALUE,…", help="Alter NAME, or create it. "
+                          "Repeatable."),
+    "set": click.option("--set", "set", multiple=True, metavar="KEY=VALUE", help="Any setting, for all groups. "
+                        "Repeatable."),
+    "config": click.option("--config", type=click.Path(path_type=Path), metavar="FILE.toml", help="The same settings; "
+                           "flags win."),
+    "task": click.option("--task", metavar="NAME", help="What hosts learn. [default: digits]"),
+    "data_dir": click.option("--data-dir", metavar="DIR", help="Where a task's data is, if it does not ship."),
+    "slots": click.option("--slots", metavar="A B …", help="Slots that may grow, in network order. [default: all]"),
+    "episodes": click.option("--episodes", type=int, metavar="N", help="Training episodes per run."),
+    "steps": click.option("--steps", type=int, metavar="N", help="Host epochs, and decisions, per episode."),
+    "n_envs": click.option("--n-envs", type=int, metavar="N", help="Environments per run."),
+    "replicates": click.option("--replicates", metavar="N|auto", help="Repetitions; 6 are the least that can carry a "
+                               "verdict. auto: as many as it takes, up to --max."),
+    "max": click.option("--max", type=int, metavar="N", help="With --replicates auto: the most."),
+    "looks": click.option("--looks", metavar="N,N,…", help="Replicates after which it is looked. [default: 6,10 of 10; "
+                          "6,10,14,20 of 20; one below 10]"),
+    "no_early_stop": click.option("--no-early-stop", is_flag=True, help="Go on with a comparison that is decided."),
+    "control": click.option("--control", metavar="NAME", help="Compare the others with this group. "
+                            "[default: all pairs]"),
+    "untested": click.option("--untested", metavar="A,B,…", help="Groups that are measured and in no comparison."),
+    "endpoint": click.option("--endpoint", metavar="evaluation|last-tenth|curve-mean", help="What one run comes to."),
+    "test": click.option("--test", metavar="t|rank", help="rank: for tasks where more than one run in ten collapses."),
+    "alpha": click.option("--alpha", type=float, metavar="P", help="Error rate of the whole experiment. "
+                          "[default: 0.05]"),
+    "eval_episodes": click.option("--eval-episodes", type=int, metavar="N", help="Evaluation episodes of the trained "
+                                  "policy."),
+    "margin": click.option("--margin", type=float, metavar="POINTS", help="The smallest difference worth acting on. "
+                           "[default: 2]"),
+    "rng_seed": click.option("--rng-seed", type=int, metavar="N", help="Root of all randomness."),
+    "unpaired": click.option("--unpaired", is_flag=True, help="Own randomness per group, for calibration."),
+    "devices": click.option("--devices", metavar="A B …", help="cuda:0, cpu:1, or cuda, cpu for all. [default: all "
+                            "GPUs, or cores]"),
+    "devices_per_run": click.option("--devices-per-run", type=int, metavar="N", help="Devices of one run."),
+    "placement": click.option("--placement", metavar="spread|share|alternate|sequence", help="One run per device; or "
+                              "on one device a block's runs side by side, in turn by episode, or one whole run after "
+                              "the other."),
+    "order": click.option("--order", metavar="balanced|fixed|shuffled", help="Which group takes which lane and place "
+                          "in the start order of a block."),
+    "sync": click.option("--sync", metavar="lockstep|independent", help="Whether runs wait for one another after every "
+                         "episode."),
+    "threads": click.option("--threads", type=int, metavar="N", help="CPU threads per worker, the same for all."),
+    "no_telemetry": click.option("--no-telemetry", is_flag=True, help="Do not record the life of every seed; no result "
+                                 "depends on it."),
+    "launcher": click.option("--launcher", type=click.Choice(["local", "inline"]), default="local", help="Processes, "
+                             "or threads here."),
+    "out": click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True,
+                        metavar="DIR", help="Where run directories go."),
+    "name": click.option("--name", metavar="NAME", help="Name of the run directory. [default: task and time]"),
+    "dry_run": click.option("--dry-run", is_flag=True, help="Print the plan and stop."),
+    "json": click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout."),
+    "quiet": click.option("--quiet", is_flag=True, help="No live view."),
+}  # fmt: skip
+
+
+def experiment_options(*, without: Sequence[str] = ()) -> Decorator:
+    """Decorator of a click command: all flags of an experiment, in the order of its help, but those named."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for name in reversed(_OPTIONS):
+            if name not in without:
+                function = _OPTIONS[name](function)
+        return function
+
+    return decorate
+
+
+def gather_lists(args: Sequence[str]) -> list[str]:
+    """`--slots early mid late` as `--slots early,mid,late`, which is what click can read."""
+    gathered: list[str] = []
+    collecting = False
+    for arg in args:
+        if collecting and not arg.startswith("-"):
+            gathered[-1] += ("," if gathered[-1] else "") + arg.strip(",")
+            continue
+        collecting = arg in {f"--{flag}" for flag in _LIST_FLAGS}
+        gathered.append(arg)
+        if collecting:
+            gathered.append("")
+    return gathered
+
+
+class ExperimentCommand(click.Command):
+    """A command whose lists may be written with spaces."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, gather_lists(args))
+
+
+def request(options: dict[str, Any]) -> Request:
+    """The flags that say what to run; one that a command does not have counts as not given."""
+    from esper_ab.assignments import split_commas
+    from esper_ab.errors import UsageError
+    from esper_ab.parse import Request
+
+    flags: dict[str, object] = {
+        _FLAG_KEYS.get(flag, flag): options[flag] for flag in _AS_THEY_STAND if options.get(flag) not in (None, False)
+    }
+    for flag in _LIST_FLAGS:
+        if flag in flags:
+            flags[flag] = [piece for piece in str(flags[flag]).split(",") if piece]
+            if not flags[flag]:
+                example = _LIST_FLAGS[flag]
+                raise UsageError(f"--{flag}: names are missing, as in {example}; leave it out for all there are")
+    if options.get("no_telemetry"):
+        flags["telemetry"] = False
+    if options.get("no_early_stop"):
+        flags["early_stop"] = False
+    if options.get("untested") is not None:
+        flags["untested"] = split_commas(options["untested"], "--untested")
+    if options.get("looks") is not None:
+        flags["looks"] = [whole(piece, "--looks") for piece in split_commas(options["looks"], "--looks")]
+    flags |= _replicates(options.get("replicates"), options.get("max"))
+    groups = options.get("groups")
+    return Request(
+        groups=tuple(split_commas(groups, "--groups")) if groups is not None else (),
+        group=tuple(options.get("group") or ()),
+        assignments=tuple(options.get("set") or ()),
+        flags=flags,
+    )
+
+
+def whole(text: str, origin: str) -> int:
+    """A whole number typed at `origin`; UsageError for anything else."""
+    from esper_ab.errors import UsageError
+
+    if not text.isascii() or not text.isdigit():
+        raise UsageError(f"{origin}: expected a whole number, not {text!r}")
+    return int(text)
+
+
+def _replicates(replicates: str | None, most: int | None) -> dict[str, object]:
+    """`--replicates N`; `auto --max N`: looks on the way to N; `auto`: no maximum."""
+    from esper_ab.errors import UsageError
+
+    if replicates is None or replicates != "auto":
+        if most is not None:
+            raise UsageError("--max goes with --replicates auto; --replicates N is a maximum already")
+        return {} if replicates is None else {"replicates": whole(replicates, "--replicates")}
+    return {"open_ended": True} if most is None else {"replicates": most}

@@ -1,0 +1,89 @@
+"""From what was asked to a plan, and from a plan to finished runs: the way of every command that trains.
+
+Imports little: everything heavy comes when it is called.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from esper_ab.config import Experiment
+    from esper_ab.contracts.machine import Machine
+    from esper_ab.launchers import Launcher
+    from esper_ab.parse import Request
+    from esper_ab.plan import Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """What will be run, on what, and where it will be kept; nothing is started or written yet."""
+
+    plan: Plan
+    machine: Machine
+    run_dir: Path
+
+
+def planned(request: Request, config: Path | None, out: Path, name: str = "{task}-{time}") -> Planned:
+    """Everything that can be refused is refused here, before anything starts or is written.
+
+    `name`: of the run directory when none is asked for.
+    """
+    import msgspec
+
+    from esper_ab.boundary_cache import calibrate
+    from esper_ab.control.preflight import check_run_dir, examine, expected_bytes
+    from esper_ab.plan import make_plan
+    from esper_ab.resolve import questions, resolve
+    from esper_ab.run_directory import check_name
+
+    asked = as_asked(request, config)
+    name = asked.name or name.format(task=asked.task, time=f"{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}")
+    check_name(name)
+    run_dir = out / name
+    env_episodes = len(asked.groups) * asked.replicates * asked.n_envs * (asked.episodes + 2 * asked.eval_episodes)
+    check_run_dir(run_dir, expected_bytes(env_episodes))
+    machine = examine(questions(asked))
+    experiment = resolve(msgspec.structs.replace(asked, name=name), machine)
+    return Planned(plan=make_plan(experiment, machine, calibrate), machine=machine, run_dir=run_dir)
+
+
+def as_asked(request: Request, config: Path | None) -> Experiment:
+    """Flags and file put together; slots, devices and name may still be empty."""
+    from esper_ab.contracts import catalog
+    from esper_ab.parse import Catalogue, FileSettings, parse, read_toml
+
+    catalogue = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
+    return parse(request, read_toml(config) if config else FileSettings(), catalogue)
+
+
+def carry_out(ready: Planned, launcher: str, *, watched: bool) -> None:
+    """Make the run directory, train, evaluate and journal; the live view is one observer among others."""
+    from esper_ab.control import coordinator
+    from esper_ab.run_directory import make_run_directory
+
+    make_run_directory(ready.run_dir, ready.plan, ready.machine)
+    with ExitStack() as stack:
+        observers = []
+        if watched:
+            from rich.console import Console
+
+            from esper_ab.live.terminal import LiveView
+
+            observers.append(stack.enter_context(LiveView(ready.plan, Console())))
+        coordinator.run(ready.plan, ready.run_dir, launcher_named(launcher), observers)
+
+
+def launcher_named(name: str) -> Launcher:
+    """`local`: processes; `inline`: threads of this one."""
+    if name == "inline":
+        from esper_ab.launchers.inline import InlineLauncher
+
+        return InlineLauncher()
+    from esper_ab.launchers.local import LocalLauncher
+
+    return LocalLauncher()
