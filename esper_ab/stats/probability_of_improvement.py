@@ -24,6 +24,11 @@ class ProbabilityOfImprovement(msgspec.Struct, frozen=True, kw_only=True):
     def pairs(self) -> int:
         return self.wins + self.ties + self.losses
 
+    @property
+    def cliffs_delta(self) -> float:
+        """P(a run of A > a run of B) - P(a run of A < a run of B), Cliff (1993)."""
+        return 2.0 * self.a12 - 1.0
+
 
 def probability_of_improvement(a: ArrayLike, b: ArrayLike) -> ProbabilityOfImprovement:
     """a, b [pairs], in the order of the pairs."""

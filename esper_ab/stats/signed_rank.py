@@ -67,7 +67,7 @@ def hodges_lehmann_interval(d: ArrayLike, p: float) -> tuple[float, float] | Non
     return float(averages[rejected - 1]), float(averages[averages.size - rejected])
 
 
-def _walsh_averages(d: NDArray[np.float64]) -> NDArray[np.float64]:
+def _walsh_averages(d: NDArray[np.floating]) -> NDArray[np.float64]:
     rows, columns = np.triu_indices(d.size)
     return np.asarray((d[rows] + d[columns]) / 2.0)
 

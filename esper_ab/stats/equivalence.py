@@ -1,0 +1,33 @@
+"""Two one-sided t-tests (Schuirmann 1987): is the difference shown to be smaller than the margin?
+
+Not finding a difference shows nothing. Equivalence is shown when both "a is worse by the margin or more" and "a is
+better by the margin or more" are rejected; at bound p that is the (1 - 2p) interval inside -margin .. +margin.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from scipy import stats
+
+from esper_ab.stats.adjusted_difference import AdjustedDifference
+
+
+class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
+    """One-sided p against a difference of -margin or less, and of +margin or more; `p` is the larger."""
+
+    margin: float  # points
+    p_lower: float
+    p_upper: float
+    p: float
+    p_bound: float
+    shown: bool  # p <= p_bound
+
+
+def equivalence(difference: AdjustedDifference, margin: float, p_bound: float) -> Equivalence | None:
+    """`margin` > 0 in points; `p_bound`: of each one-sided test. None without a deviation to divide by."""
+    if not difference.se:
+        return None
+    p_lower = float(stats.t.sf((difference.mean + margin) / difference.se, difference.df))
+    p_upper = float(stats.t.cdf((difference.mean - margin) / difference.se, difference.df))
+    p = max(p_lower, p_upper)
+    return Equivalence(margin=margin, p_lower=p_lower, p_upper=p_upper, p=p, p_bound=p_bound, shown=p <= p_bound)

@@ -1,0 +1,45 @@
+"""How alike the two runs of a pair fall out: what pairing was worth.
+
+Pearson's r with Fisher's (1921) interval, tanh(atanh r -+ z / sqrt(n - 3)). With equal spread in both groups the
+difference of pairs has the variance of 1 - r times that of independent runs. Knows no names and no verdicts.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from esper_ab.stats.paired_difference import differences
+
+_ROUNDING = 64 * float(np.finfo(np.float64).eps)
+LEVEL = 0.95
+
+
+class PairCorrelation(msgspec.Struct, frozen=True, kw_only=True):
+    """r of the endpoints of a pair, and its 95 % interval, which assumes that they are jointly normal."""
+
+    r: float
+    low: float | None  # None with fewer than 4 pairs, or when r is 1 or -1
+    high: float | None
+    worth: float | None  # 1 / (1 - r): independent pairs that one pair is worth; None when r is 1
+
+
+def pair_correlation(a: ArrayLike, b: ArrayLike) -> PairCorrelation | None:
+    """a, b [pairs]. None with fewer than 3 pairs, or where one group does not vary: then no r exists."""
+    n = int(differences(a, b).size)
+    x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if n < 3 or any(float(np.std(v)) <= _ROUNDING * float(np.max(np.abs(v))) for v in (x, y)):
+        return None
+    dx, dy = x - math.fsum(x) / n, y - math.fsum(y) / n
+    r = math.fsum(dx * dy) / math.sqrt(math.fsum(dx**2) * math.fsum(dy**2))
+    r = min(1.0, max(-1.0, r))
+    worth = 1.0 / (1.0 - r) if r < 1.0 - _ROUNDING else None
+    if n < 4 or abs(r) >= 1.0 - _ROUNDING:
+        return PairCorrelation(r=r, low=None, high=None, worth=worth)
+    half = float(stats.norm.isf((1.0 - LEVEL) / 2.0)) / math.sqrt(n - 3)
+    centre = math.atanh(r)
+    return PairCorrelation(r=r, low=math.tanh(centre - half), high=math.tanh(centre + half), worth=worth)
