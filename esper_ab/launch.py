@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from esper_ab.exit_status import EPILOG, invoke
-from esper_ab.options import ExperimentCommand, experiment_options, request
-from esper_ab.programs.experiment import carry_out, planned
+from esper_ab.options import ExperimentCommand, experiment_options
+from esper_ab.programs.experiment import as_asked, carry_out, planned
 
 
 def _conclude(run_dir: Path, as_json: bool) -> None:
@@ -36,7 +36,7 @@ def command(**options: Any) -> None:
     from esper_ab.estimate import estimate
     from esper_ab.plan_text import plan_text
 
-    ready = planned(request(options), options["config"], options["out"])
+    ready = planned(as_asked(options), options["out"])
     cost = estimate(ready.plan, ready.machine)
     if options["json"] and options["dry_run"]:
         click.echo(msgspec.json.encode({"plan": ready.plan, "estimate": cost, "run_dir": str(ready.run_dir)}))

@@ -45,6 +45,8 @@ _OPTIONS: dict[str, Decorator] = {
     "control": click.option("--control", metavar="NAME", help="Compare the others with this group. "
                             "[default: all pairs]"),
     "untested": click.option("--untested", metavar="A,B,…", help="Groups that are measured and in no comparison."),
+    "exam": click.option("--exam", is_flag=True, help="The reward-efficiency exam: heuristic, random and wait against "
+                         "shaped, simplified and sparse, to an outcome."),
     "endpoint": click.option("--endpoint", metavar="evaluation|last-tenth|curve-mean", help="What one run comes to."),
     "test": click.option("--test", metavar="t|rank", help="rank: for tasks where more than one run in ten collapses."),
     "alpha": click.option("--alpha", type=float, metavar="P", help="Error rate of the whole experiment. "

@@ -6,16 +6,17 @@ Imports little: everything heavy comes when it is called.
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from esper_ab.options import request
 
 if TYPE_CHECKING:
     from esper_ab.config import Experiment
     from esper_ab.contracts.machine import Machine
     from esper_ab.launchers import Launcher
-    from esper_ab.parse import Request
     from esper_ab.plan import Plan
 
 
@@ -28,10 +29,10 @@ class Planned:
     run_dir: Path
 
 
-def planned(request: Request, config: Path | None, out: Path, name: str = "{task}-{time}") -> Planned:
+def planned(asked: Experiment, out: Path, name: str = "{task}-{time}") -> Planned:
     """Everything that can be refused is refused here, before anything starts or is written.
 
-    `name`: of the run directory when none is asked for.
+    `name`: of the run directory when `asked` has none.
     """
     import msgspec
 
@@ -41,7 +42,6 @@ def planned(request: Request, config: Path | None, out: Path, name: str = "{task
     from esper_ab.resolve import questions, resolve
     from esper_ab.run_directory import check_name
 
-    asked = as_asked(request, config)
     name = asked.name or name.format(task=asked.task, time=f"{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}")
     check_name(name)
     run_dir = out / name
@@ -52,18 +52,27 @@ def planned(request: Request, config: Path | None, out: Path, name: str = "{task
     return Planned(plan=make_plan(experiment, machine, calibrate), machine=machine, run_dir=run_dir)
 
 
-def as_asked(request: Request, config: Path | None) -> Experiment:
-    """Flags and file put together; slots, devices and name may still be empty."""
+def as_asked(options: dict[str, Any]) -> Experiment:
+    """Flags and file put together; slots, devices and name may still be empty.
+
+    An exam has its own groups unless others are named.
+    """
+    from esper_ab import exam
     from esper_ab.contracts import catalog
     from esper_ab.parse import Catalogue, FileSettings, parse, read_toml
 
     catalogue = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
-    return parse(request, read_toml(config) if config else FileSettings(), catalogue)
+    file = read_toml(options["config"]) if options["config"] else FileSettings()
+    wanted, is_exam = request(options), bool(options.get("exam"))
+    if is_exam and not (wanted.groups or wanted.group or file.groups or file.tables):
+        wanted = replace(wanted, groups=exam.GROUPS)
+    asked = parse(wanted, file, catalogue)
+    return exam.as_exam(asked) if is_exam or asked.exam else asked
 
 
 def carry_out(ready: Planned, launcher: str, *, watched: bool) -> None:
     """Make the run directory, train, evaluate and journal; the live view is one observer among others."""
-    from esper_ab.control import coordinator
+    from esper_ab.control import conduct
     from esper_ab.run_directory import make_run_directory
 
     make_run_directory(ready.run_dir, ready.plan, ready.machine)
@@ -75,7 +84,7 @@ def carry_out(ready: Planned, launcher: str, *, watched: bool) -> None:
             from esper_ab.live.terminal import LiveView
 
             observers.append(stack.enter_context(LiveView(ready.plan, Console())))
-        coordinator.run(ready.plan, ready.run_dir, launcher_named(launcher), observers)
+        conduct.run(ready.plan, ready.run_dir, launcher_named(launcher), observers)
 
 
 def launcher_named(name: str) -> Launcher:
