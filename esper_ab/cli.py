@@ -65,6 +65,27 @@ def query(run_dir: Path, sql: str, json: bool, csv: bool) -> None:
     click.echo(render(run_dir, sql))
 
 
+@group.command()
+@_run_dir
+@click.option("--replicates", type=click.IntRange(min=1), required=True, metavar="N", help="How many in all.")
+@click.option("--launcher", type=click.Choice(["local", "inline"]), default="local", help="Processes, or threads here.")
+@click.option("--dry-run", is_flag=True, help="Print what would be added and by which rule, and stop.")
+@click.option("--quiet", is_flag=True, help="No live view.")
+@_as_json
+def extend(run_dir: Path, replicates: int, launcher: str, dry_run: bool, quiet: bool, json: bool) -> None:
+    """Add replicates to a finished RUN; the stricter rule of an extended plan then holds for what is undecided."""
+    from esper_ab.programs.extend import extend_run, preview
+    from esper_ab.report.build import build_report, render_report
+
+    if dry_run or not json:
+        click.echo(preview(run_dir, replicates))
+    if dry_run:
+        return
+    extend_run(run_dir, replicates, launcher, watched=not (quiet or json))
+    paths = build_report(run_dir)
+    click.echo(paths.verdict.read_text(encoding="utf-8").strip() if json else render_report(paths))
+
+
 def _child(module: str, arguments: tuple[str, ...]) -> int:
     """Run a module of the data plane, which may import torch, with this terminal; its exit status."""
     return subprocess.run([sys.executable, "-m", module, *arguments], check=False).returncode

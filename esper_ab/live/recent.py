@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import msgspec
 
 from esper_ab.contracts.records import EpisodeRecord
@@ -50,7 +48,7 @@ def group_now(history: History, group: str) -> GroupNow:
     return GroupNow(
         group=group,
         episodes=sum(len(run.episodes) for run in runs),
-        of_episodes=sum(run.spec.episodes for run in runs),
+        of_episodes=sum(run.spec.episodes for run in runs if not (run.left_out or run.lost)),
         accuracy=mean(held_out_accuracy(record) for record in records),
         reward=mean(episode_mean(record, lambda env: env.reward_sum) for record in records),
         params_added=mean(episode_mean(record, lambda env: env.params_added) for record in records),
@@ -60,7 +58,7 @@ def group_now(history: History, group: str) -> GroupNow:
 
 
 def differences_now(history: History) -> tuple[DifferenceNow, ...]:
-    """Every pair of groups; a run counts with the mean of its last RECENT training episodes once all are recorded."""
+    """The planned comparisons; a run counts with its last RECENT training episodes, once all of them are recorded."""
     trained: dict[tuple[str, int], float] = {}
     for run in history.runs.values():
         if len(run.episodes) >= run.spec.episodes:
@@ -68,7 +66,8 @@ def differences_now(history: History) -> tuple[DifferenceNow, ...]:
             if accuracy is not None:
                 trained[run.ref.group_id, run.ref.replicate] = accuracy
     found = []
-    for a, b in itertools.combinations(history.groups, 2):
+    for contrast in history.design.comparisons:
+        a, b = contrast.a, contrast.b
         both = [r for group, r in trained if group == a and (b, r) in trained]
         points = mean(trained[a, r] - trained[b, r] for r in both)
         found.append(DifferenceNow(a=a, b=b, pairs=len(both), points=points))

@@ -29,6 +29,14 @@ class RunStatus(msgspec.Struct, frozen=True, kw_only=True):
     of_episodes: int
 
 
+class LookNow(msgspec.Struct, frozen=True, kw_only=True):
+    """A look that was taken."""
+
+    replicates: int
+    decided: tuple[str, ...]  # "a - b"
+    leaving: tuple[str, ...]
+
+
 class Status(msgspec.Struct, frozen=True, kw_only=True):
     """A run directory, now."""
 
@@ -40,6 +48,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[RunStatus, ...]
     groups: tuple[GroupNow, ...]
     differences: tuple[DifferenceNow, ...]
+    looks: tuple[LookNow, ...]  # taken so far
     ledger: int  # entries
 
 
@@ -67,6 +76,14 @@ def status(run_dir: Path) -> Status:
         ),
         groups=tuple(group_now(history, group) for group in history.groups),
         differences=differences_now(history),
+        looks=tuple(
+            LookNow(
+                replicates=look.replicates,
+                decided=tuple(f"{one.a} - {one.b}" for one in look.decided),
+                leaving=look.leaving,
+            )
+            for look in history.looks
+        ),
         ledger=len(history.ledger),
     )
 
@@ -93,6 +110,10 @@ def status_text(run_dir: Path) -> str:
         f"  {item.a} - {item.b}: {item.points:+.2f} points, pairs trained: {item.pairs} ({DIFFERENCE_LABEL})"
         for item in found.differences
         if item.points is not None
+    ]
+    lines += [
+        f"  look at {look.replicates} replicates: decided {', '.join(look.decided) or 'nothing'}"
+        for look in found.looks
     ]
     if found.torn_bytes:
         lines.append(f"  {found.torn_bytes} bytes of an unfinished last line do not count")

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from esper_ab.contracts import messages
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.journal.events import AnyEvent, ExperimentStarted, Ledger, PointReleased
+from esper_ab.journal.events import AnyEvent, ExperimentStarted, Ledger, LookTaken, PlanExtended, PointReleased
 from esper_ab.journal.fold import History, begin
 from esper_ab.live.recent import DIFFERENCE_LABEL, RECENT, REWARD_LABEL, GroupNow, differences_now, group_now
 from esper_ab.plan import Plan
@@ -36,13 +36,20 @@ _LINE_S = 5.0  # least time between plain lines
 class LiveView:
     """`with LiveView(plan, console) as view: ...; view.observe(event)`."""
 
-    def __init__(self, plan: Plan, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock`: seconds, monotonic; only the time left and the pace of redrawing depend on it."""
+    def __init__(
+        self, plan: Plan, console: Console, clock: Callable[[], float] = time.monotonic, history: History | None = None
+    ) -> None:
+        """`clock`: seconds, monotonic; only the time left and the pace of redrawing depend on it.
+
+        `history`: what happened before, when an experiment goes on; a copy of the viewer's own.
+        """
         self._console = console
         self._clock = clock
         self._redraws = console.is_terminal and not console.is_dumb_terminal
-        self._specs = {spec.ref.run: spec for block in plan.blocks for spec in block.runs}
-        self._history: History | None = None
+        blocks = history.blocks if history else plan.blocks
+        self._specs = {spec.ref.run: spec for block in blocks for spec in block.runs}
+        self._history = history
+        self._before = 0.0
         self._within = dict.fromkeys(self._specs, 0.0)  # work done in the present point, in episodes
         self._began = clock()
         self._drawn = self._began - _REDRAW_S
@@ -60,7 +67,8 @@ class LiveView:
             speed_estimate_period=300.0,
             auto_refresh=False,
         )
-        self._task = self._bar.add_task("training", total=sum(_work(spec) for spec in self._specs.values()))
+        self._before = self._done()  # takes no part in the pace
+        self._task = self._bar.add_task("training", total=self._total())
         self._live = Live(console=console, auto_refresh=False, transient=False)
 
     def __enter__(self) -> LiveView:
@@ -89,10 +97,16 @@ class LiveView:
             self._after(event, self._history)
 
     def _after(self, event: AnyEvent, history: History) -> None:
-        if isinstance(event, Ledger):
+        if isinstance(event, PlanExtended):
+            new = {spec.ref.run: spec for block in event.extension.blocks for spec in block.runs}
+            self._specs |= new
+            self._within |= dict.fromkeys(new, 0.0)
+        if isinstance(event, LookTaken | PlanExtended):
+            self._tell(_news(event, history))
+            self._bar.update(self._task, total=self._total())
+        elif isinstance(event, Ledger):
             about = f" {event.run}" if event.run else ""
-            line = f"! {event.category}{about}: {event.detail}"
-            self._console.print(line, markup=False, highlight=False, soft_wrap=not self._redraws)
+            self._tell(f"! {event.category}{about}: {event.detail}")
         elif isinstance(event, PointReleased):
             self._within |= dict.fromkeys(event.runs, 0.0)
             if self._redraws:
@@ -103,15 +117,24 @@ class LiveView:
             else:
                 self._line(event, history)
 
+    def _tell(self, line: str) -> None:
+        self._console.print(line, markup=False, highlight=False, soft_wrap=not self._redraws)
+
+    def _total(self) -> float:
+        """Work planned now, in episodes, less that of runs that will never start."""
+        runs = self._history.runs if self._history else {}
+        given_up = {name for name, run in runs.items() if run.left_out or run.lost}
+        return sum(_work(spec) for name, spec in self._specs.items() if name not in given_up) - self._before
+
     def _done(self) -> float:
-        """Work done, in episodes."""
+        """Work done by this process, in episodes."""
         if self._history is None:
             return 0.0
         recorded = (
             len(run.episodes) + (_evaluation_work(run.spec) if run.evaluation else 0.0)
             for run in self._history.runs.values()
         )
-        return sum(recorded) + sum(self._within.values())
+        return sum(recorded) + sum(self._within.values()) - self._before
 
     def _redraw(self, *, now: bool = False) -> None:
         if not self._redraws or (self._clock() - self._drawn < _REDRAW_S and not now):
@@ -128,7 +151,7 @@ class LiveView:
             return
         self._lined = now
         groups = "; ".join(_in_line(group_now(history, group)) for group in history.groups)
-        done = self._done() / max(sum(_work(spec) for spec in self._specs.values()), 1e-9)
+        done = self._done() / max(self._total(), 1e-9)
         left = f", about {_duration((now - self._began) * (1 - done) / done)} left" if done > 0 else ""
         where, differences = _point_name(event, self._specs), "; ".join(_differences(history))
         so_far = f" | {differences} ({DIFFERENCE_LABEL})" if differences else ""
@@ -136,6 +159,14 @@ class LiveView:
             f"{where} | {groups}{so_far} | {100 * done:.0f} %{left}",
             markup=False, highlight=False, soft_wrap=True,
         )  # fmt: skip
+
+
+def _news(event: LookTaken | PlanExtended, history: History) -> str:
+    if isinstance(event, PlanExtended):
+        return f"more replicates: {history.replicates} in all"
+    decided = ", ".join(f"{one.a} - {one.b}" for one in event.decided) or "nothing"
+    leaving = f"; done with {', '.join(event.leaving)}" if event.leaving else ""
+    return f"look at {event.replicates} replicates: decided {decided}{leaving}"
 
 
 def _work(spec: RunSpec) -> float:

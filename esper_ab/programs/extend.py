@@ -1,0 +1,65 @@
+"""`esper-ab extend`: more replicates for a finished experiment, under the stricter rule that this costs."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from esper_ab.programs.experiment import launcher_named
+
+if TYPE_CHECKING:
+    from esper_ab.journal.fold import History
+    from esper_ab.plan import Extension
+
+
+def extension(run_dir: Path, history: History, replicates: int) -> Extension:
+    """Blocks up to `replicates` in all; UsageError when the experiment cannot go on or has no need to."""
+    from esper_ab.analysis.courses import courses, settled
+    from esper_ab.errors import UsageError
+    from esper_ab.plan import extend
+
+    if history.ended is None or history.ended.status != "finished":
+        word = history.ended.status if history.ended else "not finished"
+        raise UsageError(f"{run_dir}: the experiment is {word}; only a finished one can be extended")
+    if replicates <= history.replicates:
+        raise UsageError(
+            f"--replicates {replicates}: {run_dir} has {history.replicates} already; name how many it is to have in all"
+        )
+    if all(settled(history, one, course) for one, course in courses(history).items()):
+        raise UsageError(f"{run_dir}: every comparison is decided; there is nothing that more replicates could decide")
+    return extend(history.plan, history.design, history.replicates, replicates - history.replicates)
+
+
+def extend_run(run_dir: Path, replicates: int, launcher: str, *, watched: bool) -> None:
+    """Train what is added and journal it in the same run directory."""
+    from esper_ab.control import conduct
+    from esper_ab.journal.load import load
+
+    history = load(run_dir).history
+    with ExitStack() as stack:
+        observers = []
+        if watched:
+            from rich.console import Console
+
+            from esper_ab.live.terminal import LiveView
+
+            observers.append(stack.enter_context(LiveView(history.plan, Console(), history=history)))
+        conduct.go_on(
+            run_dir, lambda there: extension(run_dir, there, replicates), launcher_named(launcher), observers
+        )
+
+
+def preview(run_dir: Path, replicates: int) -> str:
+    """What `extend_run` would add, and by which rule it would then be decided."""
+    from esper_ab.design import rule
+    from esper_ab.journal.load import load
+
+    history = load(run_dir).history
+    added = extension(run_dir, history, replicates)
+    gone = {group for look in history.looks for group in look.leaving}
+    groups = [group for group in history.groups if group not in gone]
+    return (
+        f"{run_dir}: {len(added.blocks)} replicates more, {replicates} in all, of {', '.join(groups)}\n"
+        f"rule: {rule(added.design)}"
+    )
