@@ -4,6 +4,7 @@
     ├── UsageError        2   what was asked cannot be done: flag, key, name, device, file
     ├── WorkerFailed      4   a worker died or reported an error; its log's end is shown
     ├── WorkerHung       11   a worker made no progress in time
+    ├── ConditionNotMet  12   a verdict is not what --fail-unless asks for
     ├── JournalError      5   a run directory's journal is damaged
     └── Interrupted     130   Ctrl-C
 """
@@ -39,6 +40,12 @@ class WorkerHung(EsperError):
     """A worker made no progress within its deadline."""
 
     exit_code = 11
+
+
+class ConditionNotMet(EsperError):
+    """The verdict is not what --fail-unless asks for."""
+
+    exit_code = 12
 
 
 class Interrupted(EsperError):

@@ -1,7 +1,7 @@
 """From a click command to an exit status: click's own would make Ctrl-C a 1 and print its own words. No command here.
 
     0 done    1 internal error    2 what was asked cannot be done    4 a worker failed    5 journal damaged
-    11 a worker hung    130 interrupted
+    11 a worker hung    12 a condition of --fail-unless does not hold    130 interrupted
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from esper_ab.errors import EsperError, Interrupted, UsageError
 
 EPILOG = (
     "Exit status: 0 done, 1 internal error, 2 what was asked cannot be done, 4 a worker failed, "
-    "5 a journal is damaged, 11 a worker hung, 130 interrupted."
+    "5 a journal is damaged, 11 a worker hung, 12 a condition of --fail-unless does not hold, 130 interrupted."
 )
 
 

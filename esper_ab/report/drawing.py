@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from esper_ab.report import style
+
+_WIDTH = 9.4  # inches of a figure over the whole page
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +25,28 @@ class Drawing:
     wide: bool = False
 
 
+def shortened(name: str, most: int = 28) -> str:
+    """A name that would push a plot aside is cut in the middle; the tables have it whole."""
+    return name if len(name) <= most else f"{name[: most // 2]}\u2026{name[-(most // 2 - 1) :]}"
+
+
+def grid(
+    count: int, *, columns: int = 3, sharey: bool = False, single: tuple[float, float] = (4.6, 3.3)
+) -> tuple[Figure, list[Axes]]:
+    """A figure with `count` panels, row by row; one panel alone has the size `single`. Nothing is drawn elsewhere."""
+    if count == 1:
+        figure = Figure(figsize=single)
+        return figure, [figure.subplots()]
+    columns = min(columns, count)
+    rows = -(-count // columns)
+    figure = Figure(figsize=(_WIDTH, 0.7 + 2.0 * rows))
+    panels = figure.subplots(rows, columns, sharey=sharey, squeeze=False)
+    flat: list[Axes] = list(panels.flat)
+    for axes in flat[count:]:
+        axes.remove()
+    return figure, flat[:count]
+
+
 def group_legend(figure: Figure, groups: list[tuple[int, str]], *, markers: bool) -> None:
     """Names with colour, and line or marker, above the plot."""
     handles = [
@@ -31,14 +56,17 @@ def group_legend(figure: Figure, groups: list[tuple[int, str]], *, markers: bool
             color=style.colour(index),
             linestyle="none" if markers else style.line(index),
             marker=style.marker(index) if markers else "",
-            label=name,
+            label=shortened(name),
         )
         for index, name in groups
     ]
+    width = figure.get_size_inches()[0]
+    longest = max(len(shortened(name)) for _, name in groups)
+    fit = max(1, int(width * 11 / (longest + 8)))
     figure.legend(
         handles=handles,
         loc="outside upper left",
-        ncols=min(4, len(handles)),
+        ncols=min(fit, len(handles)),
         borderaxespad=0.2,
         handlelength=2.6,
         columnspacing=1.4,

@@ -1,90 +1,128 @@
-"""Figures of the evaluation: differences with their intervals, pairs, cost against accuracy."""
+"""Figures of the endpoints: every run as a point, by group, by pair, and against what it cost."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from esper_ab.journal.outcomes import RunOutcome, mean
 from esper_ab.report import style
 from esper_ab.report.content import Content
-from esper_ab.report.drawing import Drawing, group_legend
-from esper_ab.stats.wording import interval, n_pairs, points
+from esper_ab.report.drawing import Drawing, grid, group_legend, shortened
+
+_MOST_PANELS = 9  # of single comparisons; more are left to the table of pairs
 
 
-def effects(content: Content) -> Drawing | None:
-    """Every comparison on one axis: pair differences, mean, interval, zero, and the margin. None without a pair."""
-    shown = [item for item in content.comparisons if item.difference is not None]
-    if not shown:
+def endpoints(content: Content) -> Drawing | None:
+    """One row per group, every run a point, a bar at the mean. None without an endpoint."""
+    values = {group: _endpoints(content.of_group(group)) for group in content.groups}
+    if not any(values.values()):
         return None
-    margin = shown[0].question.margin
-    figure = Figure(figsize=(8.6, 0.9 + 0.55 * len(shown)))
+    figure = Figure(figsize=(9.4, 0.75 + 0.5 * len(values)))
     axes = figure.subplots()
-    axes.axvspan(-margin, margin, color=style.BAND, linewidth=0)
-    axes.axvline(0, color=style.MUTED, linewidth=1)
-    words = []
-    for row, item in enumerate(shown):
-        d = item.difference
-        if d is None:
+    everything = [value for found in values.values() for value in found]
+    near = max((max(everything) - min(everything)) / 90, 1e-9)
+    for row, found in enumerate(values.values()):
+        if not found:
             continue
-        axes.plot(
-            [pair.a - pair.b for pair in item.pairs], [row] * len(item.pairs), "|", color=style.MUTED, markersize=9
-        )
-        if d.low is not None and d.high is not None:
-            axes.plot([d.low, d.high], [row, row], color=style.INK, linewidth=2.4, solid_capstyle="butt")
-        axes.plot([d.mean], [row], "o", color=style.INK, markersize=6.5)
-        words.append(f"{item.question.a} minus {item.question.b}: {points(d.mean)} points, {interval(d)}")
-    axes.set_yticks(range(len(shown)), [f"{item.question.a} \u2212 {item.question.b}" for item in shown])
-    axes.tick_params(axis="y", length=0, labelcolor=style.INK, labelsize=9)
-    axes.set_ylim(len(shown) - 0.45, -0.55)
-    axes.grid(visible=False, axis="y")
-    axes.spines["left"].set_visible(False)
-    axes.set_xlabel("difference in held-out accuracy, points")
+        middle = sum(found) / len(found)
+        axes.plot([middle, middle], [row - 0.36, row + 0.36], color=style.INK, linewidth=2.2, solid_capstyle="butt")
+        for value, lift in spread(found, near):
+            axes.plot(
+                [value], [row + lift], style.marker(row), color=style.colour(row), markersize=5.5, alpha=0.85,
+                markeredgecolor=style.CARD, markeredgewidth=0.5, clip_on=False,
+            )  # fmt: skip
+    _name_rows(axes, [shortened(group) for group in values])
+    axes.set_xlabel("held-out accuracy, %")
+    words = (
+        f"{group} {sum(found) / len(found):.1f} % ({min(found):.1f} to {max(found):.1f}, {len(found)} runs)"
+        for group, found in values.items()
+        if found
+    )
     return Drawing(
-        name="effects",
-        title="Effect, with its interval",
-        caption=f"Dot: mean of the paired differences. Bar: its interval. Ticks: single pairs. Shaded: within "
-        f"{margin:g} points of zero, the smallest difference worth acting on.",
-        alt="; ".join(words) + ".",
-        svg=style.svg(figure, "effects"),
+        name="endpoints",
+        title="Every run's endpoint",
+        caption="One point per run: one trained policy. Bar: mean of the group.",
+        alt="Mean and range: " + "; ".join(words) + ".",
+        svg=style.svg(figure, "endpoints"),
         wide=True,
     )
 
 
+def _endpoints(runs: Sequence[RunOutcome]) -> list[float]:
+    return [run.endpoint for run in runs if run.endpoint is not None]
+
+
+def _name_rows(axes: Axes, names: Sequence[str]) -> None:
+    axes.set_yticks(range(len(names)), names)
+    axes.tick_params(axis="y", length=0, labelcolor=style.INK, labelsize=9)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.grid(visible=False, axis="y")
+    axes.spines["left"].set_visible(False)
+
+
+def spread(values: Sequence[float], near: float) -> list[tuple[float, float]]:
+    """(value, lift) with lifts within +-0.3 that keep points nearer than `near` apart; the same for the same values."""
+    placed: list[tuple[float, float]] = []
+    for value in sorted(values):
+        taken = {lift for other, lift in placed if abs(other - value) < 2 * near}
+        lifts = (sign * step * 0.12 for step in range(3) for sign in (1, -1))
+        placed.append((value, next((lift for lift in lifts if lift not in taken), 0.3)))
+    return placed
+
+
 def pairs(content: Content) -> Drawing | None:
-    """One line per replicate through the endpoints of its groups. None without an endpoint."""
-    lines: dict[int, list[tuple[int, float]]] = {}
-    for index, group in enumerate(content.groups):
-        for outcome in content.of_group(group):
-            if outcome.endpoint is not None:
-                lines.setdefault(outcome.run.replicate, []).append((index, outcome.endpoint))
-    if not lines:
+    """One panel per comparison: a line per pair from b to a. None without a pair."""
+    shown = [item for item in content.comparisons if item.pairs]
+    if not shown:
         return None
-    figure = Figure(figsize=(4.6, 3.3))
-    axes = figure.subplots()
-    for ends in lines.values():
-        axes.plot([x for x, _ in ends], [y for _, y in ends], color=style.MUTED, linewidth=1, alpha=0.7)
-        for index, value in ends:
-            axes.plot(index, value, style.marker(index), color=style.colour(index), markersize=6)
-    axes.set_xticks(range(len(content.groups)), content.groups)
-    axes.tick_params(axis="x", length=0, labelcolor=style.INK, labelsize=9)
-    axes.set_xlim(-0.4, len(content.groups) - 0.6)
-    axes.grid(visible=False, axis="x")
-    axes.set_ylabel("held-out accuracy, %")
-    first = content.comparisons[0]
+    left_out = len(shown) - _MOST_PANELS
+    shown = shown[:_MOST_PANELS]
+    figure, panels = grid(len(shown))
+    for axes, item in zip(panels, shown, strict=True):
+        names = item.question.b, item.question.a
+        places = [content.groups.index(name) for name in names]
+        for pair in item.pairs:
+            rises = pair.a >= pair.b
+            axes.plot(
+                [0, 1], [pair.b, pair.a], color=style.INK if rises else style.MUTED, linewidth=1,
+                alpha=0.75, linestyle="-" if rises else (0, (4, 2)), clip_on=False,
+            )  # fmt: skip
+        for x, values in ((0, [pair.b for pair in item.pairs]), (1, [pair.a for pair in item.pairs])):
+            look = {"color": style.colour(places[x]), "markersize": 5.5, "clip_on": False}
+            axes.plot([x] * len(values), values, style.marker(places[x]), **look)
+        axes.set_xticks((0, 1), [shortened(name, 18) for name in names])
+        axes.tick_params(axis="x", length=0, labelcolor=style.INK, labelsize=9)
+        axes.set_xlim(-0.35, 1.35)
+        axes.grid(visible=False, axis="x")
+    figure.supylabel("held-out accuracy, %", fontsize=9, color=style.MUTED)
+    words = (
+        f"{item.question.a} is above {item.question.b} in {sum(pair.a > pair.b for pair in item.pairs)} of "
+        f"{len(item.pairs)}"
+        for item in shown
+    )
     return Drawing(
         name="pairs",
         title="The pairs behind it",
-        caption="Each line is one replicate: the same randomness in every group. Every point is one trained policy.",
-        alt=f"{n_pairs(len(first.pairs))} of {first.question.a} and {first.question.b}; values in the table of pairs.",
+        caption="Each line is one replicate: the same randomness in both groups. Solid: the right end is at least as "
+        "high. Broken: it falls."
+        + (" Each panel has its own scale." if len(shown) > 1 else "")
+        + (f" {left_out} more comparisons are in the tables." if left_out > 0 else ""),
+        alt="Pairs: " + "; ".join(words) + ". Values in the tables of pairs.",
         svg=style.svg(figure, "pairs"),
+        wide=len(shown) > 1,
     )
 
 
 def cost(content: Content) -> Drawing | None:
-    """Parameters added against accuracy, one point per run. None without an endpoint."""
+    """Parameters added against accuracy, one point per run and a large one per group. None without an endpoint."""
     shown: list[tuple[int, str]] = []
     words = []
-    figure = Figure(figsize=(4.6, 3.3))
+    wide = len(content.comparisons) > 1  # as the figure of pairs, which stands before it
+    figure = Figure(figsize=(9.4 if wide else 4.6, 3.3))
     axes = figure.subplots()
     for index, group in enumerate(content.groups):
         runs = [
@@ -96,10 +134,11 @@ def cost(content: Content) -> Drawing | None:
             continue
         shown.append((index, group))
         added, accuracy = [x for x, _ in runs], [y for _, y in runs]
-        axes.plot(
-            added, accuracy, style.marker(index), color=style.colour(index), markersize=6, alpha=0.85, clip_on=False
-        )
-        words.append(f"{group}: {sum(added) / len(added):,.0f} parameters, {sum(accuracy) / len(accuracy):.1f} %")
+        look = {"color": style.colour(index), "clip_on": False}
+        axes.plot(added, accuracy, style.marker(index), markersize=4.5, alpha=0.7, **look)
+        at = mean(added) or 0.0, mean(accuracy) or 0.0
+        axes.plot(*at, style.marker(index), markersize=10, markerfacecolor="none", markeredgewidth=1.8, **look)
+        words.append(f"{group}: {at[0]:,.0f} parameters, {at[1]:.1f} %")
     if not shown:
         return None
     axes.set_xlim(0, 1.1 * max(axes.dataLim.xmax, 1.0))
@@ -110,7 +149,8 @@ def cost(content: Content) -> Drawing | None:
     return Drawing(
         name="cost",
         title="Cost against accuracy",
-        caption="One point per run, from its evaluation. Further up is better, further left is cheaper.",
+        caption="Small: one run. Large: mean of the group. Further up is better, further left is cheaper.",
         alt="Means: " + "; ".join(words) + ".",
         svg=style.svg(figure, "cost"),
+        wide=wide,
     )

@@ -14,10 +14,14 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 MOST_COLOURS = 6  # more groups repeat colours with the next line style and marker
-INK, MUTED, GRID, BAND = "#b00001", "#b00002", "#b00003", "#b00004"
-_VARIABLES = {INK: "--ink", MUTED: "--muted", GRID: "--grid", BAND: "--band"} | {
-    f"#a0000{i}": f"--group-{i}" for i in range(MOST_COLOURS)
-}
+N_STAGES = 6  # shades of a seed's life, from the faintest to the strongest; told apart by lightness alone
+INK, MUTED, GRID, BAND, CARD = "#b00001", "#b00002", "#b00003", "#b00004", "#b00005"
+_VARIABLES = (
+    {INK: "--ink", MUTED: "--muted", GRID: "--grid", BAND: "--band", CARD: "--card"}
+    | {f"#a0000{i}": f"--group-{i}" for i in range(MOST_COLOURS)}
+    | {f"#c0000{i}": f"--stage-{i}" for i in range(N_STAGES)}
+)
+_TENTHS = re.compile(r"(\d\.\d)\d+")  # of a point, a 72nd of an inch
 _LINES = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)), (0, (3, 1)), (0, (1, 3)))
 _MARKERS = "osD^vP"
 _RC: Any = {  # matplotlib types its keys one by one
@@ -31,6 +35,7 @@ _RC: Any = {  # matplotlib types its keys one by one
     "axes.titlecolor": INK,
     "axes.titlelocation": "left",
     "axes.titlesize": 9.5,
+    "figure.constrained_layout.h_pad": 0.07,
     "figure.constrained_layout.use": True,
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
@@ -57,6 +62,11 @@ _RC: Any = {  # matplotlib types its keys one by one
 def colour(index: int) -> str:
     """Marker colour of group `index`."""
     return f"#a0000{index % MOST_COLOURS}"
+
+
+def stage(index: int) -> str:
+    """Marker colour of shade `index` of a seed's life."""
+    return f"#c0000{index}"
 
 
 def line(index: int) -> Any:
@@ -86,12 +96,21 @@ def svg(figure: Figure, name: str) -> str:
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
-    text = re.sub(r' id="[A-Za-z0-9.]+_\d+"', "", text)  # of artists; nothing refers to them
-    text = re.sub(r"(\d\.\d\d)\d+", r"\1", text)  # hundredths of a pixel are enough
     text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
     text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r'\1 aria-hidden="true"', text, count=1)
+    text = re.sub(r"<[^>]*>", lambda tag: _tidy(tag.group()), text)  # never the words between tags
     text = re.sub(r"\s*\n\s*", " ", text)
-    text = re.sub(r"font-family: [^;\"]*", "font-family: var(--font)", text)
-    for marker_colour, variable in _VARIABLES.items():
-        text = text.replace(marker_colour, f"var({variable})")
+    for _ in range(2):
+        text = re.sub(r"<g> (<(?:path|use) [^>]*/>) </g>", r"\1", text)  # a group of one, without a word to say
     return text.strip()
+
+
+def _tidy(tag: str) -> str:
+    """One tag: colours that follow the page, no id that nothing refers to, no more digits than can be seen."""
+    tag = re.sub(r' id="[A-Za-z0-9.]+_\d+"', "", tag)  # of artists
+    tag = re.sub(r"(\d\.\d\d)\d+", r"\1", tag)
+    tag = re.sub(r' (?:d|x|y|transform)="[^"]*"', lambda place: _TENTHS.sub(r"\1", place.group()), tag)
+    tag = re.sub(r"font-family: [^;\"]*", "font-family: var(--font)", tag)
+    for marker_colour, variable in _VARIABLES.items():
+        tag = tag.replace(marker_colour, f"var({variable})")
+    return tag

@@ -1,0 +1,87 @@
+"""Conditions on a verdict, for continuous integration: --fail-unless "simplified better-than shaped".
+
+Loads no numpy: `launch` checks conditions before anything starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from esper_ab.assignments import did_you_mean
+from esper_ab.errors import ConditionNotMet, UsageError
+
+if TYPE_CHECKING:
+    from esper_ab.design import Contrast
+    from esper_ab.stats.comparison import Comparison
+
+RELATIONS = ("better-than", "worse-than", "equivalent-to", "not-worse-than")
+EXAMPLE = '--fail-unless "simplified better-than shaped"'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Condition:
+    """`left` `relation` `right`, as asked."""
+
+    left: str
+    relation: str
+    right: str
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.relation} {self.right}"
+
+
+def parse_condition(text: str, groups: Sequence[str], comparisons: Iterable[Contrast]) -> Condition:
+    """UsageError for another form, an unknown word or group, or two groups that the experiment does not compare."""
+    words = text.split()
+    at = [place for place, word in enumerate(words) if word in RELATIONS]
+    if len(at) != 1 or at[0] in (0, len(words) - 1):
+        raise UsageError(
+            f'--fail-unless "{text}": two groups with one of {", ".join(RELATIONS)} between them, as in {EXAMPLE}'
+        )
+    left, right = " ".join(words[: at[0]]), " ".join(words[at[0] + 1 :])
+    for name in (left, right):
+        if name not in groups:
+            raise UsageError(f'--fail-unless "{text}": no group {name!r}; {did_you_mean(name, groups)}')
+    compared = [(contrast.a, contrast.b) for contrast in comparisons]
+    if (left, right) not in compared and (right, left) not in compared:
+        listed = ", ".join(f"{a} with {b}" for a, b in compared)
+        raise UsageError(f'--fail-unless "{text}": these two are not compared; compared are {listed}')
+    return Condition(left=left, relation=words[at[0]], right=right)
+
+
+def require(conditions: Iterable[Condition], comparisons: Sequence[Comparison]) -> None:
+    """ConditionNotMet, with every condition that does not hold and what holds instead."""
+    failed = []
+    for condition in conditions:
+        names = {condition.left, condition.right}
+        comparison = next(item for item in comparisons if {item.question.a, item.question.b} == names)
+        if not holds(condition, comparison):
+            question = comparison.question
+            failed.append(f'"{condition}" does not hold: {question.a} against {question.b} is {comparison.verdict}')
+    if failed:
+        raise ConditionNotMet("; ".join(failed))
+
+
+def holds(condition: Condition, comparison: Comparison) -> bool:
+    """Whether the verdict supports the condition; a verdict that is open, blocked or capped supports none.
+
+    better-than, worse-than: the direction was shown, whatever its size. equivalent-to: the difference was shown to be
+    smaller than the margin, or all endpoints are equal. not-worse-than: worse by the margin or more was excluded by the
+    repeated interval (non-inferiority at the margin).
+    """
+    verdict = str(comparison.verdict)
+    forwards = comparison.question.a == condition.left
+    if condition.relation in ("better-than", "worse-than"):
+        wanted = "BETTER" if (condition.relation == "better-than") == forwards else "WORSE"
+        return verdict.split(",")[0] == wanted
+    if verdict == "IDENTICAL":
+        return True
+    if condition.relation == "equivalent-to":
+        return verdict == "EQUIVALENT" or verdict.endswith("BELOW MARGIN")
+    return _not_worse(comparison, forwards=forwards)
+
+
+def _not_worse(comparison: Comparison, *, forwards: bool) -> bool:
+    raise NotImplementedError

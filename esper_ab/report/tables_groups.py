@@ -1,0 +1,169 @@
+"""Tables with the groups side by side: outcomes, cross-evaluation, exam, policy updates, settings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from esper_ab.analysis.cross import CrossEvaluation
+from esper_ab.analysis.exam import Exam, kept_share
+from esper_ab.contracts.records import PPOUpdate
+from esper_ab.journal.fold import RunHistory
+from esper_ab.journal.outcomes import RunOutcome, mean
+from esper_ab.report.content import Content
+from esper_ab.report.figures_curves import head_names
+from esper_ab.report.table import NONE, NOT_COMPARABLE, Table, mean_and_sd, number, yes
+
+ENDPOINTS = {
+    "evaluation": "held-out accuracy of the evaluation",
+    "last-tenth": "held-out accuracy, mean of the last tenth of the training episodes",
+    "curve-mean": "held-out accuracy, mean of all training episodes",
+}
+_MEASURES: tuple[tuple[str, Callable[[RunOutcome], float | None], int], ...] = (
+    ("endpoint % (primary)", lambda run: run.endpoint, 2),
+    ("held-out accuracy %", lambda run: run.held_out_accuracy, 2),
+    ("held-out accuracy %, greedy", lambda run: run.greedy_accuracy, 2),
+    ("area under training curve %", lambda run: run.training_area, 2),
+    ("parameters added", lambda run: run.params_added, 0),
+    ("points per 1,000 parameters", lambda run: run.gain_per_kparam, 2),
+    ("seeds fossilised", lambda run: run.fossilized, 2),
+    ("seeds pruned", lambda run: run.pruned, 2),
+    ("fossilised of fossilised and pruned %", lambda run: _percent(kept_share(run)), 1),
+    ("hosts diverged %", lambda run: _percent(run.diverged), 1),
+    ("change of entropy, nats", lambda run: run.entropy_change, 2),
+)
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
+
+
+def groups_table(content: Content) -> Table:
+    """One column per group: mean over its runs, standard deviation in brackets. Measures nobody has are left out."""
+    evaluated = (sum(run.endpoint is not None for run in content.of_group(group)) for group in content.groups)
+    planned = (len(content.of_group(group)) for group in content.groups)
+    rows = [("runs with an endpoint", *(f"{n} of {of}" for n, of in zip(evaluated, planned, strict=True)))]
+    for label, measure, digits in _MEASURES:
+        cells = [mean_and_sd([measure(run) for run in content.of_group(group)], digits) for group in content.groups]
+        if any(cell != NONE for cell in cells):
+            rows.append((label, *cells))
+    return Table(
+        title="Measures by group",
+        columns=("mean over runs (SD)", *content.groups),
+        rows=tuple(rows),
+        note=f"Endpoint: {ENDPOINTS[content.history.design.endpoint]}. Accuracy, parameters and seeds are of the "
+        "evaluation: the frozen policy on fresh hosts, sampled actions unless it says greedy. Points per 1,000 "
+        "parameters: above the never-grown host of the same replicate (needs a group wait). Change of entropy: last "
+        "tenth of the training episodes minus the first.",
+        wide=True,
+    )
+
+
+def exam_table(exam: Exam | None) -> Table:
+    """Criteria and outcome of every learning group; empty unless the experiment is an exam."""
+    if exam is None:
+        return Table(title="Exam", columns=(), rows=())
+    rows = []
+    for judgement in exam.judgements:
+        for criterion in judgement.criteria:
+            interval = NONE
+            if criterion.low is not None and criterion.high is not None:
+                interval = f"{criterion.low:+,.2f} to {criterion.high:+,.2f}"
+            value = NONE if criterion.mean is None else f"{criterion.mean:+,.2f}"
+            asked = f"{criterion.name}: {criterion.question}"
+            rows.append((judgement.group, asked, yes(criterion.passed), value, interval, str(criterion.runs)))
+        rows.append((judgement.group, f"outcome: {judgement.reason}", judgement.outcome.upper(), "", "", ""))
+    return Table(
+        title=f"Exam: is the reward worth going on with? Against {exam.control}",
+        columns=("group", "criterion", "passed", "mean", "interval", "n"),
+        rows=tuple(rows),
+        note="The first criterion is the comparison of the plan, with its error rate. The others are paired 95 % t "
+        "intervals that share no error rate: they can send a reward back, never pass one.",
+        words=3,
+        wide=True,
+    )
+
+
+_PPO: tuple[tuple[str, str, int], ...] = (
+    ("policy_loss", "policy loss", 4),
+    ("value_loss", "value loss", 3),
+    ("entropy", "entropy, nats", 3),
+    ("op_entropy", "entropy of the op head", 3),
+    ("approx_kl", "approximate KL", 4),
+    ("clip_fraction", "clip fraction", 3),
+    ("explained_variance", "explained variance", 3),
+    ("grad_norm", "gradient norm before clipping", 3),
+    ("ratio_max", "largest ratio", 2),
+)
+
+
+def _updates(content: Content) -> dict[str, list[PPOUpdate]]:
+    """The last tenth of the updates of every run, by learning group."""
+    found = {
+        group: [update for run in content.history.of_group(group) for update in _last_updates(run)]
+        for group in content.groups
+    }
+    return {group: updates for group, updates in found.items() if updates}
+
+
+def _last_updates(run: RunHistory) -> list[PPOUpdate]:
+    updates = [record.ppo for record in run.curve() if record.ppo is not None]
+    return updates[-math.ceil(len(updates) / 10) :] if updates else []
+
+
+def ppo_table(content: Content) -> Table:
+    """Diagnostics of the policy updates, one column per learning group."""
+    updates = _updates(content)
+    rows = [
+        (label, *(number(mean(getattr(update, key) for update in found), digits) for found in updates.values()))
+        for key, label, digits in _PPO
+    ]
+    stopped = (sum(update.stopped_by_kl for update in found) / len(found) for found in updates.values())
+    rows.append(("updates stopped by KL %", *(number(100 * share, 0) for share in stopped)))
+    return Table(
+        title="PPO diagnostics",
+        columns=("mean over updates", *updates),
+        rows=tuple(rows) if updates else (),
+        note="Over the last tenth of the recorded updates of every run. Losses depend on the reward's scale: they are "
+        f"{NOT_COMPARABLE}."
+        if updates
+        else "",
+    )
+
+
+def heads_table(content: Content) -> Table:
+    """Per head: how decided, and how often it had anything to decide; one column per learning group."""
+    updates, names = _updates(content), head_names(content.history)
+    rows = []
+    for name in names:
+        cells = []
+        for found in updates.values():
+            uses = [update.heads[name] for update in found if name in update.heads]
+            learnable = mean(use.learnable for use in uses)
+            cells.append(f"{number(mean(use.entropy for use in uses))} ({number(_percent(learnable), 0)} %)")
+        rows.append((name.replace("_", " "), *cells))
+    return Table(
+        title="Heads of the policy",
+        columns=("normalised entropy (learnable)", *updates),
+        rows=tuple(rows) if updates else (),
+        note="Over the last tenth of the updates. Entropy: 1 undecided, 0 always the same choice. Learnable: share of "
+        "the decisions in which the head was used and had more than one valid choice."
+        if rows and updates
+        else "",
+    )
+
+
+def differences_table(content: Content) -> Table:
+    """Settings in which the groups differ."""
+    rows = tuple(
+        (item.key, *(item.values.get(group, NONE) for group in content.groups))
+        for item in content.history.plan.differences
+    )
+    return Table(
+        title="What differs between the groups",
+        columns=("setting", *content.groups),
+        rows=rows,
+        note="" if rows else "Nothing: the groups have the same settings.",
+        words=1 + len(content.groups),
+        wide=True,
+    )
