@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from esper_ab.config import Experiment, Group
-from esper_ab.contracts.machine import Machine
+from esper_ab.contracts.machine import Device, Machine
 from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.rng import run_path
@@ -141,22 +141,23 @@ def _lane_sets(experiment: Experiment, machine: Machine) -> tuple[LaneSet, ...]:
     No more sets than leave every one of them enough blocks to tell groups from lanes.
     """
     n_groups, per_run = len(experiment.groups), experiment.devices_per_run
-    uuids = {device.name: device.uuid for device in machine.devices}
+    devices = {device.name: device for device in machine.devices}
     pool = experiment.devices
     units = [pool[i : i + per_run] for i in range(0, len(pool) - per_run + 1, per_run)]
     _refuse_too_few(experiment, len(units))
     at_once = max(1, experiment.replicates // blocks_needed(n_groups))
     if experiment.placement == "spread":
         chosen = [units[i : i + n_groups] for i in range(0, len(units) - n_groups + 1, n_groups)]
-        return tuple(tuple(_lane(unit, uuids) for unit in one_set) for one_set in chosen[:at_once])
-    return tuple(tuple(_lane(unit, uuids, f"/{i}") for i in range(n_groups)) for unit in units[:at_once])
+        return tuple(tuple(_lane(unit, devices) for unit in one_set) for one_set in chosen[:at_once])
+    return tuple(tuple(_lane(unit, devices, f"/{i}") for i in range(n_groups)) for unit in units[:at_once])
 
 
-def _lane(devices: Sequence[str], uuids: dict[str, str], suffix: str = "") -> Lane:
+def _lane(devices: Sequence[str], known: dict[str, Device], suffix: str = "") -> Lane:
     return Lane(
         name="+".join(devices) + suffix,
         devices=tuple(devices),
-        uuids=tuple(uuids.get(device, "") for device in devices),
+        uuids=tuple(known[device].uuid if device in known else "" for device in devices),
+        titles=tuple(known[device].title if device in known else "" for device in devices),
     )
 
 

@@ -24,6 +24,7 @@ class Lane(Message, frozen=True, kw_only=True, tag="Lane"):
     name: str  # "cpu:0", "cuda:1", "cuda:0+cuda:1"
     devices: tuple[str, ...]  # ("cuda:0", "cuda:1")
     uuids: tuple[str, ...]  # what the worker asserts against, one per device; "" for CPU
+    titles: tuple[str, ...] = ()  # what the devices are, one per device; "" for CPU; empty when not known
 
 
 class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):

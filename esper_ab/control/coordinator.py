@@ -145,7 +145,8 @@ class Coordinator:
         run.reported[point] = digest
         self._recorder.record(_event_of(report))
         if not isinstance(report, Ready):
-            for entry in findings(report.record):
+            so_far = self._recorder.history.runs[run.spec.ref.run].curve()
+            for entry in findings(report.record, so_far):
                 self._recorder.record(entry)
         self._liveness.rest(seat.identity, time.monotonic())
         self._step(run.spec.block, barrier.Arrived(run.spec.ref.run, point))

@@ -18,8 +18,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str  # one sentence, ending in a full stop
 
     def touches(self, a: str, b: str) -> bool:
-        """Whether it bears on the comparison of `a` with `b`."""
-        return not self.groups or a in self.groups or b in self.groups
+        """Whether it bears on the comparison of `a` with `b`: what names two groups is about those two only."""
+        return set(self.groups) <= {a, b}
 
 
 class Audit(msgspec.Struct, frozen=True, kw_only=True):

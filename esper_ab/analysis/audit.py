@@ -1,0 +1,179 @@
+"""The audit: whatever could explain a difference between groups other than their settings. Pure.
+
+Each finding is one sentence with its numbers and a weight: it blocks verdicts, caps them, or is said beside them.
+What compares two groups bears on the replicates that their comparison uses, and names both.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esper_ab.analysis import audit_conditions, audit_conduct, audit_ppo
+from esper_ab.analysis.conduct import training_hosts
+from esper_ab.analysis.pairs import pairs_of
+from esper_ab.contracts.messages import Lane
+from esper_ab.design import LEAST_PAIRS, Contrast
+from esper_ab.journal.fold import History, RunHistory
+from esper_ab.plan import Block
+from esper_ab.stats.audit_result import Audit, Finding
+
+_WEIGHTS = ("blocks", "caps", "notes")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where and when one run of a pair stood."""
+
+    replicate: int
+    lane: str
+    order: int  # in which the runs of the block start
+    sign: int  # +1 for the first group of the comparison, -1 for the second
+
+
+def audit(history: History) -> Audit:
+    """Of everything recorded so far; a function of the records and the plan alone."""
+    found = [
+        *_of_comparisons(history),
+        *audit_conditions.findings(history),
+        *audit_conduct.findings(history),
+        *audit_ppo.findings(history),
+    ]
+    return Audit(findings=tuple(sorted(found, key=lambda finding: _WEIGHTS.index(finding.weight))))
+
+
+def estimable(places: Sequence[Place]) -> bool:
+    """Whether the group difference can be told from the effects of replicate, lane and start order.
+
+    The column of the group must raise the rank of the others: exact for these small matrices of 0, 1 and -1.
+    """
+    if not places:
+        return False
+    others = np.concatenate([
+        _indicators([place.replicate for place in places]),
+        _indicators([place.lane for place in places]),
+        _indicators([place.order for place in places]),
+    ], axis=1)  # fmt: skip
+    group = np.array([[float(place.sign)] for place in places])
+    return int(np.linalg.matrix_rank(np.concatenate([others, group], axis=1))) > int(np.linalg.matrix_rank(others))
+
+
+def _indicators(values: Sequence[int] | Sequence[str]) -> NDArray[np.float64]:
+    """[values, distinct values]"""
+    distinct = sorted(set(values))  # type: ignore[type-var]
+    return np.array([[float(value == other) for other in distinct] for value in values])
+
+
+def _of_comparisons(history: History) -> Iterator[Finding]:
+    all_balanced = True
+    for contrast in history.design.comparisons:
+        used = {pair.replicate for pair in pairs_of(history, contrast)}
+        places = _places(history.blocks, contrast, used)
+        yield from _aliased(history, contrast, places, len(used))
+        yield from _position_balance(history, contrast, places)
+        yield from _amounts(history, contrast, used)
+        for finding in _hardware(history, contrast, places):
+            all_balanced = False
+            yield finding
+    kinds = sorted({hardware(lane) for lane in history.plan.lanes})
+    if len(kinds) > 1 and all_balanced:
+        sentence = f"Lanes are of different hardware ({', '.join(kinds)}); compared groups were equally often on each."
+        yield Finding(kind="hardware", weight="notes", groups=(), sentence=sentence)
+
+
+def _places(blocks: Sequence[Block], contrast: Contrast, replicates: set[int] | None) -> list[Place]:
+    """Both runs of every pair; `replicates` None: of all planned."""
+    signs = {contrast.a: 1, contrast.b: -1}
+    return [
+        Place(replicate=block.replicate, lane=spec.ref.device, order=order, sign=signs[spec.ref.group_id])
+        for block in blocks
+        if replicates is None or block.replicate in replicates
+        for order, spec in enumerate(block.runs)
+        if spec.ref.group_id in signs
+    ]
+
+
+def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pairs: int) -> Iterator[Finding]:
+    """With few pairs so far it says something only if the whole plan cannot do better."""
+    if pairs < 2 or estimable(places):
+        return
+    if pairs < LEAST_PAIRS and estimable(_places(history.blocks, contrast, None)):
+        return
+    a, b = contrast.a, contrast.b
+    sentence = (
+        f"In the {pairs} analysed replicates the difference between {a} and {b} cannot be told from the effects of "
+        "lane and start order: their design does not have full rank."
+    )
+    yield Finding(kind="aliased", weight="blocks", groups=(a, b), sentence=sentence)
+
+
+def _position_balance(history: History, contrast: Contrast, places: Sequence[Place]) -> Iterator[Finding]:
+    """Only where positions are not adjusted for: their effects then cancel by balance or not at all."""
+    if history.design.adjusted or not places:
+        return
+    excess: Counter[int] = Counter()
+    for place in places:
+        excess[place.order] += place.sign
+    unbalanced = [f"{count:+d} at {order + 1}" for order, count in sorted(excess.items()) if count]
+    if unbalanced:
+        sentence = (
+            f"{contrast.a} and {contrast.b} were not equally often in every start position (runs of {contrast.a} "
+            f"minus runs of {contrast.b}: {', '.join(unbalanced)}), and the analysis does not adjust for positions."
+        )
+        yield Finding(kind="positions", weight="notes", groups=(contrast.a, contrast.b), sentence=sentence)
+
+
+def _amounts(history: History, contrast: Contrast, replicates: set[int]) -> Iterator[Finding]:
+    totals = {
+        group: [sum(column) for column in zip(*(_amount(run) for run in runs), strict=True)]
+        for group in (contrast.a, contrast.b)
+        if (runs := [run for run in history.of_group(group) if run.ref.replicate in replicates])
+    }
+    if len(totals) < 2:
+        return
+    what = ("training episodes", "environment steps", "evaluation hosts")
+    unequal = [
+        f"{a} against {b} {name}" for name, a, b in zip(what, totals[contrast.a], totals[contrast.b], strict=True)
+        if a != b
+    ]  # fmt: skip
+    if unequal:
+        sentence = f"{contrast.a} and {contrast.b} did not get the same amount of work: {'; '.join(unequal)}."
+        yield Finding(kind="amounts", weight="blocks", groups=(contrast.a, contrast.b), sentence=sentence)
+
+
+def _amount(run: RunHistory) -> tuple[int, int, int]:
+    """Training episodes, environment steps, evaluation hosts under sampled actions.
+
+    A diverged host counts with its planned steps: that its episode was shorter is an outcome.
+    """
+    steps = sum(run.spec.steps if env.diverged else env.steps for env in training_hosts(run))
+    evaluated = run.evaluation.episodes if run.evaluation else ()
+    return len(run.episodes), steps, sum(episode.actions == "sampled" for episode in evaluated)
+
+
+def hardware(lane: Lane) -> str:
+    """The kinds of devices of a lane, as far as the plan knows them."""
+    titles = lane.titles or ("",) * len(lane.devices)
+    kinds = {
+        title or ("CPU core" if device.startswith("cpu:") else "GPU")
+        for device, title in zip(lane.devices, titles, strict=True)
+    }
+    return " + ".join(sorted(kinds))
+
+
+def _hardware(history: History, contrast: Contrast, places: Sequence[Place]) -> Iterator[Finding]:
+    kinds: Mapping[str, str] = {lane.name: hardware(lane) for lane in history.plan.lanes}
+    excess: Counter[str] = Counter()
+    for place in places:
+        excess[kinds[place.lane]] += place.sign
+    if any(excess.values()):
+        counts = ", ".join(f"{count:+d} on {kind}" for kind, count in sorted(excess.items()) if count)
+        sentence = (
+            f"{contrast.a} and {contrast.b} were not equally often on each kind of hardware (runs of {contrast.a} "
+            f"minus runs of {contrast.b}: {counts})."
+        )
+        yield Finding(kind="hardware", weight="caps", groups=(contrast.a, contrast.b), sentence=sentence)

@@ -1,0 +1,96 @@
+"""Were all runs done by the same code, under the same orders, on the same data? Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from esper_ab.analysis.conduct import evaluation_hosts, training_hosts
+from esper_ab.contracts.messages import RunSpec
+from esper_ab.journal.events import ExperimentContinued, ExperimentStarted
+from esper_ab.journal.fold import History
+from esper_ab.stats.audit_result import Finding, Weight
+
+# What the plan orders alike for every run.
+_COMMON = (
+    "experiment_digest", "rng_seed", "task", "data_dir", "slots", "n_envs", "episodes", "steps", "eval_episodes",
+    "arithmetic",
+)  # fmt: skip
+
+
+def findings(history: History) -> Iterator[Finding]:
+    """Code, versions and machine can differ between the sittings of an experiment that was continued."""
+    sittings: tuple[ExperimentStarted | ExperimentContinued, ...] = (history.started, *history.continued)
+    yield from _code([sitting.code for sitting in sittings])
+    yield from _versions([sitting.versions for sitting in sittings])
+    yield from _torch(history)
+    yield from _orders([run.spec for run in history.runs.values()], history.plan.digest)
+    yield from _data(history)
+    yield from _machine([sitting.machine for sitting in sittings])
+    if history.plan.experiment.unpaired:
+        sentence = "The groups of a replicate do not share randomness (unpaired): differences vary more than they need."
+        yield Finding(kind="unpaired", weight="notes", groups=(), sentence=sentence)
+
+
+def _whole(kind: str, weight: Weight, sentence: str) -> Finding:
+    """About the whole experiment."""
+    return Finding(kind=kind, weight=weight, groups=(), sentence=sentence)
+
+
+def _code(found: Sequence[Mapping[str, str]]) -> Iterator[Finding]:
+    commits = list(dict.fromkeys(code.get("commit", "") for code in found))
+    if len(commits) > 1:
+        names = ", ".join(commit[:12] or "no commit" for commit in commits)
+        yield _whole("code", "blocks", f"The runs were done by {len(commits)} states of the code ({names}).")
+    dirty = sum(code.get("dirty") == "yes" for code in found)
+    if dirty:
+        where = "" if len(found) == 1 else f" in {dirty} of {len(found)} sittings"
+        yield _whole("dirty checkout", "notes", f"The checkout had changes that no commit holds{where}.")
+
+
+def _versions(found: Sequence[Mapping[str, str]]) -> Iterator[Finding]:
+    differing = _differing(found)
+    if differing:
+        yield _whole("versions", "blocks", f"The runs were done with different versions: {'; '.join(differing)}.")
+
+
+def _machine(found: Sequence[Mapping[str, str]]) -> Iterator[Finding]:
+    differing = _differing(found)
+    if differing:
+        yield _whole("machine", "notes", f"The experiment was continued on another machine: {'; '.join(differing)}.")
+
+
+def _differing(found: Sequence[Mapping[str, str]]) -> list[str]:
+    """One entry per key that has several values, or is missing somewhere."""
+    said = []
+    for key in sorted({key for mapping in found for key in mapping}):
+        values = list(dict.fromkeys(mapping.get(key, "none") for mapping in found))
+        if len(values) > 1:
+            said.append(f"{key} {', '.join(values)}")
+    return said
+
+
+def _torch(history: History) -> Iterator[Finding]:
+    lanes: dict[str, set[str]] = {}
+    for worker in history.workers:
+        lanes.setdefault(worker.torch_version, set()).add(worker.lane)
+    if len(lanes) > 1:
+        each = [f"{version or 'none'} on {', '.join(sorted(names))}" for version, names in sorted(lanes.items())]
+        yield _whole("torch", "blocks", f"Workers had different versions of torch: {'; '.join(each)}.")
+
+
+def _orders(specs: Sequence[RunSpec], digest: str) -> Iterator[Finding]:
+    differing = [key for key in _COMMON if len({repr(getattr(spec, key)) for spec in specs}) > 1]
+    foreign = [spec.ref.run for spec in specs if spec.experiment_digest != digest]
+    if differing:
+        yield _whole("orders", "blocks", f"Runs had different orders in what must be common: {', '.join(differing)}.")
+    elif foreign:
+        yield _whole("orders", "blocks", f"{len(foreign)} runs were not ordered by this plan, {foreign[0]} first.")
+
+
+def _data(history: History) -> Iterator[Finding]:
+    sizes = {
+        env.host_params for run in history.runs.values() for env in (*training_hosts(run), *evaluation_hosts(run))
+    }
+    if len(sizes) > 1:
+        numbers = ", ".join(map(str, sorted(sizes)))
+        yield _whole("data", "blocks", f"The bare hosts had different numbers of parameters ({numbers}): not one task.")

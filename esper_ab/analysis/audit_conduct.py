@@ -1,0 +1,96 @@
+"""Did the runs of all groups go alike: time, faults, resumes, diverged hosts? Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from esper_ab.analysis.conduct import FAULTS, Conduct, conduct
+from esper_ab.journal.fold import History
+from esper_ab.stats.audit_result import Finding
+
+UNEQUAL_THROUGHPUT = 1.25  # fastest over slowest group: beyond what the growing of seeds alone usually costs
+COLD_FIRST_EPISODE = 1.5  # first episode over the rest: the warm-up did not do all it was for
+
+
+def findings(history: History) -> Iterator[Finding]:
+    """Notes, but for resumes that were not exact: those cap."""
+    groups = conduct(history)
+    yield from _inexact(history)
+    yield from _faults(history, groups)
+    for group in groups:
+        yield from _diverged(group)
+    yield from _throughput(groups)
+    for group in groups:
+        yield from _cold(group)
+
+
+def _inexact(history: History) -> Iterator[Finding]:
+    by_group: dict[str, set[str]] = {}
+    for entry in history.ledger:
+        if entry.category == "inexact_resume":
+            group = history.runs[entry.run].ref.group_id if entry.run in history.runs else ""
+            by_group.setdefault(group, set()).add(entry.run)
+    for group, names in by_group.items():
+        runs = ", ".join(sorted(names - {""})) or "runs unknown"
+        sentence = f"Work that was done again did not give the same record as before: {runs}."
+        yield Finding(kind="inexact resume", weight="caps", groups=(group,) if group else (), sentence=sentence)
+
+
+def _faults(history: History, groups: Sequence[Conduct]) -> Iterator[Finding]:
+    for group in groups:
+        said = _counted(group.faults)
+        if group.lost:
+            said.append(f"{group.lost} of {group.runs} runs lost")
+        if said:
+            yield _note("faults", f"{group.group}: {', '.join(said)}.", group.group)
+    outside = Counter[str](entry.category for entry in history.ledger if entry.run not in history.runs)
+    if any(category in FAULTS for category in outside):
+        yield _note("faults", f"Outside of any run: {', '.join(_counted(outside))}.")
+    if outside["interrupted"]:
+        times = "once" if outside["interrupted"] == 1 else f"{outside['interrupted']} times"
+        yield _note("interrupted", f"The experiment was stopped by a signal {times}.")
+    for entry in history.ledger:
+        if entry.category == "unequal_devices":
+            yield _note("hardware", f"Devices were not equal: {entry.detail.rstrip('.')}.")
+
+
+def _counted(faults: Mapping[str, int]) -> list[str]:
+    return [f"{faults[key]} {names[faults[key] > 1]}" for key, names in FAULTS.items() if faults.get(key)]
+
+
+def _diverged(group: Conduct) -> Iterator[Finding]:
+    if group.diverged:
+        hosts = "1 host" if group.diverged == 1 else f"{group.diverged} hosts"
+        sentence = f"{group.group}: {hosts} diverged in training or evaluation; they keep their endpoint."
+        yield _note("diverged hosts", sentence, group.group)
+
+
+def _throughput(groups: Sequence[Conduct]) -> Iterator[Finding]:
+    speeds = {group.group: group.decisions_per_s for group in groups if group.decisions_per_s}
+    if len(speeds) < 2 or max(speeds.values()) < UNEQUAL_THROUGHPUT * min(speeds.values()):
+        return
+    ratio = max(speeds.values()) / min(speeds.values())
+    each = ", ".join(
+        f"{group.group} {speeds[group.group]:.3g} ({group.wall_s:.3g} s)" for group in groups if group.group in speeds
+    )
+    sentence = (
+        f"Groups did not train equally fast, environment steps per second (wall time): {each}; fastest over slowest "
+        f"{ratio:.2f}."
+    )
+    yield _note("throughput", sentence)
+
+
+def _cold(group: Conduct) -> Iterator[Finding]:
+    if group.first_over_rest is None or group.first_over_rest < COLD_FIRST_EPISODE:
+        return
+    warm = "" if group.warm_up_s is None else f" after a warm-up of {group.warm_up_s:.3g} s"
+    sentence = (
+        f"{group.group}: the first episode took {group.first_episode_s:.3g} s{warm}, {group.first_over_rest:.2f} times "
+        "the median of the others."
+    )
+    yield _note("cold start", sentence, group.group)
+
+
+def _note(kind: str, sentence: str, *groups: str) -> Finding:
+    return Finding(kind=kind, weight="notes", groups=groups, sentence=sentence)

@@ -1,0 +1,97 @@
+"""How each group's runs went, beside what they came to: amounts, times, faults. Pure; descriptive, never a test."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from esper_ab.contracts.records import EnvEpisode
+from esper_ab.journal.events import Ledger
+from esper_ab.journal.fold import History, RunHistory
+
+# Ledger category -> what it is called in a sentence, one and several. The other categories have findings of their own.
+FAULTS = {
+    "worker_death": ("worker death", "worker deaths"),
+    "hung_worker": ("hung worker", "hung workers"),
+    "restart": ("restart", "restarts"),
+    "bad_message": ("unreadable message", "unreadable messages"),
+    "cold_start": ("cold start", "cold starts"),
+}
+
+
+class Conduct(msgspec.Struct, frozen=True, kw_only=True):
+    """One group. Times are wall time in seconds; None where nothing is recorded."""
+
+    group: str
+    runs: int  # planned so far
+    finished: int  # evaluated
+    left_out: int  # never started, because every comparison of the group was decided before
+    lost: int  # given up after failures
+    episodes: int  # training episodes recorded
+    env_steps: int  # host epochs recorded in training
+    evaluation_hosts: int
+    wall_s: float  # of the recorded training episodes together
+    episode_s: float | None  # median over training episodes but the first of each run
+    warm_up_s: float | None  # median over runs
+    first_episode_s: float | None  # median over runs
+    first_over_rest: float | None  # first_episode_s / episode_s
+    decisions_per_s: float | None  # env steps per second of wall time: the throughput of one run
+    faults: dict[str, int]  # ledger category -> entries, those of FAULTS only, if any
+    diverged: int  # hosts in training and evaluation; they keep their endpoint
+
+
+def conduct(history: History) -> tuple[Conduct, ...]:
+    """One per group, in the order of the experiment."""
+    return tuple(_of_group(group, history.of_group(group), history.ledger) for group in history.groups)
+
+
+def training_hosts(run: RunHistory) -> list[EnvEpisode]:
+    """Every recorded training episode of every environment."""
+    return [env for record in run.curve() for env in record.envs]
+
+
+def evaluation_hosts(run: RunHistory) -> list[EnvEpisode]:
+    """Every evaluation episode of every environment, sampled and greedy."""
+    return [episode.env for episode in run.evaluation.episodes] if run.evaluation else []
+
+
+def faults_of(ledger: Sequence[Ledger], runs: Sequence[RunHistory]) -> dict[str, int]:
+    """Category -> number of entries about these runs."""
+    names = {run.ref.run for run in runs}
+    counted = Counter[str](entry.category for entry in ledger if entry.run in names and entry.category in FAULTS)
+    return {category: counted[category] for category in FAULTS if counted[category]}
+
+
+def _of_group(group: str, runs: Sequence[RunHistory], ledger: Sequence[Ledger]) -> Conduct:
+    times = [[record.timing.total_s for record in run.curve()] for run in runs]
+    hosts = [env for run in runs for env in training_hosts(run)]
+    evaluated = [env for run in runs for env in evaluation_hosts(run)]
+    wall_s = sum(sum(of_run) for of_run in times)
+    env_steps = sum(env.steps for env in hosts)
+    episode_s = _median([seconds for of_run in times for seconds in of_run[1:]])
+    first_s = _median([of_run[0] for of_run in times if of_run])
+    return Conduct(
+        group=group,
+        runs=len(runs),
+        finished=sum(run.evaluation is not None for run in runs),
+        left_out=sum(run.left_out for run in runs),
+        lost=sum(run.lost for run in runs),
+        episodes=sum(len(of_run) for of_run in times),
+        env_steps=env_steps,
+        evaluation_hosts=len(evaluated),
+        wall_s=wall_s,
+        episode_s=episode_s,
+        warm_up_s=_median([run.warm_up_s for run in runs if run.warm_up_s is not None]),
+        first_episode_s=first_s,
+        first_over_rest=first_s / episode_s if first_s is not None and episode_s else None,
+        decisions_per_s=env_steps / wall_s if wall_s > 0 else None,
+        faults=faults_of(ledger, runs),
+        diverged=sum(env.diverged for env in (*hosts, *evaluated)),
+    )
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return statistics.median(values) if values else None

@@ -1,0 +1,57 @@
+"""What can go wrong in one PPO update, and how it is told. Pure; the record itself keeps every number.
+
+Knows one episode at a time. What only a whole run can show (a head that never had a choice) is the audit's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from esper_ab.contracts.records import EpisodeRecord, PPOUpdate
+
+RATIO_ALARM = 5.0  # a probability ratio beyond it: one step moved the policy further than clipping can hold
+FIRST_RATIO_ALARM = 1e-3  # before the first step the ratio is 1 up to rounding: the update sees what the policy saw
+COLLAPSED_ENTROPY = 1e-3  # nats per decision: the policy no longer explores
+# Of the sampled ratios: as many decisions give no gradient as give one. The mean over minibatches includes the first
+# one, in which no ratio is clipped, so that an update that stops early cannot come much nearer to 1.
+CLIPPED_SHARE = 0.5
+# Returns are normalised to a variance of 1 and the loss is half the mean square: this is what predicting their mean
+# costs. With an explained variance of 0 or less as well, the critic that acted knew less than a constant (the usual
+# reading of that diagnostic, as in OpenAI Baselines' `explained_variance`), and so does the one that was updated.
+UNINFORMED_VALUE_LOSS = 0.5
+
+NO_STEP, RATIO_MISMATCH, RATIO_EXPLOSION = "no step", "ratio mismatch", "ratio explosion"
+RATIO_COLLAPSE, ENTROPY_COLLAPSE, VALUE_COLLAPSE = "ratio collapse", "entropy collapse", "value collapse"
+
+
+def pathologies(record: EpisodeRecord) -> dict[str, str]:
+    """Kind -> one line about it with its number; empty for a sound update and for a controller that does not learn."""
+    if record.ppo is None:
+        return {}
+    return dict(_found(record.ppo, judge_values=record.episode > 0))  # the critic of episode 0 has learnt nothing yet
+
+
+def _found(ppo: PPOUpdate, *, judge_values: bool) -> Iterator[tuple[str, str]]:
+    if ppo.policy_loss is None or ppo.grad_norm is None:
+        why = "a loss or a gradient was not finite, or no step valid"
+        yield NO_STEP, f"the update stopped before its first complete step: {why}"
+    if _at_least(ppo.ratio_max, RATIO_ALARM):
+        yield RATIO_EXPLOSION, f"probability ratio up to {ppo.ratio_max:.1f}"
+    if _at_least(ppo.first_ratio_error, FIRST_RATIO_ALARM):
+        yield RATIO_MISMATCH, f"the ratio before the first step is off 1 by {ppo.first_ratio_error:.1e}"
+    if _at_least(ppo.clip_fraction, CLIPPED_SHARE):
+        yield RATIO_COLLAPSE, f"{100 * (ppo.clip_fraction or 0.0):.0f} % of the probability ratios were clipped"
+    if ppo.entropy is not None and ppo.entropy < COLLAPSED_ENTROPY:
+        yield ENTROPY_COLLAPSE, f"entropy collapsed to {ppo.entropy:.1e} nats per decision"
+    if judge_values and _uninformed(ppo):
+        said = f"explained variance {ppo.explained_variance:.2f}, value loss {ppo.value_loss:.2f} of normalised returns"
+        yield VALUE_COLLAPSE, f"the critic knows less than a constant: {said}"
+
+
+def _at_least(number: float | None, alarm: float) -> bool:
+    return number is not None and number >= alarm
+
+
+def _uninformed(ppo: PPOUpdate) -> bool:
+    variance = ppo.explained_variance
+    return variance is not None and variance <= 0.0 and _at_least(ppo.value_loss, UNINFORMED_VALUE_LOSS)

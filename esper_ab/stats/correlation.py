@@ -1,0 +1,45 @@
+"""Pearson's r and Spearman's rho of two variables, as descriptions: no interval, no test. Knows no names."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+_LEAST = 3  # two points always lie on a line
+_ROUNDING = 64 * float(np.finfo(np.float64).eps)  # a deviation this small beside the values is rounding
+
+
+class Correlation(msgspec.Struct, frozen=True, kw_only=True):
+    """Both are None with fewer than 3 observations, or where one variable does not vary."""
+
+    n: int
+    pearson: float | None
+    spearman: float | None  # Pearson's r of the ranks, ties at their mean rank
+
+
+def correlation(x: ArrayLike, y: ArrayLike) -> Correlation:
+    """x, y [n], finite; ValueError otherwise."""
+    a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if a.ndim != 1 or a.shape != b.shape:
+        raise ValueError(f"both variables must be of one length, not {a.shape} and {b.shape}")
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise ValueError("observations must be finite")
+    if a.size < _LEAST or _constant(a) or _constant(b):
+        return Correlation(n=int(a.size), pearson=None, spearman=None)
+    return Correlation(n=int(a.size), pearson=_r(a, b), spearman=_r(stats.rankdata(a), stats.rankdata(b)))
+
+
+def _constant(values: NDArray[np.float64]) -> bool:
+    return float(np.std(values)) <= _ROUNDING * float(np.max(np.abs(values)))
+
+
+def _r(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """Sums are rounded once, so that the order of the observations does not matter."""
+    da, db = a - math.fsum(a) / a.size, b - math.fsum(b) / b.size
+    scale_a, scale_b = math.sqrt(math.fsum(da**2)), math.sqrt(math.fsum(db**2))
+    r = math.fsum((da / scale_a) * (db / scale_b))
+    return min(1.0, max(-1.0, r))
