@@ -165,7 +165,7 @@ def _look(design: Design, replicates: int, evidence: _Evidence, n_open: int) -> 
     interval = _interval(design, evidence, bound)
     wide = _interval(design, evidence, None if bound is None else 2.0 * bound)
     p = evidence.p if evidence.pairs >= LEAST_PAIRS else None
-    crossed = p is not None and bound is not None and 0.0 < bound and p <= bound
+    crossed = p is not None and bound is not None and bound > 0.0 and p <= bound
     return Look(
         replicates=replicates,
         pairs=evidence.pairs,
