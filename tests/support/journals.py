@@ -26,6 +26,7 @@ from esper_ab.contracts.records import (
     Timing,
 )
 from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GroupSettings, RewardSettings
+from esper_ab.counterbalance import order
 from esper_ab.design import make_design
 from esper_ab.journal.events import (
     AnyEvent,
@@ -90,7 +91,7 @@ class Synthetic:
             rng_seed=self.rng_seed, devices=tuple(lane.name for lane in lanes),
         )
         blocks = tuple(
-            Block(index=r, replicate=r, runs=tuple(self._spec(group, r, i) for i, group in enumerate(groups)))
+            Block(index=r, replicate=r, runs=self._runs(groups, r))
             for r in range(self.replicates)
         )
         modes = {group.name: group.settings.reward.mode for group in groups}
@@ -105,8 +106,13 @@ class Synthetic:
             notes=("No GPU: CPU lanes, one thread each.",),
         )
 
+    def _runs(self, groups: tuple[Group, ...], replicate: int) -> tuple[RunSpec, ...]:
+        """In start order, which goes with the lane, as the planner does it."""
+        places = order(len(groups), replicate)
+        return tuple(self._spec(groups[group], replicate, position) for position, group in enumerate(places))
+
     def _spec(self, group: Group, replicate: int, position: int) -> RunSpec:
-        lane = f"cpu:{(position + replicate) % len(self.groups)}"
+        lane = f"cpu:{position}"
         run = f"{group.name}/{replicate}"
         return RunSpec(
             ref=RunRef(
@@ -246,14 +252,16 @@ def three_groups() -> list[AnyEvent]:
 
 
 def failed_run(kept: int = 3) -> list[AnyEvent]:
-    """Six replicates planned; the worker of the fourth block's second run dies in its second episode."""
+    """Six replicates planned; the worker of simplified dies in the second episode of the fourth block."""
     events = planted_effect()
     block = [i for i, event in enumerate(events) if isinstance(event, RunStarted) and event.block == kept]
-    cut = next(i for i in range(block[0], len(events))
-               if isinstance(events[i], EpisodeRecorded) and events[i].record.episode == 1)
+    first, second = (i for i in range(block[0], len(events))
+                     if isinstance(events[i], EpisodeRecorded) and events[i].record.episode == 1
+                     and events[i].record.run.replicate == kept)
+    last = next(events[i] for i in (first, second) if events[i].record.run.group_id == "shaped")
     ledger = Ledger(category="worker_death", run=f"simplified/{kept}", episode=1, detail="exit code -9")
     ended = ExperimentEnded(status="failed", detail=f"worker w1 died in simplified/{kept}")
-    return [*events[: cut + 1], ledger, ended]
+    return [*events[:first], last, ledger, ended]
 
 
 def without_evaluations(events: list[AnyEvent]) -> list[AnyEvent]:

@@ -151,7 +151,7 @@ def test_status_json_and_torn_tail(tmp_path):
     document = json.loads(status_json(run_dir))
     assert (document["state"], document["torn_bytes"], document["ledger"]) == ("failed", 6, 1)
     assert "6 bytes of an unfinished last line do not count" in status_text(run_dir)
-    assert document["runs"][7] == {
+    assert document["runs"][6] == {
         "run": "simplified/3", "state": "stopped", "device": "cpu:0", "episodes": 1, "of_episodes": 8,
     }  # fmt: skip
 
