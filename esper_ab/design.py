@@ -104,6 +104,14 @@ def check_design(experiment: Experiment) -> None:
         raise UsageError(f"--looks {looks[0]}: the first look needs {LEAST_PAIRS} replicates at least")
 
 
+def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:
+    """Whether position effects are removed: they can be told from the groups, and enough is left at the first look.
+
+    `orders`: groups by position in the blocks up to the first look; a whole cycle of a repeating order will do.
+    """
+    return first_look - len(orders[0]) >= _LEAST_DF and estimable(orders)
+
+
 def make_design(experiment: Experiment, orders: Sequence[tuple[str, ...]], calibrate: Calibrate) -> Design:
     """The rule for `experiment`, whose block of replicate r runs the groups `orders[r]` in start order."""
     check_design(experiment)
@@ -114,7 +122,7 @@ def make_design(experiment: Experiment, orders: Sequence[tuple[str, ...]], calib
     # Positions that are aliased with the groups cannot be removed; the audit says so and blocks the verdict.
     numbers = {group.name: index for index, group in enumerate(experiment.groups)}
     numbered = [tuple(numbers[name] for name in order) for order in orders[:first]]
-    adjusted = first - positions >= _LEAST_DF and estimable(numbered)
+    adjusted = adjusts(numbered, first)
     counts = range(len(contrasts), 0, -1)
     boundaries: tuple[Boundary, ...] = ()
     if looks and looks[-1] >= LEAST_PAIRS:
