@@ -18,12 +18,14 @@ def group() -> None:
     """Which of these training conditions trains a better policy?"""
 
 
-def _launch() -> click.Command:
-    command: click.Command = import_module("esper_ab.launch").command
+def _command(module: str) -> click.Command:
+    command: click.Command = import_module(module).command
     return command
 
 
-group.add_command(_launch(), "launch")
+group.add_command(_command("esper_ab.launch"), "launch")
+group.add_command(_command("esper_ab.programs.power"), "power")
+group.add_command(_command("esper_ab.programs.calibrate"), "calibrate")
 
 _run_dir = click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
 _as_json = click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")

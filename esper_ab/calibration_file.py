@@ -1,0 +1,104 @@
+"""calibration.json: what runs of one condition said about chance, tied to task, settings and code.
+
+Of use only to an experiment that trains this condition in the same way; `check_belongs` says so or refuses.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from esper_ab.config import Experiment, Group
+from esper_ab.differences import flat
+from esper_ab.errors import UsageError
+from esper_ab.stats.calibration import FactorEffect, Intraclass, Spread
+from esper_ab.stats.false_claims import FalseClaims
+from esper_ab.stats.power import PowerTable
+
+SCHEMA = 1
+FILE_NAME = "calibration.json"
+
+
+class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Accuracies in percent, differences in points; what cannot be estimated is None or empty."""
+
+    schema: int
+    mode: str  # reward mode or controller that was calibrated
+    conditions: dict[str, str]  # what an experiment must share with it: task, horizon, endpoint, … as JSON
+    settings: dict[str, str]  # of the condition, every key
+    experiment: str  # plan digest of the runs
+    versions: dict[str, str]
+    code: dict[str, str]  # commit, dirty
+    spread: Spread  # of the runs' endpoints
+    autocorrelation: float | None  # lag 1, of training accuracy by episode within runs
+    intraclass: Intraclass | None  # of training accuracy in the last episodes
+    effects: tuple[FactorEffect, ...]  # of device and start order on the endpoint
+    deterministic: bool  # whether one replicate, run in two lanes on the same randomness, gave the same records
+    replicates: int  # planned, for which the rules were tried
+    claims: tuple[FalseClaims, ...]
+    margin: float
+    power: tuple[PowerTable, ...]  # by pair correlation
+
+    @property
+    def sentence(self) -> str:
+        """What is known of chance, for a report that cannot tell more."""
+        s = self.spread
+        return (
+            f"Runs of one mode differ by about {s.sd:.2g} points (standard deviation of {s.runs} runs of {self.mode}, "
+            f"{s.level:.0%} limits {s.low:.2g} to {s.high:.2g})."
+        )
+
+
+def conditions_of(experiment: Experiment) -> dict[str, str]:
+    """What makes runs of two experiments comparable besides the settings of their groups; as JSON by key."""
+    kept = {
+        "task": experiment.task,
+        "slots": experiment.slots,
+        "n_envs": experiment.n_envs,
+        "episodes": experiment.episodes,
+        "steps": experiment.steps,
+        "eval_episodes": experiment.eval_episodes,
+        "endpoint": experiment.endpoint,
+        "arithmetic": experiment.arithmetic,
+    }
+    return {key: msgspec.json.encode(value).decode() for key, value in kept.items()}
+
+
+def load_calibration(path: Path) -> Calibration:
+    """The calibration at `path`, or in the run directory `path`; UsageError when there is none that can be read."""
+    file = path / FILE_NAME if path.is_dir() else path
+    try:
+        found = msgspec.json.decode(file.read_bytes(), type=Calibration)
+    except OSError as error:
+        raise UsageError(f"--calibration {file}: {error.strerror}; `esper-ab calibrate` writes one") from None
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"--calibration {file}: no calibration of this version: {error}") from None
+    if found.schema != SCHEMA:
+        raise UsageError(f"--calibration {file}: schema {found.schema}, this version reads {SCHEMA}; calibrate anew")
+    return found
+
+
+def check_belongs(calibration: Calibration, experiment: Experiment, versions: dict[str, str]) -> None:
+    """UsageError unless a group of the resolved `experiment` is the calibrated condition, trained by the same code."""
+    here = conditions_of(experiment)
+    apart = [
+        f"{key} was {there}, is {here[key]}" for key, there in calibration.conditions.items() if here.get(key) != there
+    ]
+    if calibration.versions.get("esper-ab") != versions.get("esper-ab"):
+        there, now = calibration.versions.get("esper-ab"), versions.get("esper-ab")
+        apart.append(f"code was version {there}, is {now}")
+    if not apart:
+        apart = min((_apart(calibration, group) for group in experiment.groups), key=len)
+    if apart:
+        raise UsageError(f"--calibration does not belong to this experiment: {'; '.join(apart)}; calibrate anew")
+
+
+def _apart(calibration: Calibration, group: Group) -> list[str]:
+    """Settings in which a group is not the calibrated condition."""
+    settings = flat(group)
+    return [
+        f"{key} was {there}, is {settings.get(key)} in {group.name}"
+        for key, there in calibration.settings.items()
+        if settings.get(key) != there
+    ]

@@ -1,0 +1,233 @@
+"""`esper-ab power`: what a number of replicates can resolve and what a margin asks for, before anything is spent.
+
+Imports little: everything heavy comes when it is called.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from esper_ab.exit_status import EPILOG
+
+if TYPE_CHECKING:
+    from esper_ab.journal.fold import History
+    from esper_ab.stats.power import PowerRow, PowerTable, Question, ReplicatesNeeded
+
+ROWS = (6, 8, 10, 12, 16, 20, 24, 30)  # replicates of the table
+RHO = (0.0, 0.3, 0.6)  # nobody knows the pair correlation before the first pairs
+
+
+class Known(msgspec.Struct, frozen=True, kw_only=True):
+    """The spread to plan with: where from, SD of runs in points, its degrees of freedom, pair correlation if known."""
+
+    source: str
+    sd: float
+    df: int | None = None
+    rho: float | None = None
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """Tables by pair correlation; the first one's `rho` is the known one, if there is one."""
+
+    known: Known
+    replicates: int
+    tables: tuple[PowerTable, ...]
+
+
+@click.command(
+    "power",
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+)
+@click.option("--sd-run", type=float, metavar="SD", help="Standard deviation of runs of one condition, in points.")
+@click.option("--calibration", type=click.Path(path_type=Path), metavar="FILE", help="Take it from a "
+              "calibration.json.")
+@click.option("--run", type=click.Path(path_type=Path), metavar="RUN", help="Take it, and the pair correlation, "
+              "from the pairs of an earlier run directory.")
+@click.option("--rho", type=float, metavar="R", help="Correlation of the two runs of a pair. [default: of RUN; else a "
+              "column each for 0, 0.3, 0.6]")
+@click.option("--replicates", type=int, default=10, show_default=True, metavar="R", help="Of the plan in question.")
+@click.option("--margin", type=float, default=2.0, show_default=True, metavar="POINTS", help="The smallest difference "
+              "worth acting on.")
+@click.option("--alpha", type=float, default=0.05, show_default=True, metavar="P", help="Error rate of the whole "
+              "experiment.")
+@click.option("--comparisons", type=int, default=1, show_default=True, metavar="M", help="Comparisons that share it.")
+@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+def command(**options: Any) -> None:
+    """The smallest difference that R replicates resolve with 80 % power, and the replicates that a margin needs."""
+    _check(options)
+    known = _known(options)
+    found = answer(known, options["replicates"], options["margin"], options["alpha"], options["comparisons"])
+    click.echo(msgspec.json.encode(found) if options["json"] else power_text(found))
+
+
+def _check(options: dict[str, Any]) -> None:
+    from esper_ab.errors import UsageError
+
+    sources = [name for name in ("sd_run", "calibration", "run") if options[name] is not None]
+    if len(sources) != 1:
+        raise UsageError("say how much runs differ, once: --sd-run SD, --calibration FILE or --run RUN")
+    rules: dict[str, Callable[[float], bool]] = {
+        "sd_run": lambda x: 0.0 < x < math.inf,
+        "rho": lambda x: -1.0 <= x < 1.0,
+        "replicates": lambda x: x >= 1,
+        "margin": lambda x: 0.0 < x < math.inf,
+        "alpha": lambda x: 0.0 < x < 1.0,
+        "comparisons": lambda x: x >= 1,
+    }
+    points = "a positive number of points"
+    right = {"rho": "from -1 to below 1", "alpha": "between 0 and 1", "sd_run": points, "margin": points}
+    for name, holds in rules.items():
+        if options[name] is not None and not holds(options[name]):
+            flag = name.replace("_", "-")
+            raise UsageError(f"--{flag} {options[name]:g}: it must be {right.get(name, '1 or more')}")
+
+
+def _known(options: dict[str, Any]) -> Known:
+    rho = options["rho"]
+    if options["sd_run"] is not None:
+        return Known(source="given", sd=options["sd_run"], rho=rho)
+    if options["calibration"] is not None:
+        from esper_ab.calibration_file import load_calibration
+
+        found = load_calibration(options["calibration"])
+        source = f"{found.spread.runs} runs of {found.mode} in {options['calibration']}"
+        return _varied(Known(source=source, sd=found.spread.sd, df=found.spread.runs - 1, rho=rho))
+    from esper_ab.journal.load import load
+
+    known = known_from_pairs(load(options["run"]).history, str(options["run"]))
+    return known if rho is None else msgspec.structs.replace(known, rho=rho)
+
+
+def known_from_pairs(history: History, name: str) -> Known:
+    """Spread within groups and correlation between them, from all compared pairs; never from their differences' mean.
+
+    Pooled over groups by degrees of freedom, over comparisons by Fisher's z. UsageError with fewer than two pairs.
+    """
+    import numpy as np
+
+    from esper_ab.analysis.pairs import pairs_of
+    from esper_ab.errors import UsageError
+    from esper_ab.stats.pair_correlation import pair_correlation
+
+    groups: dict[str, dict[int, float]] = {}
+    z = []
+    for contrast in history.design.comparisons:
+        pairs = pairs_of(history, contrast)
+        groups.setdefault(contrast.a, {}).update({pair.replicate: pair.a for pair in pairs})
+        groups.setdefault(contrast.b, {}).update({pair.replicate: pair.b for pair in pairs})
+        found = pair_correlation([pair.a for pair in pairs], [pair.b for pair in pairs]) if len(pairs) > 2 else None
+        if found is not None and abs(found.r) < 1.0:
+            z.append(math.atanh(found.r))
+    samples = [np.array(list(values.values())) for values in groups.values() if len(values) > 1]
+    df = sum(sample.size - 1 for sample in samples)
+    if not df:
+        raise UsageError(f"--run {name}: a spread needs two finished replicates at least; give --sd-run")
+    square = math.fsum(float(np.sum((sample - sample.mean()) ** 2)) for sample in samples)
+    rho = math.tanh(math.fsum(z) / len(z)) if z else None
+    return _varied(Known(source=f"{len(groups)} groups of {name}", sd=math.sqrt(square / df), df=df, rho=rho))
+
+
+def _varied(known: Known) -> Known:
+    from esper_ab.errors import UsageError
+
+    if known.sd == 0.0:
+        raise UsageError(f"{known.source}: runs do not differ at all there; nothing can be planned with a spread of 0")
+    return known
+
+
+def answer(known: Known, replicates: int, margin: float, alpha: float, comparisons: int = 1) -> Answer:
+    """For the default plan: two positions, the default looks. Simulated power is seeded by what is asked."""
+    from esper_ab.stats.power import Question
+
+    question = Question(margin=margin, alpha=alpha, comparisons=comparisons)
+    rhos = RHO if known.rho is None else (known.rho, *(rho for rho in RHO if rho != known.rho))
+    return Answer(
+        known=known, replicates=replicates, tables=power_tables(known, rhos, sorted({*ROWS, replicates}), question)
+    )
+
+
+def power_tables(
+    known: Known, rhos: Sequence[float], replicates: Sequence[int], question: Question
+) -> tuple[PowerTable, ...]:
+    """One table for each pair correlation, from the same draws."""
+    import hashlib
+
+    import numpy as np
+
+    from esper_ab.boundary_cache import calibrate
+    from esper_ab.stats.power import RunSpread, power_table
+
+    digest = hashlib.sha256(msgspec.json.encode([question, list(replicates)])).digest()
+    return tuple(
+        power_table(
+            RunSpread(sd=known.sd, df=known.df), rho, replicates, question, calibrate,
+            np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "little"))),
+        )
+        for rho in rhos
+    )  # fmt: skip
+
+
+def power_text(found: Answer) -> str:
+    """Two sentences for each pair correlation, then the table."""
+    known, question = found.known, found.tables[0].question
+    df = f", {known.df} degrees of freedom" if known.df else ""
+    lines = [
+        f"Run SD {known.sd:.3g} points ({known.source}{df}); margin {question.margin:g} points; alpha "
+        f"{question.alpha:g} shared by {question.comparisons} comparison{'s' if question.comparisons > 1 else ''}.",
+    ]
+    if known.rho is None:
+        lines.append("Pair correlation unknown: it depends on how much of the shared randomness survives training.")
+    for table in found.tables:
+        row = next(row for row in table.rows if row.replicates == found.replicates)
+        lines += ["", f"Pair correlation {table.rho:.2g}{' (known)' if table.rho == known.rho else ''}:"]
+        lines += [f"  {_resolves(row)}", f"  {_needs(table.needed, question.margin)}"]
+    return "\n".join([*lines, "", *table_lines(found.tables)])
+
+
+def _resolves(row: PowerRow) -> str:
+    if row.smallest is None:
+        return f"{row.replicates} replicates cannot carry a verdict at all; 6 are the least."
+    looks = ", ".join(map(str, row.looks))
+    return (
+        f"{row.replicates} replicates (looks at {looks}) find a difference of {row.smallest:.2g} points"
+        f"{_range(row.smallest_low, row.smallest_high, '.2g')} with 80 % power; one of the margin's size with "
+        f"{row.power:.0%}."
+    )
+
+
+def _needs(needed: ReplicatesNeeded, margin: float) -> str:
+    def count(number: int | None) -> str:
+        return "more than 10,000" if number is None else str(number)
+
+    if needed.low == needed.high == needed.replicates:
+        return f"{margin:g} points need {count(needed.replicates)} replicates."
+    return (
+        f"{margin:g} points need about {count(needed.replicates)} replicates (80 % range {count(needed.low)} to "
+        f"{count(needed.high)})."
+    )
+
+
+def _range(low: float | None, high: float | None, form: str) -> str:
+    return "" if low is None or high is None else f" (80 % range {low:{form}} to {high:{form}})"
+
+
+def table_lines(tables: Sequence[PowerTable]) -> list[str]:
+    """Smallest difference with 80 % power and power at the margin, by replicates and pair correlation."""
+    margin = tables[0].question.margin
+    head = ["replicates", "looks", *(f"rho {table.rho:.2g}" for table in tables)]
+    rows = [head]
+    for same in zip(*(table.rows for table in tables), strict=True):
+        cells = ["no verdict" if row.smallest is None else f"{row.smallest:.2f} / {row.power:.0%}" for row in same]
+        rows.append([str(same[0].replicates), ",".join(map(str, same[0].looks)), *cells])
+    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+    return [
+        f"Smallest difference in points found with 80 % power / power at {margin:g} points:",
+        *("  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows),
+    ]
