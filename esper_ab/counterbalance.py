@@ -61,6 +61,7 @@ def estimable(orders: Sequence[tuple[int, ...]]) -> bool:
 
     Exact: the rank of [block, position] must grow by n - 1 when the groups are added.
     """
+    orders = tuple(dict.fromkeys(orders))  # a block that repeats an order tells nothing new about groups and positions
     n = len(orders[0])
 
     def indicator(index: int, size: int) -> list[Fraction]:

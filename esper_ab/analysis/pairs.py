@@ -6,6 +6,7 @@ from esper_ab.design import Contrast
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import endpoint
 from esper_ab.stats.pair import Pair
+from esper_ab.stats.question import HalfPair, Lost
 
 
 def complete_replicates(history: History) -> int:
@@ -29,6 +30,20 @@ def pairs_of(history: History, contrast: Contrast) -> tuple[Pair, ...]:
         if a is not None and b is not None:
             found.append(Pair(replicate=block.replicate, a=a, b=b, position_a=place_a, position_b=place_b))
     return tuple(found)
+
+
+def lost_of(history: History, contrast: Contrast) -> Lost:
+    """Replicates that will give no pair because a run was given up; what never started is not lost."""
+    declared = history.design.endpoint
+    found = []
+    for block in history.blocks:
+        runs = {spec.ref.group_id: (index, history.runs[spec.ref.run]) for index, spec in enumerate(block.runs)}
+        (place_a, run_a), (place_b, run_b) = runs[contrast.a], runs[contrast.b]
+        if not (run_a.lost or run_b.lost) or run_a.expected or run_b.expected or run_a.left_out or run_b.left_out:
+            continue
+        a, b = _endpoint(run_a, declared), _endpoint(run_b, declared)
+        found.append(HalfPair(replicate=block.replicate, a=a, b=b, position_a=place_a, position_b=place_b))
+    return Lost(replicates=tuple(found))
 
 
 def same_records(history: History, contrast: Contrast) -> bool:

@@ -1,16 +1,16 @@
-"""Journal history -> what a report says, before any layout: state, comparisons, outcomes per run and per group.
+"""Journal history -> what a report says, before any layout: how far the experiment is, and what follows from it.
 
 Pure. Text, JSON and HTML are renderings of one `Content`, so they cannot disagree.
 """
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 
-from esper_ab.journal.fold import History, RunHistory
-from esper_ab.journal.outcomes import RunOutcome, outcomes
-from esper_ab.stats.comparison import Comparison, Pair, Question, compare
+from esper_ab.analysis.analyse import Analysis, analyse
+from esper_ab.journal.fold import History
+from esper_ab.journal.outcomes import RunOutcome
+from esper_ab.stats.comparison import Comparison
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +18,7 @@ class State:
     """How far the experiment got. `complete` is False whenever a reader must know it before reading on."""
 
     complete: bool
-    word: str  # "finished", "in progress", "failed", "interrupted"
+    word: str  # "finished", "in progress", "incomplete", "failed", "interrupted"
     sentence: str
 
 
@@ -28,8 +28,17 @@ class Content:
 
     history: History
     state: State
-    outcomes: dict[str, RunOutcome]  # by run, in plan order
-    comparisons: tuple[Comparison, ...]  # every pair of groups, in the order of the experiment
+    analysis: Analysis
+
+    @property
+    def outcomes(self) -> dict[str, RunOutcome]:
+        """By run, in plan order."""
+        return self.analysis.outcomes
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """In the order of the design."""
+        return self.analysis.comparisons
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -42,60 +51,27 @@ class Content:
 
     def of_group(self, group: str) -> tuple[RunOutcome, ...]:
         """Outcomes of one group, by replicate."""
-        found = [outcome for outcome in self.outcomes.values() if outcome.run.group_id == group]
-        return tuple(sorted(found, key=lambda outcome: outcome.run.replicate))
+        return tuple(self.outcomes[run.ref.run] for run in self.history.of_group(group))
 
 
-def content(history: History) -> Content:
-    """What the journal supports, and no more."""
-    found = outcomes(history)
-    names = list(itertools.combinations(history.groups, 2))
-    experiment = history.plan.experiment
-    comparisons = tuple(
-        _compare(
-            history,
-            found,
-            Question(
-                a=a,
-                b=b,
-                planned_pairs=experiment.replicates,
-                comparisons=len(names),
-                margin=experiment.margin,
-            ),
-        )
-        for a, b in names
-    )
-    return Content(history=history, state=_state(history, found), outcomes=found, comparisons=comparisons)
+def content(history: History, run_sd: float | None = None) -> Content:
+    """What the journal supports, and no more. `run_sd`: of runs of one condition, points, from a calibration."""
+    return Content(history=history, state=_state(history), analysis=analyse(history, run_sd))
 
 
-def _compare(history: History, found: dict[str, RunOutcome], question: Question) -> Comparison:
-    a = {run.ref.replicate: run for run in history.of_group(question.a)}
-    b = {run.ref.replicate: run for run in history.of_group(question.b)}
-    pairs: list[Pair] = []
-    same = True
-    for replicate in sorted(a.keys() & b.keys()):
-        first, second = found[a[replicate].ref.run].endpoint, found[b[replicate].ref.run].endpoint
-        if first is None or second is None:
-            continue
-        pairs.append(Pair(replicate=replicate, a=first, b=second))
-        same = same and _digests(a[replicate]) == _digests(b[replicate])
-    return compare(question, tuple(pairs), same_records=bool(pairs) and same)
-
-
-def _digests(run: RunHistory) -> tuple[str, ...]:
-    evaluation = (run.evaluation.digest,) if run.evaluation else ()
-    return (*(record.digest for record in run.curve()), *evaluation)
-
-
-def _state(history: History, found: dict[str, RunOutcome]) -> State:
-    runs = len(found)
-    finished = sum(outcome.endpoint is not None for outcome in found.values())
-    done = f"{finished} of {runs} runs have an endpoint"
+def _state(history: History) -> State:
+    runs = history.runs.values()
+    finished = sum(run.evaluation is not None for run in runs)
+    left_out, lost = sum(run.left_out for run in runs), sum(run.lost for run in runs)
+    started = len(runs) - left_out
+    spared = f"; {left_out} more were not needed, because their comparisons were decided" if left_out else ""
+    dropped = f"; {lost} were given up after failures" if lost else ""
+    done = f"{finished} of {started} runs are evaluated{dropped}{spared}"
     if history.ended is None:
         return State(complete=False, word="in progress", sentence=f"The journal has no end yet: {done}.")
     status, detail = history.ended.status, history.ended.detail
-    if status == "finished" and finished == runs:
-        return State(complete=True, word="finished", sentence=f"Finished: all {runs} runs have an endpoint.")
+    if status == "finished" and finished == started:
+        return State(complete=True, word="finished", sentence=f"Finished: all {started} runs are evaluated{spared}.")
     because = f" ({detail})" if detail else ""
     if status == "finished":
         return State(complete=False, word="incomplete", sentence=f"Ended{because}, but only {done}.")

@@ -14,7 +14,7 @@ import zmq
 from fake_worker import FAULT_VARIABLE
 
 from esper_ab.contracts.messages import Progress
-from esper_ab.control import conduct
+from esper_ab.control.conduct import run
 from esper_ab.control.hub import Hub
 from esper_ab.control.liveness import Limits
 from esper_ab.errors import Interrupted, UsageError, WorkerFailed, WorkerHung
@@ -48,7 +48,7 @@ class Watcher:
 
 
 def conduct(run_dir, plan, *observers, limits=None):
-    conduct.run(plan, run_dir, LAUNCHER, observers, limits)
+    run(plan, run_dir, LAUNCHER, observers, limits)
     return list(read(run_dir / JOURNAL_NAME))
 
 

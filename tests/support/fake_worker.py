@@ -1,7 +1,7 @@
 """A worker without torch: speaks the protocol through the real link, reports a planted effect, breaks as it is told to.
 
-Accuracy is 50 + 10·(position of the group's name in the alphabet) + noise of the replicate's rng path, which all groups
-share: the paired difference is planted exactly. FAKE_FAULT="kind:run:point[,…]" plants a fault when `run` comes to
+Accuracy is 50 + 10·(position of the first letter of the group's name in the alphabet) + noise of the replicate's rng
+path: shared by all groups, so that the paired difference is planted exactly, or each group's own when unpaired. FAKE_FAULT="kind:run:point[,…]" plants a fault when `run` comes to
 `point`; the kinds are the functions of `_FAULTS`, and "protocol", which concerns a worker whose name is given as `run`.
 """
 
@@ -115,7 +115,7 @@ def report_of(spec: RunSpec, point: int):
 
 
 def accuracy(spec, episode, env):
-    path = run_path(spec.rng_seed, spec.ref.replicate) / "fake" / episode / env
+    path = run_path(spec.rng_seed, spec.ref.replicate, spec.rng_label) / "fake" / episode / env
     return 50.0 + 10.0 * (ord(spec.ref.group_id[0]) - ord("a")) + path.key() / 2**128
 
 

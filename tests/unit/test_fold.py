@@ -15,9 +15,18 @@ from support.journals import (
     without_evaluations,
 )
 
-from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, RunEvaluated
+from esper_ab.journal.events import (
+    EpisodeRecorded,
+    ExperimentEnded,
+    Ledger,
+    LookTaken,
+    PlanExtended,
+    RunEvaluated,
+    RunStarted,
+)
 from esper_ab.journal.fold import begin, fold
-from esper_ab.journal.outcomes import endpoint, held_out_accuracy, mean, outcomes
+from esper_ab.journal.outcomes import endpoint, evaluated_accuracy, held_out_accuracy, mean, outcomes
+from esper_ab.plan import extend
 
 
 def test_states_follow_the_events_of_one_run():
@@ -71,10 +80,10 @@ def test_endpoint_is_the_mean_over_sampled_evaluation_hosts():
     record = next(event.record for event in planted_effect() if isinstance(event, RunEvaluated))
     sampled = [item.env.final_accuracy for item in record.episodes if item.actions == "sampled"]
     assert len(sampled) == 8
-    assert endpoint(record) == math.fsum(sampled) / 8
+    assert evaluated_accuracy(record) == math.fsum(sampled) / 8
     greedy = tuple(item for item in record.episodes if item.actions == "greedy")
-    assert endpoint(msgspec.structs.replace(record, episodes=greedy)) is None
-    assert endpoint(None) is None
+    assert evaluated_accuracy(msgspec.structs.replace(record, episodes=greedy)) is None
+    assert evaluated_accuracy(None) is None
 
 
 def test_gain_per_parameter_needs_the_never_grown_host():
@@ -103,3 +112,39 @@ def test_mean_skips_what_is_not_there():
     assert mean([1.0, None, 2.0]) == 1.5
     assert mean([None]) is None
     assert mean([]) is None
+
+
+def test_declared_endpoints_are_means_of_the_curve_or_of_its_end():
+    run = fold(planted_effect()).runs["shaped/0"]
+    curve = [held_out_accuracy(record) for record in run.curve()]
+    assert endpoint(run, "curve-mean") == pytest.approx(math.fsum(curve) / 8)
+    assert endpoint(run, "last-tenth") == curve[-1]
+    assert endpoint(run, "evaluation") == evaluated_accuracy(run.evaluation)
+    del run.episodes[7]
+    assert endpoint(run, "curve-mean") is None
+    assert endpoint(run, "last-tenth") is None
+
+
+def test_a_look_leaves_out_what_its_groups_have_not_started():
+    history = begin(three_groups()[0])
+    history.add(RunStarted(run=history.runs["shaped/1"].ref, block=1, worker="w0", incarnation=1))
+    history.add(LookTaken(replicates=6, decided=(), leaving=("shaped",)))
+    states = {name: run.state for name, run in history.runs.items() if name.startswith("shaped")}
+    assert states.pop("shaped/1") == "warming up"
+    assert set(states.values()) == {"left out"}
+    assert history.runs["wait/3"].expected
+
+
+def test_an_extension_adds_runs_and_replaces_the_rule_and_those_who_left_stay_away():
+    history = begin(planted_effect()[0])
+    history.add(LookTaken(replicates=6, decided=(), leaving=("shaped",)))
+    history.add(PlanExtended(extension=extend(history.plan, history.design, 6, 2)))
+    assert history.replicates == 8
+    assert history.design.evidence == pytest.approx(100.0)
+    assert (history.runs["shaped/7"].state, history.runs["simplified/7"].state) == ("left out", "planned")
+
+
+def test_a_dropped_pair_is_lost_and_no_longer_expected():
+    history = begin(planted_effect()[0])
+    history.add(Ledger(category="dropped_pair", run="shaped/2", episode=None, detail="three deaths at episode 1"))
+    assert (history.runs["shaped/2"].state, history.runs["shaped/2"].expected) == ("lost", False)

@@ -1,0 +1,87 @@
+"""Journal history -> everything that is concluded from it. Pure; text, JSON and HTML are renderings of the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from esper_ab.analysis.audit import audit
+from esper_ab.analysis.courses import courses
+from esper_ab.analysis.cross import CrossEvaluation, cross_evaluation
+from esper_ab.analysis.exam import Exam, exam
+from esper_ab.analysis.pairs import lost_of, pairs_of, same_records
+from esper_ab.design import Contrast
+from esper_ab.journal.fold import History
+from esper_ab.journal.outcomes import RunOutcome, outcomes
+from esper_ab.stats.audit_result import Audit
+from esper_ab.stats.comparison import Comparison, compare
+from esper_ab.stats.question import Question
+from esper_ab.stats.sequential import Course
+
+_DIGEST_BYTES = 16  # of the plan's digest that seed the bootstraps
+
+
+@dataclass(frozen=True, kw_only=True)
+class Analysis:
+    """What the records say."""
+
+    outcomes: dict[str, RunOutcome]  # by run, in plan order
+    comparisons: tuple[Comparison, ...]  # in the order of the design
+    audit: Audit
+    cross: CrossEvaluation
+    exam: Exam | None  # only of an experiment with --exam
+
+
+def analyse(history: History, run_sd: float | None = None) -> Analysis:
+    """The same history gives the same bytes. `run_sd`: of runs of one condition, points, from a calibration."""
+    found = audit(history)
+    comparisons = tuple(
+        _compare(history, contrast, course, found, run_sd) for contrast, course in courses(history).items()
+    )
+    per_run = outcomes(history)
+    return Analysis(
+        outcomes=per_run,
+        comparisons=comparisons,
+        audit=found,
+        cross=cross_evaluation(history),
+        exam=exam(history, per_run, comparisons),
+    )
+
+
+def conditions(history: History) -> str:
+    """What every verdict is conditional on, in words: another horizon or learning rate may give another answer."""
+    experiment = history.plan.experiment
+    ppo = {group.settings.ppo for group in experiment.groups if group.settings.controller.name == "ppo"}
+    learning = ", ".join(
+        f"{key} {values[0]:g}" if len(values) == 1 else f"{key} by group"
+        for key, values in (
+            (key, sorted({getattr(settings, name) for settings in ppo}))
+            for key, name in (("learning rate", "lr"), ("epochs", "epochs"), ("entropy", "entropy_coef"))
+        )
+        if values
+    )
+    budget = f"{experiment.episodes} episodes of {experiment.steps} steps in {experiment.n_envs} environments"
+    return f"task {experiment.task}, {budget}" + (f", PPO {learning}" if learning else "")
+
+
+def _compare(
+    history: History, contrast: Contrast, course: Course, found: Audit, run_sd: float | None
+) -> Comparison:
+    experiment = history.plan.experiment
+    question = Question(
+        a=contrast.a,
+        b=contrast.b,
+        design=history.design,
+        planned=history.replicates,
+        conditions=conditions(history),
+        paired=not experiment.unpaired,
+        run_sd=run_sd,
+        rng_seed=int(history.plan.digest[: 2 * _DIGEST_BYTES], 16),
+    )
+    return compare(
+        question,
+        pairs_of(history, contrast),
+        course,
+        same_records=same_records(history, contrast),
+        lost=lost_of(history, contrast),
+        findings=tuple(one for one in found.findings if one.touches(contrast.a, contrast.b)),
+    )
