@@ -1,6 +1,6 @@
 """The t-test that may be looked at after every pair, without a declared maximum.
 
-Bayes factor of the t statistic, N(0, g) prior on the standardised difference, right-Haar prior on scale and position
+Bayes factor of the t statistic, N(0, 1/g) prior on the standardised difference, right-Haar prior on scale and position
 effects: under no difference it is a nonnegative martingale, so P(it ever reaches 1/alpha) <= alpha (Ville). Rouder et
 al. (2009); Grunwald, de Heide & Koolen (2024). With `df` = n - 1 and `information` = n it is the plain one-sample t.
 """

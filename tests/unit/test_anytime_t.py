@@ -1,0 +1,70 @@
+"""The anytime-valid t: its formula against the integral it comes from, its interval, its error under any stopping."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from esper_ab.stats.anytime_t import anytime_interval, log_evidence
+from esper_ab.stats.t_process import draw, t_process, t_values
+
+ts = st.floats(-50.0, 50.0)
+counts = st.integers(2, 60)
+
+
+@given(ts, counts)
+def test_equals_the_written_formula_for_plain_pairs(t, n):
+    r = 1.0 / (1.0 + n)
+    written = 0.5 * math.log(r) + n / 2 * (math.log(1 + t * t / (n - 1)) - math.log(1 + r * t * t / (n - 1)))
+    assert log_evidence(t, n - 1, float(n)) == pytest.approx(written, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("t", "df", "information", "g"), [(0.0, 4, 6.0, 1.0), (2.5, 7, 9.0, 1.0), (-4.0, 8, 9.5, 0.25)]
+)
+def test_is_the_bayes_factor_of_t(t, df, information, g):
+    """Noncentral t density averaged over effects drawn from N(0, 1/g), over the central one."""
+
+    def weighted(effect):
+        return stats.nct.pdf(t, df, effect * math.sqrt(information)) * stats.norm.pdf(effect, scale=1.0 / math.sqrt(g))
+
+    averaged = integrate.quad(weighted, -15.0, 15.0, limit=200, points=[t / math.sqrt(information)])[0]
+    assert math.exp(log_evidence(t, df, information, g)) == pytest.approx(averaged / stats.t.pdf(t, df), rel=1e-5)
+
+
+@given(st.floats(-30, 30), st.floats(0.01, 10), counts, st.floats(1.5, 1e4))
+def test_the_interval_holds_what_the_evidence_does_not_reject(mean, se, n, evidence):
+    interval = anytime_interval(mean, se, n - 1, float(n), evidence)
+    if interval is None:  # the supremum of the e-value over t stays below
+        assert log_evidence(1e9, n - 1, float(n)) <= math.log(evidence) + 1e-6
+        return
+    low, high = interval
+    assert high - mean == pytest.approx(mean - low, rel=1e-9)
+    for edge in (low, high):
+        assert log_evidence((mean - edge) / se, n - 1, float(n)) == pytest.approx(math.log(evidence), abs=1e-6)
+    assert log_evidence(0.0, n - 1, float(n)) < 0.0
+
+
+def test_two_pairs_rule_nothing_out():
+    assert anytime_interval(1.0, 0.1, 1, 2.0, 20.0) is None
+
+
+def test_more_evidence_asked_for_is_a_wider_interval():
+    widths = [np.ptp(anytime_interval(0.0, 1.0, 8, 10.0, evidence)) for evidence in (10, 20, 40, 100)]
+    assert widths == sorted(widths)
+
+
+@pytest.mark.parametrize("positions", [1, 2])
+def test_looking_after_every_pair_keeps_the_error(positions):
+    looks = tuple(range(4, 61))
+    process = t_process([(0, 1), (1, 0)] * 30, positions, looks)
+    t = t_values(process, draw(process, 4_000, np.random.default_rng(5)))
+    highest = np.full(t.shape[1], -np.inf)
+    for values, df, information in zip(t, process.df, process.information, strict=True):
+        highest = np.maximum(highest, [log_evidence(float(value), df, information) for value in values])
+    assert 0.01 < float((highest >= math.log(20.0)).mean()) <= 0.05

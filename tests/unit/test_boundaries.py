@@ -1,0 +1,159 @@
+"""Boundaries against the published ones, against least squares on simulated pairs, and the cache around them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from esper_ab import boundary_cache
+from esper_ab.boundary_cache import calibrate
+from esper_ab.stats.adjusted_difference import adjusted_difference
+from esper_ab.stats.boundaries import nominal_p, obrien_fleming_spent
+from esper_ab.stats.t_process import draw, t_process, t_values
+
+ALTERNATING = [(0, 1), (1, 0)] * 20
+THREE = [(0, 1), (2, 0), (1, 2), (1, 0), (0, 2), (2, 1)] * 5
+PATHS = 400_000
+
+
+def boundaries(sides, positions, looks, alphas, rng_seed=7, paths=PATHS):
+    return nominal_p(sides[: looks[-1]], positions, looks, alphas, np.random.default_rng(rng_seed), paths)
+
+
+def test_spending_function():
+    assert obrien_fleming_spent(0.05, 1.0) == pytest.approx(0.05, rel=1e-12)
+    # Lan-DeMets O'Brien-Fleming, two-sided 5 %, at half of the information: 0.00305 (one-sided 0.00153).
+    assert obrien_fleming_spent(0.05, 0.5) == pytest.approx(0.00305, abs=5e-6)
+    shares = [obrien_fleming_spent(0.05, share) for share in (0.2, 0.4, 0.6, 0.8, 1.0)]
+    assert shares == sorted(shares)
+
+
+@pytest.mark.parametrize("positions", [1, 2])
+@pytest.mark.parametrize(
+    ("looks", "expected"),
+    [((6, 10), (0.0076, 0.0455)), ((6, 10, 14, 20), (8.7e-5, 0.0030, 0.0131, 0.0436))],
+)
+def test_the_published_boundaries(positions, looks, expected):
+    # The published first look of 20 carries 6 % simulation error; here it is exact.
+    found = boundaries(ALTERNATING, positions, looks, [0.05])[0]
+    assert found == pytest.approx(expected, rel=0.02)
+    assert found[0] == obrien_fleming_spent(0.05, looks[0] / looks[-1])
+
+
+def test_one_look_gets_alpha():
+    assert boundaries(ALTERNATING, 2, (7,), [0.05, 0.025]) == ((0.05,), (0.025,))
+
+
+def test_several_alphas_at_once_are_each_their_own():
+    looks, alphas = (6, 10, 14, 20), [0.05 / m for m in (3, 2, 1)]
+    together = boundaries(ALTERNATING, 2, looks, alphas)
+    for alpha, found in zip(alphas, together, strict=True):
+        assert found == pytest.approx(boundaries(ALTERNATING, 2, looks, [alpha])[0], rel=0.01)
+        assert list(found) == sorted(found)
+        spent = [obrien_fleming_spent(alpha, look / 20) for look in looks]
+        increments = np.diff(spent, prepend=0.0)
+        assert all(low <= p <= high for low, p, high in zip(increments, found, spent, strict=True))
+
+
+def test_same_generator_same_numbers():
+    assert boundaries(ALTERNATING, 2, (6, 10), [0.05]) == boundaries(ALTERNATING, 2, (6, 10), [0.05])
+    assert boundaries(ALTERNATING, 2, (6, 10), [0.05]) != boundaries(ALTERNATING, 2, (6, 10), [0.05], rng_seed=8)
+
+
+@pytest.mark.parametrize(("sides", "positions"), [(ALTERNATING, 1), (ALTERNATING, 2), (THREE, 3), (ALTERNATING[1:], 2)])
+def test_law_of_t_is_that_of_the_least_squares(sides, positions):
+    """t from the reduced draws and t from simulated pairs agree in law: at each look, and from look to look."""
+    looks, paths = (7, 10, 16), 3000
+    rng = np.random.default_rng(3)
+    process = t_process(sides, positions, looks)
+    reduced = t_values(process, draw(process, paths, rng), effect=0.5)
+    pairs = rng.standard_normal((paths, looks[-1])) + 0.5
+    direct = np.array(
+        [[adjusted_difference(d[:n], np.zeros(n), sides[:n], positions).t for d in pairs] for n in looks]
+    )
+    for ours, theirs in zip(reduced, direct, strict=True):
+        assert stats.ks_2samp(ours, theirs).pvalue > 1e-3
+    for left, right in ((0, 1), (1, 2), (0, 2)):
+        assert stats.ks_2samp(reduced[right] - reduced[left], direct[right] - direct[left]).pvalue > 1e-3
+        assert stats.spearmanr(*reduced[[left, right]])[0] == pytest.approx(
+            stats.spearmanr(*direct[[left, right]])[0], abs=0.06
+        )
+
+
+def test_all_looks_together_reject_with_probability_alpha():
+    """On other draws than those that made them, through the least squares itself with a position effect present."""
+    looks, paths = (6, 10), 20_000
+    found = boundaries(ALTERNATING, 2, looks, [0.05])[0]
+    d = np.random.default_rng(99).standard_normal((paths, 10)) + 5.0 * np.array([1, -1] * 5)
+    rejected = np.zeros(paths, dtype=bool)
+    for n, bound in zip(looks, found, strict=True):
+        side = np.array([1.0, -1.0] * 5)[:n]
+        x = np.column_stack([np.ones(n), side])
+        solution, residual, _, _ = np.linalg.lstsq(x, d[:, :n].T, rcond=None)
+        t = solution[0] / np.sqrt(residual / (n - 2) / n)
+        rejected |= 2 * stats.t.sf(np.abs(t), n - 2) <= bound
+    assert rejected.mean() == pytest.approx(0.05, abs=4 * np.sqrt(0.05 * 0.95 / paths))
+
+
+def test_a_look_that_is_aliased_never_rejects_and_the_next_spends_its_share():
+    sides = [(0, 1)] * 6 + [(1, 0)] * 14
+    found = boundaries(sides, 2, (6, 10, 20), [0.05])[0]
+    assert found[0] == 0.0
+    assert found[1] == obrien_fleming_spent(0.05, 0.5)
+    assert boundaries([(0, 1)] * 10, 2, (6, 10), [0.05, 0.01]) == ((0.0, 0.0), (0.0, 0.0))
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "esper_ab" / "boundaries"
+
+
+ASKED = (tuple(ALTERNATING[:10]), 2, (6, 10), (0.05,))
+
+
+def test_cache_gives_the_computed_numbers(cache, monkeypatch):
+    computed = calibrate(*ASKED)
+    (file,) = cache.iterdir()
+    monkeypatch.setattr(boundary_cache, "_compute", lambda *_: pytest.fail("was cached"))
+    assert calibrate(*ASKED) == computed
+    assert calibrate([[0, 1], [1, 0]] * 5, *ASKED[1:]) == computed  # as sides come out of JSON
+    file.unlink()
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache.parent.parent))
+    assert calibrate(*ASKED) == computed
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b'{"arguments":1}', b"\xff\xfe"])
+def test_a_damaged_file_is_computed_anew(cache, damage):
+    computed = calibrate(*ASKED)
+    (file,) = cache.iterdir()
+    whole = file.read_bytes()
+    file.write_bytes(damage)
+    assert calibrate(*ASKED) == computed
+    assert file.read_bytes() == whole
+
+
+def test_a_changed_number_or_another_plans_file_is_not_believed(cache):
+    computed = calibrate(*ASKED)
+    (file,) = cache.iterdir()
+    whole = file.read_bytes()
+    file.write_bytes(whole.replace(b'"nominal_p":[[0.0', b'"nominal_p":[[0.1'))
+    assert file.read_bytes() != whole
+    assert calibrate(*ASKED) == computed
+    other = calibrate(*ASKED[:3], (0.01,))
+    (second,) = set(cache.iterdir()) - {file}
+    file.write_bytes(second.read_bytes())
+    assert calibrate(*ASKED) == computed != other
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
+    (tmp_path / "esper_ab").write_text("a file where the folder should be")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert calibrate(*ASKED)[0] == pytest.approx((0.0076, 0.0455), rel=0.02)
+
+
+def test_one_look_needs_no_file(cache):
+    assert calibrate(((0, 1),) * 6, 1, (6,), (0.05, 0.02)) == ((0.05,), (0.02,))
+    assert not cache.exists()
