@@ -44,7 +44,8 @@ def worst_value(pairs: Sequence[Pair], halves: Sequence[HalfPair]) -> tuple[tupl
 
     A replicate that lost both runs says nothing about either group and stays out. ValueError without any endpoint.
     """
-    seen = [value for item in (*pairs, *halves) for value in (item.a, item.b) if value is not None]
+    observed = [(pair.a, pair.b) for pair in pairs] + [(half.a, half.b) for half in halves]
+    seen = [value for both in observed for value in both if value is not None]
     if not seen:
         raise ValueError("no endpoint was observed")
     worst = min(seen)

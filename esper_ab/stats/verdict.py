@@ -1,50 +1,58 @@
-"""The rule that turns the numbers of one comparison into one word. Knows no formula; every number is handed in.
+"""The rule that turns what is known of one comparison into one word. Computes nothing; every ground is handed in.
 
-Today's rule is the fixed-R paired t. Looks, margins, equivalence and audits get their words here when they exist;
-they are decided in this order, before what stands below them.
+Whether a boundary was crossed is decided at the looks (`sequential.py`) and nowhere else.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
 
-from esper_ab.stats.paired_difference import PairedDifference
+import msgspec
 
-LEAST_PAIRS = 6  # with fewer, no exact test could back a rejection at 5 %: 2 / 2^5 > 0.05
+from esper_ab.stats.sequential import Decision
 
 
 class Verdict(StrEnum):
-    """One word per comparison, about the first group against the second."""
+    """One per comparison, about the first group against the second; in the order in which they are decided."""
 
+    BLOCKED = "BLOCKED"
     NO_INFERENCE = "NO INFERENCE"
     IDENTICAL = "IDENTICAL"
+    BETTER_BELOW_MARGIN = "BETTER, BELOW MARGIN"
+    WORSE_BELOW_MARGIN = "WORSE, BELOW MARGIN"
     BETTER = "BETTER"
     WORSE = "WORSE"
+    EQUIVALENT = "EQUIVALENT"
     INCONCLUSIVE = "INCONCLUSIVE"
 
 
-def rule_sentence(alpha: float, comparisons: int) -> str:
-    """The rule that `decide` applies, for the reader of a report."""
-    shared = f" (5 % shared by {comparisons} comparisons)" if comparisons > 1 else ""
-    return (
-        f"BETTER or WORSE needs at least {LEAST_PAIRS} pairs, a paired t-test with p <= {alpha:.4g}{shared}, "
-        f"and an interval that excludes 0, at the planned number of pairs; otherwise INCONCLUSIVE."
-    )
+class Grounds(msgspec.Struct, frozen=True, kw_only=True):
+    """What a verdict rests on."""
+
+    pairs: int
+    blocked: bool  # by the audit
+    identical: bool  # every difference is exactly zero
+    decision: Decision  # of the looks
+    direction: int  # +1: a is better, -1: b is better, 0: not crossed
+    below_margin: bool  # the repeated interval lies inside -margin .. +margin
+    capped: bool  # by the audit or by lost runs: at most INCONCLUSIVE
 
 
-def decide(difference: PairedDifference | None, *, identical: bool, complete: bool, alpha: float) -> Verdict:
-    """`identical`: every difference is exactly zero; `complete`: no planned pair is missing (one look, at the end).
-
-    `difference` is None when there is no pair at all.
-    """
-    if difference is None or (difference.pairs == 1 and not identical):
+def decide(grounds: Grounds) -> Verdict:
+    """The first that applies, in the order of `Verdict`."""
+    if grounds.blocked:
+        return Verdict.BLOCKED
+    if grounds.pairs == 0 or (grounds.pairs == 1 and not grounds.identical):
         return Verdict.NO_INFERENCE
-    if identical:
+    if grounds.identical:
         return Verdict.IDENTICAL
-    if not complete or difference.pairs < LEAST_PAIRS:
-        return Verdict.INCONCLUSIVE
-    if difference.p is None or difference.low is None or difference.high is None or difference.p > alpha:
-        return Verdict.INCONCLUSIVE
-    if difference.low > 0.0:
-        return Verdict.BETTER
-    return Verdict.WORSE if difference.high < 0.0 else Verdict.INCONCLUSIVE
+    return Verdict.INCONCLUSIVE if grounds.capped else decided(grounds)
+
+
+def decided(grounds: Grounds) -> Verdict:
+    """What the looks say, before any audit."""
+    if grounds.decision == "crossed" and grounds.direction > 0:
+        return Verdict.BETTER_BELOW_MARGIN if grounds.below_margin else Verdict.BETTER
+    if grounds.decision == "crossed" and grounds.direction < 0:
+        return Verdict.WORSE_BELOW_MARGIN if grounds.below_margin else Verdict.WORSE
+    return Verdict.EQUIVALENT if grounds.decision == "equivalent" else Verdict.INCONCLUSIVE

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from esper_ab.stats.paired_difference import PairedDifference
+from esper_ab.design import LEAST_PAIRS, Design, rule
+from esper_ab.stats.bootstrap import HONEST_FROM, WARNING
+from esper_ab.stats.evidence import Evidence
+from esper_ab.stats.imputation import Imputed, recurs_in
 from esper_ab.stats.pairs_needed import PairsNeeded
-from esper_ab.stats.sign_flip import SignFlip, smallest_p
-from esper_ab.stats.verdict import LEAST_PAIRS, Verdict
+from esper_ab.stats.question import Question
+from esper_ab.stats.sequential import Course
+from esper_ab.stats.sign_flip import smallest_p
+from esper_ab.stats.verdict import Verdict
 
 _MANY = 10_000
+_CLAIMS = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
 
 
 def points(value: float) -> str:
@@ -31,99 +37,263 @@ def n_pairs(count: int) -> str:
     return f"{count} pair" if count == 1 else f"{count} pairs"
 
 
-def interval(difference: PairedDifference) -> str:
-    """ "95 % interval -0.40 to +3.20"; says so when there is none."""
-    if difference.low is None or difference.high is None:
+def level(question: Question, course: Course) -> str:
+    """What the interval of a comparison is."""
+    last, several = course.looks[-1] if course.looks else None, len(question.design.looks) > 1
+    if last is not None and last.bound_e is not None:
+        return f"{percent(1.0 - last.alpha)} anytime-valid interval"
+    if last is not None and last.bound_p is not None:
+        return f"{percent(1.0 - last.alpha)} {'repeated ' if several else ''}interval"
+    looked = not course.finished and (several or question.open_ended)
+    return f"{percent(1.0 - question.alpha)} interval{' (not corrected for looking early)' if looked else ''}"
+
+
+def interval(evidence: Evidence) -> str:
+    """ "95 % repeated interval -0.40 to +3.20"; says so when there is none."""
+    if evidence.low is None or evidence.high is None:
         return "no interval"
-    return f"{percent(difference.level)} interval {points(difference.low)} to {points(difference.high)}"
+    return f"{evidence.level} {points(evidence.low)} to {points(evidence.high)}"
 
 
-def needed_sentence(needed: PairsNeeded) -> str:
-    """How much a clear answer costs."""
-    if needed.pairs > _MANY:
-        return f"To detect {needed.margin:g} points with 80 % power more than {_MANY} pairs would be needed."
-    high = f"{needed.high}" if needed.high <= _MANY else f"more than {_MANY}"
+def rule_sentence(design: Design) -> str:
+    """The rule that every verdict of this design follows, for the reader of a report."""
     return (
-        f"To detect {needed.margin:g} points with 80 % power about {needed.pairs} pairs would be needed "
-        f"(80 % range {needed.low} to {high})."
+        f"{rule(design)}. BETTER or WORSE where that boundary is crossed, BELOW MARGIN with the interval inside "
+        f"+-{design.margin:g} points; EQUIVALENT where both one-sided tests at the margin reach the bound; otherwise "
+        f"INCONCLUSIVE. The audit and lost runs can block or cap it."
     )
 
 
-def sentence(
-    verdict: Verdict,
-    a: str,
-    b: str,
-    difference: PairedDifference | None,
-    needed: PairsNeeded | None,
-    *,
-    same_records: bool,
-) -> str:
+def losses_cap(question: Question, again: Imputed) -> str:
+    """Why lost runs leave no decision."""
+    return f"{_losses(question, again.lost_a, again.lost_b)}; {_imputation(again)} overturns the decision."
+
+
+def sentence(evidence: Evidence) -> str:
     """The verdict in words, for a reader who reads nothing else."""
-    if difference is None:
-        return f"NO INFERENCE (no complete pair yet). Nothing can be said about {a} and {b}."
-    head = f"{a} - {b} = {points(difference.mean)} points"
-    n = n_pairs(difference.pairs)
+    verdict, question = evidence.verdict, evidence.question
+    a, b, n = question.a, question.b, n_pairs(len(evidence.pairs))
+    if verdict is Verdict.BLOCKED:
+        why = " ".join(finding.sentence for finding in evidence.findings if finding.weight == "blocks")
+        return f"BLOCKED ({n}). {why} No verdict on {a} and {b} can be given."
     if verdict is Verdict.NO_INFERENCE:
-        return (
-            f"NO INFERENCE (1 pair). {head} between these two runs. How far apart two runs of one group fall is not "
-            f"known from them, so nothing follows about the groups. A verdict needs at least {LEAST_PAIRS} pairs "
-            f"(--replicates {LEAST_PAIRS})."
-        )
+        return _no_inference(evidence)
     if verdict is Verdict.IDENTICAL:
         why = (
             "and so do their records: the same computation."
-            if same_records
+            if evidence.same_records
             else "though their records differ: other decisions, the same outcome."
         )
         return f"IDENTICAL ({n}). {a} and {b} agree exactly in every endpoint, {why} No test applies."
-    if verdict in (Verdict.BETTER, Verdict.WORSE):
-        assert difference.p is not None
-        return f"{a} is {verdict} than {b} ({n}). {head}, {interval(difference)}, paired t p {p_text(difference.p)}."
-    return f"INCONCLUSIVE ({n}). {head}{_why_inconclusive(difference, needed)}"
+    said = _inconclusive(evidence) if verdict is Verdict.INCONCLUSIVE else _decided(evidence)
+    return f"{said} Conditional on {question.conditions}."
 
 
-def _why_inconclusive(difference: PairedDifference, needed: PairsNeeded | None) -> str:
-    more = f" {needed_sentence(needed)}" if needed else ""
-    if difference.pairs < LEAST_PAIRS:
-        spread = (
-            f". If the differences are normal, {interval(difference)}; this assumption cannot be checked with "
-            f"{n_pairs(difference.pairs)}."
-            if difference.p is not None
-            else f" in every one of the {n_pairs(difference.pairs)}: without any spread there is no interval."
-        )
+def _head(evidence: Evidence) -> str:
+    assert evidence.estimate is not None
+    return f"{evidence.question.a} - {evidence.question.b} = {points(evidence.estimate)} points"
+
+
+def _no_inference(evidence: Evidence) -> str:
+    a, b = evidence.question.a, evidence.question.b
+    if evidence.estimate is None:
+        return f"NO INFERENCE (no complete pair yet). Nothing can be said about {a} and {b}."
+    sd = evidence.question.run_sd
+    spread = (
+        "How far apart two runs of one group fall is unknown without a calibration"
+        if sd is None
+        else f"The endpoints of runs of one group have a standard deviation of about {sd:.2f} points (calibration)"
+    )
+    return (
+        f"NO INFERENCE (1 pair). {_head(evidence)}. These are two runs. {spread}. Nothing follows about the groups. "
+        f"A verdict needs at least {LEAST_PAIRS} pairs (--replicates {LEAST_PAIRS})."
+    )
+
+
+def _decided(evidence: Evidence) -> str:
+    question, n = evidence.question, n_pairs(evidence.used)
+    a, b, margin = question.a, question.b, question.design.margin
+    numbers = f"{_head(evidence)}, {interval(evidence)}, {_test(evidence)}{_when(evidence)}."
+    if evidence.verdict is Verdict.EQUIVALENT:
+        tost = f" (TOST p {p_text(evidence.equivalence.p)})" if evidence.equivalence else ""
         return (
-            f"{spread} The strongest exact result possible with {n_pairs(difference.pairs)} is "
-            f"p = {smallest_p(difference.pairs):.2g}, so no verdict at 5 % can be given. "
-            f"A verdict needs at least {LEAST_PAIRS} pairs.{more}"
+            f"{a} and {b} are EQUIVALENT within +-{margin:g} points ({n}). {numbers} A difference of the margin or "
+            f"more is rejected in both directions{tost}."
         )
-    if difference.p is None:
+    said = f"{a} is {'BETTER' if evidence.course.direction > 0 else 'WORSE'} than {b}"
+    if evidence.verdict in (Verdict.BETTER, Verdict.WORSE):
+        return f"{said} ({n}). {numbers}"
+    return f"{said}, BELOW MARGIN ({n}). {numbers} There is a difference, smaller than the margin of {margin:g} points."
+
+
+def _test(evidence: Evidence) -> str:
+    """The deciding number of the last look."""
+    look, design = evidence.last_look, evidence.question.design
+    if look is not None and look.bound_e is not None:
+        reached = "no e-value" if look.e is None else f"e-value {look.e:.3g}"
+        return f"{reached} ({look.bound_e:g} asked for)"
+    kind = "signed-rank" if design.test == "rank" else "adjusted paired t" if design.adjusted else "paired t"
+    p = look.p if look is not None else evidence.effect.p if evidence.effect and design.test == "t" else None
+    if look is None and design.test == "rank" and evidence.rank is not None:
+        p = evidence.rank.p
+    asked = f" ({look.bound_p:.2g} asked for)" if look is not None and look.bound_p is not None else ""
+    return f"no {kind}" if p is None else f"{kind} p {p_text(p)}{asked}"
+
+
+def _when(evidence: Evidence) -> str:
+    """At which look it was decided, where there are several."""
+    at, looks = evidence.course.decided_at, evidence.question.design.looks
+    if at is None or (len(looks) < 2 and evidence.question.design.anytime_after is None):
+        return ""
+    number = f" (look {looks.index(at) + 1} of {len(looks)})" if at in looks else ""
+    return f", decided after replicate {at}{number}"
+
+
+def _inconclusive(evidence: Evidence) -> str:
+    finished = evidence.course.finished
+    planned = "" if finished or evidence.most_pairs is None else f" of {evidence.question.planned}"
+    so_far = "" if finished else " so far"
+    said = f"INCONCLUSIVE{so_far} ({len(evidence.pairs)}{planned} {'pair' if len(evidence.pairs) == 1 else 'pairs'}). "
+    said += f"{_head(evidence)}{_shown(evidence)}"
+    if evidence.unaudited is not Verdict.INCONCLUSIVE and evidence.capped_by:
+        return f"{said} The pairs alone would say {evidence.unaudited}, but: {' '.join(evidence.capped_by)}"
+    return " ".join(part for part in (said, _next_look(evidence), _more(evidence)) if part)
+
+
+def _shown(evidence: Evidence) -> str:
+    """What the pairs show, and with too few of them, what they cannot."""
+    n, constant = n_pairs(evidence.used), evidence.plain is not None and evidence.plain.no_variation
+    if evidence.used < LEAST_PAIRS:
+        shown = f". If the differences are normal, {interval(evidence)}; this assumption cannot be checked with {n}."
+        if evidence.low is None:
+            shown = f" in every one of the {n}: without any spread there is no interval." if constant else "."
+        return (
+            f"{shown} The strongest exact result possible with {n} is p = {smallest_p(evidence.used):.2g}, so no "
+            f"verdict at {percent(evidence.question.design.alpha)} can be given. A verdict needs at least "
+            f"{LEAST_PAIRS} pairs."
+        )
+    if constant:
         return " in every pair: without any spread there is no t, no interval and no verdict."
-    return f", {interval(difference)}, paired t p {p_text(difference.p)}.{more}"
+    if evidence.effect is None:
+        return ", not adjusted: group and position cannot be told apart in these pairs."
+    if evidence.effect.sd == 0.0:
+        return ": beside the positions nothing varies between pairs, so there is no t, no interval and no verdict."
+    return f", {interval(evidence)}, {_test(evidence)}."
 
 
-def caveats(
-    verdict: Verdict,
-    difference: PairedDifference | None,
-    flip: SignFlip | None,
-    *,
-    planned_pairs: int,
-    alpha: float,
-) -> tuple[str, ...]:
+def _next_look(evidence: Evidence) -> str:
+    """At which look a comparison that is still open can be decided."""
+    course, design = evidence.course, evidence.question.design
+    if course.finished:
+        return ""
+    taken = course.looks[-1].replicates if course.looks else 0
+    coming = [look for look in design.looks if look > taken]
+    if coming and coming[-1] >= LEAST_PAIRS:
+        number = f"look {design.looks.index(coming[0]) + 1} of {len(design.looks)}"
+        return f"It can be decided after replicate {coming[0]} ({number}), not before."
+    return "" if design.anytime_after is None else "It can be decided after every further pair."
+
+
+def _more(evidence: Evidence) -> str:
+    """How much a clear answer costs, from the margin and the spread; and whether the plan can still give it."""
+    needed, most = evidence.pairs_needed, evidence.most_pairs
+    if needed is None:
+        return ""
+    if needed.pairs <= evidence.used:
+        return f"{n_pairs(evidence.used)} suffice to detect {needed.margin:g} points with 80 % power."
+    said = _cost(needed, evidence.used)
+    if most is None or needed.pairs <= most:
+        return said
+    said = f"{said} Not resolvable within the budget"
+    if evidence.smallest_resolvable is None:
+        return f"{said}."
+    return (
+        f"{said}; the smallest difference this plan can resolve is {evidence.smallest_resolvable:.2f} points."
+    )
+
+
+def _cost(needed: PairsNeeded, used: int) -> str:
+    if needed.pairs > _MANY:
+        return f"To detect {needed.margin:g} points with 80 % power more than {_MANY} more pairs would be needed."
+    high = f"{max(0, needed.high - used)}" if needed.high <= _MANY else f"more than {_MANY}"
+    return (
+        f"To detect {needed.margin:g} points with 80 % power about {needed.pairs - used} more pairs would be needed "
+        f"(80 % range {max(0, needed.low - used)} to {high})."
+    )
+
+
+def caveats(evidence: Evidence) -> tuple[str, ...]:
     """What a careful reader must know besides the verdict."""
-    found: list[str] = []
-    done = difference.pairs if difference else 0
-    if done < planned_pairs:
-        found.append(
-            f"{done} of {planned_pairs} planned pairs are complete. A verdict is given at the planned number only: "
-            f"looking early and stopping at a good moment raises the false alarms."
-        )
-    if difference and difference.no_variation and verdict is not Verdict.IDENTICAL:
+    if not evidence.pairs:
+        return tuple(_on_progress(evidence))
+    return (*_on_progress(evidence), *_on_losses(evidence), *_on_design(evidence), *_on_numbers(evidence))
+
+
+def _on_progress(evidence: Evidence) -> list[str]:
+    course, planned, done = evidence.course, evidence.question.planned, len(evidence.pairs)
+    if course.finished or done >= planned:
+        return []
+    return [
+        f"{done} of {planned} planned pairs are complete. A verdict is given at the planned looks only: looking at "
+        f"other times and stopping at a good moment raises the false alarms."
+    ]
+
+
+def _losses(question: Question, lost_a: int, lost_b: int) -> str:
+    def runs(count: int) -> str:
+        return "no run" if count == 0 else "1 run" if count == 1 else f"{count} runs"
+
+    were = "was" if max(lost_a, lost_b) == 1 and min(lost_a, lost_b) == 0 else "were"
+    return f"{runs(lost_a)} of {question.a} and {runs(lost_b)} of {question.b} {were} lost"
+
+
+def _imputation(again: Imputed) -> str:
+    return f"giving lost runs the worst observed endpoint ({again.worst:.2f} %)"
+
+
+def _on_losses(evidence: Evidence) -> list[str]:
+    lost, question = evidence.lost, evidence.question
+    if not lost.replicates:
+        return []
+    said = f"{_losses(question, lost.a, lost.b)}."
+    cause = recurs_in(question.a, question.b, lost)
+    if cause is not None:
+        said += f" Losses that recur in one group only count as caused by it: {cause}."
+    if evidence.imputed is not None:
+        outcome = "leaves the decision standing" if evidence.imputed.survives else "overturns the decision"
+        imputation = _imputation(evidence.imputed)
+        said += f" {imputation[0].upper()}{imputation[1:]} {outcome}."
+    return [said[0].upper() + said[1:]]
+
+
+def _on_design(evidence: Evidence) -> list[str]:
+    question, course = evidence.question, evidence.course
+    design, found = question.design, []
+    if not question.paired:
+        found.append("Unpaired: the runs of a replicate share no randomness; which runs form a pair means nothing.")
+    if not design.early_stop:
+        found.append("No early stop: pairs after the deciding look are in the numbers, not in the decision.")
+    if not design.adjusted and design.positions > 1 and design.test == "t":
+        found.append("Not adjusted for lane and start order: too few pairs at the first look, or not estimable.")
+    early = course.decision == "crossed" and course.decided_at is not None and course.decided_at < question.planned
+    if early and design.early_stop:
+        found.append("It was decided before the planned end: differences that stop early are overestimated on average.")
+    return found
+
+
+def _on_numbers(evidence: Evidence) -> list[str]:
+    flip, verdict, found = evidence.sign_flip, evidence.verdict, []
+    constant = evidence.plain is not None and evidence.plain.no_variation
+    if constant and verdict is not Verdict.IDENTICAL:
         found.append("The difference is the same in every pair: look for a coarse or saturated outcome.")
-    if flip and flip.p is None:
+    if flip is not None and flip.p is None:
         found.append(f"The sign-flip p is not enumerated for {flip.pairs} pairs.")
-    if verdict in (Verdict.BETTER, Verdict.WORSE) and flip and flip.p is not None and flip.p > alpha:
+    alpha = evidence.last_look.alpha if evidence.last_look else evidence.question.alpha
+    if verdict in _CLAIMS and evidence.question.design.test == "t" and flip and flip.p is not None and flip.p > alpha:
         found.append(
             f"The exact sign-flip test does not support this at {alpha:.3g} (p {p_text(flip.p)}): the verdict leans on "
             f"normally distributed differences."
         )
-    return tuple(found)
+    if evidence.iqm is not None and evidence.used < HONEST_FROM:
+        found.append(f"{WARNING[0].upper()}{WARNING[1:]}; here are {evidence.used} per group.")
+    return found
