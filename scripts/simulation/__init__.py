@@ -1,0 +1,1 @@
+"""Simulated experiments, many at a time, for scripts/validate_statistics."""

@@ -1,0 +1,223 @@
+"""The rule of a Design, followed for many experiments at once. Written apart from esper_ab.stats; agreement.py
+compares the two.
+
+Shapes: N experiments, m comparisons, R replicates. No pair is ever missing here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from esper_ab.design import LEAST_PAIRS, Design
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Sides = Sequence[Sequence[tuple[int, int]]]  # [m][R]: positions of a and of b
+
+
+@dataclass
+class Courses:
+    """Where every comparison came to. [N, m]; the interval is that of its last look, unbounded as +-inf."""
+
+    crossed: Flags
+    equivalent: Flags
+    replicates: NDArray[np.int64]  # used until it was decided, or all
+    mean: Array
+    low: Array
+    high: Array
+
+    def covered(self, truth: float | Array) -> Flags:
+        """Whether the interval holds the true difference."""
+        return np.asarray((self.low <= truth) & (truth <= self.high))
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look: bounds by the number of comparisons open, [m]: of the test, and of the equivalence interval."""
+
+    replicates: int
+    anytime: bool
+    p: tuple[float, ...]  # by open - 1; of the anytime-valid rule 1 / evidence
+
+
+def looks(design: Design, horizon: int) -> Iterator[Look]:
+    """In order, up to `horizon` replicates; those with too few pairs to decide are left out."""
+    counts = range(1, len(design.comparisons) + 1)
+    for index, replicates in enumerate(design.looks):
+        if LEAST_PAIRS <= replicates <= horizon:
+            p = tuple(design.boundary(count).nominal_p[index] for count in counts)
+            yield Look(replicates=replicates, anytime=False, p=p)
+    if design.anytime_after is not None:
+        for replicates in range(max(design.anytime_after + 1, LEAST_PAIRS), horizon + 1):
+            p = tuple(1.0 / (design.evidence * count) for count in counts)
+            yield Look(replicates=replicates, anytime=True, p=p)
+
+
+def follow(design: Design, d: Array, sides: Sides, horizon: int, *, equivalence: bool = True) -> Courses:
+    """d [N, m, R]: differences a - b. Without `equivalence` no comparison stops for being equivalent."""
+    count, m, _ = d.shape
+    courses = Courses(
+        crossed=np.zeros((count, m), bool), equivalent=np.zeros((count, m), bool),
+        replicates=np.zeros((count, m), np.int64), mean=np.zeros((count, m)),
+        low=np.full((count, m), -np.inf), high=np.full((count, m), np.inf),
+    )  # fmt: skip
+    for look in looks(design, horizon):
+        open_ones = ~(courses.crossed | courses.equivalent)
+        rows = np.flatnonzero(open_ones.any(axis=1))
+        if not rows.size:
+            break
+        seen = d[rows, :, : look.replicates]
+        if design.test == "rank" and not look.anytime:
+            view: TView | RankView = RankView(seen, look)
+        else:
+            view = TView(seen, sides, design.positions if design.adjusted else 1, look)
+        _take(courses, rows, open_ones[rows], view, design.margin if equivalence else 0.0)
+    return courses
+
+
+def _take(courses: Courses, rows: NDArray[np.int64], left: Flags, view: TView | RankView, margin: float) -> None:
+    """One look at the comparisons `left` of the experiments `rows`, both as before the look.
+
+    A crossing leaves a larger share to those still open, which are tested again.
+    """
+    count, m = left.shape
+    crossed, used = courses.crossed[rows], courses.replicates[rows]
+    mean, low, high = (values[rows] for values in (courses.mean, courses.low, courses.high))
+    used[left], mean[left] = view.replicates, view.mean[left]
+    while True:
+        share = np.broadcast_to((m - crossed.sum(axis=1))[:, None], (count, m)).clip(1)
+        fresh = left & view.crosses(share)
+        settled = fresh if fresh.any() else left
+        bounds = view.interval(share)
+        low[settled], high[settled] = bounds[0][settled], bounds[1][settled]
+        crossed |= fresh
+        left = left & ~fresh
+        if not fresh.any():
+            break
+    courses.crossed[rows], courses.mean[rows], courses.replicates[rows] = crossed, mean, used
+    courses.low[rows], courses.high[rows] = low, high
+    if margin:
+        low, high = view.wider(share)
+        courses.equivalent[rows] |= left & (low > -margin) & (high < margin)
+
+
+class TView:
+    """The t of every comparison at one look, adjusted for `positions`."""
+
+    def __init__(self, d: Array, sides: Sides, positions: int, look: Look) -> None:
+        count, m, n = d.shape
+        self.look, self.replicates = look, n
+        self.mean, self.se = np.empty((count, m)), np.empty((count, m))
+        self.df, self.information = np.empty(m), np.empty(m)
+        for index in range(m):
+            x = _matrix(sides[index][:n], positions)
+            q, r = np.linalg.qr(x)
+            weights = np.linalg.solve(r, q.T)[0]  # tau = weights . d
+            self.df[index], self.information[index] = n - x.shape[1], 1.0 / (weights @ weights)
+            values = d[:, index]
+            rest = (values**2).sum(axis=1) - ((values @ q) ** 2).sum(axis=1)
+            self.mean[:, index] = values @ weights
+            self.se[:, index] = np.sqrt(rest / self.df[index] / self.information[index])
+        self.reach = self._half(look.p)  # [m, open]: half-width in standard errors
+        self.reach_equivalence = self._half(tuple(2.0 * p for p in look.p))
+
+    def _half(self, bounds: Sequence[float]) -> Array:
+        if not self.look.anytime:
+            return np.array([stats.t.isf(np.array(bounds) / 2.0, df) for df in self.df])
+        return np.array(
+            [
+                [anytime_half(1.0 / p, float(df), float(information)) for p in bounds]
+                for df, information in zip(self.df, self.information, strict=True)
+            ]
+        )
+
+    def _around(self, reach: Array, share: NDArray[np.int64]) -> tuple[Array, Array]:
+        half = self.se * np.take_along_axis(reach[None], share[..., None] - 1, axis=2)[..., 0]
+        return self.mean - half, self.mean + half
+
+    def crosses(self, share: NDArray[np.int64]) -> Flags:
+        low, high = self._around(self.reach, share)
+        return np.asarray((low >= 0.0) | (high <= 0.0))
+
+    def interval(self, share: NDArray[np.int64]) -> tuple[Array, Array]:
+        return self._around(self.reach, share)
+
+    def wider(self, share: NDArray[np.int64]) -> tuple[Array, Array]:
+        """The interval of the equivalence test, at twice the p."""
+        return self._around(self.reach_equivalence, share)
+
+
+def anytime_half(evidence: float, df: float, information: float) -> float:
+    """|t| at which the anytime-valid t reaches `evidence` (g = 1); inf where it never does.
+
+    log e = log(r)/2 + (df + 1)/2 (log(1 + t^2/df) - log(1 + r t^2/df)), r = 1/(1 + information), solved by bisection.
+    """
+    r = 1.0 / (1.0 + information)
+
+    def log_e(t: float) -> float:
+        return 0.5 * math.log(r) + (df + 1.0) / 2.0 * (math.log1p(t * t / df) - math.log1p(r * t * t / df))
+
+    low, high = 0.0, 1e9
+    if log_e(high) < math.log(evidence):
+        return math.inf
+    while high - low > 1e-13 * high:
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if log_e(middle) < math.log(evidence) else (low, middle)
+    return high
+
+
+def _matrix(sides: Sequence[tuple[int, int]], positions: int) -> Array:
+    """[n, columns]: ones, then +1 where a stands in position k and -1 where b does, k = 1, ..."""
+    found = [[1.0, *(float(a == k) - float(b == k) for k in range(1, positions))] for a, b in sides]
+    return np.array(found)
+
+
+class RankView:
+    """The signed-rank test of every comparison at one look. No ties: the laws are continuous."""
+
+    def __init__(self, d: Array, look: Look) -> None:
+        n = d.shape[2]
+        self.look, self.replicates = look, n
+        ranks = np.abs(d).argsort(axis=2).argsort(axis=2) + 1
+        above = (ranks * (d > 0)).sum(axis=2)
+        self.smaller = np.minimum(above, n * (n + 1) // 2 - above)
+        rows, columns = np.triu_indices(n)
+        self.walsh = np.sort((d[:, :, rows] + d[:, :, columns]) / 2.0, axis=2)
+        self.mean = np.median(self.walsh, axis=2)
+        self.two_sided = rank_p(n)  # p by the smaller rank sum
+
+    def crosses(self, share: NDArray[np.int64]) -> Flags:
+        return np.asarray(self.two_sided[self.smaller] <= np.array(self.look.p)[share - 1])
+
+    def _between(self, bounds: Sequence[float], share: NDArray[np.int64]) -> tuple[Array, Array]:
+        rejected = np.array([int((self.two_sided <= p).sum()) for p in bounds])[share - 1]  # rank sums 0, 1, ...
+        size = self.walsh.shape[2]
+        index = np.clip(rejected - 1, 0, None)[..., None]
+        low = np.take_along_axis(self.walsh, index, axis=2)[..., 0]
+        high = np.take_along_axis(self.walsh, size - 1 - index, axis=2)[..., 0]
+        return np.where(rejected == 0, -np.inf, low), np.where(rejected == 0, np.inf, high)
+
+    def interval(self, share: NDArray[np.int64]) -> tuple[Array, Array]:
+        return self._between(self.look.p, share)
+
+    def wider(self, share: NDArray[np.int64]) -> tuple[Array, Array]:
+        """The interval of the equivalence test, at twice the p."""
+        return self._between([2.0 * p for p in self.look.p], share)
+
+
+@lru_cache
+def rank_p(n: int) -> Array:
+    """Two-sided exact p of a smaller rank sum of 0, 1, ..., n (n + 1) / 4 rounded down: counting subsets of 1 .. n."""
+    ways = [1] + [0] * (n * (n + 1) // 2)
+    for rank in range(1, n + 1):
+        for total in range(len(ways) - 1, rank - 1, -1):
+            ways[total] += ways[total - rank]
+    below = np.cumsum(ways[: n * (n + 1) // 4 + 1])
+    return np.minimum(1.0, 2.0 * below / 2.0**n)

@@ -1,0 +1,99 @@
+"""The rules that are tried: designs by the package's own planner, and how many replicates are simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+from esper_ab.boundary_cache import calibrate
+from esper_ab.config import Experiment, Group
+from esper_ab.contracts.settings import GroupSettings
+from esper_ab.design import Design, extended, make_design
+from simulation import laws
+from simulation.laws import Array
+
+HORIZON = 40  # replicates to which open-ended and extended plans are followed
+MARGIN = 2.0  # points
+NAMES = ("a", "b", "c")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A plan: `replicates` declared (0: no maximum), and whether it is extended afterwards."""
+
+    name: str
+    replicates: int
+    test: Literal["t", "rank"] = "t"
+    extend: bool = False
+    groups: int = 2
+    control: bool = False  # the last group is the control; else all pairs
+
+    @property
+    def horizon(self) -> int:
+        """Replicates simulated."""
+        return HORIZON if self.extend or not self.replicates else self.replicates
+
+
+PAIR_RULES = (
+    Rule("6 pairs", 6),
+    Rule("10 pairs", 10),
+    Rule("20 pairs", 20),
+    Rule("rank, 10 pairs", 10, test="rank"),
+    Rule("rank, 20 pairs", 20, test="rank"),
+    Rule("anytime, to 40", 0),
+    Rule("10 pairs, extended to 40", 10, extend=True),
+    Rule("20 pairs, extended to 40", 20, extend=True),
+)
+GROUP_RULES = (
+    Rule("all pairs of 3, 6 replicates", 6, groups=3),
+    Rule("all pairs of 3, 10 replicates", 10, groups=3),
+    Rule("all pairs of 3, 20 replicates", 20, groups=3),
+    Rule("2 against a control, 10 replicates", 10, groups=3, control=True),
+    Rule("2 against a control, 20 replicates", 20, groups=3, control=True),
+    Rule("all pairs of 3, anytime, to 40", 0, groups=3),
+)
+
+
+@lru_cache
+def design(rule: Rule) -> Design:
+    """What the planner makes of it."""
+    names = NAMES[: rule.groups]
+    experiment = Experiment(
+        name="simulated",
+        groups=tuple(Group(name=name, settings=GroupSettings()) for name in names),
+        slots=("early",),
+        devices=("cpu:0",),
+        replicates=rule.replicates or 6,
+        test=rule.test,
+        margin=MARGIN,
+        control=names[-1] if rule.control else "",
+        open_ended=not rule.replicates,
+    )
+    orders = [tuple(names[index] for index in order) for order in laws.orders(rule.groups, rule.horizon)]
+    found = make_design(experiment, orders, calibrate)
+    return extended(found, rule.replicates) if rule.extend else found
+
+
+def members(rule: Rule) -> list[tuple[int, int]]:
+    """Groups (a, b) of every comparison, by index."""
+    return [(NAMES.index(contrast.a), NAMES.index(contrast.b)) for contrast in design(rule).comparisons]
+
+
+def sides(rule: Rule) -> list[list[tuple[int, int]]]:
+    """[m][R]: positions of a and of b."""
+    orders = laws.orders(rule.groups, rule.horizon)
+    return [[(order.index(a), order.index(b)) for order in orders] for a, b in members(rule)]
+
+
+def differences(rule: Rule, endpoints: Array) -> Array:
+    """[N, m, R] of endpoints [N, groups, R]."""
+    return np.stack([endpoints[:, a] - endpoints[:, b] for a, b in members(rule)], axis=1)
+
+
+def truths(rule: Rule, effects: Sequence[float]) -> Array:
+    """[m]: true differences when the groups differ by `effects`, points."""
+    return np.array([effects[a] - effects[b] for a, b in members(rule)])

@@ -1,0 +1,126 @@
+"""Pieces of work for a pool: counts of one law and correlation over some experiments. Deterministic by their seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from simulation import laws, naive, procedure, rules
+from simulation.laws import ENDPOINT_SD, Array, Law, Size
+from simulation.rules import MARGIN, Rule
+
+RHOS = (0.0, 0.3, 0.6)
+CHUNK = 5_000  # experiments of one task
+# True differences, points: none, the margin, and one and two endpoint SDs (d = 1, 2)
+SHIFTS = {"none": 0.0, "margin": MARGIN, "d=1": ENDPOINT_SD, "d=2": 2.0 * ENDPOINT_SD}
+# "none" is followed as it is used; here, no comparison stops for being equivalent, which would spare false claims
+NO_STOP = "none, no stop"
+# Of three groups: all equal; the first one higher by d = 1, by d = 2: a true null is left when the others are rejected
+PATTERNS = {
+    "all equal": (0.0, 0.0, 0.0),
+    "one higher, d=1": (ENDPOINT_SD, 0.0, 0.0),
+    "one higher, d=2": (2.0 * ENDPOINT_SD, 0.0, 0.0),
+}
+Key = tuple[str, str, str, float, str]  # part, rule, law, rho, truth
+Tally = dict[Key, dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """`part`: "pairs", "groups" or "naive"; experiments `number` * CHUNK and on."""
+
+    part: str
+    law: str
+    rho: float
+    number: int
+    experiments: int
+    rng_seed: int
+
+    def rng(self) -> np.random.Generator:
+        """Its own stream, by what it is."""
+        parts = ("pairs", "groups", "naive")
+        known = [law.name for law in (*laws.LAWS, laws.ONE_SIDED, laws.FIXED_LANES)]
+        address = [parts.index(self.part), known.index(self.law), round(10 * self.rho), self.number]
+        return np.random.default_rng([self.rng_seed, *address])
+
+
+def tasks(part: str, these: tuple[Law, ...], experiments: int, rng_seed: int) -> Iterator[Task]:
+    """All pieces of one part."""
+    for law in these:
+        for rho in RHOS:
+            for number in range(-(-experiments // CHUNK)):
+                count = min(CHUNK, experiments - number * CHUNK)
+                yield Task(part, law.name, rho, number, count, rng_seed)
+
+
+def work(task: Task) -> Tally:
+    """Counts of one piece."""
+    law = laws.law_named(task.law)
+    return {"pairs": _pairs, "groups": _groups, "naive": _naive}[task.part](task, law)
+
+
+def _pairs(task: Task, law: Law) -> Tally:
+    values = laws.endpoints(law, task.rho, Size(task.experiments, rules.HORIZON), task.rng())
+    tally: Tally = {}
+    for rule in rules.PAIR_RULES:
+        for truth, shift in SHIFTS.items():
+            tally[task.part, rule.name, task.law, task.rho, truth] = _count(rule, values, (shift, 0.0))
+        tally[task.part, rule.name, task.law, task.rho, NO_STOP] = _count(rule, values, (0.0, 0.0), stop=False)
+    return tally
+
+
+def _groups(task: Task, law: Law) -> Tally:
+    values = laws.endpoints(law, task.rho, Size(task.experiments, rules.HORIZON, 3), task.rng())
+    tally: Tally = {}
+    for rule in rules.GROUP_RULES:
+        for truth, effects in PATTERNS.items():
+            tally[task.part, rule.name, task.law, task.rho, truth] = _count(rule, values, effects, stop=False)
+    return tally
+
+
+def _count(rule: Rule, values: Array, effects: tuple[float, ...], *, stop: bool = True) -> dict[str, float]:
+    """Experiments with a claim (any comparison crossed) or none, a wrong one (a true null, or the wrong sign), an
+    interval that misses (of each comparison; of any), equivalence declared (at any); sum of replicates used.
+    """
+    d = rules.differences(rule, values) + rules.truths(rule, effects)[:, None]
+    found = procedure.follow(rules.design(rule), d, rules.sides(rule), rule.horizon, equivalence=stop)
+    truth = rules.truths(rule, effects)
+    missed = ~found.covered(truth)
+    wrong = found.crossed & (np.sign(found.mean) != np.sign(truth))
+    return {
+        "experiments": float(len(values)),
+        "claims": float(found.crossed.any(axis=1).sum()),
+        "silent": float((~found.crossed).all(axis=1).sum()),
+        "wrong": float(wrong.any(axis=1).sum()),
+        **{f"missed {index}": float(count) for index, count in enumerate(missed.sum(axis=0))},
+        "missed any": float(missed.any(axis=1).sum()),
+        "equivalent": float(found.equivalent.any(axis=1).sum()),
+        "replicates": float(found.replicates.max(axis=1).sum()),
+    }
+
+
+def _naive(task: Task, law: Law) -> Tally:
+    rng = task.rng()
+    most = max(pairs for _, tried in naive.RULES.values() for pairs in tried)
+    curves = laws.curves(law, task.rho, Size(task.experiments, most), rng, laws.TAIL)
+    tally: Tally = {}
+    for name, (claim, tried) in naive.RULES.items():
+        for pairs in tried:
+            a, b = curves[:, 0, :pairs], curves[:, 1, :pairs]
+            claims = float(claim(a, b, rng).sum())
+            key = (task.part, f"{name}, {pairs}", task.law, task.rho, "none")
+            tally[key] = {"experiments": float(task.experiments), "claims": claims}
+            if claim is naive.last_episode:
+                loses = (a[..., -1].mean(axis=1) + ENDPOINT_SD) < b[..., -1].mean(axis=1)
+                tally[*key[:4], "d=1"] = {"experiments": float(task.experiments), "wrong": float(loses.sum())}
+    return tally
+
+
+def add(total: Tally, part: Tally) -> None:
+    """Sum `part` into `total`."""
+    for key, counts in part.items():
+        mine = total.setdefault(key, dict.fromkeys(counts, 0.0))
+        for name, count in counts.items():
+            mine[name] += count

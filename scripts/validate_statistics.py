@@ -1,0 +1,124 @@
+"""Is the procedure honest? Its error rate, coverage and power in simulated experiments, looks included, and those of
+the naive rules beside it.
+
+Endpoints are drawn from the laws of simulation/laws.py; the naive rules, which need episodes, get curves. The simulated
+procedure is first compared with the package's own code, experiment by experiment. Deterministic; exit status 1 when the
+two differ or a limit is broken.
+
+    scripts/validate_statistics              writes docs/benchmarks/statistics.json and the tables of docs/statistics.md
+    scripts/validate_statistics --quick      few experiments, writes nothing; a limit is broken only when surely so
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from simulation import agreement, laws, rules, table
+from simulation.results import COVERAGE_LIMIT, ERROR_LIMIT, Row, checks, rows
+from simulation.tasks import Tally, Task, add, tasks, work
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE, DATA = ROOT / "docs" / "statistics.md", ROOT / "docs" / "benchmarks" / "statistics.json"
+MARKS = ("<!-- statistics table -->", "<!-- end -->")
+RNG_SEED = 20_260_000
+WORKERS = 2
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Experiments per law and correlation, by part; compared ones per rule."""
+
+    pairs: int
+    groups: int
+    naive: int
+    compared: int
+
+
+FULL = Scale(pairs=200_000, groups=100_000, naive=10_000, compared=1_000)
+QUICK = Scale(pairs=2_000, groups=2_000, naive=500, compared=50)
+
+
+def compare(scale: Scale, pool: ProcessPoolExecutor) -> dict[str, dict[str, int]]:
+    """Decisions that both codes agree on, by rule; exit status 1 where they differ, or one never occurred."""
+    every = (*rules.PAIR_RULES, *rules.GROUP_RULES)
+    try:
+        seeds = range(RNG_SEED, RNG_SEED + len(every))
+        found = list(pool.map(agreement.check, every, itertools.repeat(scale.compared), seeds))
+    except AssertionError as difference:
+        raise SystemExit(f"the simulated procedure is not the package's: {difference}") from None
+    seen = sum(found, Counter())
+    if set(seen) != {"open", "crossed", "equivalent"}:
+        raise SystemExit(f"the comparison with the package's code did not see every decision: {dict(seen)}")
+    return {rule.name: dict(sorted(counter.items())) for rule, counter in zip(every, found, strict=True)}
+
+
+def simulate(scale: Scale, pool: ProcessPoolExecutor) -> list[Row]:
+    """All parts, all laws."""
+    bent, fixed = laws.ONE_SIDED, laws.FIXED_LANES
+    todo: list[Task] = [
+        *tasks("pairs", (*laws.LAWS, bent), scale.pairs, RNG_SEED),
+        *tasks("groups", laws.LAWS, scale.groups, RNG_SEED),
+        *tasks("naive", (*laws.LAWS, bent, fixed), scale.naive, RNG_SEED),
+    ]
+    total: Tally = {}
+    start = time.monotonic()
+    for done, part in enumerate(pool.map(work, todo), start=1):
+        add(total, part)
+        if done % 100 == 0:
+            print(f"{done} of {len(todo)} pieces, {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+    return rows(total)
+
+
+def between(page: str, text: str) -> str:
+    """`page` with what stands between the marks replaced."""
+    head, start, rest = page.partition(MARKS[0])
+    _, end, tail = rest.partition(MARKS[1])
+    if not start or not end:
+        raise SystemExit(f"{PAGE} has no place marked {' … '.join(MARKS)}")
+    return f"{head}{start}\n{text}\n{end}{tail}"
+
+
+def write(found: list[Row], agreed: dict[str, dict[str, int]], text: str, broken: list[str]) -> None:
+    """The data, one row per line, and the page."""
+    head = {
+        "rng_seed": RNG_SEED, "experiments": vars(FULL), "error_limit": ERROR_LIMIT, "coverage_limit": COVERAGE_LIMIT,
+        "broken": broken, "compared_with_the_package": agreed,
+    }  # fmt: skip
+    lines = ",\n".join(json.dumps(row.as_dict()) for row in found)
+    DATA.parent.mkdir(exist_ok=True)
+    DATA.write_text(f'{json.dumps(head, indent=1)[:-2]},\n "rows": [\n{lines}\n]}}\n')
+    PAGE.write_text(between(PAGE.read_text(), text))
+
+
+def main() -> None:
+    """Parse the command line and go."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="2,000 experiments per law, for trying; writes nothing")
+    quick = parser.parse_args().quick
+    scale = QUICK if quick else FULL
+    with ProcessPoolExecutor(WORKERS) as pool:
+        agreed = compare(scale, pool)
+        print(f"the package's code agrees on {scale.compared} experiments of each of {len(agreed)} rules", flush=True)
+        found = simulate(scale, pool)
+    limits = checks(found)
+    broken = [limit.sentence for limit in limits if (limit.surely_broken if quick else limit.broken)]
+    text = table.markdown(found, limits, broken, scale.compared)
+    print(text)
+    if not quick:
+        write(found, agreed, text, broken)
+    for sentence in broken:
+        print(f"broken: {sentence}", file=sys.stderr)
+    print(f"{len(limits)} limits, {len(broken)} broken", file=sys.stderr)
+    sys.exit(1 if broken else 0)
+
+
+if __name__ == "__main__":
+    main()
