@@ -65,5 +65,5 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def more_pairs(self) -> int | None:
-        """Pairs beyond the used ones for 80 % power at the margin; 0: enough."""
-        return None if self.pairs_needed is None else max(0, self.pairs_needed.pairs - self.used)
+        """Pairs beyond those there are for 80 % power at the margin; 0: enough."""
+        return None if self.pairs_needed is None else max(0, self.pairs_needed.pairs - len(self.pairs))

@@ -154,6 +154,8 @@ def _inconclusive(evidence: Evidence) -> str:
     planned = "" if finished or evidence.most_pairs is None else f" of {evidence.question.planned}"
     so_far = "" if finished else " so far"
     said = f"INCONCLUSIVE{so_far} ({len(evidence.pairs)}{planned} {'pair' if len(evidence.pairs) == 1 else 'pairs'}). "
+    if evidence.used < len(evidence.pairs):
+        said += f"At the last look, with {n_pairs(evidence.used)}: "
     said += f"{_head(evidence)}{_shown(evidence)}"
     if evidence.unaudited is not Verdict.INCONCLUSIVE and evidence.capped_by:
         return f"{said} The pairs alone would say {evidence.unaudited}, but: {' '.join(evidence.capped_by)}"
@@ -196,29 +198,27 @@ def _next_look(evidence: Evidence) -> str:
 
 def _more(evidence: Evidence) -> str:
     """How much a clear answer costs, from the margin and the spread; and whether the plan can still give it."""
-    needed, most = evidence.pairs_needed, evidence.most_pairs
+    needed, most, there = evidence.pairs_needed, evidence.most_pairs, len(evidence.pairs)
     if needed is None:
         return ""
-    if needed.pairs <= evidence.used:
-        return f"{n_pairs(evidence.used)} suffice to detect {needed.margin:g} points with 80 % power."
-    said = _cost(needed, evidence.used)
+    if needed.pairs <= there:
+        return f"{n_pairs(there)} suffice to detect {needed.margin:g} points with 80 % power."
+    said = _cost(needed, there)
     if most is None or needed.pairs <= most:
         return said
     said = f"{said} Not resolvable within the budget"
     if evidence.smallest_resolvable is None:
         return f"{said}."
-    return (
-        f"{said}; the smallest difference this plan can resolve is {evidence.smallest_resolvable:.2f} points."
-    )
+    return f"{said}; the smallest difference this plan can resolve is {evidence.smallest_resolvable:.2f} points."
 
 
-def _cost(needed: PairsNeeded, used: int) -> str:
+def _cost(needed: PairsNeeded, there: int) -> str:
     if needed.pairs > _MANY:
         return f"To detect {needed.margin:g} points with 80 % power more than {_MANY} more pairs would be needed."
-    high = f"{max(0, needed.high - used)}" if needed.high <= _MANY else f"more than {_MANY}"
+    high = f"{max(0, needed.high - there)}" if needed.high <= _MANY else f"more than {_MANY}"
     return (
-        f"To detect {needed.margin:g} points with 80 % power about {needed.pairs - used} more pairs would be needed "
-        f"(80 % range {max(0, needed.low - used)} to {high})."
+        f"To detect {needed.margin:g} points with 80 % power about {needed.pairs - there} more pairs would be needed "
+        f"(80 % range {max(0, needed.low - there)} to {high})."
     )
 
 
@@ -273,7 +273,9 @@ def _on_design(evidence: Evidence) -> list[str]:
         found.append("Unpaired: the runs of a replicate share no randomness; which runs form a pair means nothing.")
     if not design.early_stop:
         found.append("No early stop: pairs after the deciding look are in the numbers, not in the decision.")
-    if not design.adjusted and design.positions > 1 and design.test == "t":
+    if design.positions > 1 and design.test == "rank":
+        found.append("The signed-rank test is not adjusted for lane and start order; it relies on their balance.")
+    elif design.positions > 1 and not design.adjusted and evidence.used > 1:
         found.append("Not adjusted for lane and start order: too few pairs at the first look, or not estimable.")
     early = course.decision == "crossed" and course.decided_at is not None and course.decided_at < question.planned
     if early and design.early_stop:
