@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from esper_ab.assignments import did_you_mean
+from esper_ab.design import LEAST_PAIRS, Contrast
 from esper_ab.errors import ConditionNotMet, UsageError
 
 if TYPE_CHECKING:
-    from esper_ab.design import Contrast
     from esper_ab.stats.comparison import Comparison
 
 RELATIONS = ("better-than", "worse-than", "equivalent-to", "not-worse-than")
@@ -76,12 +76,21 @@ def holds(condition: Condition, comparison: Comparison) -> bool:
     if condition.relation in ("better-than", "worse-than"):
         wanted = "BETTER" if (condition.relation == "better-than") == forwards else "WORSE"
         return verdict.split(",")[0] == wanted
-    if verdict == "IDENTICAL":
+    if verdict in ("IDENTICAL", "EQUIVALENT") or verdict.endswith("BELOW MARGIN"):
         return True
     if condition.relation == "equivalent-to":
-        return verdict == "EQUIVALENT" or verdict.endswith("BELOW MARGIN")
-    return _not_worse(comparison, forwards=forwards)
+        return False
+    if verdict == "INCONCLUSIVE":
+        return _not_worse(comparison, forwards=forwards)
+    return verdict == ("BETTER" if forwards else "WORSE")
 
 
 def _not_worse(comparison: Comparison, *, forwards: bool) -> bool:
-    raise NotImplementedError
+    """Of an open comparison: the repeated interval of its last look excludes the margin on the side that matters."""
+    look = comparison.last_look
+    if look is None or look.low is None or look.high is None or look.pairs < LEAST_PAIRS:
+        return False
+    if comparison.capped_by or comparison.lost.a != comparison.lost.b:
+        return False
+    margin = comparison.question.design.margin
+    return look.low > -margin if forwards else look.high < margin

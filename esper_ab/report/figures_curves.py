@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
@@ -169,7 +170,7 @@ def actions(content: Content) -> Drawing | None:
         label="per host and episode",
         caption="Executed operations per host in each training episode, mean over runs. Each panel has its own scale.",
     )
-    return _panels(content, words, OPS, lambda record, place: mean(float(env.op_counts[place]) for env in record.envs))
+    return _panels(content, words, OPS, lambda place, record: mean(float(env.op_counts[place]) for env in record.envs))
 
 
 def heads(content: Content) -> Drawing | None:
@@ -182,7 +183,7 @@ def heads(content: Content) -> Drawing | None:
         caption="Entropy of each head over its valid choices, as a share of the largest possible, where it had a "
         "choice; mean over runs. 1: undecided. 0: always the same. A head that is never used has no line.",
     )
-    return _panels(content, words, names, lambda record, place: _head_entropy(record, names[place]), unit=True)
+    return _panels(content, words, names, lambda place, record: _head_entropy(record, names[place]), unit=True)
 
 
 def _head_entropy(record: EpisodeRecord, head: str) -> float | None:
@@ -203,13 +204,12 @@ def _panels(
     content: Content,
     words: _Words,
     names: Sequence[str],
-    value: Callable[[EpisodeRecord, int], float | None],
+    value: Callable[[int, EpisodeRecord], float | None],
     unit: bool = False,
 ) -> Drawing | None:
     """One panel per name, in it one line per group: mean over its runs."""
     found = {
-        (place, index): mean_curve([curve(run, lambda record, at=place: value(record, at))
-                                    for run in content.history.of_group(group)])
+        (place, index): mean_curve([curve(run, partial(value, place)) for run in content.history.of_group(group)])
         for place in range(len(names)) for index, group in enumerate(content.groups)
     }  # fmt: skip
     places = [place for place in range(len(names)) if any(found[place, i] for i in range(len(content.groups)))]

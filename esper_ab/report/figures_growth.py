@@ -57,7 +57,7 @@ def lifecycle(content: Content) -> Drawing | None:
         name="lifecycle",
         title="Life of the seeds",
         caption="Share of all slots in each stage after each step, mean over hosts of the second half of every run's "
-        "training episodes. White: empty. The darker, the further in its life; fossilised seeds stay for good."
+        "training episodes. Blank: empty. The stronger the shade, the further in its life; fossilised seeds stay."
         + (f" No seed in: {', '.join(silent)}." if silent else ""),
         alt="After the last step: " + "; ".join(_last(group, bands) for group, bands in shown.items()) + ".",
         svg=style.svg(figure, "lifecycle"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -92,7 +93,7 @@ def pairs(content: Content) -> Drawing | None:
                 alpha=0.75, linestyle="-" if rises else (0, (4, 2)), clip_on=False,
             )  # fmt: skip
         for x, values in ((0, [pair.b for pair in item.pairs]), (1, [pair.a for pair in item.pairs])):
-            look = {"color": style.colour(places[x]), "markersize": 5.5, "clip_on": False}
+            look: dict[str, Any] = {"color": style.colour(places[x]), "markersize": 5.5, "clip_on": False}
             axes.plot([x] * len(values), values, style.marker(places[x]), **look)
         axes.set_xticks((0, 1), [shortened(name, 18) for name in names])
         axes.tick_params(axis="x", length=0, labelcolor=style.INK, labelsize=9)
@@ -134,7 +135,7 @@ def cost(content: Content) -> Drawing | None:
             continue
         shown.append((index, group))
         added, accuracy = [x for x, _ in runs], [y for _, y in runs]
-        look = {"color": style.colour(index), "clip_on": False}
+        look: dict[str, Any] = {"color": style.colour(index), "clip_on": False}
         axes.plot(added, accuracy, style.marker(index), markersize=4.5, alpha=0.7, **look)
         at = mean(added) or 0.0, mean(accuracy) or 0.0
         axes.plot(*at, style.marker(index), markersize=10, markerfacecolor="none", markeredgewidth=1.8, **look)

@@ -1,66 +1,53 @@
-"""Content -> report.html: one page, nothing fetched from anywhere, every name escaped."""
+"""Content -> report.html: one page, nothing fetched from anywhere, no script, every name escaped."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import resources
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from esper_ab.report import figures_outcome, figures_training, style
+from esper_ab.report import figures_curves, figures_effects, figures_growth, figures_outcome, figures_plan, style
 from esper_ab.report.content import Content
 from esper_ab.report.drawing import Drawing
-from esper_ab.report.tables import (
-    cross_table,
-    differences_table,
-    facts_table,
-    groups_table,
-    layout_table,
-    ledger_table,
-    pairs_table,
-    ppo_table,
-    statistics_table,
-)
-from esper_ab.stats.sign_flip import smallest_p_sentence
+from esper_ab.report.sections import rule_sentence, sections
+from esper_ab.report.tables_trust import reproduction
+
+_FIGURES: dict[str, tuple[Callable[[Content], Drawing | None], ...]] = {  # by section
+    "outcome": (figures_effects.effects, figures_outcome.endpoints, figures_outcome.pairs, figures_outcome.cost),
+    "training": (
+        figures_curves.accuracy,
+        figures_curves.entropy,
+        figures_curves.actions,
+        figures_curves.heads,
+        figures_growth.lifecycle,
+    ),
+    "trust": (figures_plan.layout,),
+}
 
 
 def render_page(content: Content) -> str:
     """The whole page; the same text for the same journal."""
-    plan = content.history.plan
-    statistics = [
-        table(item) for item in content.comparisons if item.pairs for table in (statistics_table, pairs_table)
-    ]
-    groups = (groups_table(content), differences_table(content), cross_table(content))
-    trust = (
-        ledger_table(content.history),
-        layout_table(content),
-        ppo_table(content),
-        facts_table(content.history),
-    )
+    listed = sections(content)
     with style.look():
-        outcome = [figures_outcome.effects(content), figures_outcome.pairs(content), figures_outcome.cost(content)]
-        training = [
-            figures_training.accuracy(content),
-            figures_training.entropy(content),
-            figures_training.seeds(content),
-        ]
+        figures = {section.key: _drawn(section.key, content) for section in listed}
     environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
     environment.filters["markup"] = Markup  # for markup of our own making only: figures and the style sheet
     return environment.from_string(_read("report.html.jinja")).render(
         content=content,
-        plan=plan,
+        plan=content.history.plan,
         css=_read("report.css"),
-        outcome_figures=_drawn(outcome),
-        training_figures=_drawn(training),
-        group_tables=[table for table in groups if table.rows or table.note],
-        statistics_tables=statistics,
-        trust_tables=[table for table in trust if table.rows or table.note],
-        rule=f"{content.comparisons[0].rule} {smallest_p_sentence(plan.experiment.replicates)}",
+        sections=[section for section in listed if section.tables or figures[section.key]],
+        figures=figures,
+        rule=rule_sentence(content),
+        commands="\n".join(reproduction(content.history)),
     )
 
 
-def _drawn(figures: list[Drawing | None]) -> list[Drawing]:
-    return [figure for figure in figures if figure is not None]
+def _drawn(key: str, content: Content) -> list[Drawing]:
+    found = (draw(content) for draw in _FIGURES.get(key, ()))
+    return [figure for figure in found if figure is not None]
 
 
 def _read(name: str) -> str:

@@ -20,7 +20,7 @@ ENDPOINTS = {
     "curve-mean": "held-out accuracy, mean of all training episodes",
 }
 _MEASURES: tuple[tuple[str, Callable[[RunOutcome], float | None], int], ...] = (
-    ("endpoint % (primary)", lambda run: run.endpoint, 2),
+    ("endpoint %", lambda run: run.endpoint, 2),  # left out where it is the next one
     ("held-out accuracy %", lambda run: run.held_out_accuracy, 2),
     ("held-out accuracy %, greedy", lambda run: run.greedy_accuracy, 2),
     ("area under training curve %", lambda run: run.training_area, 2),
@@ -43,7 +43,8 @@ def groups_table(content: Content) -> Table:
     evaluated = (sum(run.endpoint is not None for run in content.of_group(group)) for group in content.groups)
     planned = (len(content.of_group(group)) for group in content.groups)
     rows = [("runs with an endpoint", *(f"{n} of {of}" for n, of in zip(evaluated, planned, strict=True)))]
-    for label, measure, digits in _MEASURES:
+    measures = _MEASURES[1:] if content.history.design.endpoint == "evaluation" else _MEASURES
+    for label, measure, digits in measures:
         cells = [mean_and_sd([measure(run) for run in content.of_group(group)], digits) for group in content.groups]
         if any(cell != NONE for cell in cells):
             rows.append((label, *cells))
@@ -55,6 +56,53 @@ def groups_table(content: Content) -> Table:
         "evaluation: the frozen policy on fresh hosts, sampled actions unless it says greedy. Points per 1,000 "
         "parameters: above the never-grown host of the same replicate (needs a group wait). Change of entropy: last "
         "tenth of the training episodes minus the first.",
+        wide=True,
+    )
+
+
+def cross_table(content: Content, cross: CrossEvaluation) -> Table:
+    """Every group's policies under every reward; mean over runs, standard deviation in brackets."""
+    rows = tuple(
+        (
+            row.group,
+            number(row.accuracy),
+            *(mean_and_sd([run.rewards.get(mode) for run in content.of_group(row.group)]) for mode in cross.modes),
+        )
+        for row in cross.rows
+    )
+    return Table(
+        title="Cross-evaluation: every policy under every reward",
+        columns=("policies of", "held-out %", *(f"reward {mode}" for mode in cross.modes)),
+        rows=rows if cross.modes else (),
+        note=f"Rewards are {NOT_COMPARABLE}: read a column from top to bottom, never a row from left to right."
+        if cross.modes
+        else "",
+        wide=True,
+    )
+
+
+def meaning_table(cross: CrossEvaluation) -> Table:
+    """Does a reward mean anything? Its correlation with held-out accuracy."""
+    rows = tuple(
+        (
+            item.mode,
+            number(item.episodes.pearson),
+            number(item.episodes.spearman),
+            str(item.episodes.n),
+            number(item.runs.pearson),
+            number(item.runs.spearman),
+            str(item.runs.n),
+        )
+        for item in cross.meanings
+    )
+    return Table(
+        title="Does the reward mean anything? Its correlation with held-out accuracy",
+        columns=("reward", "episodes: r", "by rank", "n", "runs: r", "by rank", "n"),
+        rows=rows,
+        note="Over evaluation episodes of single hosts, and over means of runs; r: Pearson, by rank: Spearman. "
+        "Descriptive: episodes of one run are not independent, and the groups are pooled."
+        if rows
+        else "",
         wide=True,
     )
 

@@ -5,48 +5,51 @@ from __future__ import annotations
 import textwrap
 
 from esper_ab.report.content import Content
-from esper_ab.report.tables import (
-    Table,
-    cross_table,
-    differences_table,
-    facts_table,
-    groups_table,
-    layout_table,
-    ledger_table,
-    pairs_table,
-    ppo_table,
-    statistics_table,
-)
+from esper_ab.report.sections import rule_sentence, sections
+from esper_ab.report.table import Table
+from esper_ab.report.tables_trust import reproduction
 from esper_ab.stats.comparison import Comparison
-from esper_ab.stats.sign_flip import smallest_p_sentence
 
 WIDTH = 100
+_WIDEST_WORDS = 62  # a last column of words that is wider is wrapped
 
 
-def paragraph(text: str, indent: str = "  ") -> str:
+def paragraph(text: str, indent: str = "  ", hanging: str = "") -> str:
     """Wrapped text; a name longer than a line is left whole."""
     return textwrap.fill(
-        text, WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
+        text, WIDTH, initial_indent=indent, subsequent_indent=indent + hanging, break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def render_table(table: Table) -> str:
-    """Columns padded to their widest cell: words to the left, numbers to the right."""
+    """Columns padded to their widest cell: words to the left, numbers to the right; a last column of words wraps."""
     lines = [table.columns, *table.rows] if any(table.columns) else list(table.rows)
+    wraps = table.words >= len(table.columns) > 1
     widths = [max((len(line[i]) for line in lines), default=0) for i in range(len(table.columns))]
     text = [table.title]
-    if table.rows:
-        text += [
-            "  "
-            + "  ".join(
-                cell.ljust(width) if i < table.words else cell.rjust(width)
-                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in lines
+    for line in lines if table.rows else ():
+        cells = [
+            cell.ljust(width) if i < table.words else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
+        if wraps and widths[-1] > _WIDEST_WORDS:
+            before = "  " + "  ".join(cells[:-1]) + "  "
+            text.append(_wrapped(before, line[-1]))
+        else:
+            text.append("  " + "  ".join(cells).rstrip())
     if table.note:
         text.append(paragraph(table.note))
     return "\n".join(text)
+
+
+def _wrapped(before: str, words: str) -> str:
+    """A row whose last cell goes on below itself, or below its row when too little room is left."""
+    room = WIDTH - len(before)
+    if room < 30:
+        return f"{before.rstrip()}\n{paragraph(words, '      ')}"
+    first, *rest = textwrap.wrap(words, room, break_long_words=False, break_on_hyphens=False) or [""]
+    return "\n".join([f"{before}{first}".rstrip(), *(" " * len(before) + line for line in rest)])
 
 
 def render_text(content: Content) -> str:
@@ -56,30 +59,20 @@ def render_text(content: Content) -> str:
     parts = [f"{title}\n{'=' * len(title)}"]
     if not content.state.complete:
         parts.append(paragraph(f"INCOMPLETE ({content.state.word}). {content.state.sentence}", ""))
-    parts.append("VERDICT\n" + "\n".join(paragraph(item.sentence) for item in content.comparisons))
-    parts.append(f"QUESTION\n{paragraph(plan.estimand)}")
-    parts += [_comparison(item) for item in content.comparisons]
-    tables = [
-        groups_table(content),
-        cross_table(content),
-        ppo_table(content),
-        differences_table(content),
-        ledger_table(content.history),
-        layout_table(content),
-        facts_table(content.history),
-    ]
-    parts += [render_table(table) for table in tables if table.rows or table.note]
+    parts.append("VERDICT\n" + "\n".join(_verdict(item) for item in content.comparisons))
+    parts.append(f"QUESTION\n{paragraph(plan.estimand)}\n{paragraph(rule_sentence(content))}")
+    parts += [render_table(table) for section in sections(content) for table in section.tables]
+    parts.append("Commands that make the same experiment, in this run directory\n" + "\n".join(
+        f"  {line}" for line in reproduction(content.history)
+    ))  # fmt: skip
     if plan.notes:
-        parts.append("Notes of the plan\n" + "\n".join(paragraph(f"- {note}") for note in plan.notes))
+        parts.append("Notes of the plan\n" + "\n".join(paragraph(f"- {note}", hanging="  ") for note in plan.notes))
     if content.state.complete:
         parts.append(paragraph(content.state.sentence, ""))
     return "\n\n".join(parts) + "\n"
 
 
-def _comparison(comparison: Comparison) -> str:
-    lines = [render_table(statistics_table(comparison)) if comparison.pairs else statistics_table(comparison).title]
-    lines += [paragraph(f"! {caveat}") for caveat in comparison.caveats]
-    lines.append(paragraph(f"Rule: {comparison.rule} {smallest_p_sentence(comparison.question.planned_pairs)}"))
-    if comparison.pairs:
-        lines += ["", render_table(pairs_table(comparison))]
+def _verdict(comparison: Comparison) -> str:
+    lines = [paragraph(comparison.sentence)]
+    lines += [paragraph(f"! {caveat}", "    ", hanging="  ") for caveat in comparison.caveats]
     return "\n".join(lines)

@@ -1,50 +1,79 @@
-"""Content -> verdict.json: the answer for programs. Keys are documented in docs/statistics.md."""
+"""Content -> verdict.json: the answer for programs. Every key is documented in docs/verdict.md."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
+from esper_ab.analysis.conduct import conduct
+from esper_ab.design import rule
 from esper_ab.report.content import Content
 from esper_ab.stats.comparison import Comparison
 
-VERDICT_SCHEMA = 1
+VERDICT_SCHEMA = 2
+_LATER = ("question", "course", "pairs", "verdict", "sentence", "rule", "caveats")  # written where a reader looks
 
 
 def render_verdict(content: Content) -> bytes:
     """Indented JSON, keys in a fixed order, ending in a newline."""
-    plan = content.history.plan
+    history, analysis = content.history, content.analysis
+    plan = history.plan
     document = {
         "schema": VERDICT_SCHEMA,
         "experiment": plan.experiment.name,
         "task": plan.experiment.task,
         "plan": plan.digest,
         "estimand": plan.estimand,
+        "rule": rule(history.design),
+        "design": history.design,
+        "replicates": history.replicates,
         "state": content.state.word,
         "complete": content.state.complete,
-        "groups": list(content.groups),
+        "groups": content.groups,
         "comparisons": [_comparison(item) for item in content.comparisons],
-        "runs": [msgspec.to_builtins(outcome) for outcome in content.outcomes.values()],
-        "ledger": [msgspec.to_builtins(entry) for entry in content.history.ledger],
+        "exam": analysis.exam,
+        "audit": analysis.audit.findings,
+        "cross": analysis.cross,
+        "conduct": conduct(history),
+        "runs": [_run(content, name) for name in content.outcomes],
+        "looks": history.looks,
+        "ledger": history.ledger,
+        "versions": history.started.versions,
+        "machine": history.started.machine,
+        "code": history.started.code,
     }
-    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+    return msgspec.json.format(msgspec.json.encode(msgspec.to_builtins(document)), indent=2) + b"\n"
 
 
-def _comparison(comparison: Comparison) -> dict[str, object]:
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    question, course = comparison.question, comparison.course
+    statistics = {
+        name: getattr(comparison, name) for name in comparison.__struct_fields__ if name not in _LATER
+    }
+    improvement = comparison.improvement
+    if improvement is not None:
+        statistics["improvement"] = msgspec.to_builtins(improvement) | {"cliffs_delta": improvement.cliffs_delta}
     return {
-        "a": comparison.question.a,
-        "b": comparison.question.b,
-        "verdict": comparison.verdict.value,
+        "a": question.a,
+        "b": question.b,
+        "verdict": comparison.verdict,
         "sentence": comparison.sentence,
         "rule": comparison.rule,
-        "caveats": list(comparison.caveats),
-        "planned_pairs": comparison.question.planned_pairs,
-        "alpha": comparison.question.alpha,
-        "margin": comparison.question.margin,
-        "difference": msgspec.to_builtins(comparison.difference),
-        "sign_flip": msgspec.to_builtins(comparison.sign_flip),
-        "mann_whitney": msgspec.to_builtins(comparison.mann_whitney),
-        "improvement": msgspec.to_builtins(comparison.improvement),
-        "hedges_g": comparison.hedges_g,
-        "pairs_needed": msgspec.to_builtins(comparison.pairs_needed),
-        "pairs": msgspec.to_builtins(comparison.pairs),
+        "caveats": comparison.caveats,
+        "conditions": question.conditions,
+        "alpha": question.alpha,
+        "margin": question.design.margin,
+        "planned": question.planned,
+        "decision": course.decision,
+        "decided_at": course.decided_at,
+        "finished": course.finished,
+        **statistics,
+        "looks": course.looks,
+        "pairs": comparison.pairs,
     }
+
+
+def _run(content: Content, name: str) -> dict[str, Any]:
+    outcome: dict[str, Any] = msgspec.to_builtins(content.outcomes[name])
+    return {"state": content.history.runs[name].state, **outcome}

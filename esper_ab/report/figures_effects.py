@@ -1,0 +1,76 @@
+"""Figure of all comparisons on one axis: effect, repeated interval, plain interval, margin, zero, verdict."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from esper_ab.report import style
+from esper_ab.report.content import Content
+from esper_ab.report.drawing import Drawing, shortened
+from esper_ab.stats.comparison import Comparison
+from esper_ab.stats.wording import points
+
+_LOWER = 0.26  # the plain interval stands so far below the repeated one, in rows
+
+
+def effects(content: Content) -> Drawing | None:
+    """One row per comparison, in the order of the design. None without a pair."""
+    shown = [item for item in content.comparisons if item.estimate is not None]
+    if not shown:
+        return None
+    margin = content.history.design.margin
+    figure = Figure(figsize=(9.4, 0.95 + 0.62 * len(shown)))
+    axes = figure.subplots()
+    axes.axvspan(-margin, margin, color=style.BAND, linewidth=0)
+    for edge in (-margin, margin):
+        axes.axvline(edge, color=style.MUTED, linewidth=0.8, linestyle=(0, (2, 2)))
+    axes.axvline(0, color=style.INK, linewidth=1)
+    for row, item in enumerate(shown):
+        _row(axes, row, item)
+    names = [f"{shortened(item.question.a, 20)} \u2212 {shortened(item.question.b, 20)}" for item in shown]
+    axes.set_yticks(range(len(shown)), names)
+    axes.tick_params(axis="y", length=0, labelcolor=style.INK, labelsize=9)
+    axes.set_ylim(len(shown) - 0.42, -0.5)
+    axes.grid(visible=False, axis="y")
+    axes.spines["left"].set_visible(False)
+    verdicts = axes.secondary_yaxis("right")
+    verdicts.set_yticks(range(len(shown)), [str(item.verdict) for item in shown], fontweight="bold")
+    verdicts.tick_params(length=0, labelcolor=style.INK, labelsize=8.5)
+    verdicts.spines["right"].set_visible(False)
+    axes.set_xlabel("difference in held-out accuracy, points")
+    return Drawing(
+        name="effects",
+        title="Effects, with their intervals",
+        caption="Dot: effect, adjusted for lane and order where the plan asks for it. Thick: repeated interval, valid "
+        "however often it was looked. Thin, below: the plain t interval of one look. "
+        f"Ticks: single pairs. Shaded between broken lines: within the margin of {margin:g} points.",
+        alt="; ".join(_words(item) for item in shown) + ".",
+        svg=style.svg(figure, "effects"),
+        wide=True,
+    )
+
+
+def _row(axes: Axes, row: int, item: Comparison) -> None:
+    axes.plot(
+        [pair.a - pair.b for pair in item.pairs], [row] * len(item.pairs), "|", color=style.MUTED, markersize=8,
+        markeredgewidth=0.8,
+    )  # fmt: skip
+    if item.low is not None and item.high is not None:
+        axes.plot([item.low, item.high], [row, row], color=style.INK, linewidth=3, solid_capstyle="butt")
+    if item.plain is not None and item.plain.low is not None and item.plain.high is not None:
+        below = row + _LOWER
+        axes.plot([item.plain.low, item.plain.high], [below, below], color=style.MUTED, linewidth=1.2)
+        axes.plot([item.plain.mean], [below], "|", color=style.MUTED, markersize=5)
+    if item.estimate is not None:
+        axes.plot([item.estimate], [row], "o", color=style.INK, markersize=7, markeredgecolor=style.CARD)
+
+
+def _words(item: Comparison) -> str:
+    mean = points(item.estimate) if item.estimate is not None else "none"
+    interval = (
+        f"{item.level} {points(item.low)} to {points(item.high)}"
+        if item.low is not None and item.high is not None
+        else "no interval"
+    )
+    return f"{item.question.a} minus {item.question.b}: {mean} points, {interval}, {item.verdict}"

@@ -1,0 +1,69 @@
+"""Content -> Markdown for a pull request: the verdict first, the rest folded away. Names cannot become markup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from esper_ab.report.content import Content
+from esper_ab.report.sections import rule_sentence, sections
+from esper_ab.report.table import Table
+from esper_ab.report.tables_trust import reproduction
+
+_SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
+_OPEN = ("outcome",)  # sections that are not folded away
+
+
+def escaped(text: str) -> str:
+    """Text that Markdown, GitHub's mentions and HTML leave as it is; one line."""
+    text = " ".join(text.split())
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = _SPECIAL.sub(r"\\\1", text)
+    return text.replace("@", "&#64;").replace("://", ":&#47;&#47;")
+
+
+def render_markdown(content: Content) -> str:
+    """The whole report but its figures, ending in a newline."""
+    plan, state = content.history.plan, content.state
+    parts = [f"## {escaped(content.title)}"]
+    if not state.complete:
+        parts.append(f"> **INCOMPLETE ({escaped(state.word)}).** {escaped(state.sentence)}")
+    for item in content.comparisons:
+        caveats = "".join(f"\n  - {escaped(caveat)}" for caveat in item.caveats)
+        parts.append(f"- **{escaped(str(item.verdict))}** {escaped(item.sentence)}{caveats}")
+    parts.append(f"**Question.** {escaped(plan.estimand)} {escaped(rule_sentence(content))}")
+    for section in sections(content):
+        tables = "\n\n".join(_table(table) for table in section.tables)
+        if not tables:
+            continue
+        if section.key in _OPEN:
+            parts.append(f"### {escaped(section.title)}\n\n{tables}")
+        else:
+            parts.append(f"<details><summary>{escaped(section.title)}</summary>\n\n{tables}\n\n</details>")
+    commands = "\n".join(reproduction(content.history))
+    parts.append(f"<details><summary>Reproduce</summary>\n\n```sh\n{commands}\n```\n\n</details>")
+    if plan.notes:
+        parts.append("\n".join(f"- {escaped(note)}" for note in plan.notes))
+    if state.complete:
+        parts.append(escaped(state.sentence))
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(table: Table) -> str:
+    lines = [f"**{escaped(table.title)}**"]
+    if table.rows:
+        lines.append("\n".join(_rows(table)))
+    if table.note:
+        lines.append(f"<sub>{escaped(table.note)}</sub>")
+    return "\n\n".join(lines)
+
+
+def _rows(table: Table) -> Iterator[str]:
+    yield _row(tuple(escaped(column) for column in table.columns))
+    yield _row(tuple("---" if place < table.words else "---:" for place in range(len(table.columns))))
+    for row in table.rows:
+        yield _row(tuple(escaped(cell) for cell in row))
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,83 @@
+"""What a report holds, in which order: the same for terminal, page and Markdown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from esper_ab.design import rule
+from esper_ab.report.content import Content
+from esper_ab.report.table import Table
+from esper_ab.report.tables_comparison import endpoints_table, looks_table, overview_table, statistics_table
+from esper_ab.report.tables_groups import (
+    cross_table,
+    differences_table,
+    exam_table,
+    groups_table,
+    heads_table,
+    meaning_table,
+    ppo_table,
+)
+from esper_ab.report.tables_trust import (
+    audit_table,
+    conduct_table,
+    facts_table,
+    layout_table,
+    ledger_table,
+    versions_table,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """Tables under one heading; those without anything to show are left out."""
+
+    key: str
+    title: str
+    tables: tuple[Table, ...]
+
+
+def sections(content: Content) -> tuple[Section, ...]:
+    """In the order in which a reader asks."""
+    analysis, history = content.analysis, content.history
+    found = {
+        "outcome": ("Outcome", (overview_table(content.comparisons), exam_table(analysis.exam))),
+        "statistics": (
+            "Statistics",
+            (
+                *(table for item in content.comparisons if (table := statistics_table(item)).rows),
+                endpoints_table(content),
+                looks_table(content.comparisons),
+            ),
+        ),
+        "groups": (
+            "Groups",
+            (
+                groups_table(content),
+                differences_table(content),
+                cross_table(content, analysis.cross),
+                meaning_table(analysis.cross),
+            ),
+        ),
+        "training": ("Training", (heads_table(content), ppo_table(content))),
+        "trust": (
+            "Can it be trusted?",
+            (
+                audit_table(analysis.audit),
+                conduct_table(history),
+                layout_table(content),
+                ledger_table(history),
+                facts_table(history),
+            ),
+        ),
+        "again": ("The same again", (versions_table(history),)),
+    }
+    return tuple(
+        Section(key=key, title=title, tables=tuple(table for table in tables if table))
+        for key, (title, tables) in found.items()
+    )
+
+
+def rule_sentence(content: Content) -> str:
+    """The rule that was declared before the first run, in words."""
+    said = rule(content.history.design)
+    return f"Rule, declared before the first run: {said}."
