@@ -23,6 +23,7 @@ from esper_ab.journal.events import (
     ExperimentEnded,
     ExperimentStarted,
     Ledger,
+    LookTaken,
     PointReleased,
     RunEvaluated,
     RunReady,
@@ -71,7 +72,7 @@ def test_one_block_from_start_to_end(tmp_path):
     counts = Counter(type(event) for event in events)
     assert counts == {
         ExperimentStarted: 1, WorkerStarted: 2, RunStarted: 2, RunReady: 2, EpisodeRecorded: 4, RunEvaluated: 2,
-        PointReleased: 4, ExperimentEnded: 1,
+        PointReleased: 4, LookTaken: 1, ExperimentEnded: 1,
     }
     by_run = {name: outcome.endpoint for name, outcome in outcomes(fold(events)).items()}
     assert by_run["b/0"] - by_run["a/0"] == pytest.approx(10.0)

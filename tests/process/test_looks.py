@@ -1,0 +1,128 @@
+"""Looks, early stops, open-ended plans and extensions: real coordinator and sockets, workers without torch.
+
+Unpaired fake groups differ by 10 points per letter of the alphabet, with noise of one point: `b` beats `a` at any look,
+`a1` and `a2` are an A/A.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from fake_plans import plan
+
+from esper_ab.analysis.courses import courses
+from esper_ab.control.conduct import go_on, run
+from esper_ab.design import Contrast
+from esper_ab.errors import UsageError
+from esper_ab.journal.events import ExperimentContinued, LookTaken, PlanExtended, RunStarted
+from esper_ab.journal.file import JOURNAL_NAME, read
+from esper_ab.journal.load import load
+from esper_ab.launchers.inline import InlineLauncher
+from esper_ab.programs.extend import extension
+
+LAUNCHER = InlineLauncher("fake_worker:main_in_thread")
+
+
+def conducted(run_dir, **settings):
+    small = {"n_envs": 1, "episodes": 1, "unpaired": True, "margin": 0.001}  # an A/A is never equivalent
+    run(plan(**(small | settings)), run_dir, LAUNCHER, ())
+    return load(run_dir).history
+
+
+def of(kind, run_dir):
+    return [event for event in read(run_dir / JOURNAL_NAME) if isinstance(event, kind)]
+
+
+def started(run_dir, group):
+    return {event.run.replicate for event in of(RunStarted, run_dir) if event.run.group_id == group}
+
+
+def test_a_clear_difference_ends_at_the_first_look(tmp_path):
+    history = conducted(tmp_path, groups=("a", "b"), replicates=10)
+    (look,) = of(LookTaken, tmp_path)
+    assert (look.replicates, look.decided) == (6, (Contrast(a="a", b="b"),))
+    assert set(look.leaving) == {"a", "b"}
+    assert started(tmp_path, "a") == started(tmp_path, "b") == set(range(6))
+    assert [run.state for run in history.of_group("a")] == ["finished"] * 6 + ["left out"] * 4
+    assert history.ended.status == "finished"
+    (course,) = courses(history).values()
+    assert (course.decision, course.decided_at, course.direction) == ("crossed", 6, -1)
+
+
+def test_no_block_starts_before_the_look_that_could_make_it_superfluous(tmp_path):
+    conducted(tmp_path, groups=("a1", "a2"), cores=4, replicates=10)
+    seen, looked = set(), 0
+    for event in read(tmp_path / JOURNAL_NAME):
+        if isinstance(event, LookTaken):
+            looked = event.replicates
+        if isinstance(event, RunStarted):
+            seen.add(event.run.replicate)
+            assert event.run.replicate < 6 or looked >= 6
+    assert seen == set(range(10))
+
+
+def test_without_early_stop_a_decided_comparison_goes_on(tmp_path):
+    history = conducted(tmp_path, groups=("a", "b"), replicates=10, early_stop=False)
+    assert [look.replicates for look in of(LookTaken, tmp_path)] == [6, 10]
+    assert all(look.leaving == () for look in history.looks)
+    assert started(tmp_path, "b") == set(range(10))
+    (course,) = courses(history).values()
+    assert (course.decided_at, len(course.looks)) == (6, 2)
+
+
+def test_a_group_whose_comparisons_are_decided_leaves_later_blocks(tmp_path):
+    conducted(tmp_path, groups=("a1", "a2", "b", "w"), cores=4, replicates=10, control="a1", untested=("w",))
+    first, last = of(LookTaken, tmp_path)
+    assert (first.decided, first.leaving) == ((Contrast(a="b", b="a1"),), ("b",))
+    assert started(tmp_path, "b") == set(range(6))
+    assert started(tmp_path, "a1") == started(tmp_path, "a2") == started(tmp_path, "w") == set(range(10))
+    assert last.replicates == 10
+
+
+def test_an_open_ended_plan_adds_blocks_until_it_is_decided(tmp_path):
+    history = conducted(tmp_path, groups=("a", "b"), replicates=2, open_ended=True)
+    assert len(of(PlanExtended, tmp_path)) >= 2
+    assert history.looks[-1].decided == (Contrast(a="a", b="b"),)
+    (course,) = courses(history).values()
+    assert course.decided_at >= 6
+    assert course.looks[-1].e >= 20.0
+
+
+def test_an_open_ended_plan_of_one_computation_twice_ends_by_itself(tmp_path):
+    history = conducted(tmp_path, groups=("a1", "a2"), replicates=6, open_ended=True, unpaired=False)
+    assert (history.replicates, history.ended.status) == (6, "finished")
+
+
+def test_extending_a_finished_plan_goes_on_where_it_ended_under_the_stricter_rule(tmp_path):
+    before = conducted(tmp_path, groups=("a1", "a2"), replicates=6, rng_seed=1)
+    go_on(tmp_path, lambda history: extension(tmp_path, history, 9), LAUNCHER, ())
+    history = load(tmp_path).history
+    assert (history.replicates, history.ended.status) == (9, "finished")
+    assert started(tmp_path, "a1") == set(range(9))
+    assert len(of(ExperimentContinued, tmp_path)) == 1
+    assert {(worker.worker, worker.incarnation) for worker in history.workers} >= {("w00", 1), ("w00", 2)}
+    (course,) = courses(history).values()
+    assert [look.bound_e for look in course.looks] == [None, *[pytest.approx(100.0)] * 3]
+    for name, kept in before.runs.items():
+        assert history.runs[name].evaluation == kept.evaluation
+    # what was added is what a longer plan would have run, bit for bit
+    longer = tmp_path / "longer"
+    longer.mkdir()
+    planned = conducted(longer, groups=("a1", "a2"), replicates=9, rng_seed=1)
+    assert history.runs["a2/8"].evaluation.digest == planned.runs["a2/8"].evaluation.digest
+
+
+def test_what_cannot_be_extended_says_why(tmp_path):
+    history = conducted(tmp_path, groups=("a", "b"), replicates=6)
+    with pytest.raises(UsageError, match="every comparison is decided"):
+        go_on(tmp_path, lambda there: extension(tmp_path, there, 8), LAUNCHER, ())
+    with pytest.raises(UsageError, match="has 6 already; name how many it is to have in all"):
+        extension(tmp_path, history, 6)
+    ended = history.ended
+    history.ended = None
+    with pytest.raises(UsageError, match="only a finished one can be extended"):
+        extension(tmp_path, history, 8)
+    history.ended = msgspec.structs.replace(ended, status="interrupted")
+    with pytest.raises(UsageError, match="the experiment is interrupted"):
+        extension(tmp_path, history, 8)
+    assert load(tmp_path).history.ended.status == "finished"  # a refusal leaves the journal as it was
