@@ -45,10 +45,53 @@ def test_diverged_hosts_are_counted_and_named(records) -> None:
         ({"entropy": 1e-6}, "entropy collapsed"),
         ({"grad_norm": None}, "not finite"),
         ({"policy_loss": None}, "not finite"),
+        ({"clip_fraction": 0.75}, "75 % of the probability ratios were clipped"),
+        ({"explained_variance": -0.5, "value_loss": 0.8}, "explained variance -0.50, value loss 0.80"),
     ],
 )
 def test_pathologies_of_an_update(records, change, words) -> None:
-    episode, _ = records
-    (entry,) = findings(msgspec.structs.replace(episode, ppo=msgspec.structs.replace(episode.ppo, **change)))
-    assert entry.category == "ppo_pathology"
+    broken = later(records[0], **change)
+    (entry,) = findings(broken)
+    assert (entry.category, entry.run, entry.episode) == ("ppo_pathology", broken.run.run, 5)
     assert words in entry.detail
+
+
+def later(episode: EpisodeRecord, number: int = 5, **change) -> EpisodeRecord:
+    """Another episode of the same run, with some numbers of its update replaced."""
+    return msgspec.structs.replace(episode, episode=number, ppo=msgspec.structs.replace(episode.ppo, **change))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"explained_variance": -0.5, "value_loss": 0.4},  # off by a scale, yet nearer than the mean of all returns
+        {"explained_variance": 0.1, "value_loss": 3.0},
+        {"explained_variance": None, "value_loss": 3.0},
+        {"clip_fraction": 0.4},
+        {"ratio_max": 4.9},
+        {"first_ratio_error": None, "entropy": None, "ratio_max": None, "clip_fraction": None},
+    ],
+)
+def test_what_is_no_pathology(records, change) -> None:
+    assert not list(findings(later(records[0], **change)))
+
+
+def test_the_critic_of_the_first_episode_is_not_judged(records) -> None:
+    values = {"explained_variance": -0.5, "value_loss": 0.8}
+    assert not list(findings(later(records[0], 0, **values)))
+    assert len(list(findings(later(records[0], 1, **values)))) == 1
+
+
+def test_the_ledger_has_one_entry_per_run_and_kind(records) -> None:
+    run = [later(records[0], number, ratio_max=6.0, entropy=0.0 if number > 2 else 1.0) for number in range(1, 6)]
+    entries = [entry for record in run for entry in findings(record, run)]
+    assert [(entry.episode, entry.detail.partition(":")[0]) for entry in entries] == [
+        (1, "ratio explosion"), (3, "entropy collapse"),
+    ]  # fmt: skip
+    envs = tuple(msgspec.structs.replace(env, diverged=True) for env in records[0].envs)
+    run = [msgspec.structs.replace(later(records[0], number), envs=envs) for number in range(4)]
+    assert [entry.episode for record in run for entry in findings(record, run)] == [0]
+
+
+def test_a_controller_that_does_not_learn_has_no_pathology(records) -> None:
+    assert not list(findings(msgspec.structs.replace(records[0], ppo=None)))

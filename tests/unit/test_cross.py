@@ -1,0 +1,123 @@
+"""Cross-evaluation and correlation: numbers by hand and by scipy, and what must not matter."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from support.journals import MODES, planted_effect, three_groups, without_evaluations
+
+from esper_ab.analysis.cross import cross_evaluation
+from esper_ab.journal.events import Ledger, RunEvaluated
+from esper_ab.journal.fold import fold
+from esper_ab.stats.correlation import correlation
+
+numbers = st.floats(-1e3, 1e3, allow_nan=False).map(lambda x: round(x, 3))
+
+
+def changed(events, change):
+    """The journal with every evaluation episode replaced by `change(record, episode)`."""
+    return [
+        RunEvaluated(
+            record=msgspec.structs.replace(
+                event.record, episodes=tuple(change(event.record, episode) for episode in event.record.episodes)
+            )
+        )
+        if isinstance(event, RunEvaluated)
+        else event
+        for event in events
+    ]
+
+
+@given(st.lists(st.tuples(numbers, numbers), min_size=3, max_size=30))
+def test_correlations_are_those_of_scipy(pairs):
+    x, y = zip(*pairs, strict=True)
+    found = correlation(x, y)
+    if len(set(x)) == 1 or len(set(y)) == 1:
+        assert (found.pearson, found.spearman) == (None, None)
+        return
+    assert found.pearson == pytest.approx(stats.pearsonr(x, y).statistic, abs=1e-9)
+    assert found.spearman == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-9)
+
+
+@given(st.lists(st.tuples(numbers, numbers), min_size=3, max_size=12), st.randoms())
+def test_the_order_of_observations_does_not_matter_and_swapping_the_variables_neither(pairs, random):
+    found = correlation(*zip(*pairs, strict=True))
+    assert correlation(*reversed(list(zip(*pairs, strict=True)))) == found
+    random.shuffle(pairs)
+    assert correlation(*zip(*pairs, strict=True)) == found
+
+
+def test_two_observations_have_no_correlation_and_lengths_must_agree():
+    assert correlation([1.0, 2.0], [3.0, 4.0]).pearson is None
+    assert correlation([], []).n == 0
+    with pytest.raises(ValueError, match="one length"):
+        correlation([1.0], [1.0, 2.0])
+    with pytest.raises(ValueError, match="finite"):
+        correlation([1.0, 2.0, np.nan], [1.0, 2.0, 3.0])
+
+
+def test_the_matrix_holds_means_over_runs_of_sampled_episodes():
+    history = fold(three_groups())
+    found = cross_evaluation(history)
+    assert found.modes == MODES
+    assert [row.group for row in found.rows] == list(history.groups)
+    for row in found.rows:
+        per_run = [
+            np.mean([episode.rewards["sparse"] for episode in run.evaluation.episodes if episode.actions == "sampled"])
+            for run in history.of_group(row.group)
+        ]
+        assert row.runs == len(per_run) == 6
+        assert row.rewards["sparse"] == pytest.approx(np.mean(per_run), abs=1e-12)
+    assert found.rows[0].accuracy > found.rows[1].accuracy > found.rows[2].accuracy
+
+
+def test_greedy_actions_do_not_count():
+    events = planted_effect()
+
+    def spoil(record, episode):
+        return episode if episode.actions == "sampled" else msgspec.structs.replace(episode, rewards={"sparse": 1e9})
+
+    assert cross_evaluation(fold(changed(events, spoil))) == cross_evaluation(fold(events))
+
+
+def test_a_reward_that_is_the_accuracy_means_it_and_a_constant_one_means_nothing():
+    def rewards(record, episode):
+        accuracy = episode.env.final_accuracy
+        return msgspec.structs.replace(episode, rewards={"up": accuracy, "down": -2.0 * accuracy, "flat": 1.0})
+
+    found = {meaning.mode: meaning for meaning in cross_evaluation(fold(changed(planted_effect(), rewards))).meanings}
+    for mode, sign in (("up", 1.0), ("down", -1.0)):
+        for over in (found[mode].episodes, found[mode].runs):
+            assert (over.pearson, over.spearman) == (pytest.approx(sign), pytest.approx(sign))
+    assert (found["up"].episodes.n, found["up"].runs.n) == (2 * 6 * 8, 12)
+    assert (found["flat"].episodes.pearson, found["flat"].runs.spearman) == (None, None)
+
+
+def test_a_reward_that_only_one_group_computes_and_one_that_is_never_finite():
+    def rewards(record, episode):
+        own = {"mine": episode.env.final_accuracy} if record.run.group_id == "shaped" else {}
+        return msgspec.structs.replace(episode, rewards={"broken": None, **own})
+
+    found = cross_evaluation(fold(changed(planted_effect(), rewards)))
+    assert found.rows[0].rewards["mine"] == pytest.approx(found.rows[0].accuracy)
+    assert found.rows[1].rewards == {"broken": None, "mine": None}
+    by_mode = {meaning.mode: meaning for meaning in found.meanings}
+    assert by_mode["mine"].runs.n == 6
+    assert by_mode["broken"].episodes.n == 0
+
+
+def test_runs_that_were_given_up_do_not_count():
+    lost = Ledger(category="dropped_pair", run="shaped/0", episode=None, detail="given up")
+    found = cross_evaluation(fold([*planted_effect(), lost]))
+    assert [row.runs for row in found.rows] == [5, 6]
+
+
+def test_before_any_evaluation_there_is_an_empty_matrix():
+    for events in (planted_effect()[:1], without_evaluations(planted_effect())):
+        found = cross_evaluation(fold(events))
+        assert (found.modes, found.meanings) == ((), ())
+        assert [(row.runs, row.accuracy) for row in found.rows] == [(0, None), (0, None)]
