@@ -37,10 +37,11 @@ def _whole(kind: str, weight: Weight, sentence: str) -> Finding:
 
 
 def _code(found: Sequence[Mapping[str, str]]) -> Iterator[Finding]:
-    commits = list(dict.fromkeys(code.get("commit", "") for code in found))
-    if len(commits) > 1:
-        names = ", ".join(commit[:12] or "no commit" for commit in commits)
-        yield _whole("code", "blocks", f"The runs were done by {len(commits)} states of the code ({names}).")
+    key = "sources" if all("sources" in code for code in found) else "commit"  # equal sources may be of two commits
+    states = list(dict.fromkeys(code.get(key, "") for code in found))
+    if len(states) > 1:
+        names = ", ".join(state[:16] or "unknown" for state in states)
+        yield _whole("code", "blocks", f"The runs were done by {len(states)} states of the code ({key} {names}).")
     dirty = sum(code.get("dirty") == "yes" for code in found)
     if dirty:
         where = "" if len(found) == 1 else f" in {dirty} of {len(found)} sittings"

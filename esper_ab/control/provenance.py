@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
 import os
 import platform
 import subprocess
 from pathlib import Path
 
 _GIT_TIMEOUT_S = 10.0
+_PACKAGES = ("esper_ab", "workers")
+_SOURCES = (".py", ".npz")
+_SHOWN = 16  # hexadecimal digits
 
 
 def machine() -> dict[str, str]:
@@ -22,11 +27,28 @@ def machine() -> dict[str, str]:
 
 
 def code() -> dict[str, str]:
-    """Commit of the checkout this package lies in and whether it was altered; empty outside a checkout."""
+    """Hash of the installed sources; in a checkout also its commit and whether it was altered."""
+    found = {"sources": sources()}
     commit = _git("rev-parse", "HEAD")
-    if not commit:
-        return {}
-    return {"commit": commit, "dirty": "yes" if _git("status", "--porcelain", "--untracked-files=no") else "no"}
+    if commit:
+        found["commit"] = commit
+        found["dirty"] = "yes" if _git("status", "--porcelain", "--untracked-files=no") else "no"
+    return found
+
+
+def sources() -> str:
+    """sha256, shortened, over names and contents of all modules of both packages and of the data that ships with them.
+
+    Tells states of the code apart that no commit holds.
+    """
+    whole = hashlib.sha256()
+    for package in _PACKAGES:
+        spec = importlib.util.find_spec(package)  # finds it without importing it
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            for path in sorted(path for path in Path(folder).rglob("*") if path.suffix in _SOURCES):
+                content = hashlib.sha256(path.read_bytes()).hexdigest()
+                whole.update(f"{package}/{path.relative_to(folder).as_posix()} {content}\n".encode())
+    return whole.hexdigest()[:_SHOWN]
 
 
 def _git(*arguments: str) -> str:

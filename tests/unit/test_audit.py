@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import fake_plans
 import msgspec
 import pytest
@@ -15,6 +17,7 @@ from esper_ab.boundary_cache import calibrate
 from esper_ab.contracts.machine import Device
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.records import HeadUse
+from esper_ab.control import provenance
 from esper_ab.counterbalance import estimable as estimable_exactly
 from esper_ab.counterbalance import order
 from esper_ab.journal.events import (
@@ -30,7 +33,7 @@ from esper_ab.plan import make_plan
 
 replace = msgspec.structs.replace
 SAME = {"versions": {"esper_ab": "0.1.0", "torch": "2.13"}, "machine": {"cpu": "test processor", "cores": "2"}}
-CODE = {"commit": "abc123", "dirty": "no"}
+CODE = {"sources": "5a5a", "commit": "abc123", "dirty": "no"}
 
 
 def found(events):
@@ -204,17 +207,40 @@ def test_unequal_evaluation_blocks():
 
 
 def continued(**change):
-    return [*planted_effect(), ExperimentContinued(**({"code": CODE, **SAME} | change))]
+    started, *events = planted_effect()
+    return [replace(started, code=CODE), *events, ExperimentContinued(**({"code": CODE, **SAME} | change))]
 
 
-def test_an_experiment_continued_alike_is_clean():
+def test_an_experiment_continued_alike_is_clean_whatever_was_committed_since():
     assert found(continued()) == {}
+    assert found(continued(code=CODE | {"commit": "fff"})) == {}
+
+
+def test_the_sources_are_one_number_while_nobody_edits_them():
+    code = provenance.code()
+    assert code["sources"] == provenance.sources()
+    assert len(code["sources"]) == 16
+
+
+def test_another_source_is_another_number(tmp_path, monkeypatch):
+    package = tmp_path / "workers"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "workers", raising=False)
+    seen = [provenance.sources()]
+    for name, text in (("a.py", "x = 1"), ("a.py", "x = 2"), ("data.npz", "0"), ("notes.txt", "no source")):
+        (package / name).write_text(text)
+        seen.append(provenance.sources())
+    assert len(set(seen[:4])) == 4
+    assert seen[4] == seen[3]
 
 
 @pytest.mark.parametrize(
     ("change", "key", "words"),
     [
-        ({"code": {"commit": "fff", "dirty": "no"}}, ("code", "blocks"), "2 states of the code (abc123, fff)"),
+        ({"code": CODE | {"sources": "6b6b"}}, ("code", "blocks"), "2 states of the code (sources 5a5a, 6b6b)"),
+        ({"code": {"commit": "fff", "dirty": "no"}}, ("code", "blocks"), "2 states of the code (commit abc123, fff)"),
         ({"code": CODE | {"dirty": "yes"}}, ("dirty checkout", "notes"), "in 1 of 2 sittings"),
         ({"versions": SAME["versions"] | {"numpy": "2.0"}}, ("versions", "blocks"), "numpy none, 2.0"),
         ({"machine": SAME["machine"] | {"cores": "64"}}, ("machine", "notes"), "cores 2, 64"),
@@ -286,8 +312,9 @@ def test_the_planner_says_what_the_devices_are():
     gpus = tuple(
         Device(name=f"cuda:{i}", title=title, uuid=f"GPU-{i}", memory_bytes=1) for i, title in enumerate("AB")
     )
-    experiment = replace(fake_plans.plan().experiment, devices=("cuda:0", "cuda:1", "cpu:0", "cpu:1"), devices_per_run=2)
-    plan = make_plan(replace(experiment, n_envs=2), replace(there, devices=(*gpus, *there.devices)), calibrate)
+    pool = ("cuda:0", "cuda:1", "cpu:0", "cpu:1")
+    experiment = replace(fake_plans.plan().experiment, devices=pool, devices_per_run=2, n_envs=2)
+    plan = make_plan(experiment, replace(there, devices=(*gpus, *there.devices)), calibrate)
     assert [hardware(lane) for lane in plan.lanes] == ["A + B", "CPU core"]
     assert hardware(Lane(name="cuda:3", devices=("cuda:3",), uuids=("GPU-3",))) == "GPU"
 
