@@ -35,7 +35,8 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     intraclass: Intraclass | None  # of training accuracy in the last episodes
     effects: tuple[FactorEffect, ...]  # of device and start order on the endpoint
     deterministic: bool  # whether one replicate, run in two lanes on the same randomness, gave the same records
-    replicates: int  # planned, for which the rules were tried
+    planned: int  # replicates of the experiment that was asked about
+    replicates: int  # for which the rules were tried: no more than half the runs
     claims: tuple[FalseClaims, ...]
     margin: float
     power: tuple[PowerTable, ...]  # by pair correlation

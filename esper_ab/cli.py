@@ -26,6 +26,7 @@ def _command(module: str) -> click.Command:
 group.add_command(_command("esper_ab.launch"), "launch")
 group.add_command(_command("esper_ab.programs.power"), "power")
 group.add_command(_command("esper_ab.programs.calibrate"), "calibrate")
+group.add_command(_command("esper_ab.programs.sensitivity"), "sensitivity")
 
 _run_dir = click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
 _as_json = click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
@@ -34,12 +35,23 @@ _as_json = click.option("--json", is_flag=True, help="Machine-readable output, n
 @group.command()
 @_run_dir
 @_as_json
-def report(run_dir: Path, json: bool) -> None:
+@click.option("--format", "form", type=click.Choice(("text", "md", "json")),
+              help="What is printed; md: Markdown for a pull request. [default: text]")
+@click.option("--fail-unless", "conditions", multiple=True, metavar="CONDITION",
+              help="Exit status 12 unless the verdict supports it, as in 'simplified better-than shaped'; also "
+              "worse-than, equivalent-to, not-worse-than. Can be repeated.")
+def report(run_dir: Path, json: bool, form: str | None, conditions: tuple[str, ...]) -> None:
     """Rebuild summary.txt, verdict.json and report.html of RUN from its journal."""
-    from esper_ab.report.build import build_report, render_report
+    from esper_ab.report.build import build_report, printed
+    from esper_ab.report.condition import parse_condition, require
 
+    if json and form not in (None, "json"):
+        raise click.UsageError(f"--json and --format {form} exclude each other")
     paths = build_report(run_dir)
-    click.echo(paths.verdict.read_text(encoding="utf-8").strip() if json else render_report(paths))
+    history = paths.content.history
+    asked = [parse_condition(text, history.groups, history.design.comparisons) for text in conditions]
+    click.echo(printed(paths, "json" if json else form or "text"))
+    require(asked, paths.content.comparisons)
 
 
 @group.command()

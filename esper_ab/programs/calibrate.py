@@ -5,6 +5,7 @@ Imports little: everything heavy comes when it is called.
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from esper_ab.journal.fold import History, RunHistory
     from esper_ab.stats.false_claims import FalseClaims
 
+_WIDTH = 100
 _LEAST_RUNS = 4
 _DETERMINISM_EPISODES = 2  # the second one follows an update of the policy
 _OWN = (
@@ -159,6 +161,7 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool) ->
         intraclass=intraclass_correlation(last_episodes(curves)),
         effects=factor_effects(endpoints, _factors(history, runs)),
         deterministic=deterministic,
+        planned=replicates,
         replicates=per_group,
         claims=false_claims(curves, endpoints, per_group, tuple(zip(looks, nominal, strict=False)), rng),
         margin=experiment.margin,
@@ -185,8 +188,8 @@ def calibration_text(found: Calibration) -> str:
     s = found.spread
     lines = [
         found.sentence,
-        f"  mean {s.mean:.1f} %; endpoint {found.conditions['endpoint']}, task {found.conditions['task']}",
-        f"  {_curve_sentence(found)}",
+        f"Mean {s.mean:.1f} %; task {found.conditions['task']}, endpoint {found.conditions['endpoint']}.",
+        f"{_curve_sentence(found)}.",
         "",
         "Device and start order (least squares, 95 % intervals, points):",
         *_effect_lines(found),
@@ -195,22 +198,31 @@ def calibration_text(found: Calibration) -> str:
         if found.deterministic
         else "Determinism: two lanes on the same randomness gave DIFFERENT records: pairs share less than they should.",
         "",
-        f"How often each rule finds a difference between these runs, which have none ({found.replicates} runs per "
-        "group unless said otherwise; 5 % is what a rule promises):",
+        f"How often each rule finds a difference where there is none, with these runs dealt at random into two groups "
+        f"of {found.replicates}{_fewer(found)}; 5 % is what a rule promises:",
         *(_claim_line(claims, found.replicates) for claims in found.claims),
     ]
     if found.power:
         lines += ["", "The pair correlation rho is not known from one mode; an experiment shows its own.", ""]
         lines += table_lines(found.power)
-    return "\n".join(lines)
+    return "\n".join(
+        textwrap.fill(line, _WIDTH, break_long_words=False, break_on_hyphens=False) if line[:1].isalpha() else line
+        for line in lines
+    )
+
+
+def _fewer(found: Calibration) -> str:
+    if found.replicates == found.planned:
+        return ""
+    return f" ({found.planned} are planned, but need {2 * found.planned} runs)"
 
 
 def _curve_sentence(found: Calibration) -> str:
     told = []
     if found.autocorrelation is None:
-        told.append("autocorrelation of training accuracy: needs four episodes")
+        told.append("Autocorrelation of training accuracy: needs four episodes that vary")
     else:
-        told.append(f"autocorrelation of training accuracy at lag 1: {found.autocorrelation:.2f}")
+        told.append(f"Autocorrelation of training accuracy at lag 1: {found.autocorrelation:.2f}")
     icc = found.intraclass
     if icc is None:
         told.append("intraclass correlation: not defined here")
@@ -226,12 +238,13 @@ def _effect_lines(found: Calibration) -> list[str]:
         return ["  one device, one place: nothing to compare"]
     lines = []
     for effect in found.effects:
-        shared = " (device and start order go together here: one effect, told twice)" if effect.aliased else ""
         lines += [
             f"  {effect.factor} {level.level} against {level.against}: {level.mean:+.2f} "
-            f"[{level.low:+.2f}, {level.high:+.2f}]{shared}"
+            f"[{level.low:+.2f}, {level.high:+.2f}]"
             for level in effect.levels
         ] or [f"  {effect.factor}: too few runs"]
+    if any(effect.aliased for effect in found.effects):
+        lines.append("  Device and start order go together in this plan: each is estimated as if it were alone.")
     return lines
 
 

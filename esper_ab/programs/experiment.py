@@ -5,6 +5,7 @@ Imports little: everything heavy comes when it is called.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from esper_ab.options import request
 
 if TYPE_CHECKING:
     from esper_ab.config import Experiment
-    from esper_ab.contracts.machine import Machine
+    from esper_ab.contracts.machine import Machine, Questions
     from esper_ab.launchers import Launcher
     from esper_ab.plan import Plan
 
@@ -34,21 +35,40 @@ def planned(asked: Experiment, out: Path, name: str = "{task}-{time}") -> Planne
 
     `name`: of the run directory when `asked` has none.
     """
-    import msgspec
+    from esper_ab.control.preflight import examine
 
-    from esper_ab.boundary_cache import calibrate
-    from esper_ab.control.preflight import check_run_dir, examine, expected_bytes
-    from esper_ab.plan import make_plan
-    from esper_ab.resolve import questions, resolve
+    run_dir = out / named(asked, name)
+    check_new(asked, run_dir)
+    return plan_of(asked, run_dir, examine)
+
+
+def named(asked: Experiment, name: str) -> str:
+    """The name asked for, or `name` with task and time filled in; UsageError when it cannot name a folder."""
     from esper_ab.run_directory import check_name
 
     name = asked.name or name.format(task=asked.task, time=f"{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}")
     check_name(name)
-    run_dir = out / name
+    return name
+
+
+def check_new(asked: Experiment, run_dir: Path) -> None:
+    """UsageError unless `run_dir` can be made and has room for the experiment."""
+    from esper_ab.control.preflight import check_run_dir, expected_bytes
+
     env_episodes = len(asked.groups) * asked.replicates * asked.n_envs * (asked.episodes + 2 * asked.eval_episodes)
     check_run_dir(run_dir, expected_bytes(env_episodes))
+
+
+def plan_of(asked: Experiment, run_dir: Path, examine: Callable[[Questions], Machine]) -> Planned:
+    """The plan on the machine that `examine` finds; UsageError for what it does not have."""
+    import msgspec
+
+    from esper_ab.boundary_cache import calibrate
+    from esper_ab.plan import make_plan
+    from esper_ab.resolve import questions, resolve
+
     machine = examine(questions(asked))
-    experiment = resolve(msgspec.structs.replace(asked, name=name), machine)
+    experiment = resolve(msgspec.structs.replace(asked, name=run_dir.name), machine)
     return Planned(plan=make_plan(experiment, machine, calibrate), machine=machine, run_dir=run_dir)
 
 

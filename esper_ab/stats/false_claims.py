@@ -48,11 +48,12 @@ def false_claims(
     if x.ndim != 2 or y.shape != x.shape[:1] or y.size < 2 * per_group:
         raise ValueError(f"{x.shape} curves and {y.shape} endpoints cannot be dealt into two groups of {per_group}")
     tenth, few = max(1, math.ceil(x.shape[1] / 10)), min(_EPISODES_OF_ONE_RUN, x.shape[1])
+    last = f"{tenth} episodes" if tenth > 1 else "episode"
     weights = (_resampled(per_group, rng), _resampled(per_group, rng))
     rules: list[tuple[str, int, Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]]] = [
         ("larger mean of the last episode wins", per_group, lambda a, b: _differ(x[a, -1], x[b, -1])),
         (
-            f"Mann-Whitney on the last {tenth} episode{'s' if tenth > 1 else ''} of all runs, pooled", per_group,
+            f"Mann-Whitney on the last {last} of all runs, pooled", per_group,
             lambda a, b: _mann_whitney(x[a, -tenth:], x[b, -tenth:]),
         ),
         ("percentile bootstrap of the difference", per_group, lambda a, b: _bootstrap(y[a], y[b], weights)),
