@@ -57,6 +57,8 @@ def interval(evidence: Evidence) -> str:
 
 def rule_sentence(design: Design) -> str:
     """The rule that every verdict of this design follows, for the reader of a report."""
+    if not design.boundaries and design.anytime_after is None:
+        return f"No claim can follow from this plan: a verdict needs at least {LEAST_PAIRS} replicates."
     return (
         f"{rule(design)}. BETTER or WORSE where that boundary is crossed, BELOW MARGIN with the interval inside "
         f"+-{design.margin:g} points; EQUIVALENT where both one-sided tests at the margin reach the bound; otherwise "
