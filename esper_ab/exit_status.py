@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import click
 
-from esper_ab.errors import EsperError, Interrupted, UsageError
+from esper_ab.errors import ConditionNotMet, EsperError, Interrupted, UsageError
 
 EPILOG = (
     "Exit status: 0 done, 1 internal error, 2 what was asked cannot be done, 4 a worker failed, "
@@ -30,6 +30,8 @@ def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
     """Run `command`; its errors become one line on stderr (and an object on stdout with --json) and a status."""
     try:
         status = command.main(args=list(args), prog_name=program, standalone_mode=False)
+    except ConditionNotMet as error:
+        return _report(str(error), error.exit_code, ())  # stdout has the verdict already
     except EsperError as error:
         return _report(str(error), error.exit_code, args)
     except click.ClickException as error:

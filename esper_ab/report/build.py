@@ -9,6 +9,7 @@ from pathlib import Path
 
 from esper_ab.journal.load import load
 from esper_ab.report.content import Content, content
+from esper_ab.report.markdown import render_markdown
 from esper_ab.report.page import render_page
 from esper_ab.report.text import render_text
 from esper_ab.report.verdict_json import render_verdict
@@ -45,6 +46,13 @@ def build_report(run_dir: Path) -> ReportPaths:
 def render_report(paths: ReportPaths) -> str:
     """What the command prints: the summary and where the page is."""
     return f"{paths.text}\nreport: {paths.page}"
+
+
+def printed(paths: ReportPaths, form: str) -> str:
+    """What the command prints as "text", "md" (Markdown; no file has it) or "json"."""
+    if form == "json":
+        return paths.verdict.read_text(encoding="utf-8").strip()
+    return render_markdown(paths.content).rstrip() if form == "md" else render_report(paths)
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -62,7 +62,7 @@ def group_legend(figure: Figure, groups: list[tuple[int, str]], *, markers: bool
     ]
     width = figure.get_size_inches()[0]
     longest = max(len(shortened(name)) for _, name in groups)
-    fit = max(1, int(width * 11 / (longest + 8)))
+    fit = max(1, int(width * 12 / (longest + 8)))
     figure.legend(
         handles=handles,
         loc="outside upper left",

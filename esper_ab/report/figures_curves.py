@@ -14,7 +14,7 @@ from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import held_out_accuracy, mean
 from esper_ab.report import style
 from esper_ab.report.content import Content
-from esper_ab.report.drawing import Drawing, grid, group_legend
+from esper_ab.report.drawing import Drawing, grid, group_legend, shortened
 
 _POINTS_PER_FIGURE = 3000  # keeps the page small: longer curves are averaged over bins
 _TOGETHER = 3  # groups that share one panel; more of them get a panel each
@@ -70,11 +70,11 @@ def _curves(content: Content, words: _Words, value: Value) -> Drawing | None:
         return None
     most = max(12, _POINTS_PER_FIGURE // sum(len(found) for found in curves.values()))
     apart = len(shown) > _TOGETHER
-    figure, panels = grid(len(shown) if apart else 1, single=(9.4, 3.3))
+    figure, panels = grid(len(shown) if apart else 1, sharey=True, single=(9.4, 3.3))
     for place, (index, group) in enumerate(shown):
         axes = panels[place if apart else 0]
         if apart:
-            axes.set_title(group)
+            axes.set_title(shortened(group))
             for other, _ in shown:
                 if other != index:
                     _line(axes, binned(mean_curve(curves[other]), most), color=style.GRID, linewidth=1.2)

@@ -43,8 +43,8 @@ def effects(content: Content) -> Drawing | None:
         name="effects",
         title="Effects, with their intervals",
         caption="Dot: effect, adjusted for lane and order where the plan asks for it. Thick: repeated interval, valid "
-        "however often it was looked. Thin, below: the plain t interval of one look. "
-        f"Ticks: single pairs. Shaded between broken lines: within the margin of {margin:g} points.",
+        "however often it was looked (before the first look an uncorrected one). Thin, below: the plain t interval of one look. "
+        f"Ticks: the pairs used. Shaded between broken lines: within the margin of {margin:g} points.",
         alt="; ".join(_words(item) for item in shown) + ".",
         svg=style.svg(figure, "effects"),
         wide=True,
@@ -53,7 +53,7 @@ def effects(content: Content) -> Drawing | None:
 
 def _row(axes: Axes, row: int, item: Comparison) -> None:
     axes.plot(
-        [pair.a - pair.b for pair in item.pairs], [row] * len(item.pairs), "|", color=style.MUTED, markersize=8,
+        [pair.a - pair.b for pair in item.pairs[: item.used]], [row] * item.used, "|", color=style.MUTED, markersize=8,
         markeredgewidth=0.8,
     )  # fmt: skip
     if item.low is not None and item.high is not None:

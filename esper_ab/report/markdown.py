@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from esper_ab.report.content import Content
-from esper_ab.report.sections import rule_sentence, sections
+from esper_ab.report.sections import own_caveats, rule_sentence, sections, shared_caveats
 from esper_ab.report.table import Table
 from esper_ab.report.tables_trust import reproduction
 
@@ -29,8 +29,9 @@ def render_markdown(content: Content) -> str:
     if not state.complete:
         parts.append(f"> **INCOMPLETE ({escaped(state.word)}).** {escaped(state.sentence)}")
     for item in content.comparisons:
-        caveats = "".join(f"\n  - {escaped(caveat)}" for caveat in item.caveats)
+        caveats = "".join(f"\n  - {escaped(caveat)}" for caveat in own_caveats(content, item))
         parts.append(f"- **{escaped(str(item.verdict))}** {escaped(item.sentence)}{caveats}")
+    parts += [escaped(caveat) for caveat in shared_caveats(content)]
     parts.append(f"**Question.** {escaped(plan.estimand)} {escaped(rule_sentence(content))}")
     for section in sections(content):
         tables = "\n\n".join(_table(table) for table in section.tables)

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from esper_ab.report import figures_curves, figures_effects, figures_growth, figures_outcome, figures_plan, style
 from esper_ab.report.content import Content
 from esper_ab.report.drawing import Drawing
-from esper_ab.report.sections import rule_sentence, sections
+from esper_ab.report.sections import own_caveats, rule_sentence, sections, shared_caveats
 from esper_ab.report.tables_trust import reproduction
 
 _FIGURES: dict[str, tuple[Callable[[Content], Drawing | None], ...]] = {  # by section
@@ -36,6 +36,8 @@ def render_page(content: Content) -> str:
     environment.filters["markup"] = Markup  # for markup of our own making only: figures and the style sheet
     return environment.from_string(_read("report.html.jinja")).render(
         content=content,
+        verdicts=[(item, own_caveats(content, item)) for item in content.comparisons],
+        shared_caveats=shared_caveats(content),
         plan=content.history.plan,
         css=_read("report.css"),
         sections=[section for section in listed if section.tables or figures[section.key]],

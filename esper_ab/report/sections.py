@@ -25,6 +25,7 @@ from esper_ab.report.tables_trust import (
     ledger_table,
     versions_table,
 )
+from esper_ab.stats.comparison import Comparison
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +78,21 @@ def sections(content: Content) -> tuple[Section, ...]:
     )
 
 
+def shared_caveats(content: Content) -> tuple[str, ...]:
+    """What holds for every one of several comparisons, to be said once; empty for a single one."""
+    first, *others = content.comparisons
+    return tuple(text for text in first.caveats if others and all(text in item.caveats for item in others))
+
+
+def own_caveats(content: Content, comparison: Comparison) -> tuple[str, ...]:
+    """What holds for this comparison and not for all."""
+    shared = shared_caveats(content)
+    return tuple(text for text in comparison.caveats if text not in shared)
+
+
 def rule_sentence(content: Content) -> str:
     """The rule that was declared before the first run, in words."""
     said = rule(content.history.design)
+    if said.startswith("none: "):
+        return f"No rule was declared: {said.removeprefix('none: ')}."
     return f"Rule, declared before the first run: {said}."

@@ -195,10 +195,12 @@ def endpoints_table(content: Content) -> Table:
             a, b = values[only.a], values[only.b]
             cells.append(signed(None if a is None or b is None else a - b))
         rows.append(tuple(cells))
+    unpaired = content.history.plan.experiment.unpaired
+    shared = "Every run has its own randomness." if unpaired else "A replicate's runs share their randomness."
     return Table(
         title="Endpoints by replicate",
         columns=("replicate", *content.groups, *((f"{only.a} - {only.b}",) if only is not None else ())),
         rows=tuple(rows),
-        note="Percent. A replicate's runs share their randomness." if rows else "No run has its endpoint yet.",
+        note=f"Percent. {shared}" if rows else "No run has its endpoint yet.",
         wide=len(content.groups) > 2,
     )

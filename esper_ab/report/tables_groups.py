@@ -176,6 +176,7 @@ def ppo_table(content: Content) -> Table:
         f"{NOT_COMPARABLE}."
         if updates
         else "",
+        wide=len(updates) > 3,
     )
 
 
@@ -198,6 +199,7 @@ def heads_table(content: Content) -> Table:
         "the decisions in which the head was used and had more than one valid choice."
         if rows and updates
         else "",
+        wide=len(updates) > 3,
     )
 
 

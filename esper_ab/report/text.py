@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from esper_ab.report.content import Content
-from esper_ab.report.sections import rule_sentence, sections
+from esper_ab.report.sections import own_caveats, rule_sentence, sections, shared_caveats
 from esper_ab.report.table import Table
 from esper_ab.report.tables_trust import reproduction
 from esper_ab.stats.comparison import Comparison
@@ -59,7 +59,8 @@ def render_text(content: Content) -> str:
     parts = [f"{title}\n{'=' * len(title)}"]
     if not content.state.complete:
         parts.append(paragraph(f"INCOMPLETE ({content.state.word}). {content.state.sentence}", ""))
-    parts.append("VERDICT\n" + "\n".join(_verdict(item) for item in content.comparisons))
+    shared = (_caveat(text, "  ") for text in shared_caveats(content))
+    parts.append("VERDICT\n" + "\n".join((*(_verdict(content, item) for item in content.comparisons), *shared)))
     parts.append(f"QUESTION\n{paragraph(plan.estimand)}\n{paragraph(rule_sentence(content))}")
     parts += [render_table(table) for section in sections(content) for table in section.tables]
     parts.append("Commands that make the same experiment, in this run directory\n" + "\n".join(
@@ -72,7 +73,10 @@ def render_text(content: Content) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _verdict(comparison: Comparison) -> str:
-    lines = [paragraph(comparison.sentence)]
-    lines += [paragraph(f"! {caveat}", "    ", hanging="  ") for caveat in comparison.caveats]
-    return "\n".join(lines)
+def _verdict(content: Content, comparison: Comparison) -> str:
+    caveats = (_caveat(text, "    ") for text in own_caveats(content, comparison))
+    return "\n".join((paragraph(comparison.sentence), *caveats))
+
+
+def _caveat(text: str, indent: str) -> str:
+    return paragraph(f"! {text}", indent, hanging="  ")
