@@ -2,8 +2,9 @@
 the naive rules beside it.
 
 Endpoints are drawn from the laws of simulation/laws.py; the naive rules, which need episodes, get curves. The simulated
-procedure is first compared with the package's own code, experiment by experiment. Deterministic; exit status 1 when the
-two differ or a limit is broken.
+procedure is first compared with the package's own code, experiment by experiment, and some experiments are carried out
+by the real engine with fake workers (tests/support). Deterministic; exit status 1 when they differ, or a limit is
+broken.
 
     scripts/validate_statistics              writes docs/benchmarks/statistics.json and the tables of docs/statistics.md
     scripts/validate_statistics --quick      few experiments, writes nothing; a limit is broken only when surely so
@@ -20,10 +21,11 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from simulation import agreement, laws, rules, table
+from simulation import agreement, engine, laws, rules, table
 from simulation.results import COVERAGE_LIMIT, ERROR_LIMIT, Row, checks, rows
-from simulation.tasks import Tally, Task, add, tasks, work
+from simulation.tasks import SHIFTS, Tally, Task, add, tasks, work
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, DATA = ROOT / "docs" / "statistics.md", ROOT / "docs" / "benchmarks" / "statistics.json"
@@ -40,10 +42,11 @@ class Scale:
     groups: int
     naive: int
     compared: int
+    engine: int  # experiments without effect, and as many with one
 
 
-FULL = Scale(pairs=200_000, groups=100_000, naive=10_000, compared=1_000)
-QUICK = Scale(pairs=2_000, groups=2_000, naive=500, compared=50)
+FULL = Scale(pairs=200_000, groups=100_000, naive=10_000, compared=1_000, engine=200)
+QUICK = Scale(pairs=2_000, groups=2_000, naive=500, compared=50, engine=10)
 
 
 def compare(scale: Scale, pool: ProcessPoolExecutor) -> dict[str, dict[str, int]]:
@@ -58,6 +61,18 @@ def compare(scale: Scale, pool: ProcessPoolExecutor) -> dict[str, dict[str, int]
     if set(seen) != {"open", "crossed", "equivalent"}:
         raise SystemExit(f"the comparison with the package's code did not see every decision: {dict(seen)}")
     return {rule.name: dict(sorted(counter.items())) for rule, counter in zip(every, found, strict=True)}
+
+
+def carry_out(scale: Scale, pool: ProcessPoolExecutor) -> dict[str, dict[str, int]]:
+    """What the engine came to, without and with an effect; exit status 1 where the simulation decides otherwise."""
+    found = {}
+    for truth in ("none", "d=1"):
+        effects, seeds = itertools.repeat(SHIFTS[truth]), itertools.repeat(RNG_SEED)
+        try:
+            found[truth] = dict(sum(pool.map(engine.check, effects, range(scale.engine), seeds), Counter()))
+        except AssertionError as difference:
+            raise SystemExit(f"the engine decides otherwise than the simulated procedure: {difference}") from None
+    return found
 
 
 def simulate(scale: Scale, pool: ProcessPoolExecutor) -> list[Row]:
@@ -86,11 +101,11 @@ def between(page: str, text: str) -> str:
     return f"{head}{start}\n{text}\n{end}{tail}"
 
 
-def write(found: list[Row], agreed: dict[str, dict[str, int]], text: str, broken: list[str]) -> None:
-    """The data, one row per line, and the page."""
+def write(found: list[Row], compared: dict[str, Any], text: str, broken: list[str]) -> None:
+    """The data, one row per line, and the page; `compared` goes into the data as it is."""
     head = {
         "rng_seed": RNG_SEED, "experiments": vars(FULL), "error_limit": ERROR_LIMIT, "coverage_limit": COVERAGE_LIMIT,
-        "broken": broken, "compared_with_the_package": agreed,
+        "broken": broken, **compared,
     }  # fmt: skip
     lines = ",\n".join(json.dumps(row.as_dict()) for row in found)
     DATA.parent.mkdir(exist_ok=True)
@@ -107,13 +122,16 @@ def main() -> None:
     with ProcessPoolExecutor(WORKERS) as pool:
         agreed = compare(scale, pool)
         print(f"the package's code agrees on {scale.compared} experiments of each of {len(agreed)} rules", flush=True)
+        engine_found = carry_out(scale, pool)
+        print(f"the engine, too: {engine_found}", flush=True)
         found = simulate(scale, pool)
     limits = checks(found)
     broken = [limit.sentence for limit in limits if (limit.surely_broken if quick else limit.broken)]
-    text = table.markdown(found, limits, broken, scale.compared)
+    text = "\n\n".join([*table.tables(found), table.engine(found, engine_found), table.verdict(limits, broken)])
+    text = f"{table.introduction(found, scale.compared)}\n\n{text}"
     print(text)
     if not quick:
-        write(found, agreed, text, broken)
+        write(found, {"agreed_with_the_package": agreed, "agreed_with_the_engine": engine_found}, text, broken)
     for sentence in broken:
         print(f"broken: {sentence}", file=sys.stderr)
     print(f"{len(limits)} limits, {len(broken)} broken", file=sys.stderr)
