@@ -1,0 +1,76 @@
+"""The same through the real engine: planner, coordinator, sockets, journal, looks; the workers are threads that report
+made-up endpoints (tests/support/fake_worker.py). Every decision must be the one that procedure.py comes to.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fake_plans
+import fake_worker
+import numpy as np
+
+from esper_ab.analysis.courses import courses
+from esper_ab.control import conduct
+from esper_ab.journal.load import load
+from esper_ab.launchers.inline import InlineLauncher
+from esper_ab.stats.sequential import Course
+from simulation import laws, procedure, rules
+from simulation.laws import Array, Size
+
+RULE = rules.Rule("10 pairs", 10)
+LAW, RHO = laws.law_named("device"), 0.3  # lane 1 gives more: the engine has to counterbalance, and to adjust
+
+
+def check(effect: float, number: int, rng_seed: int) -> Counter[str]:
+    """One experiment in which a is better than b by `effect` points; AssertionError where the engine decides otherwise.
+
+    Counts "experiments", "claims" and "wrong" (of the wrong sign, or without an effect), and "missed" intervals.
+    """
+    endpoints = laws.endpoints(LAW, RHO, Size(1, RULE.replicates), np.random.default_rng([rng_seed, number]))
+    endpoints[:, 0] += effect
+    with tempfile.TemporaryDirectory() as folder:
+        course = conducted(endpoints[0], Path(folder))
+    expected = procedure.follow(
+        rules.design(RULE), rules.differences(RULE, endpoints), rules.sides(RULE), RULE.replicates
+    )
+    last = course.looks[-1]
+    mine = (bool(expected.crossed[0, 0]), bool(expected.equivalent[0, 0]), int(expected.replicates[0, 0]))
+    theirs = (course.decision == "crossed", course.decision == "equivalent", last.replicates)
+    if mine != theirs or last.low is None or last.high is None or not math.isclose(last.low, expected.low[0, 0]):
+        raise AssertionError(f"experiment {number}: {mine} simulated, {theirs} by the engine")
+    claims = course.decision == "crossed"
+    return Counter(
+        experiments=1,
+        claims=int(claims),
+        wrong=int(claims and course.direction != np.sign(effect)),
+        missed=int(not last.low <= effect <= last.high),
+    )
+
+
+def conducted(endpoints: Array, run_dir: Path) -> Course:
+    """The course of a real experiment whose runs come to `endpoints` [2, replicates], in points of accuracy.
+
+    They hold DEVICE for the runs that should be on lane 1; the worker takes it off and gives it to whoever is there.
+    """
+    lanes = laws.orders(2, endpoints.shape[1])
+
+    def accuracy(spec: Any, episode: int, env: int) -> float:
+        group, replicate = rules.NAMES.index(spec.ref.group_id), spec.ref.replicate
+        planned = laws.DEVICE * (lanes[replicate].index(group) == 1)
+        return float(endpoints[group, replicate] - planned + laws.DEVICE * (spec.env_devices[env] == "cpu:1"))
+
+    before: Callable[..., float] = fake_worker.accuracy
+    fake_worker.accuracy = accuracy
+    try:
+        plan = fake_plans.plan(replicates=endpoints.shape[1], episodes=1, steps=1, margin=rules.MARGIN)
+        conduct.run(plan, run_dir, InlineLauncher("fake_worker:main_in_thread"), ())
+    finally:
+        fake_worker.accuracy = before
+    (course,) = courses(load(run_dir).history).values()
+    return course
