@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.journals import failed_run, one_replicate, planted_effect, same_twice, three_groups
+from support.journals import Synthetic, failed_run, one_replicate, planted_effect, same_twice, three_groups
 
 from esper_ab.analysis.audit import Place, audit, estimable, hardware
 from esper_ab.analysis.conduct import conduct
@@ -172,6 +172,18 @@ def test_the_planned_order_is_estimable_on_two_sets_of_lanes_too(n):
     assert estimable(places)
     assert not estimable([place for place in places if place.replicate < 2])
     assert not estimable([])
+
+
+@pytest.mark.parametrize("aliased", ["lane", "order", "neither"])
+def test_lane_and_order_are_told_apart(aliased):
+    """The first group always on one lane, or always first, while the other of the two alternates."""
+    places = []
+    for r in range(8):
+        for group in range(2):
+            lane = group if aliased == "lane" else (group + r) % 2
+            start = group if aliased == "order" else (group + r // 2) % 2
+            places.append(Place(replicate=r, lane=f"cpu:{lane}", order=start, sign=1 - 2 * group))
+    assert estimable(places) == (aliased == "neither")
 
 
 # --- amounts ---
@@ -376,6 +388,12 @@ def test_a_cold_first_episode_is_noted():
     (key, sentence) = only(slower(planted_effect(), 2.0, which=lambda record: record.episode == 0))
     assert key == ("cold start", "notes", ("simplified",))
     assert "the first episode took 3 s after a warm-up of 0.4 s, 2.00 times" in sentence
+
+
+def test_the_first_episode_is_not_among_the_others_it_is_compared_with():
+    events = slower(Synthetic(episodes=2).events(), 2.0, which=lambda record: record.episode == 0)
+    (_, simplified) = conduct(fold(events))
+    assert (simplified.episode_s, simplified.first_episode_s, simplified.first_over_rest) == (1.5, 3.0, 2.0)
 
 
 def test_conduct_in_numbers():
