@@ -22,7 +22,7 @@ POWER = 0.8
 SD_LIMITS = 0.8  # confidence of the range that comes from the uncertainty of the SD
 MOST = 10_000  # replicates; beyond, it is said that more are needed
 _PATHS = 100_000  # standard error of a power of 0.8: 0.0013
-_BISECTIONS = 25
+_BISECTIONS = 16  # of a bracket no wider than its end: five digits
 
 
 class Scheme(msgspec.Struct, frozen=True, kw_only=True):
