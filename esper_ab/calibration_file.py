@@ -5,6 +5,7 @@ Of use only to an experiment that trains this condition in the same way; `check_
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -29,7 +30,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     settings: dict[str, str]  # of the condition, every key
     experiment: str  # plan digest of the runs
     versions: dict[str, str]
-    code: dict[str, str]  # commit, dirty
+    code: dict[str, str]  # sources, commit, dirty
     spread: Spread  # of the runs' endpoints
     autocorrelation: float | None  # lag 1, of training accuracy by episode within runs
     intraclass: Intraclass | None  # of training accuracy in the last episodes
@@ -80,19 +81,22 @@ def load_calibration(path: Path) -> Calibration:
     return found
 
 
-def check_belongs(calibration: Calibration, experiment: Experiment, versions: dict[str, str]) -> None:
-    """UsageError unless a group of the resolved `experiment` is the calibrated condition, trained by the same code."""
+def check_belongs(calibration: Calibration, experiment: Experiment, code: Mapping[str, str]) -> str:
+    """UsageError unless a group of the resolved `experiment` is the calibrated condition, trained in the same way.
+
+    Returns a sentence to be said with it when `code`, the state of the code now, is not the one that calibrated; else
+    "": an edit of a comment changes the code's hash, so this is for the reader to judge.
+    """
     here = conditions_of(experiment)
     apart = [
         f"{key} was {there}, is {here[key]}" for key, there in calibration.conditions.items() if here.get(key) != there
     ]
-    if calibration.versions.get("esper-ab") != versions.get("esper-ab"):
-        there, now = calibration.versions.get("esper-ab"), versions.get("esper-ab")
-        apart.append(f"code was version {there}, is {now}")
     if not apart:
         apart = min((_apart(calibration, group) for group in experiment.groups), key=len)
     if apart:
         raise UsageError(f"--calibration does not belong to this experiment: {'; '.join(apart)}; calibrate anew")
+    there, now = calibration.code.get("sources", "unknown"), code.get("sources", "unknown")
+    return "" if there == now else f"The calibration was made by another state of the code ({there}; now {now})."
 
 
 def _apart(calibration: Calibration, group: Group) -> list[str]:

@@ -61,9 +61,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 def command(**options: Any) -> None:
     """The smallest difference that R replicates resolve with 80 % power, and the replicates that a margin needs."""
+    from esper_ab.stats.power import Question
+
     _check(options)
     known = _known(options)
-    found = answer(known, options["replicates"], options["margin"], options["alpha"], options["comparisons"])
+    question = Question(margin=options["margin"], alpha=options["alpha"], comparisons=options["comparisons"])
+    found = answer(known, options["replicates"], question)
     click.echo(msgspec.json.encode(found) if options["json"] else power_text(found))
 
 
@@ -142,15 +145,11 @@ def _varied(known: Known) -> Known:
     return known
 
 
-def answer(known: Known, replicates: int, margin: float, alpha: float, comparisons: int = 1) -> Answer:
-    """For the default plan: two positions, the default looks. Simulated power is seeded by what is asked."""
-    from esper_ab.stats.power import Question
-
-    question = Question(margin=margin, alpha=alpha, comparisons=comparisons)
+def answer(known: Known, replicates: int, question: Question, rows: Sequence[int] = ROWS) -> Answer:
+    """For `replicates` and for the `rows` of the table. Simulated power is seeded by what is asked."""
     rhos = RHO if known.rho is None else (known.rho, *(rho for rho in RHO if rho != known.rho))
-    return Answer(
-        known=known, replicates=replicates, tables=power_tables(known, rhos, sorted({*ROWS, replicates}), question)
-    )
+    tables = power_tables(known, rhos, sorted({*rows, replicates}), question)
+    return Answer(known=known, replicates=replicates, tables=tables)
 
 
 def power_tables(
