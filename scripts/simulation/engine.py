@@ -17,9 +17,9 @@ import numpy as np
 
 from esper_ab.analysis.courses import courses
 from esper_ab.control import conduct
+from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 from esper_ab.launchers.inline import InlineLauncher
-from esper_ab.stats.sequential import Course
 from simulation import laws, procedure, rules
 from simulation.laws import Array, Size
 
@@ -35,7 +35,7 @@ def check(effect: float, number: int, rng_seed: int) -> Counter[str]:
     endpoints = laws.endpoints(LAW, RHO, Size(1, RULE.replicates), np.random.default_rng([rng_seed, number]))
     endpoints[:, 0] += effect
     with tempfile.TemporaryDirectory() as folder:
-        course = conducted(endpoints[0], Path(folder))
+        (course,) = courses(conducted(endpoints[0], Path(folder))).values()
     expected = procedure.follow(
         rules.design(RULE), rules.differences(RULE, endpoints), rules.sides(RULE), RULE.replicates
     )
@@ -53,8 +53,8 @@ def check(effect: float, number: int, rng_seed: int) -> Counter[str]:
     )
 
 
-def conducted(endpoints: Array, run_dir: Path) -> Course:
-    """The course of a real experiment whose runs come to `endpoints` [2, replicates], in points of accuracy.
+def conducted(endpoints: Array, run_dir: Path) -> History:
+    """A real experiment of groups a and b whose runs come to `endpoints` [2, replicates], percent.
 
     They hold DEVICE for the runs that should be on lane 1; the worker takes it off and gives it to whoever is there.
     """
@@ -72,5 +72,4 @@ def conducted(endpoints: Array, run_dir: Path) -> Course:
         conduct.run(plan, run_dir, InlineLauncher("fake_worker:main_in_thread"), ())
     finally:
         fake_worker.accuracy = before
-    (course,) = courses(load(run_dir).history).values()
-    return course
+    return load(run_dir).history
