@@ -43,7 +43,8 @@ def effects(content: Content) -> Drawing | None:
         name="effects",
         title="Effects, with their intervals",
         caption="Dot: effect, adjusted for lane and order where the plan asks for it. Thick: repeated interval, valid "
-        "however often it was looked (before the first look an uncorrected one). Thin, below: the plain t interval of one look. "
+        "however often it was looked (before the first look an uncorrected one). Thin, below: the plain t interval of "
+        "one look. "
         f"Ticks: the pairs used. Shaded between broken lines: within the margin of {margin:g} points.",
         alt="; ".join(_words(item) for item in shown) + ".",
         svg=style.svg(figure, "effects"),

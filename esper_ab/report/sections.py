@@ -80,8 +80,10 @@ def sections(content: Content) -> tuple[Section, ...]:
 
 def shared_caveats(content: Content) -> tuple[str, ...]:
     """What holds for every one of several comparisons, to be said once; empty for a single one."""
+    if len(content.comparisons) < 2:
+        return ()
     first, *others = content.comparisons
-    return tuple(text for text in first.caveats if others and all(text in item.caveats for item in others))
+    return tuple(text for text in first.caveats if all(text in item.caveats for item in others))
 
 
 def own_caveats(content: Content, comparison: Comparison) -> tuple[str, ...]:

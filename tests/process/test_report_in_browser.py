@@ -1,0 +1,99 @@
+"""The page in a real browser: no error on the console, no request but for the page itself, nothing that overflows."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import shutil
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+from support.journals import Shape, Synthetic
+
+from esper_ab.journal.fold import fold
+from esper_ab.report.content import content
+from esper_ab.report.page import render_page
+
+BROWSER = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (found := shutil.which(name))), ""
+)
+pytestmark = pytest.mark.skipif(not BROWSER, reason="no Chromium on the path")
+NASTY = "<img src=x onerror=alert(1)>"
+
+
+def browse(address: str, home: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [
+            BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr",
+            "--v=0", f"--user-data-dir={home / 'profile'}", "--disable-background-networking", "--no-first-run",
+            "--window-size=1150,1600", *options, address,
+        ],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+
+
+class Recorder(http.server.SimpleHTTPRequestHandler):
+    """Serves the page under a policy that allows less than its own, and remembers every path that was asked for."""
+
+    asked: list[str]
+
+    def __init__(self, *arguments, asked: list[str], **options) -> None:
+        self.asked = asked
+        super().__init__(*arguments, **options)
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        super().do_GET()
+
+    def end_headers(self) -> None:
+        self.send_header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:")
+        super().end_headers()
+
+    def log_message(self, format, *arguments) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    made = tmp_path_factory.mktemp("page")
+    groups = {"shaped": Shape(accuracy=74.0), NASTY: Shape(), "wait": Shape(accuracy=33.0, controller="wait")}
+    events = Synthetic(groups=groups, replicates=6, episodes=4, n_envs=2).events()
+    (made / "report.html").write_text(render_page(content(fold(events))), encoding="utf-8")
+    return made
+
+
+def test_no_console_message_and_no_request_but_the_page(folder, tmp_path):
+    asked: list[str] = []
+    handler = functools.partial(Recorder, directory=str(folder), asked=asked)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            done = browse(f"http://127.0.0.1:{server.server_address[1]}/report.html", tmp_path, "--dump-dom")
+        finally:
+            server.shutdown()
+            thread.join()
+    assert asked == ["/report.html"]
+    assert "CONSOLE" not in done.stderr
+    assert done.stdout.count("<svg") >= 8
+    assert "&lt;img src=x" in done.stdout
+    assert "<img" not in done.stdout
+
+
+@pytest.mark.parametrize("scheme", ["0", "1"])  # Blink's numbers for dark and light
+def test_it_draws_itself_in_dark_and_light(folder, tmp_path, scheme):
+    picture = tmp_path / "page.png"
+    browse(
+        (folder / "report.html").as_uri(), tmp_path, f"--screenshot={picture}",
+        f"--blink-settings=preferredColorScheme={scheme}",
+    )  # fmt: skip
+    corner = _first_pixel(picture)
+    assert (sum(corner) < 200) is (scheme == "0")
+
+
+def _first_pixel(picture: Path) -> tuple[int, ...]:
+    from matplotlib.image import imread
+
+    return tuple(round(255 * float(value)) for value in imread(str(picture))[0, 0, :3])
