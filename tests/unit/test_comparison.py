@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from looks import A, B, compared, design, open_ended, pairs_of
+from scipy import stats
 
 from esper_ab.design import LEAST_PAIRS
+from esper_ab.stats.anytime_t import log_evidence
 from esper_ab.stats.audit_result import Finding
 from esper_ab.stats.pair import Pair
 from esper_ab.stats.question import HalfPair, Lost
@@ -181,7 +183,10 @@ def test_without_a_maximum_the_evidence_decides_and_nothing_is_beyond_the_budget
 def test_more_pairs_are_needed_when_it_is_looked_after_every_pair():
     d = np.array([6.0, -5.0, 4.0, -6.0, 5.0, -3.0])
     pairs = pairs_of(60.0 + d, np.full(6, 60.0))
-    assert compared(open_ended(), pairs).pairs_needed.pairs > compared(design(6), pairs).pairs_needed.pairs
+    needed = compared(open_ended(), pairs).pairs_needed
+    assert needed.pairs > compared(design(6), pairs).pairs_needed.pairs
+    t = stats.t.isf(needed.alpha / 2.0, needed.pairs - 1)
+    assert log_evidence(t, needed.pairs - 1, needed.pairs) == pytest.approx(np.log(20.0))
 
 
 def test_several_comparisons_share_the_error():
