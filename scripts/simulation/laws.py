@@ -40,6 +40,7 @@ class Law:
     skewed: bool = False  # run effect with skewness -2
     collapsing: Literal["none", "all", "last"] = "none"  # which groups lose runs
     twice: bool = False  # the last group has twice the SD
+    depth: float = DEPTH  # of a collapse, points
     lanes: Literal["none", "alternate", "fixed"] = "none"  # the device effect, and who gets it
     limited: bool = True
 
@@ -51,14 +52,18 @@ LAWS = (
     Law("twice the SD", "B has twice the SD of A", twice=True),
     Law("device", "one lane gives 2 points more, sides alternate", lanes="alternate"),
 )
-# Outside of what is promised: how far it bends.
-ONE_SIDED = Law("B collapses", "15 % of B's runs collapse, A's never; equal means", collapsing="last", limited=False)
+# Outside of what is promised: how far it bends. Only B's runs collapse; the means are equal nevertheless.
+ONE_SIDED = tuple(
+    Law(f"B collapses by {depth:g}", f"{depth:g} points", collapsing="last", depth=depth, limited=False)
+    for depth in (5.0, 10.0, 15.0, 20.0)
+)
 FIXED_LANES = Law("A on lane 0", "one lane gives 2 points more, B always has it", lanes="fixed", limited=False)
+EVERY = (*LAWS, *ONE_SIDED, FIXED_LANES)
 
 
 def law_named(name: str) -> Law:
     """One of the above."""
-    return next(law for law in (*LAWS, ONE_SIDED, FIXED_LANES) if law.name == name)
+    return next(law for law in EVERY if law.name == name)
 
 
 def orders(groups: int, replicates: int) -> list[tuple[int, ...]]:
@@ -79,7 +84,7 @@ def endpoints(law: Law, rho: float, size: Size, rng: np.random.Generator) -> Arr
     """[experiments, groups, replicates], percent; every group has the same mean but for the device effect."""
     level, collapsed, scale = _runs(law, rho, size, rng)
     noise = rng.standard_normal(level.shape) * AR_SD_OF_TAIL * scale
-    return np.asarray(TREND[-TAIL:].mean() + level + noise - DEPTH * collapsed)
+    return np.asarray(TREND[-TAIL:].mean() + level + noise - law.depth * collapsed)
 
 
 def curves(law: Law, rho: float, size: Size, rng: np.random.Generator, episodes: int = EPISODES) -> Array:
@@ -96,14 +101,14 @@ def curves(law: Law, rho: float, size: Size, rng: np.random.Generator, episodes:
     onset = rng.integers(EPISODES // 2, EPISODES - TAIL, level.shape)
     late = np.arange(EPISODES - episodes, EPISODES) >= onset[..., None]
     noise = series * AR_SD * scale[..., None]
-    return np.asarray(TREND[-episodes:] + level[..., None] + noise - DEPTH * (collapsed[..., None] & late))
+    return np.asarray(TREND[-episodes:] + level[..., None] + noise - law.depth * (collapsed[..., None] & late))
 
 
 def _runs(law: Law, rho: float, size: Size, rng: np.random.Generator) -> tuple[Array, NDArray[np.bool_], Array]:
     """Level of every run (points; run effect, device, what makes means equal), whether it collapses, scale of groups.
 
     The share of the run effect's variance that a replicate's runs have in common is rho Var(endpoint) / Var(run
-    effect); what is collapsing has its own. In the law ONE_SIDED rho is the correlation without the collapses.
+    effect); what is collapsing has its own. In the laws ONE_SIDED rho is the correlation without the collapses.
     """
     shape = (size.experiments, size.groups, size.replicates)
     common = (size.experiments, 1, size.replicates)
@@ -122,7 +127,7 @@ def _runs(law: Law, rho: float, size: Size, rng: np.random.Generator) -> tuple[A
         collapsed = np.where(together, rng.random(common) < COLLAPSES, rng.random(shape) < COLLAPSES)
     if law.collapsing == "last":
         collapsed[:, :-1] = False
-        level[:, -1] += COLLAPSES * DEPTH
+        level[:, -1] += COLLAPSES * law.depth
     if law.lanes != "none":
         level += DEVICE * _in_position_one(law, size)
     return level, collapsed, np.broadcast_to(scale, shape)

@@ -13,9 +13,10 @@ from simulation.tasks import NO_STOP, Tally
 ERROR_LIMIT = 0.056  # the upper end of the 95 % interval of an error rate is at most this
 COVERAGE_LIMIT = 0.945  # the lower end of the 95 % interval of a coverage is at least this
 
-# Found at d = 1, normal law, by correlation: what the procedure was chosen for, known to two digits
+# Found at d = 1, normal law, by correlation: what the procedure was chosen for. An earlier and smaller simulation, with
+# a standard error of up to 0.008; two of these are allowed.
 POWER = {"10 pairs": {0.0: 0.49, 0.3: 0.64, 0.6: 0.86}, "20 pairs": {0.0: 0.84, 0.3: 0.94, 0.6: 1.00}}
-POWER_ROUNDING = 0.01
+POWER_ERROR = 0.016
 
 
 @dataclass(frozen=True)
@@ -117,5 +118,5 @@ def checks(found: list[Row]) -> list[Limit]:
             limits.append(Limit(row, "equivalent", "equivalence", ERROR_LIMIT))
         if row.law == "normal" and row.truth == "d=1" and row.rule in POWER:
             least = POWER[row.rule][row.rho]
-            limits.append(Limit(row, "silent", "power", 1.0 - least + POWER_ROUNDING))
+            limits.append(Limit(row, "silent", "power", 1.0 - least + POWER_ERROR))
     return limits

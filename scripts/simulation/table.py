@@ -85,6 +85,9 @@ def tables(found: Sequence[Row]) -> list[str]:
         "correlation; in brackets the worst law and correlation of those above. "
         f"The winner of the last episode is the wrong one, at d = 1, in {_wrong_winner(tables)}.",
         _naive(tables),
+        "**Beyond what is promised**: 15 % of B's runs collapse, A's never, and the means are equal nevertheless. "
+        "Differences are then skewed, and few pairs do not show it. False claims, worst correlation; the rank test "
+        "asks about the median, which does differ.",
         _bent(tables),
     ]
 
@@ -198,12 +201,9 @@ def _naive(found: Found) -> str:
 
 
 def _bent(found: Found) -> str:
-    law = laws.ONE_SIDED
-    rates = [
-        f"{rule.name} {_percent(_worst(found.of('pairs', rule.name, law=law.name, truth=NO_STOP), 'wrong')[0])}"
-        for rule in rules.PAIR_RULES
-    ]
-    return (
-        f"**Beyond what is promised**: {law.title}. Differences are then skewed and their mean is not their median. "
-        f"False claims, worst correlation: {'; '.join(rates)} %. The rank test asks about the median, not the mean."
-    )
+    names = [rule.name for rule in rules.PAIR_RULES]
+    body = []
+    for law in laws.ONE_SIDED:
+        cells = [_worst(found.of("pairs", name, law=law.name, truth=NO_STOP), "wrong")[0] for name in names]
+        body.append([law.title, *map(_percent, cells)])
+    return _grid(["B's collapses cost", *names], body)

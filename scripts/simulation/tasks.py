@@ -41,7 +41,7 @@ class Task:
     def rng(self) -> np.random.Generator:
         """Its own stream, by what it is."""
         parts = ("pairs", "groups", "naive")
-        known = [law.name for law in (*laws.LAWS, laws.ONE_SIDED, laws.FIXED_LANES)]
+        known = [law.name for law in laws.EVERY]
         address = [parts.index(self.part), known.index(self.law), round(10 * self.rho), self.number]
         return np.random.default_rng([self.rng_seed, *address])
 

@@ -2,7 +2,7 @@
 
 The endpoints are those of scripts/simulation: one lane gives 2 points more, runs of a pair correlate by 0.3, d = 1 is
 3.5 points. `engine.check` raises where the engine decides otherwise than the simulated procedure, whose power
-scripts/validate_statistics measures over 200,000 experiments: 0.62 at d = 1, more than 0.99 at d = 2.
+scripts/validate_statistics measures over 100,000 experiments: 0.62 at d = 1, more than 0.99 at d = 2.
 """
 
 from __future__ import annotations
