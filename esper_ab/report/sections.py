@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from esper_ab.design import rule
 from esper_ab.report.content import Content
 from esper_ab.report.table import Table
 from esper_ab.report.tables_comparison import endpoints_table, looks_table, overview_table, statistics_table
@@ -25,6 +24,7 @@ from esper_ab.report.tables_trust import (
     ledger_table,
     versions_table,
 )
+from esper_ab.stats import wording
 from esper_ab.stats.comparison import Comparison
 
 
@@ -94,7 +94,4 @@ def own_caveats(content: Content, comparison: Comparison) -> tuple[str, ...]:
 
 def rule_sentence(content: Content) -> str:
     """The rule that was declared before the first run, in words."""
-    said = rule(content.history.design)
-    if said.startswith("none: "):
-        return f"No rule was declared: {said.removeprefix('none: ')}."
-    return f"Rule, declared before the first run: {said}."
+    return f"Rule, declared before the first run: {wording.rule_sentence(content.history.design)}"

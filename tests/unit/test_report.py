@@ -406,3 +406,13 @@ def test_no_journal_is_a_usage_error(tmp_path):
     (tmp_path / JOURNAL_NAME).touch()
     with pytest.raises(UsageError, match="no event yet"):
         build_report(tmp_path)
+
+
+def test_every_key_of_the_verdict_is_documented():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "verdict.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"`([a-z_0-9]+)`", page))
+    document = json.loads(render_verdict(content(fold(exam()))))
+    assert set(document) <= documented
+    one_of = (document[key][0] for key in ("comparisons", "runs", "conduct"))
+    for item in (*one_of, document["exam"], document["design"]):
+        assert set(item) <= documented
