@@ -96,6 +96,18 @@ def test_all_looks_together_reject_with_probability_alpha():
     assert rejected.mean() == pytest.approx(0.05, abs=4 * np.sqrt(0.05 * 0.95 / paths))
 
 
+def test_many_looks_spend_alpha_as_planned():
+    """On other draws: what is rejected for the first time at or before each look."""
+    looks, paths = (6, 8, 10, 12, 14, 16, 18, 20), 400_000
+    found = boundaries(ALTERNATING, 2, looks, [0.05])[0]
+    process = t_process(ALTERNATING, 2, looks)
+    t = t_values(process, draw(process, paths, np.random.default_rng(123)))
+    crossed = np.abs(t) >= stats.t.isf(np.array(found) / 2, process.df)[:, None]
+    rejected = np.logical_or.accumulate(crossed, axis=0).mean(axis=1)
+    spent = np.array([obrien_fleming_spent(0.05, look / 20) for look in looks])
+    assert (np.abs(rejected - spent) < 5 * np.sqrt(spent / paths)).all()
+
+
 def test_a_look_that_is_aliased_never_rejects_and_the_next_spends_its_share():
     sides = [(0, 1)] * 6 + [(1, 0)] * 14
     found = boundaries(sides, 2, (6, 10, 20), [0.05])[0]

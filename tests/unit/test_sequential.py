@@ -10,58 +10,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from support.looks import AB, AC, BC, DULL, NOMINAL, design, made, spread
 
-from esper_ab.design import Boundary, Contrast, Design, extended
-from esper_ab.stats.anytime_t import log_evidence
+from esper_ab.design import Boundary, Contrast, extended
+from esper_ab.stats.anytime_t import anytime_interval, log_evidence
 from esper_ab.stats.pair import Pair
 from esper_ab.stats.sequential import follow
-
-AB, AC, BC = Contrast(a="a", b="b"), Contrast(a="a", b="c"), Contrast(a="b", b="c")
-NOMINAL = {  # of looks 6, 10, 14, 20, by comparisons open; near the calibrated ones
-    1: (8.5e-5, 0.0030, 0.0131, 0.0435),
-    2: (7.6e-6, 0.00072, 0.0049, 0.0222),
-    3: (1.7e-6, 0.0003, 0.003, 0.015),
-}
-
-
-def design(comparisons=(AB,), **changes):
-    looks = changes.pop("looks", (6, 10, 14, 20))
-    nominal = {n: NOMINAL[n][-len(looks) :] if len(looks) > 1 else (0.05 / n,) for n in NOMINAL}
-    boundaries = tuple(
-        Boundary(open=n, alpha=0.05 / n, nominal_p=nominal[n]) for n in range(len(comparisons), 0, -1)
-    )
-    known = Design(
-        endpoint="evaluation",
-        test="t",
-        alpha=0.05,
-        margin=2.0,
-        comparisons=tuple(comparisons),
-        positions=2,
-        adjusted=True,
-        early_stop=True,
-        looks=looks,
-        boundaries=boundaries,
-        anytime_after=None,
-        evidence=20.0,
-    )
-    return msgspec.structs.replace(known, **changes)
-
-
-def made(differences, b=50.0):
-    """A pair per difference, sides alternating; None: lost."""
-    return [
-        Pair(replicate=r, a=b + d, b=b, position_a=r % 2, position_b=1 - r % 2)
-        for r, d in enumerate(differences)
-        if d is not None
-    ]
-
-
-DULL = [6.0, -8.0, -6.0, 8.0] * 10  # neither different nor shown to be equal
-
-
-def spread(n, mean, sd=1.0):
-    """n differences of about this mean and SD; the same for every n, so that more is a continuation."""
-    return (mean + sd * np.random.default_rng(4).standard_normal(40))[:n].tolist()
 
 
 def p_of(look):
@@ -184,16 +138,17 @@ def test_an_equivalent_comparison_stops_and_passes_nothing_on():
     assert [look.alpha for look in courses[AC].looks] == [0.025] * 4
 
 
-def test_lost_pairs_make_a_look_smaller_and_below_six_it_decides_nothing():
-    d = spread(20, 9.0)
+@pytest.mark.parametrize("mean", [0.0, 1e3])  # as equal as can be, as different as can be
+def test_lost_pairs_make_a_look_smaller_and_below_six_it_decides_nothing(mean):
+    d = spread(20, mean, 1e-3)
+    whole = follow(design(), {AB: made(d)}, 10)[AB]
+    assert whole.decided_at == 6
     d[1] = None
     course = follow(design(), {AB: made(d)}, 10)[AB]
     assert [look.pairs for look in course.looks] == [5, 9]
-    assert (course.looks[0].crossed, course.looks[0].low is not None) == (False, True)
-    assert course.decided_at == 10
-    d[3] = d[5] = d[7] = None
-    course = follow(design(), {AB: made([x if x is None else x / 90 for x in d])}, 6)[AB]
-    assert not course.looks[0].equivalent
+    assert course.looks[0].p is not None
+    assert course.looks[0].low is not None
+    assert (course.decided_at, course.decision) == (10, whole.decision)
 
 
 def test_no_pairs_at_all():
@@ -211,10 +166,11 @@ def test_a_look_without_its_own_boundary_decides_nothing():
 
 
 def test_a_bound_of_zero_never_rejects():
-    zero = design(boundaries=(Boundary(open=1, alpha=0.05, nominal_p=(0.0, 0.003, 0.013, 0.043)),))
-    d = [1e6 + x for x in spread(20, 0.0, 1e-3)]
-    assert follow(zero, {AB: made(d)}, 6)[AB].decision == "open"
-    assert follow(zero, {AB: made(d)}, 10)[AB].decided_at == 10
+    """It is that of a look which cannot tell groups from positions, though lost pairs may have changed that."""
+    zero = design(looks=(38, 40), boundaries=(Boundary(open=1, alpha=0.05, nominal_p=(0.0, 0.05)),))
+    course = follow(zero, {AB: made(spread(40, 1e6, 1e-6))}, 40)[AB]
+    assert course.looks[0].p == 0.0
+    assert (course.looks[0].low, course.decided_at) == (None, 40)
 
 
 @pytest.mark.parametrize("test", ["t", "rank"])
@@ -242,7 +198,7 @@ def test_rank_is_the_exact_signed_rank():
 
 
 def anytime(**changes):
-    return design(looks=(), boundaries=(), anytime_after=0, **changes)
+    return design(**{"looks": (), "boundaries": (), "anytime_after": 0, **changes})
 
 
 def test_open_ended_looks_after_every_replicate():
@@ -270,17 +226,35 @@ def test_open_ended_shares_evidence_among_comparisons():
     assert courses[AC].looks[4].bound_e == 40.0
 
 
-def test_open_ended_equivalence():
-    course = follow(anytime(), {AB: made(spread(40, 0.0))}, 40)[AB]
-    assert course.decision == "equivalent"
-    assert course.decided_at >= 6
+@pytest.mark.parametrize(("mean", "decision"), [(0.0, "equivalent"), (1.0, "crossed"), (1e3, "crossed")])
+def test_open_ended_needs_six_pairs_and_a_crossing_comes_before_equivalence(mean, decision):
+    course = follow(anytime(), {AB: made(spread(40, mean, 1e-3))}, 40)[AB]
+    assert (course.decided_at, course.decision) == (6, decision)
+    d = spread(40, mean, 1e-3)
+    d[2] = None
+    assert follow(anytime(), {AB: made(d)}, 40)[AB].decided_at == 7
+
+
+def test_open_ended_equivalence_is_the_interval_at_half_the_evidence():
+    data, late = {AB: made(spread(20, 0.3, 1.3))}, extended(design(), 19)
+    look = follow(msgspec.structs.replace(late, looks=(), boundaries=(), margin=1e-6), data, 20)[AB].looks[-1]
+    d = np.array(spread(20, 0.3, 1.3))
+    side = np.array([1.0, -1.0] * 10)
+    residual = d - d.mean() - side * (d @ side) / 20
+    se = math.sqrt(float(residual @ residual) / 18 / 20)
+    assert (look.low, look.high) == pytest.approx(anytime_interval(d.mean(), se, 18, 20.0, 100.0), rel=1e-9)
+    low, high = anytime_interval(d.mean(), se, 18, 20.0, 50.0)
+    edge = max(-low, high)
+    for margin, decision in ((edge * 1.0001, "equivalent"), (edge * 0.9999, "open")):
+        known = msgspec.structs.replace(late, looks=(), boundaries=(), margin=margin)
+        assert follow(known, data, 20)[AB].decision == decision
 
 
 def test_an_enormous_e_value_is_a_float():
-    d = [1e3 + x for x in spread(40, 0.0, 1e-6)]
-    look = follow(anytime(early_stop=False), {AB: made(d)}, 40)[AB].looks[-1]
-    assert math.isfinite(look.e)
-    assert look.crossed
+    n = 400
+    d = (1e3 + 1e-6 * np.random.default_rng(1).standard_normal(n)).tolist()
+    look = follow(anytime(anytime_after=n - 1), {AB: made(d)}, n)[AB].looks[-1]
+    assert look.e == math.exp(700.0)
 
 
 def test_an_extended_plan_asks_for_more():
