@@ -1,0 +1,138 @@
+"""Does the order of execution change a result? One unpaired A/A, run four ways, side by side.
+
+Two groups of the same condition, each on its own randomness: fixed sequence (a whole, then b), shuffled sequence,
+alternating (one episode of one run at a time) and parallel. What differs between a and b beyond chance would be order.
+
+    scripts/order_table [--out FOLDER]     run what is missing in FOLDER (a temporary one), then write the table into
+                                           docs/statistics.md and its numbers into docs/benchmarks/order.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from esper_ab.analysis.pairs import pairs_of
+from esper_ab.journal.fold import History, RunHistory
+from esper_ab.journal.load import load
+from esper_ab.journal.outcomes import mean
+from esper_ab.stats.paired_difference import paired_difference
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE, DATA = ROOT / "docs" / "statistics.md", ROOT / "docs" / "benchmarks" / "order.json"
+BEGIN, END = "<!-- order table -->", "<!-- end -->"
+WAYS = {
+    "fixed": ("--placement", "sequence", "--order", "fixed"),
+    "shuffled": ("--placement", "sequence", "--order", "shuffled"),
+    "alternating": ("--placement", "alternate"),
+    "parallel": ("--placement", "spread"),
+}
+EXPERIMENT = (
+    "--groups", "a=shaped,b=shaped", "--unpaired", "--task", "synthetic", "--replicates", "6", "--no-early-stop",
+    "--episodes", "3", "--steps", "6", "--n-envs", "2", "--eval-episodes", "1", "--rng-seed", "3",
+)  # fmt: skip
+
+
+def run(name: str, folder: Path) -> History:
+    """The experiment's history, from `folder` if it is there and finished."""
+    if not (folder / name / "verdict.json").exists():
+        command = [sys.executable, "-m", "esper_ab.launch", *EXPERIMENT, *WAYS[name], "--quiet", "--json"]
+        subprocess.run(
+            [*command, "--name", name, "--out", str(folder)], cwd=ROOT, check=True, stdout=subprocess.DEVNULL
+        )
+    history = load(folder / name).history
+    if history.ended is None or history.ended.status != "finished":
+        raise SystemExit(f"{folder / name} is not finished; remove it and call again")
+    return history
+
+
+def digests(history: History) -> dict[str, tuple[str, ...]]:
+    """Every record of every run."""
+    return {
+        name: (*(record.digest for record in one.curve()), one.evaluation.digest if one.evaluation else "")
+        for name, one in history.runs.items()
+    }
+
+
+def episode_s(runs: tuple[RunHistory, ...]) -> float | None:
+    """Mean wall time of a training episode."""
+    return mean(record.timing.total_s for one in runs for record in one.curve())
+
+
+def row(history: History, reference: History) -> dict[str, Any]:
+    """One way of execution in numbers: points and seconds."""
+    pairs = pairs_of(history, history.design.comparisons[0])
+    difference = paired_difference([pair.a for pair in pairs], [pair.b for pair in pairs])
+    firsts = [block.runs[0].ref.group_id for block in history.blocks]
+    return {
+        "first_in_block": {group: firsts.count(group) for group in history.groups},
+        "difference": msgspec.to_builtins(difference),
+        "identical_to_parallel": digests(history) == digests(reference),
+        "episode_s": {group: episode_s(history.of_group(group)) for group in history.groups},
+        "warm_up_s": {group: mean(one.warm_up_s for one in history.of_group(group)) for group in history.groups},
+    }
+
+
+def table(rows: dict[str, dict[str, Any]]) -> str:
+    """Markdown."""
+    lines = [
+        "| way | first in its block, a / b | a - b, points, 95 % interval | records as in parallel "
+        "| s per episode, a / b | warm-up s, a / b |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, one in rows.items():
+        d = one["difference"]
+        interval = "" if d["low"] is None else f" [{d['low']:+.2f}, {d['high']:+.2f}]"
+        lines.append(
+            f"| {name} | {_both(one['first_in_block'], 'd')} | {d['mean']:+.2f}{interval} "
+            f"| {'bit-identical' if one['identical_to_parallel'] else 'different'} "
+            f"| {_both(one['episode_s'], '.3f')} | {_both(one['warm_up_s'], '.3f')} |"
+        )
+    return "\n".join(lines)
+
+
+def _both(values: dict[str, Any], form: str) -> str:
+    return " / ".join(f"{values[group]:{form}}" for group in ("a", "b"))
+
+
+def put(page: str, text: str) -> str:
+    """`page` with `text` between the marks; a page without them gets a section at its end."""
+    block = f"{BEGIN}\n{text}\n{END}"
+    if BEGIN not in page:
+        return f"{page.rstrip()}\n\n## Order of execution\n\n{block}\n"
+    return re.sub(rf"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: block, page, count=1, flags=re.DOTALL)
+
+
+def main() -> None:
+    """Run, compare, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, help="where the four run directories go, and are looked for")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = (asked.out or Path(temporary)).resolve()
+        histories = {name: run(name, folder) for name in WAYS}
+        rows = {name: row(history, histories["parallel"]) for name, history in histories.items()}
+        devices = sorted({device for lane in histories["parallel"].plan.lanes for device in lane.devices})
+    told = (
+        f"`scripts/order_table`: two groups of one condition, each on its own randomness (`launch "
+        f"{' '.join(EXPERIMENT)}`), on {' and '.join(devices)} of {os.cpu_count()}.\n\n{table(rows)}"
+    )
+    PAGE.write_text(put(PAGE.read_text(encoding="utf-8"), told), encoding="utf-8")
+    DATA.parent.mkdir(exist_ok=True)
+    data = {"experiment": EXPERIMENT, "ways": WAYS, "machine": platform.machine(), "devices": devices, "rows": rows}
+    DATA.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""The commands that plan and repeat experiments, on the real engine with small hosts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from esper_ab.calibration_file import load_calibration
+from esper_ab.journal.fold import History
+from esper_ab.journal.load import load
+
+SMALL = ("--task", "synthetic", "--steps", "4", "--n-envs", "2", "--eval-episodes", "1", "--quiet", "--name", "x")
+
+
+def command(*args: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "esper_ab.cli", *args], capture_output=True, text=True, timeout=280, check=False
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def calibrated(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("calibrated")
+    told = command("calibrate", "--runs", "4", "--episodes", "2", *SMALL, "--out", str(folder)).stdout
+    assert "Runs of one mode differ by about" in told
+    return folder / "x"
+
+
+@pytest.mark.slow
+def test_calibrate_trains_independent_runs_on_all_lanes_and_checks_determinism(calibrated: Path) -> None:
+    found, history = load_calibration(calibrated), load(calibrated).history
+    digests = {run.evaluation.digest for run in history.runs.values() if run.evaluation}
+    assert len(digests) == found.spread.runs == 4  # no two runs share randomness
+    assert {run.ref.device for run in history.runs.values()} == {"cpu:0", "cpu:1"}
+    assert found.deterministic
+    assert (found.mode, found.experiment) == ("shaped", history.plan.digest)
+
+
+@pytest.mark.slow
+def test_power_reads_the_calibration_and_the_run(calibrated: Path) -> None:
+    known = json.loads(command("power", "--calibration", str(calibrated), "--json").stdout)["known"]
+    assert known["sd"] == load_calibration(calibrated).spread.sd
+    assert known["df"] == 3
+    assert json.loads(command("power", "--run", str(calibrated), "--json").stdout)["known"]["df"] == 2
+
+
+@pytest.mark.slow
+def test_sensitivity_keeps_what_is_finished_and_repeats_what_is_not(tmp_path: Path) -> None:
+    args = ("sensitivity", "--groups", "wait,random", "--replicates", "2", *SMALL, "--out", str(tmp_path))
+    told = command(*args, "--episodes", "1,2").stdout
+    parent = tmp_path / "x"
+    first, second = parent / "episodes-1", parent / "episodes-2"
+    kept = (first / "events.jsonl").read_bytes()
+    assert [len(load(one).history.runs["wait/0"].episodes) for one in (first, second)] == [1, 2]
+    assert "2 points" in told
+    journal = (second / "events.jsonl").read_bytes().splitlines(keepends=True)
+    (second / "events.jsonl").write_bytes(b"".join(journal[:-4]))  # as if it had been killed
+    again = command(*args, "--episodes", "1,2").stdout
+    assert "2 points, 1 finished already" in again
+    assert (first / "events.jsonl").read_bytes() == kept
+    assert (parent / "episodes-2.unfinished-1" / "events.jsonl").exists()
+    assert (parent / "summary.txt").read_text() in again
+    found = json.loads((parent / "sensitivity.json").read_text())
+    assert [point["setting"] for point in found["points"]] == [{"episodes": "1"}, {"episodes": "2"}]
+    other = command(*args, "--episodes", "1,2", "--rng-seed", "9", status=2)
+    assert "holds another experiment" in other.stderr
+
+
+def digests(history: History) -> dict[str, list[str]]:
+    return {
+        name: [*(record.digest for record in run.curve()), run.evaluation.digest if run.evaluation else ""]
+        for name, run in history.runs.items()
+    }
+
+
+@pytest.mark.slow
+def test_no_record_depends_on_how_runs_share_the_machine(tmp_path: Path) -> None:
+    """Fixed and shuffled sequence, alternating, parallel: the same records to the bit."""
+    ways = {
+        "fixed": ("--placement", "sequence", "--order", "fixed"),
+        "shuffled": ("--placement", "sequence", "--order", "shuffled"),
+        "alternating": ("--placement", "alternate"),
+        "parallel": ("--placement", "spread"),
+    }
+    found = {}
+    for name, flags in ways.items():
+        command("launch", "--groups", "a=shaped,b=shaped", "--unpaired", "--replicates", "2", "--episodes", "2",
+                *SMALL[:-1], name, "--out", str(tmp_path), *flags)  # fmt: skip
+        found[name] = load(tmp_path / name).history
+    assert digests(found["fixed"]) == digests(found["shuffled"]) == digests(found["alternating"])
+    assert digests(found["fixed"]) == digests(found["parallel"])
+    assert digests(found["fixed"])["a/0"] != digests(found["fixed"])["b/0"]
+    verdict = json.loads((tmp_path / "fixed" / "verdict.json").read_text())
+    assert "aliased" in json.dumps(verdict)
