@@ -7,20 +7,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from esper_ab.exit_status import EPILOG, invoke
 from esper_ab.options import ExperimentCommand, experiment_options
-from esper_ab.programs.experiment import as_asked, carry_out, planned
+from esper_ab.programs.experiment import Planned, as_asked, calibrated, carry_out, planned
 
-
-def _conclude(run_dir: Path, as_json: bool) -> None:
-    from esper_ab.report.build import build_report, render_report
-
-    paths = build_report(run_dir)
-    click.echo(paths.verdict.read_text(encoding="utf-8").strip() if as_json else render_report(paths))
+if TYPE_CHECKING:
+    from esper_ab.calibration_file import Calibration
 
 
 @click.command(
@@ -29,23 +25,56 @@ def _conclude(run_dir: Path, as_json: bool) -> None:
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 @experiment_options()
+@click.option("--calibration", type=click.Path(path_type=Path), metavar="FILE", help="What `esper-ab calibrate` wrote: "
+              "how much runs differ by chance.")
+@click.option("--fail-unless", multiple=True, metavar="CONDITION", help='"simplified better-than shaped": exit status '
+              "12 when the verdict is another. Repeatable.")
 def command(**options: Any) -> None:
     """Train one policy per group and replicate, all groups at the same time on paired randomness, and compare them."""
+    from esper_ab.report.condition import parse_condition, require
+
+    calibration = _calibration(options["calibration"])
+    ready = planned(as_asked(options), options["out"])
+    if calibration is not None:
+        ready = calibrated(ready, calibration)
+    groups = [group.name for group in ready.plan.experiment.groups]
+    conditions = [parse_condition(text, groups, ready.plan.design.comparisons) for text in options["fail_unless"]]
+    _announce(ready, calibration, options)
+    if options["dry_run"]:
+        return
+    carry_out(ready, options["launcher"], watched=not (options["quiet"] or options["json"]))
+
+    from esper_ab.report.build import build_report, printed
+
+    paths = build_report(ready.run_dir)
+    click.echo(printed(paths, "json" if options["json"] else "text"))
+    require(conditions, paths.content.comparisons)
+
+
+def _calibration(path: Path | None) -> Calibration | None:
+    if path is None:
+        return None
+    from esper_ab.calibration_file import load_calibration
+
+    return load_calibration(path)
+
+
+def _announce(ready: Planned, calibration: Calibration | None, options: dict[str, Any]) -> None:
+    """The plan, as text before it is carried out, or as JSON when it is all that was asked for."""
     import msgspec
 
     from esper_ab.estimate import estimate
     from esper_ab.plan_text import plan_text
 
-    ready = planned(as_asked(options), options["out"])
     cost = estimate(ready.plan, ready.machine)
     if options["json"] and options["dry_run"]:
         click.echo(msgspec.json.encode({"plan": ready.plan, "estimate": cost, "run_dir": str(ready.run_dir)}))
     elif not options["json"]:
         click.echo(plan_text(ready.plan, cost, ready.run_dir))
-    if options["dry_run"]:
-        return
-    carry_out(ready, options["launcher"], watched=not (options["quiet"] or options["json"]))
-    _conclude(ready.run_dir, options["json"])
+        if calibration is not None:
+            from esper_ab.programs.power import plan_power
+
+            click.echo(f"power: {plan_power(ready.plan, calibration.spread.runs - 1)}")
 
 
 def main() -> int:

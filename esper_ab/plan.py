@@ -43,6 +43,7 @@ class Plan(Settings, frozen=True, kw_only=True):
     design: Design  # what is compared, by which rule
     estimand: str  # one sentence
     notes: tuple[str, ...]  # what the user should know: several axes, time slicing, idle devices, too few replicates
+    run_sd: float | None = None  # points: how much runs of one condition differ, from a calibration; None: unknown
 
 
 class Extension(Settings, frozen=True, kw_only=True):

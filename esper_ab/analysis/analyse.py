@@ -31,12 +31,10 @@ class Analysis:
     exam: Exam | None  # only of an experiment with --exam
 
 
-def analyse(history: History, run_sd: float | None = None) -> Analysis:
-    """The same history gives the same bytes. `run_sd`: of runs of one condition, points, from a calibration."""
+def analyse(history: History) -> Analysis:
+    """The same history gives the same bytes."""
     found = audit(history)
-    comparisons = tuple(
-        _compare(history, contrast, course, found, run_sd) for contrast, course in courses(history).items()
-    )
+    comparisons = tuple(_compare(history, contrast, course, found) for contrast, course in courses(history).items())
     per_run = outcomes(history)
     return Analysis(
         outcomes=per_run,
@@ -63,9 +61,7 @@ def conditions(history: History) -> str:
     return f"task {experiment.task}, {budget}" + (f", PPO {learning}" if learning else "")
 
 
-def _compare(
-    history: History, contrast: Contrast, course: Course, found: Audit, run_sd: float | None
-) -> Comparison:
+def _compare(history: History, contrast: Contrast, course: Course, found: Audit) -> Comparison:
     experiment = history.plan.experiment
     question = Question(
         a=contrast.a,
@@ -74,7 +70,7 @@ def _compare(
         planned=history.replicates,
         conditions=conditions(history),
         paired=not experiment.unpaired,
-        run_sd=run_sd,
+        run_sd=history.plan.run_sd,
         rng_seed=int(history.plan.digest[: 2 * _DIGEST_BYTES], 16),
     )
     return compare(

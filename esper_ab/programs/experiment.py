@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from esper_ab.options import request
 
 if TYPE_CHECKING:
+    from esper_ab.calibration_file import Calibration
     from esper_ab.config import Experiment
     from esper_ab.contracts.machine import Machine, Questions
     from esper_ab.launchers import Launcher
@@ -70,6 +71,17 @@ def plan_of(asked: Experiment, run_dir: Path, examine: Callable[[Questions], Mac
     machine = examine(questions(asked))
     experiment = resolve(msgspec.structs.replace(asked, name=run_dir.name), machine)
     return Planned(plan=make_plan(experiment, machine, calibrate), machine=machine, run_dir=run_dir)
+
+
+def calibrated(ready: Planned, calibration: Calibration) -> Planned:
+    """The same with what is known of chance in its plan; UsageError when the calibration is of something else."""
+    import msgspec
+
+    from esper_ab.calibration_file import check_belongs
+    from esper_ab.run_directory import versions
+
+    check_belongs(calibration, ready.plan.experiment, versions())
+    return replace(ready, plan=msgspec.structs.replace(ready.plan, run_sd=calibration.spread.sd))
 
 
 def as_asked(options: dict[str, Any]) -> Experiment:

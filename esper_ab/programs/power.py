@@ -17,6 +17,7 @@ from esper_ab.exit_status import EPILOG
 
 if TYPE_CHECKING:
     from esper_ab.journal.fold import History
+    from esper_ab.plan import Plan
     from esper_ab.stats.power import PowerRow, PowerTable, Question, ReplicatesNeeded
 
 ROWS = (6, 8, 10, 12, 16, 20, 24, 30)  # replicates of the table
@@ -230,3 +231,20 @@ def table_lines(tables: Sequence[PowerTable]) -> list[str]:
         f"Smallest difference in points found with 80 % power / power at {margin:g} points:",
         *("  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows),
     ]
+
+
+def plan_power(plan: Plan, df: int) -> str:
+    """What a plan can resolve when its runs differ as calibrated, `df` degrees of freedom; for the plan's own looks."""
+    from esper_ab.stats.power import Question
+
+    assert plan.run_sd is not None
+    design = plan.design
+    if not design.looks:
+        return f"runs differ by {plan.run_sd:.2g} points (SD, calibrated); without a maximum every difference is found"
+    question = Question(
+        margin=design.margin, alpha=design.alpha, groups=design.positions, comparisons=len(design.comparisons),
+        looks=design.looks,
+    )  # fmt: skip
+    tables = power_tables(Known(source="", sd=plan.run_sd, df=df), RHO, [design.looks[-1]], question)
+    said = (f"pair correlation {table.rho:g}: {_resolves(table.rows[0])}" for table in tables)
+    return f"runs differ by {plan.run_sd:.2g} points (SD, calibrated). " + " ".join(said)

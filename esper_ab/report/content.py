@@ -54,9 +54,9 @@ class Content:
         return tuple(self.outcomes[run.ref.run] for run in self.history.of_group(group))
 
 
-def content(history: History, run_sd: float | None = None) -> Content:
-    """What the journal supports, and no more. `run_sd`: of runs of one condition, points, from a calibration."""
-    return Content(history=history, state=_state(history), analysis=analyse(history, run_sd))
+def content(history: History) -> Content:
+    """What the journal supports, and no more."""
+    return Content(history=history, state=_state(history), analysis=analyse(history))
 
 
 def _state(history: History) -> State:

@@ -80,7 +80,8 @@ def adjusted_difference(
     d, matrix = x - y, design_matrix(sides, positions)
     if not estimable(matrix):
         return None
-    inverse = np.asarray(np.linalg.pinv(matrix.T @ matrix), dtype=np.float64)  # [q, q]; positions that never occur get zero
+    # [q, q]; positions that never occur get zero
+    inverse = np.asarray(np.linalg.pinv(matrix.T @ matrix), dtype=np.float64)
     solution = inverse @ (matrix.T @ d)
     mean = math.fsum(d) / d.size if positions == 1 else float(solution[0])
     df = int(d.size - np.linalg.matrix_rank(matrix))
