@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -26,8 +28,10 @@ def effects(content: Content) -> Drawing | None:
     for edge in (-margin, margin):
         axes.axvline(edge, color=style.MUTED, linewidth=0.8, linestyle=(0, (2, 2)))
     axes.axvline(0, color=style.INK, linewidth=1)
+    limits = _limits(shown, margin)
+    axes.set_xlim(*limits)
     for row, item in enumerate(shown):
-        _row(axes, row, item)
+        _row(axes, row, item, limits)
     names = [f"{shortened(item.question.a, 20)} \u2212 {shortened(item.question.b, 20)}" for item in shown]
     axes.set_yticks(range(len(shown)), names)
     axes.tick_params(axis="y", length=0, labelcolor=style.INK, labelsize=9)
@@ -44,7 +48,7 @@ def effects(content: Content) -> Drawing | None:
         title="Effects, with their intervals",
         caption="Dot: effect, adjusted for lane and order where the plan asks for it. Thick: repeated interval, valid "
         "however often it was looked (before the first look an uncorrected one). Thin, below: the plain t interval of "
-        "one look. "
+        "one look. Arrowhead: goes on beyond the figure. "
         f"Ticks: the pairs used. Shaded between broken lines: within the margin of {margin:g} points.",
         alt="; ".join(_words(item) for item in shown) + ".",
         svg=style.svg(figure, "effects"),
@@ -52,13 +56,30 @@ def effects(content: Content) -> Drawing | None:
     )
 
 
-def _row(axes: Axes, row: int, item: Comparison) -> None:
+def _limits(shown: Sequence[Comparison], margin: float) -> tuple[float, float]:
+    """Of the axis: what was observed, and as much again for intervals; one of two pairs would hide all else."""
+    seen = [-margin, margin, *(item.estimate for item in shown if item.estimate is not None)]
+    seen += [pair.a - pair.b for item in shown for pair in item.pairs[: item.used]]
+    room = 0.5 * (max(seen) - min(seen))
+    ends = [end for item in shown for end in (item.low, item.high) if end is not None] or [0.0]
+    low, high = min((*seen, *ends)), max((*seen, *ends))
+    air = 0.04 * (max(seen) - min(seen))
+    return max(low, min(seen) - room) - air, min(high, max(seen) + room) + air
+
+
+def _row(axes: Axes, row: int, item: Comparison, limits: tuple[float, float]) -> None:
     axes.plot(
         [pair.a - pair.b for pair in item.pairs[: item.used]], [row] * item.used, "|", color=style.MUTED, markersize=8,
         markeredgewidth=0.8,
     )  # fmt: skip
     if item.low is not None and item.high is not None:
         axes.plot([item.low, item.high], [row, row], color=style.INK, linewidth=3, solid_capstyle="butt")
+        for beyond, edge, arrow in (
+            (item.low < limits[0], limits[0], style.ARROW_LEFT),
+            (item.high > limits[1], limits[1], style.ARROW_RIGHT),
+        ):
+            if beyond:
+                axes.plot([edge], [row], marker=arrow, color=style.INK, markersize=9)
     if item.plain is not None and item.plain.low is not None and item.plain.high is not None:
         below = row + _LOWER
         axes.plot([item.plain.low, item.plain.high], [below, below], color=style.MUTED, linewidth=1.2)

@@ -11,6 +11,13 @@ from esper_ab.report.drawing import Drawing, group_legend, shortened
 
 _MOST_BLOCKS = 60  # columns that stay legible; the table of lanes counts all
 
+_ORDERS = {
+    "balanced": " The order is a Williams sequence: every group on every lane equally often, as far as the number of "
+    "blocks allows.",
+    "fixed": " The order is the same in every block: lanes cannot be told from groups.",
+    "shuffled": " The order is drawn afresh for every block.",
+}
+
 
 def layout(content: Content) -> Drawing | None:
     """Lanes in start order from top to bottom, blocks from left to right. None for a plan of one lane and one block."""
@@ -46,8 +53,7 @@ def layout(content: Content) -> Drawing | None:
         name="layout",
         title="Who ran where",
         caption="Lanes from top to bottom in start order, blocks from left to right. Filled: the run has its endpoint. "
-        "Hollow: not yet, or lost. The order is a Williams sequence: every group on every lane equally often, as far "
-        "as the number of blocks allows."
+        "Hollow: not yet, not needed, or lost." + _ORDERS[history.plan.experiment.order]
         + (f" The first {_MOST_BLOCKS} blocks." if len(history.plan.blocks) > _MOST_BLOCKS else ""),
         alt="Runs per lane: " + "; ".join(_on_lanes(content, group, lanes, runs) for group in content.groups) + ".",
         svg=style.svg(figure, "layout"),

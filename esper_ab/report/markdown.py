@@ -27,7 +27,8 @@ def render_markdown(content: Content) -> str:
     plan, state = content.history.plan, content.state
     parts = [f"## {escaped(content.title)}"]
     if not state.complete:
-        parts.append(f"> **INCOMPLETE ({escaped(state.word)}).** {escaped(state.sentence)}")
+        how = "" if state.word == "incomplete" else f" ({state.word})"
+        parts.append(f"> **INCOMPLETE{how}.** {escaped(state.sentence)}")
     for item in content.comparisons:
         caveats = "".join(f"\n  - {escaped(caveat)}" for caveat in own_caveats(content, item))
         parts.append(f"- **{escaped(str(item.verdict))}** {escaped(item.sentence)}{caveats}")

@@ -10,6 +10,7 @@ from esper_ab.report.tables_comparison import endpoints_table, looks_table, over
 from esper_ab.report.tables_groups import (
     cross_table,
     differences_table,
+    exam_outcome_table,
     exam_table,
     groups_table,
     heads_table,
@@ -41,7 +42,12 @@ def sections(content: Content) -> tuple[Section, ...]:
     """In the order in which a reader asks."""
     analysis, history = content.analysis, content.history
     found = {
-        "outcome": ("Outcome", (overview_table(content.comparisons), exam_table(analysis.exam))),
+        "outcome": ("Outcome", (
+                exam_outcome_table(analysis.exam),
+                overview_table(content.comparisons),
+                exam_table(analysis.exam),
+            ),
+        ),
         "statistics": (
             "Statistics",
             (

@@ -22,6 +22,7 @@ _VARIABLES = (
     | {f"#c0000{i}": f"--stage-{i}" for i in range(N_STAGES)}
 )
 _TENTHS = re.compile(r"(\d\.\d)\d+")  # of a point, a 72nd of an inch
+ARROW_LEFT, ARROW_RIGHT = 4, 5  # matplotlib's markers whose tip is the point
 _LINES = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)), (0, (3, 1)), (0, (1, 3)))
 _MARKERS = "osD^vP"
 _RC: Any = {  # matplotlib types its keys one by one

@@ -107,29 +107,49 @@ def meaning_table(cross: CrossEvaluation) -> Table:
     )
 
 
-def exam_table(exam: Exam | None) -> Table:
-    """Criteria and outcome of every learning group; empty unless the experiment is an exam."""
+def exam_outcome_table(exam: Exam | None) -> Table:
+    """Continue, revise or stop, with the reason; empty unless the experiment is an exam."""
     if exam is None:
         return Table(title="Exam", columns=(), rows=())
-    rows = []
-    for judgement in exam.judgements:
-        for criterion in judgement.criteria:
-            interval = NONE
-            if criterion.low is not None and criterion.high is not None:
-                interval = f"{criterion.low:+,.2f} to {criterion.high:+,.2f}"
-            value = NONE if criterion.mean is None else f"{criterion.mean:+,.2f}"
-            asked = f"{criterion.name}: {criterion.question}"
-            rows.append((judgement.group, asked, yes(criterion.passed), value, interval, str(criterion.runs)))
-        rows.append((judgement.group, f"outcome: {judgement.reason}", judgement.outcome.upper(), "", "", ""))
     return Table(
         title=f"Exam: is the reward worth going on with? Against {exam.control}",
+        columns=("group", "outcome", "reason"),
+        rows=tuple((item.group, item.outcome.upper(), item.reason) for item in exam.judgements),
+        words=3,
+        wide=True,
+    )
+
+
+def exam_table(exam: Exam | None) -> Table:
+    """Criteria of every learning group; empty unless the experiment is an exam."""
+    if exam is None or not exam.judgements:
+        return Table(title="Exam", columns=(), rows=())
+    rows = tuple(
+        (
+            judgement.group,
+            criterion.name,
+            yes(criterion.passed),
+            _change(criterion.mean),
+            NONE if criterion.low is None else f"{_change(criterion.low)} to {_change(criterion.high)}",
+            str(criterion.runs),
+        )
+        for judgement in exam.judgements
+        for criterion in judgement.criteria
+    )
+    asked = "; ".join(f"{item.name}: {item.question.removesuffix('?')}" for item in exam.judgements[0].criteria)
+    return Table(
+        title="Criteria of the exam",
         columns=("group", "criterion", "passed", "mean", "interval", "n"),
-        rows=tuple(rows),
-        note="The first criterion is the comparison of the plan, with its error rate. The others are paired 95 % t "
+        rows=rows,
+        note=f"{asked}. The first is the comparison of the plan, with its error rate. The others are paired 95 % t "
         "intervals that share no error rate: they can send a reward back, never pass one.",
         words=3,
         wide=True,
     )
+
+
+def _change(value: float | None) -> str:
+    return NONE if value is None else f"{value:+,.2f}"
 
 
 _PPO: tuple[tuple[str, str, int], ...] = (

@@ -58,7 +58,8 @@ def render_text(content: Content) -> str:
     title = f"esper_ab: {content.title}"
     parts = [f"{title}\n{'=' * len(title)}"]
     if not content.state.complete:
-        parts.append(paragraph(f"INCOMPLETE ({content.state.word}). {content.state.sentence}", ""))
+        how = "" if content.state.word == "incomplete" else f" ({content.state.word})"
+        parts.append(paragraph(f"INCOMPLETE{how}. {content.state.sentence}", ""))
     shared = (_caveat(text, "  ") for text in shared_caveats(content))
     parts.append("VERDICT\n" + "\n".join((*(_verdict(content, item) for item in content.comparisons), *shared)))
     parts.append(f"QUESTION\n{paragraph(plan.estimand)}\n{paragraph(rule_sentence(content))}")
