@@ -60,7 +60,8 @@ def _deciding(comparison: Comparison) -> Iterator[Row]:
         return
     if effect.t is not None and effect.p is not None:
         how = "adjusted for lane and order" if effect.positions else "paired"
-        yield f"t, {how}", f"t = {effect.t:.2f} with {effect.df} degrees of freedom, p {p_text(effect.p)}"
+        degrees = f"{effect.df} degree{'' if effect.df == 1 else 's'} of freedom"
+        yield f"t, {how}", f"t = {effect.t:.2f} with {degrees}, p {p_text(effect.p)}"
     if effect.sd is not None:
         yield "SD of the differences", f"{number(effect.sd)} points"
     for position in effect.positions:
