@@ -92,6 +92,12 @@ def check_design(experiment: Experiment) -> None:
         raise UsageError(f"--untested {experiment.control}: it is the control that the others are compared with")
     if not comparisons(experiment):
         raise UsageError("--untested leaves no two groups to compare")
+    _check_looks(experiment)
+
+
+def _check_looks(experiment: Experiment) -> None:
+    if experiment.test == "rank" and experiment.open_ended:
+        raise UsageError("--test rank has no rule that is valid at any time: name a number of replicates, or --test t")
     looks = experiment.looks
     if looks and experiment.open_ended:
         raise UsageError("--looks goes with a number of replicates; without a maximum it is looked after every pair")

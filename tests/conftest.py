@@ -1,9 +1,21 @@
-"""Puts tests/ on the path, so that every test finds `support`; no deadline per Hypothesis example.
+"""Puts tests/ on the path, so that every test finds `support`; no deadline per Hypothesis example; a cache of its own.
 
-On a busy machine a deadline measures the neighbours.
+On a busy machine a deadline measures the neighbours. The cache, of boundaries and downloads, is not the user's.
 """
+
+import os
+import shutil
+import tempfile
 
 import hypothesis
 
 hypothesis.settings.register_profile("no_deadline", deadline=None)
 hypothesis.settings.load_profile("no_deadline")
+
+
+def pytest_configure(config):
+    config.esper_ab_cache = os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="esper_ab_tests-")
+
+
+def pytest_unconfigure(config):
+    shutil.rmtree(config.esper_ab_cache, ignore_errors=True)

@@ -22,6 +22,8 @@ def extension(run_dir: Path, history: History, replicates: int) -> Extension:
     if history.ended is None or history.ended.status != "finished":
         word = history.ended.status if history.ended else "not finished"
         raise UsageError(f"{run_dir}: the experiment is {word}; only a finished one can be extended")
+    if history.design.test == "rank":
+        raise UsageError(f"{run_dir}: --test rank has no rule beyond the planned replicates; make a longer plan anew")
     if replicates <= history.replicates:
         raise UsageError(
             f"--replicates {replicates}: {run_dir} has {history.replicates} already; name how many it is to have in all"

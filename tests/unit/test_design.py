@@ -68,6 +68,7 @@ def test_fewer_than_six_replicates_have_no_boundary():
         ({"looks": (8, 6, 10)}, "ascending"),
         ({"looks": (4, 10)}, "--looks 4: the first look needs 6"),
         ({"looks": (6, 10), "open_ended": True}, "without a maximum it is looked after every pair"),
+        ({"test": "rank", "open_ended": True}, "--test rank has no rule that is valid at any time"),
     ],
 )
 def test_what_cannot_be_honoured_is_refused(settings, words):
