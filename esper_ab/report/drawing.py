@@ -25,6 +25,14 @@ class Drawing:
     wide: bool = False
 
 
+_ENDPOINTS = {"evaluation": "", "last-tenth": " (last tenth of training)", "curve-mean": " (mean of training)"}
+
+
+def endpoint_label(endpoint: str, unit: str) -> str:
+    """Of an axis; `endpoint` as the design declares it."""
+    return f"held-out accuracy{_ENDPOINTS[endpoint]}, {unit}"
+
+
 def shortened(name: str, most: int = 28) -> str:
     """A name that would push a plot aside is cut in the middle; the tables have it whole."""
     return name if len(name) <= most else f"{name[: most // 2]}\u2026{name[-(most // 2 - 1) :]}"

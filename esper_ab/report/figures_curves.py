@@ -37,13 +37,14 @@ OPS = ("wait", "germinate", "set alpha target", "prune", "fossilise", "advance")
 
 def accuracy(content: Content) -> Drawing | None:
     """Held-out accuracy at the end of every training episode. None without an episode."""
+    evaluated = content.history.design.endpoint == "evaluation"
     words = _Words(
         name="curves",
         title="Learning curves",
         label="held-out accuracy, %",
         caption="Mean over hosts at the end of each training episode. Thin: single runs. Thick: mean of the group's "
-        "runs. Band: the middle half of the runs, from four runs on. Not the endpoint: the policy still changes and "
-        "explores.",
+        "runs. Band: the middle half of the runs, from four runs on."
+        + (" Not the endpoint: the policy still changes and explores." if evaluated else ""),
     )
     return _curves(content, words, held_out_accuracy)
 

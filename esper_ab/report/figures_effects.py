@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from esper_ab.report import style
 from esper_ab.report.content import Content
-from esper_ab.report.drawing import Drawing, shortened
+from esper_ab.report.drawing import Drawing, endpoint_label, shortened
 from esper_ab.stats.comparison import Comparison
 from esper_ab.stats.wording import points
 
@@ -42,7 +42,8 @@ def effects(content: Content) -> Drawing | None:
     verdicts.set_yticks(range(len(shown)), [str(item.verdict) for item in shown], fontweight="bold")
     verdicts.tick_params(length=0, labelcolor=style.INK, labelsize=8.5)
     verdicts.spines["right"].set_visible(False)
-    axes.set_xlabel("difference in held-out accuracy, points")
+    label = endpoint_label(content.history.design.endpoint, "points")
+    axes.set_xlabel(f"difference in {label}")
     return Drawing(
         name="effects",
         title="Effects, with their intervals",

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from esper_ab.journal.outcomes import RunOutcome, mean
 from esper_ab.report import style
 from esper_ab.report.content import Content
-from esper_ab.report.drawing import Drawing, grid, group_legend, shortened
+from esper_ab.report.drawing import Drawing, endpoint_label, grid, group_legend, shortened
 
 _MOST_PANELS = 9  # of single comparisons; more are left to the table of pairs
 
@@ -37,7 +37,7 @@ def endpoints(content: Content) -> Drawing | None:
                 markeredgecolor=style.CARD, markeredgewidth=0.5, clip_on=False,
             )  # fmt: skip
     _name_rows(axes, [shortened(group) for group in values])
-    axes.set_xlabel("held-out accuracy, %")
+    axes.set_xlabel(endpoint_label(content.history.design.endpoint, "%"))
     words = (
         f"{group} {sum(found) / len(found):.1f} % ({min(found):.1f} to {max(found):.1f}, {len(found)} runs)"
         for group, found in values.items()
@@ -82,6 +82,8 @@ def pairs(content: Content) -> Drawing | None:
         return None
     left_out = len(shown) - _MOST_PANELS
     shown = shown[:_MOST_PANELS]
+    unpaired = content.history.plan.experiment.unpaired
+    shared = "its runs share no randomness" if unpaired else "the same randomness in both groups"
     figure, panels = grid(len(shown))
     for axes, item in zip(panels, shown, strict=True):
         names = item.question.b, item.question.a
@@ -99,7 +101,7 @@ def pairs(content: Content) -> Drawing | None:
         axes.tick_params(axis="x", length=0, labelcolor=style.INK, labelsize=9)
         axes.set_xlim(-0.35, 1.35)
         axes.grid(visible=False, axis="x")
-    figure.supylabel("held-out accuracy, %", fontsize=9, color=style.MUTED)
+    figure.supylabel(endpoint_label(content.history.design.endpoint, "%"), fontsize=9, color=style.MUTED)
     words = (
         f"{item.question.a} is above {item.question.b} in {sum(pair.a > pair.b for pair in item.pairs)} of "
         f"{len(item.pairs)}"
@@ -108,8 +110,7 @@ def pairs(content: Content) -> Drawing | None:
     return Drawing(
         name="pairs",
         title="The pairs behind it",
-        caption="Each line is one replicate: the same randomness in both groups. Solid: the right end is at least as "
-        "high. Broken: it falls."
+        caption=f"Each line is one replicate: {shared}. Solid: the right end is at least as high. Broken: it falls."
         + (" Each panel has its own scale." if len(shown) > 1 else "")
         + (f" {left_out} more comparisons are in the tables." if left_out > 0 else ""),
         alt="Pairs: " + "; ".join(words) + ". Values in the tables of pairs.",
@@ -145,7 +146,7 @@ def cost(content: Content) -> Drawing | None:
     axes.set_xlim(0, 1.1 * max(axes.dataLim.xmax, 1.0))
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     axes.set_xlabel("parameters added per host")
-    axes.set_ylabel("held-out accuracy, %")
+    axes.set_ylabel(endpoint_label(content.history.design.endpoint, "%"))
     group_legend(figure, shown, markers=True)
     return Drawing(
         name="cost",
