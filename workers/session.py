@@ -69,6 +69,7 @@ class Session:
 
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
         """Training episode `episode` and the policy's update from it."""
+        self._stopwatch.lap()  # the wait for the release is no part of the episode
         self._env.begin_episode(self._path / "train" / episode)
         result = play(self._env, self._decider(), self._rewards, self._stopwatch, on_step)
         on_update(self.spec.steps)
@@ -86,6 +87,7 @@ class Session:
 
     def evaluate(self, run_dir: Path, on_step: OnStep) -> EvaluationRecord:
         """Save the last policy, freeze it with its normaliser, and grow fresh hosts on rng paths all groups share."""
+        self._stopwatch.lap()
         sha256 = policy_file.save(run_dir / self.spec.policy_file, self.spec, self.agent)
         episodes = evaluate_policy(self, policy_file.SavedPolicy(self.spec, self.agent), on_step)
         return EvaluationRecord(

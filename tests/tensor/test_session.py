@@ -156,3 +156,11 @@ def test_bf16_is_for_host_training_alone_and_trains(tmp_path) -> None:
     # Same decisions (the random controller looks at nothing but its masks), nearly the same losses.
     for half, full in zip(record.envs, plain.envs, strict=True):
         assert half.val_loss == pytest.approx(full.val_loss, rel=0.1)
+
+
+def test_waiting_for_a_release_is_no_part_of_an_episode(tmp_path) -> None:
+    session = make_session()
+    session._stopwatch._start -= 1e6  # as if it had waited for days
+    assert session.train(0, quiet, quiet).timing.total_s < 1e5
+    session._stopwatch._start -= 1e6
+    assert session.evaluate(tmp_path, quiet).timing.total_s < 1e5
