@@ -74,14 +74,18 @@ def plan_of(asked: Experiment, run_dir: Path, examine: Callable[[Questions], Mac
 
 
 def calibrated(ready: Planned, calibration: Calibration) -> Planned:
-    """The same with what is known of chance in its plan; UsageError when the calibration is of something else."""
+    """The same with what is known of chance in its plan; UsageError when the calibration is of something else.
+
+    A calibration by another state of the code is a note of the plan.
+    """
     import msgspec
 
     from esper_ab.calibration_file import check_belongs
-    from esper_ab.run_directory import versions
+    from esper_ab.control import provenance
 
-    check_belongs(calibration, ready.plan.experiment, versions())
-    return replace(ready, plan=msgspec.structs.replace(ready.plan, run_sd=calibration.spread.sd))
+    remark = check_belongs(calibration, ready.plan.experiment, provenance.code())
+    notes = (*ready.plan.notes, remark) if remark else ready.plan.notes
+    return replace(ready, plan=msgspec.structs.replace(ready.plan, run_sd=calibration.spread.sd, notes=notes))
 
 
 def as_asked(options: dict[str, Any]) -> Experiment:
