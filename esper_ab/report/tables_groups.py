@@ -141,8 +141,8 @@ def exam_table(exam: Exam | None) -> Table:
         title="Criteria of the exam",
         columns=("group", "criterion", "passed", "mean", "interval", "n"),
         rows=rows,
-        note=f"Asked: {asked}. The first is the comparison of the plan, with its error rate. The others are paired 95 % t "
-        "intervals that share no error rate: they can send a reward back, never pass one.",
+        note=f"Asked: {asked}. The first is the comparison of the plan, with its error rate. The others are paired "
+        "95 % t intervals that share no error rate: they can send a reward back, never pass one.",
         words=3,
         wide=True,
     )
