@@ -17,11 +17,13 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from esper_ab.analysis.analyse import analyse
 from esper_ab.analysis.pairs import pairs_of
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.load import load
@@ -81,6 +83,7 @@ def row(history: History, reference: History) -> dict[str, Any]:
     return {
         "first_in_block": {group: firsts.count(group) for group in history.groups},
         "difference": msgspec.to_builtins(difference),
+        "verdict": str(analyse(history).comparisons[0].verdict),
         "identical_to_parallel": digests(history) == digests(reference),
         "episode_s": {group: episode_s(history.of_group(group)) for group in history.groups},
         "warm_up_s": {group: mean(one.warm_up_s for one in history.of_group(group)) for group in history.groups},
@@ -90,15 +93,15 @@ def row(history: History, reference: History) -> dict[str, Any]:
 def table(rows: dict[str, dict[str, Any]]) -> str:
     """Markdown."""
     lines = [
-        "| way | first in its block, a / b | a - b, points, 95 % interval | records as in parallel "
+        "| way | first in its block, a / b | a - b, points, 95 % interval | verdict | records as in parallel "
         "| s per episode, a / b | warm-up s, a / b |",
-        "|---|---|---|---|---|---|",
+        "|---|---|---|---|---|---|---|",
     ]
     for name, one in rows.items():
         d = one["difference"]
         interval = "" if d["low"] is None else f" [{d['low']:+.2f}, {d['high']:+.2f}]"
         lines.append(
-            f"| {name} | {_both(one['first_in_block'], 'd')} | {d['mean']:+.2f}{interval} "
+            f"| {name} | {_both(one['first_in_block'], 'd')} | {d['mean']:+.2f}{interval} | {one['verdict']} "
             f"| {'bit-identical' if one['identical_to_parallel'] else 'different'} "
             f"| {_both(one['episode_s'], '.3f')} | {_both(one['warm_up_s'], '.3f')} |"
         )
@@ -107,13 +110,15 @@ def table(rows: dict[str, dict[str, Any]]) -> str:
 
 def _conclusion(rows: dict[str, dict[str, Any]]) -> str:
     """What the table shows; written for both outcomes, because on a GPU it may be the other."""
-    times = (
-        "Times are of a machine that others use, too: what they do in the meantime falls on one group when groups run\n"
-        "one after the other, and on both alike when they run side by side."
+    told = (
+        "The plain paired difference is shown; the verdict comes from the one adjusted for lane and start order, which "
+        "the plan fixes: with a fixed order it is blocked whatever the numbers are. Times are of a machine that others "
+        "use, too: what they do in the meantime falls on one group when groups run one after the other, and on both "
+        "alike when they run side by side."
     )
-    if all(one["identical_to_parallel"] for one in rows.values()):
-        return f"No record depends on the way, to the bit, so order cannot move the outcome here. {times}"
-    return f"Records depend on the way: compare the intervals. {times}"
+    same = all(one["identical_to_parallel"] for one in rows.values())
+    found = "No record depends on the way, to the bit: order cannot move an outcome here."
+    return textwrap.fill(f"{found if same else 'Records depend on the way.'} {told}", 120)
 
 
 def _both(values: dict[str, Any], form: str) -> str:
