@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import msgspec
 
-from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord, RunRef
+from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, RunRef
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 
-PROTOCOL = 2
+PROTOCOL = 3
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -83,10 +83,15 @@ class Hello(Message, frozen=True, kw_only=True, tag="Hello"):
 
 
 class Ready(Message, frozen=True, kw_only=True, tag="Ready"):
-    """Point 0: the run's warm-up is done. `warm_up_s` is excluded from every record."""
+    """The run is warm and stands at `point`: 0 when it begins, else the point of the checkpoint it was taken up from.
+
+    `warm_up_s` is excluded from every record.
+    """
 
     run: RunRef
     warm_up_s: float
+    point: int = 0
+    damaged: tuple[str, ...] = ()  # one sentence for every checkpoint that was offered and not intact
 
 
 class Progress(Message, frozen=True, kw_only=True, tag="Progress"):
@@ -104,6 +109,7 @@ class EpisodeFinished(Message, frozen=True, kw_only=True, tag="EpisodeFinished")
     run: RunRef
     seq: int
     record: EpisodeRecord
+    checkpoint: Checkpoint | None = None  # None: the run has no state beyond its orders, as with a fixed controller
 
 
 class Evaluated(Message, frozen=True, kw_only=True, tag="Evaluated"):
@@ -136,9 +142,14 @@ class Chunk(Message, frozen=True, kw_only=True, tag="Chunk"):
 
 
 class Assign(Message, frozen=True, kw_only=True, tag="Assign"):
-    """Do this run: warm up, then say Ready."""
+    """Do this run: warm up, then say Ready. With `point` > 0: take it up where its records end.
+
+    `checkpoints`, newest first: the first intact one is where the run goes on; without any it begins anew.
+    """
 
     spec: RunSpec
+    point: int = 0  # the last recorded one
+    checkpoints: tuple[Checkpoint, ...] = ()
 
 
 class Release(Message, frozen=True, kw_only=True, tag="Release"):
@@ -148,6 +159,13 @@ class Release(Message, frozen=True, kw_only=True, tag="Release"):
     point: int
 
 
+class Cancel(Message, frozen=True, kw_only=True, tag="Cancel"):
+    """Give the run up and await the next Assign: its replicate cannot be completed."""
+
+    run: str
+    reason: str
+
+
 class Stop(Message, frozen=True, kw_only=True, tag="Stop"):
     """Leave. `reason` goes to the worker's log."""
 
@@ -155,4 +173,4 @@ class Stop(Message, frozen=True, kw_only=True, tag="Stop"):
 
 
 WorkerMessage = Hello | Ready | Progress | EpisodeFinished | Evaluated | Failed | Chunk
-CoordinatorMessage = Assign | Release | Stop
+CoordinatorMessage = Assign | Release | Cancel | Stop

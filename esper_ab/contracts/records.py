@@ -111,6 +111,15 @@ class EpisodeRecord(Record, frozen=True, kw_only=True):
     digest: str  # sha256 of everything that must not depend on group name, device, telemetry or time
 
 
+class Checkpoint(Record, frozen=True, kw_only=True):
+    """A run's whole state at `point`, on disk before the record of that point was sent."""
+
+    point: int  # 1 … E: after training episode point - 1
+    file: str  # relative to the run directory
+    sha256: str
+    size_bytes: int
+
+
 class EvaluationEpisode(Record, frozen=True, kw_only=True):
     """One environment's evaluation episode with the frozen policy."""
 

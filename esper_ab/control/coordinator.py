@@ -320,8 +320,8 @@ def _begun(history: History, block: Block) -> bool:
 def _event_of(report: Report) -> RunReady | EpisodeRecorded | RunEvaluated:
     match report:
         case Ready():
-            return RunReady(run=report.run, warm_up_s=report.warm_up_s)
+            return RunReady(run=report.run, warm_up_s=report.warm_up_s, point=report.point)
         case EpisodeFinished():
-            return EpisodeRecorded(record=report.record)
+            return EpisodeRecorded(record=report.record, checkpoint=report.checkpoint)
         case Evaluated():
             return RunEvaluated(record=report.record)

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord, RunRef
+from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, RunRef
 from esper_ab.design import Contrast
 from esper_ab.plan import Extension, Plan
 
@@ -52,10 +52,12 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="run_started"):
 class RunReady(Event, frozen=True, kw_only=True, tag="run_ready"):
     run: RunRef
     warm_up_s: float
+    point: int = 0  # where it stands: above 0 when it was taken up from a checkpoint
 
 
 class EpisodeRecorded(Event, frozen=True, kw_only=True, tag="episode"):
     record: EpisodeRecord
+    checkpoint: Checkpoint | None = None
 
 
 class RunEvaluated(Event, frozen=True, kw_only=True, tag="evaluation"):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord, RunRef
+from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, RunRef
 from esper_ab.design import Design
 from esper_ab.journal.events import (
     AnyEvent,
@@ -41,6 +41,7 @@ class RunHistory:
     warm_up_s: float | None = None
     released: int = -1  # last released point; -1 before the first
     episodes: dict[int, EpisodeRecord] = field(default_factory=dict)  # by episode
+    checkpoints: list[Checkpoint] = field(default_factory=list)  # in the order in which they were recorded
     evaluation: EvaluationRecord | None = None
     left_out: bool = False  # never started, because every comparison of its group was decided before
     lost: bool = False  # given up after failures: its replicate is in no comparison
@@ -130,9 +131,13 @@ class History:
             case RunStarted():
                 self.runs[event.run.run].started = True
             case RunReady():
-                self.runs[event.run.run].warm_up_s = event.warm_up_s
+                if self.runs[event.run.run].warm_up_s is None:  # that of the first start
+                    self.runs[event.run.run].warm_up_s = event.warm_up_s
             case EpisodeRecorded():
-                self.runs[event.record.run.run].episodes[event.record.episode] = event.record
+                run = self.runs[event.record.run.run]
+                run.episodes[event.record.episode] = event.record
+                if event.checkpoint is not None:
+                    run.checkpoints.append(event.checkpoint)
             case RunEvaluated():
                 self.runs[event.record.run.run].evaluation = event.record
             case PointReleased():

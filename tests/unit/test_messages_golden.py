@@ -25,6 +25,7 @@ from esper_ab.contracts.codec import (
 from esper_ab.contracts.messages import (
     PROTOCOL,
     Assign,
+    Cancel,
     Chunk,
     CoordinatorMessage,
     Failed,
@@ -34,7 +35,7 @@ from esper_ab.contracts.messages import (
     Stop,
     WorkerMessage,
 )
-from esper_ab.contracts.records import HeadUse, PPOUpdate, SeedEvent
+from esper_ab.contracts.records import Checkpoint, HeadUse, PPOUpdate, SeedEvent
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = json.loads((ROOT / "tests" / "golden" / "messages.json").read_text())
@@ -50,7 +51,8 @@ SEED_EVENT = SeedEvent(
     env=0, step=3, slot="early", event="fossilized", seed_id="0-early-1", blueprint="norm", stage="FOSSILIZED",
     alpha=1.0, contribution=2.5, params=16,
 )
-EPISODE = report_of(SPEC, 1)
+CHECKPOINT = Checkpoint(point=1, file="checkpoints/a/0/1.pt", sha256="0" * 64, size_bytes=4096)
+EPISODE = msgspec.structs.replace(report_of(SPEC, 1), checkpoint=CHECKPOINT)
 EXAMPLES = (
     Hello(worker="w00", incarnation=1, protocol=PROTOCOL, pid=42, uuids=("GPU-1", ""), torch_version="2.13.0"),
     report_of(SPEC, 0),
@@ -61,8 +63,9 @@ EXAMPLES = (
     report_of(SPEC, 3),
     Failed(worker="w00", run=None, summary="ValueError: no", traceback="Traceback …"),
     Chunk(seq=1, index=0, count=2, data=b"\x00\xff"),
-    Assign(spec=SPEC),
+    Assign(spec=SPEC, point=2, checkpoints=(CHECKPOINT,)),
     Release(run="a/0", point=1),
+    Cancel(run="a/0", reason="its replicate cannot be completed"),
     Stop(reason="the experiment is finished"),
 )
 FROM_WORKER = get_args(WorkerMessage)
