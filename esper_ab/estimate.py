@@ -15,7 +15,7 @@ from esper_ab.plan import Plan
 _BACKWARD = 2  # a backward pass costs about two forward passes
 _GROWN = 4  # a host with seeds against the bare host, in multiply-adds and in activations
 _CONFIGURATIONS = 4  # of slots switched on and off, in one validation pass
-_STEP_OVERHEAD_S = 2e-3  # per optimiser step of a bank: dozens of small kernels, whatever their size
+_STEP_OVERHEAD_S = 20e-3  # per optimiser step of a bank: hundreds of small kernels, whatever their size
 _WORKER_BYTES = 400 << 20  # Python, torch, its threads
 _FLOAT_BYTES = 4
 
