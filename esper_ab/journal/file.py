@@ -10,9 +10,7 @@ One event per line, each line a JSON object, so jq and DuckDB read the file as i
 
 from __future__ import annotations
 
-import fcntl
 import os
-import socket
 import zlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -23,9 +21,9 @@ import msgspec
 
 from esper_ab.errors import JournalError, UsageError
 from esper_ab.journal.events import AnyEvent
+from esper_ab.journal.lock import take
 
 JOURNAL_NAME = "events.jsonl"
-LOCK_NAME = ".lock"
 _FIRST_PREV = "00000000"
 _CRC_KEY = b',"crc":"'
 _TAIL_BYTES = len(_CRC_KEY) + 8 + len(b'"}\n')
@@ -53,7 +51,7 @@ class Journal:
         self._n = 0
         self._prev = _FIRST_PREV
         self._size = 0
-        self._lock = _locked(run_dir)
+        self._lock = take(run_dir)
         try:
             self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
         except FileExistsError:
@@ -70,7 +68,7 @@ class Journal:
         journal = cls.__new__(cls)
         journal._path, journal._wall_clock = run_dir / JOURNAL_NAME, wall_clock
         reading = read(journal._path)
-        journal._lock = _locked(run_dir)
+        journal._lock = take(run_dir)
         try:
             events = list(reading)
         except JournalError:
@@ -119,20 +117,6 @@ def _write_all(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
-
-
-def _locked(run_dir: Path) -> int:
-    """A descriptor that holds the run directory's lock; the kernel lets go of it however this process ends."""
-    descriptor = os.open(run_dir / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = os.read(descriptor, 200).decode(errors="replace") or "another process"
-        os.close(descriptor)
-        raise UsageError(f"{run_dir} is in use by {holder}; wait for it, or choose another name") from None
-    os.ftruncate(descriptor, 0)
-    os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
-    return descriptor
 
 
 def _sync_directory(folder: Path) -> None:

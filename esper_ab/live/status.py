@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from esper_ab.journal.file import LOCK_NAME
 from esper_ab.journal.fold import History, RunState
 from esper_ab.journal.load import load
+from esper_ab.journal.lock import holder
 from esper_ab.live.recent import DIFFERENCE_LABEL, DifferenceNow, GroupNow, differences_now, group_now
 
 ExperimentState = Literal["running", "finished", "failed", "interrupted", "stale"]
@@ -54,7 +52,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
 def status(run_dir: Path) -> Status:
     """UsageError when `run_dir` has no journal; JournalError when it is damaged."""
-    locked = _is_locked(run_dir)  # before reading: a run that ends in between is then seen as finished
+    locked = holder(run_dir) is not None  # before reading: a run that ends in between is then seen as finished
     loaded = load(run_dir)
     history = loaded.history
     state = _state(history, locked)
@@ -131,18 +129,3 @@ def _state(history: History, locked: bool) -> ExperimentState:
     if history.ended is not None:
         return history.ended.status
     return "running" if locked else "stale"
-
-
-def _is_locked(run_dir: Path) -> bool:
-    """Does a process hold the run directory? Asks for a shared lock and gives it back at once."""
-    try:
-        descriptor = os.open(run_dir / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import io
 import json
 import os
@@ -25,8 +24,9 @@ from support.journals import (
 
 from esper_ab.contracts.messages import Progress
 from esper_ab.errors import UsageError
-from esper_ab.journal.file import JOURNAL_NAME, LOCK_NAME
+from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
+from esper_ab.journal.lock import take
 from esper_ab.live.recent import differences_now, group_now
 from esper_ab.live.status import status, status_json, status_text
 from esper_ab.live.terminal import LiveView
@@ -134,8 +134,7 @@ def test_status_says_how_far_it_is(tmp_path, events, state):
 
 def test_status_of_a_run_that_somebody_works_on(tmp_path):
     run_dir = write(tmp_path / "run", planted_effect()[:50])
-    holder = os.open(run_dir / LOCK_NAME, os.O_RDWR)
-    fcntl.flock(holder, fcntl.LOCK_EX)
+    holder = take(run_dir)
     assert status(run_dir).state == "running"
     os.close(holder)
     text = status_text(run_dir)
