@@ -5,7 +5,7 @@ journalled and analysed by the package. To save start-up, one launch carries sev
 nothing, are cut into tens; each ten are followed as a plan of ten with looks at 6 and 10, and their first six as a plan
 of six with one look.
 
-    scripts/validate_training [--experiments 200]    writes docs/benchmarks/training.json, a table of docs/statistics.md
+    scripts/validate_training [--experiments 100]    writes docs/benchmarks/training.json, a table of docs/statistics.md
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ LONGEST = 10  # pairs
 RULES = (6, 10)  # replicates of the plans that are followed
 LIMIT = 0.056  # of the lower limit of the error: beyond it, the procedure is surely not calibrated
 FLAGS = (
-    "--groups a=shaped,b=shaped --unpaired --task synthetic --episodes 2 --steps 4 --n-envs 1 --set ppo.minibatches=1 "
-    "--no-early-stop --quiet --json"
+    "--groups a=shaped,b=shaped --unpaired --task synthetic --episodes 1 --steps 15 --n-envs 1 --set ppo.minibatches=1 "
+    "--set growth.batch_size=32 --no-early-stop --quiet --json"
 )
 
 
@@ -70,7 +70,7 @@ def decisions(history: History, replicates: int) -> list[str]:
 def main() -> None:
     """Launch, follow, count, write; exit status 1 when the error is surely above what was promised."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--experiments", type=int, default=200)
+    parser.add_argument("--experiments", type=int, default=100)
     parser.add_argument("--dry", action="store_true", help="write nothing")
     options = parser.parse_args()
     began, found = time.monotonic(), {replicates: [] for replicates in RULES}
