@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from esper_ab.analysis.conduct import FAULTS, Conduct, conduct
+from esper_ab.analysis.result_hash import result_hash
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import mean
 from esper_ab.report.content import Content
@@ -126,6 +127,7 @@ def facts_table(history: History) -> Table:
         "placement": f"{experiment.placement}, order {experiment.order}, {experiment.sync}",
         "warm-up": f"{number(warm_up)} s per run, mean" if warm_up is not None else "none recorded",
         "plan": plan.digest,
+        "result": result_hash(history),
     }
     return Table(title="Conditions", columns=("", ""), rows=tuple(facts.items()), words=2, wide=True)
 

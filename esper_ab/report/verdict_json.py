@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from esper_ab.analysis.conduct import conduct
+from esper_ab.analysis.result_hash import result_hash
 from esper_ab.design import rule
 from esper_ab.report.content import Content
 from esper_ab.stats.comparison import Comparison
@@ -24,6 +25,7 @@ def render_verdict(content: Content) -> bytes:
         "experiment": plan.experiment.name,
         "task": plan.experiment.task,
         "plan": plan.digest,
+        "result": result_hash(history),
         "estimand": plan.estimand,
         "rule": rule(history.design),
         "design": history.design,
