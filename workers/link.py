@@ -7,12 +7,14 @@ the Release of its point arrives. The coordinator drops repeats, and answers tho
 from __future__ import annotations
 
 import time
+from collections import deque
 
 import zmq
 
 from esper_ab.contracts.codec import decode_from_coordinator, encode, split
 from esper_ab.contracts.messages import (
     Assign,
+    Cancel,
     CoordinatorMessage,
     EpisodeFinished,
     Evaluated,
@@ -51,6 +53,7 @@ class Link:
         self._sent = 0
         self._point = -1  # of the last report
         self._kept: list[bytes] = []  # frames of a report until its release
+        self._waiting: deque[CoordinatorMessage] = deque()  # arrived while the worker was at work
 
     def send(self, message: WorkerMessage) -> None:
         """Send one message; LinkLost when nothing is taken. Progress is dropped rather than waited for."""
@@ -77,12 +80,22 @@ class Link:
                 self._send_frames(self._kept)
                 resend_at = now + self._resend_after_s
             wait_s = resend_at - now if deadline is None else min(resend_at, deadline) - now
-            if self._socket.poll(max(0, int(wait_s * 1000) + 1)):
-                message = decode_from_coordinator(self._socket.recv())
+            if self._waiting or self._socket.poll(max(0, int(wait_s * 1000) + 1)):
+                message = self._waiting.popleft() if self._waiting else decode_from_coordinator(self._socket.recv())
                 if self._is_new(message):
                     return message
             elif deadline is not None and time.monotonic() >= deadline:
                 return None
+
+    def cancelled(self) -> str | None:
+        """Why the coordinator gave up the run last assigned; None if it did not.
+
+        Never waits, and what has arrived stays for `receive`.
+        """
+        while self._socket.poll(0):
+            self._waiting.append(decode_from_coordinator(self._socket.recv()))
+        cancels = (message for message in self._waiting if isinstance(message, Cancel) and self._is_mine(message.run))
+        return next((cancel.reason for cancel in cancels), None)
 
     def close(self, finished: bool) -> None:
         """Close; what was sent last is delivered first if the worker has `finished`, dropped if it was aborted."""
@@ -91,13 +104,18 @@ class Link:
 
     def _point_of(self, message: Ready | EpisodeFinished | Evaluated) -> int:
         if isinstance(message, Ready):
-            return 0
+            return message.point
         return message.record.episode + 1 if isinstance(message, EpisodeFinished) else self._point + 1
+
+    def _is_mine(self, run: str) -> bool:
+        return self.run is not None and run == self.run.run
 
     def _is_new(self, message: CoordinatorMessage) -> bool:
         """Take note of an acknowledgement; a release of something released before is an answer to a repeat."""
         if isinstance(message, Assign):
             self.run, self._kept, self._point = message.spec.ref, [], -1
+        if isinstance(message, Cancel) and self._is_mine(message.run):
+            self._kept = []
         if not isinstance(message, Release):
             return True
         if not self._kept or message.point != self._point:

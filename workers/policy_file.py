@@ -6,26 +6,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
-import os
-import pickle
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import torch
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.messages import RunSpec
+from workers import durable, state_bytes
 from workers.deciders import AgentDecider, ControllerDecider
 from workers.episode import Decider
 from workers.ppo.agent import PPOAgent
 
 FORMAT = 2
-# What torch.load and the checks after it raise for a file that is something else.
-_DAMAGED = (pickle.UnpicklingError, RuntimeError, LookupError, TypeError, EOFError, ValueError, msgspec.MsgspecError)
 
 
 @dataclass(frozen=True)
@@ -56,33 +50,20 @@ def save(path: Path, spec: RunSpec, agent: PPOAgent | None) -> str:
         "spec": msgspec.to_builtins(spec),
         "agent": None if agent is None else agent.state(),
     }
-    buffer = io.BytesIO()
-    torch.save(state, buffer)  # serialised first: a full disk then is a plain OSError, and the old file survives
-    data = buffer.getvalue()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return hashlib.sha256(data).hexdigest()
+    return durable.write(path, state_bytes.to_bytes(state))
 
 
 def load(path: str | Path) -> SavedPolicy:
     """ValueError with the remedy when `path` is not a policy of this format; never executes what is in it."""
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
+        state = state_bytes.from_bytes(Path(path).read_bytes())
         spec = msgspec.convert(state["spec"], RunSpec)
         if state["format"] != FORMAT:
             raise ValueError(f"format {state['format']}")
         agent = None if state["agent"] is None else PPOAgent.from_state(state["agent"])
     except FileNotFoundError:
         raise ValueError(f"no policy file {str(path)!r}; a run keeps them under policies/<group>/") from None
-    except _DAMAGED as error:
-        reason = " ".join(str(error).split()).partition(". ")[0][:200]
+    except state_bytes.FOREIGN as error:
+        reason = state_bytes.reason(error)
         raise ValueError(f"{str(path)!r} is not a policy saved by this version of esper_ab: {reason}") from None
     return SavedPolicy(spec, agent)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import torch
@@ -34,6 +34,7 @@ from workers.tasks._task import Task
 from workers.vocabulary import HEADS
 
 OnStep = Callable[[int], None]
+STATE_FORMAT = 1
 WARM_UP_STEPS = 4
 
 
@@ -85,8 +86,32 @@ class Session:
             digest=_digest(result.envs, ppo, self._policy_bytes()),
         )
 
+    def state(self) -> dict[str, Any] | None:
+        """All that a run carries from one episode to the next; None for a controller, which carries nothing.
+
+        It is the agent alone: hosts are grown afresh in every episode, and every random number has an address instead
+        of a place in a stream. So there is no generator to save, of Python, numpy, torch or CUDA: none is drawn from.
+        """
+        return None if self.agent is None else {"format": STATE_FORMAT, "agent": self.agent.state()}
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Go on as the session that `state` was taken from would. ValueError when it is not one of this run.
+
+        What is missing in it or has another shape raises an error of `state_bytes.FOREIGN`; the session is then as it
+        was.
+        """
+        if state["format"] != STATE_FORMAT:
+            raise ValueError(f"format {state['format']} where {STATE_FORMAT} is expected")
+        agent = PPOAgent.from_state(state["agent"])
+        if self.agent is None or agent.spec != self.agent.spec:
+            raise ValueError("written under the orders of another run")
+        self.agent = agent
+
     def evaluate(self, run_dir: Path, on_step: OnStep) -> EvaluationRecord:
-        """Save the last policy, freeze it with its normaliser, and grow fresh hosts on rng paths all groups share."""
+        """Save the last policy, freeze it with its normaliser, and grow fresh hosts on rng paths all groups share.
+
+        OSError before anything else was done when the policy cannot be saved: it may be tried again.
+        """
         self._stopwatch.lap()
         sha256 = policy_file.save(run_dir / self.spec.policy_file, self.spec, self.agent)
         episodes = evaluate_policy(self, policy_file.SavedPolicy(self.spec, self.agent), on_step)

@@ -1,8 +1,14 @@
 """A worker without torch: speaks the protocol through the real link, reports a planted effect, breaks as it is told to.
 
 Accuracy is 50 + 10·(position of the first letter of the group's name in the alphabet) + noise of the replicate's rng
-path: shared by all groups, so that the paired difference is planted exactly, or each group's own when unpaired. FAKE_FAULT="kind:run:point[,…]" plants a fault when `run` comes to
-`point`; the kinds are the functions of `_FAULTS`, and "protocol", which concerns a worker whose name is given as `run`.
+path: shared by all groups, so that the paired difference is planted exactly, or each group's own when unpaired.
+
+It writes real checkpoints and takes runs up from them, by the code of the real worker, with a state of a few bytes.
+
+FAKE_FAULT="kind:run:point[:times][,…]" plants a fault when `run` comes to `point`, and not where it is only taken up
+again; with `times`, only in workers started that often at most: "die:a/0:2:1" strikes once if w00 did a/0 from its
+first start, without `times` at every attempt. The kinds are the functions of `_FAULTS`, and "protocol", which concerns
+a worker whose name is given as `run`.
 """
 
 from __future__ import annotations
@@ -19,11 +25,14 @@ import msgspec
 
 from esper_ab.contracts.messages import (
     PROTOCOL,
+    Assign,
+    Cancel,
     EpisodeFinished,
     Evaluated,
     Hello,
     Progress,
     Ready,
+    Release,
     RunSpec,
     Stop,
     WorkerOrder,
@@ -37,7 +46,8 @@ from esper_ab.contracts.records import (
     Timing,
 )
 from esper_ab.contracts.rng import run_path
-from workers import process
+from workers import checkpoint, process
+from workers.durable import Damaged
 from workers.entry import failure
 from workers.link import Link
 
@@ -58,7 +68,7 @@ def main_in_thread(order: WorkerOrder) -> None:
     link = Link(order.endpoint, order.identity, resend_after_s=0.2)
     try:
         link.send(hello(order))
-        _serve(link)
+        _serve(link, order)
     except Exception as error:
         link.send(failure(order, link, error))
         raise
@@ -67,50 +77,93 @@ def main_in_thread(order: WorkerOrder) -> None:
 
 
 def hello(order):
-    protocol = 99 if ("protocol", order.worker, 0) in _planted() else PROTOCOL
+    protocol = 99 if ("protocol", order.worker, 0) in _planted(order) else PROTOCOL
     return Hello(
         worker=order.worker, incarnation=order.incarnation, protocol=protocol, pid=os.getpid(), uuids=order.lane.uuids,
         torch_version="none",
     )
 
 
-def _planted():
+def _planted(order):
     listed = [fault.split(":") for fault in os.environ.get(FAULT_VARIABLE, "").split(",") if fault]
-    return {(kind, run, int(point)) for kind, run, point in listed}
+    return {
+        (kind, run, int(point)) for kind, run, point, *times in listed
+        if not times or order.incarnation <= int(times[0])
+    }
 
 
-def _serve(link):
+def _serve(link, order):
+    while True:
+        message = link.receive()
+        if isinstance(message, Stop) or (isinstance(message, Assign) and not _run(link, order, message)):
+            return
+
+
+def _run(link, order: WorkerOrder, assign: Assign) -> bool:
+    """False when told to stop."""
+    spec, run_dir = assign.spec, Path(order.run_dir)
+    start, damaged = take_up(run_dir, assign)
+    for point in range(start, spec.episodes + 2):
+        link.send(Progress(run=spec.ref, point=point, step=1, phase=phase_of(spec, point)))
+        if point == start:
+            report = Ready(run=spec.ref, warm_up_s=0.0, point=start, damaged=damaged)
+        else:
+            report = report_of(spec, point, save(run_dir, spec, point))
+        for kind, run, at in sorted(_planted(order)):
+            if (run, at) == (spec.ref.run, point) and (point > start or start == 0):
+                report = _FAULTS[kind](link, report)
+        link.send(report)
+        answer = _answer(link, spec, point)
+        if not isinstance(answer, Release):
+            return isinstance(answer, Cancel)
+    return True
+
+
+def _answer(link, spec, point):
+    """The release of `point`, or what ends the run or the worker."""
     while True:
         message = link.receive()
         if isinstance(message, Stop):
-            return
-        if not _run(link, message.spec):
-            return
+            return message
+        mine = isinstance(message, Release | Cancel) and message.run == spec.ref.run
+        if mine and (isinstance(message, Cancel) or message.point == point):
+            return message
 
 
-def _run(link, spec: RunSpec) -> bool:
-    """False when told to stop."""
-    for point in range(spec.episodes + 2):
-        link.send(Progress(run=spec.ref, point=point, step=1, phase=phase_of(spec, point)))
-        report = report_of(spec, point)
-        for kind, run, at in sorted(_planted()):
-            if (run, at) == (spec.ref.run, point):
-                report = _FAULTS[kind](link, report)
-        link.send(report)
-        if isinstance(link.receive(), Stop):
-            return False
-    return True
+def learns(spec):
+    return spec.ref.controller == "ppo"
+
+
+def state(spec, point):
+    return f"{spec.ref.run} at {point}".encode()
+
+
+def save(run_dir, spec, point):
+    if learns(spec) and 0 < point <= spec.episodes:
+        return checkpoint.store(run_dir, spec.ref, point, state(spec, point))
+    return None
+
+
+def take_up(run_dir, assign):
+    """Where the run stands, and what was damaged: as in workers/loop.py."""
+    spec = assign.spec
+
+    def resume(data):
+        if data not in {state(spec, offered.point) for offered in assign.checkpoints}:
+            raise Damaged("is no checkpoint of this run")
+
+    return checkpoint.take_up(run_dir, spec.ref, assign.checkpoints, resume) if learns(spec) else (assign.point, ())
 
 
 def phase_of(spec, point):
     return "warm-up" if point == 0 else "train" if point <= spec.episodes else "evaluate"
 
 
-def report_of(spec: RunSpec, point: int):
+def report_of(spec: RunSpec, point: int, saved=None):
     if point == 0:
         return Ready(run=spec.ref, warm_up_s=0.0)
     if point <= spec.episodes:
-        return EpisodeFinished(run=spec.ref, seq=point, record=episode(spec, point - 1))
+        return EpisodeFinished(run=spec.ref, seq=point, record=episode(spec, point - 1), checkpoint=saved)
     return Evaluated(run=spec.ref, seq=point, record=evaluation(spec))
 
 

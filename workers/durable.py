@@ -1,0 +1,83 @@
+"""Files that are there as a whole or not at all, through a kill, a full disk and a power cut. Knows no torch.
+
+Written beside the file, synced, renamed, and the folder synced: a reader sees the old bytes or the new ones. What rots
+later is found by the sha256 that was recorded elsewhere: neither zip nor torch notices a flipped bit by itself.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import threading
+from pathlib import Path
+
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})  # of an OSError that goes away when somebody makes room
+
+
+class Damaged(ValueError):
+    """A file is not what was recorded of it: why, in one sentence without the file's name."""
+
+
+def write(path: Path, data: bytes) -> str:
+    """Put `data` at `path` and return its sha256. On OSError a previous file is as it was and nothing else is left.
+
+    One writer per path at a time: what a killed one left unfinished is removed here.
+    """
+    _make_directory(path.parent)
+    prefix = f".{path.name}."
+    for leftover in [entry for entry in path.parent.iterdir() if entry.name.startswith(prefix)]:
+        leftover.unlink(missing_ok=True)
+    temporary = path.with_name(f"{prefix}{os.getpid()}-{threading.get_native_id()}")
+    try:
+        _write_synced(temporary, data)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _sync_directory(path.parent)
+    return hashlib.sha256(data).hexdigest()
+
+
+def read(path: Path, sha256: str, size_bytes: int) -> bytes:
+    """The bytes at `path`; Damaged unless they are exactly those that were recorded."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(size_bytes + 1)  # never more than was promised, whatever is there now
+    except OSError as error:
+        raise Damaged(f"cannot be read: {error.strerror}") from None
+    if len(data) != size_bytes:
+        found = f"{len(data)}" if len(data) < size_bytes else f"more than {size_bytes}"
+        raise Damaged(f"has {found} bytes where {size_bytes} were recorded")
+    found = hashlib.sha256(data).hexdigest()
+    if found != sha256:
+        raise Damaged(f"has the sha256 {found[:12]}… where {sha256[:12]}… was recorded")
+    return data
+
+
+def _write_synced(path: Path, data: bytes) -> None:
+    """Short writes are no error of the system's: a full disk takes what fits, and only the next write says so."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    try:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _make_directory(path: Path) -> None:
+    """With its parents; a folder's name is durable once the folder above is synced."""
+    if path.is_dir():
+        return
+    _make_directory(path.parent)
+    path.mkdir(exist_ok=True)
+    _sync_directory(path.parent)
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
