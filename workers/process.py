@@ -37,7 +37,7 @@ def set_environment(lane: Lane, arithmetic: Arithmetic) -> None:
 
 def obey_the_coordinator_only() -> None:
     """What ends everybody is the coordinator's business; SIGUSR1 is its way to ask where this process is stuck."""
-    for sent_to_everybody in (signal.SIGINT, signal.SIGTERM):
+    for sent_to_everybody in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(sent_to_everybody, signal.SIG_IGN)
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=True)

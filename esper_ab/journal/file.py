@@ -132,9 +132,10 @@ class Reading(Iterator[AnyEvent]):
     "" before the first), `torn_bytes` of an unfinished last line (0 until the end is reached).
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, source: Iterator[bytes] | None = None) -> None:
+        """`source`: the file's lines, when somebody else reads them (journal/tail)."""
         self._path = path
-        self._source = _lines(path)
+        self._source = _lines(path) if source is None else source
         self._decoder = msgspec.json.Decoder(_Line)
         self._prev = _FIRST_PREV
         self.lines = 0

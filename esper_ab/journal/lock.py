@@ -1,6 +1,9 @@
 """Who has a run directory: a lock that the kernel lets go of however its holder ends, and a line that names the holder.
 
-The line is one JSON object in `.lock`: {"pid":4711,"host":"node3","started":123456,"since":"2026-01-31T10:15:00+00:00"}.
+The line is one JSON object in `.lock`:
+
+    {"pid":4711,"host":"node3","started":123456,"since":"2026-01-31T10:15:00+00:00"}
+
 It stays when the holder has gone; only together with the lock does it say anything.
 """
 

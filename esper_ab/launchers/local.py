@@ -64,11 +64,13 @@ class LocalLauncher:
         process = torch.multiprocessing.get_context("spawn").Process(
             target=_entry.call, args=(self._entry, order), name=order.identity, daemon=False
         )
-        # A child inherits the mask, so what a terminal (Ctrl-C) or timeout(1) (SIGTERM) sends to everybody is for this
-        # process alone from the child's first instruction. The tracker, once running, leaves the mask alone.
-        resource_tracker.ensure_running()
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+        # A child inherits the mask, so what a terminal (Ctrl-C, hang-up) or timeout(1) (SIGTERM) sends to everybody is
+        # for this process alone from the child's first instruction. The tracker, which keeps a blocked SIGHUP blocked,
+        # is started first: it unblocks the other two here, and once running it leaves the mask alone.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
         try:
+            resource_tracker.ensure_running()
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
             process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)

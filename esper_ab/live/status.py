@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from esper_ab.journal.fold import History, RunState
-from esper_ab.journal.load import load
+from esper_ab.journal.load import Loaded, load
 from esper_ab.journal.lock import holder
 from esper_ab.live.recent import DIFFERENCE_LABEL, DifferenceNow, GroupNow, differences_now, group_now
 
@@ -52,10 +52,14 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
 def status(run_dir: Path) -> Status:
     """UsageError when `run_dir` has no journal; JournalError when it is damaged."""
-    locked = holder(run_dir) is not None  # before reading: a run that ends in between is then seen as finished
-    loaded = load(run_dir)
+    held = holder(run_dir) is not None  # before reading: a run that ends in between is then seen as finished
+    return status_of(load(run_dir), held=held)
+
+
+def status_of(loaded: Loaded, *, held: bool) -> Status:
+    """`held`: whether somebody has the run directory."""
     history = loaded.history
-    state = _state(history, locked)
+    state = state_of(history, held=held)
     return Status(
         experiment=history.plan.experiment.name,
         state=state,
@@ -98,6 +102,7 @@ def status_text(run_dir: Path) -> str:
     lines = [f"{found.experiment}: {found.state}{detail} (last event {found.last_event})"]
     if found.state == "stale":
         lines.append("Nobody works on it and it has no end: its coordinator is gone. `esper-ab report` still works.")
+        lines.append(f"It goes on from there with `esper-ab resume {run_dir}`.")
     width = max(len(run.run) for run in found.runs)
     lines += [
         f"  {run.run:<{width}}  {run.state:<10}  episode {run.episodes} of {run.of_episodes}  on {run.device}"
@@ -125,7 +130,8 @@ def _percent(value: float | None) -> str:
     return "not yet" if value is None else f"{value:.1f} %"
 
 
-def _state(history: History, locked: bool) -> ExperimentState:
+def state_of(history: History, *, held: bool) -> ExperimentState:
+    """In one word; `held` as in `status_of`."""
     if history.ended is not None:
         return history.ended.status
-    return "running" if locked else "stale"
+    return "running" if held else "stale"

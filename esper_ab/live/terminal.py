@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 
 from rich.box import SIMPLE_HEAD
@@ -45,16 +46,14 @@ class LiveView:
         """
         self._console = console
         self._clock = clock
-        self._redraws = console.is_terminal and not console.is_dumb_terminal
         blocks = history.blocks if history else plan.blocks
         self._specs = {spec.ref.run: spec for block in blocks for spec in block.runs}
         self._history = history
-        self._before = 0.0
         self._within = dict.fromkeys(self._specs, 0.0)  # work done in the present point, in episodes
         self._began = clock()
         self._drawn = self._began - _REDRAW_S
         self._lined = self._began - _LINE_S
-        self._state: Group | Text = Text("starting the workers")
+        self._state: Group | Text = _picture(history, console.width) if history else Text("starting the workers")
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=None),
@@ -68,8 +67,13 @@ class LiveView:
             auto_refresh=False,
         )
         self._before = self._done()  # takes no part in the pace
-        self._task = self._bar.add_task("training", total=self._total())
+        self._task = self._bar.add_task("training", total=self._total(), completed=int(self._before))
         self._live = Live(console=console, auto_refresh=False, transient=False)
+
+    @property
+    def _redraws(self) -> bool:
+        """Asked each time: a terminal may hang up."""
+        return self._console.is_terminal and not self._console.is_dumb_terminal
 
     def __enter__(self) -> LiveView:
         if self._redraws:
@@ -80,9 +84,10 @@ class LiveView:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._redraws:
-            self._redraw(now=True)
-            self._live.stop()
+        if self._live.is_started:
+            with suppress(OSError):  # nobody looks any more
+                self._redraw(now=True)
+                self._live.stop()
 
     def observe(self, event: AnyEvent | messages.Progress) -> None:
         """Take one journalled event or one sign of life."""
@@ -96,6 +101,10 @@ class LiveView:
             self._history.add(event)
             self._after(event, self._history)
 
+    def tick(self) -> None:
+        """Time has passed."""
+        self._redraw()
+
     def _after(self, event: AnyEvent, history: History) -> None:
         if isinstance(event, PlanExtended):
             new = {spec.ref.run: spec for block in event.extension.blocks for spec in block.runs}
@@ -103,16 +112,13 @@ class LiveView:
             self._within |= dict.fromkeys(new, 0.0)
         if isinstance(event, LookTaken | PlanExtended):
             self._tell(_news(event, history))
-            self._bar.update(self._task, total=self._total())
         elif isinstance(event, Ledger):
             about = f" {event.run}" if event.run else ""
             self._tell(f"! {event.category}{about}: {event.detail}")
         elif isinstance(event, PointReleased):
             self._within |= dict.fromkeys(event.runs, 0.0)
             if self._redraws:
-                differences = [*_differences(history), f"({DIFFERENCE_LABEL})"]
-                lines = [Text(line) for line in differences] if len(differences) > 1 else []
-                self._state = Group(_table(history, self._console.width), *lines)
+                self._state = _picture(history, self._console.width)
                 self._redraw(now=True)
             else:
                 self._line(event, history)
@@ -124,23 +130,23 @@ class LiveView:
         """Work planned now, in episodes, less that of runs that will never start."""
         runs = self._history.runs if self._history else {}
         given_up = {name for name, run in runs.items() if run.left_out or run.lost}
-        return sum(_work(spec) for name, spec in self._specs.items() if name not in given_up) - self._before
+        return sum(_work(spec) for name, spec in self._specs.items() if name not in given_up)
 
     def _done(self) -> float:
-        """Work done by this process, in episodes."""
+        """Work done, by whomever, in episodes."""
         if self._history is None:
             return 0.0
         recorded = (
-            len(run.episodes) + (_evaluation_work(run.spec) if run.evaluation else 0.0)
-            for run in self._history.runs.values()
-        )
-        return sum(recorded) + sum(self._within.values()) - self._before
+            len(run.episodes) + (_evaluation_work(run.spec) if run.evaluation else 0.0) + self._within[name]
+            for name, run in self._history.runs.items() if not run.lost
+        )  # fmt: skip
+        return sum(recorded)
 
     def _redraw(self, *, now: bool = False) -> None:
         if not self._redraws or (self._clock() - self._drawn < _REDRAW_S and not now):
             return
         self._drawn = self._clock()
-        self._bar.update(self._task, completed=self._done())
+        self._bar.update(self._task, completed=self._done(), total=self._total())
         self._live.update(Group(self._state, Padding(self._bar, (0, _ECHO, 0, 0))), refresh=True)
 
     def _line(self, event: PointReleased, history: History) -> None:
@@ -151,14 +157,22 @@ class LiveView:
             return
         self._lined = now
         groups = "; ".join(_in_line(group_now(history, group)) for group in history.groups)
-        done = self._done() / max(self._total(), 1e-9)
-        left = f", about {_duration((now - self._began) * (1 - done) / done)} left" if done > 0 else ""
+        done, total = self._done(), max(self._total(), 1e-9)
+        pace = (done - self._before) / max(now - self._began, 1e-9)  # episodes per second
+        left = f", about {_duration((total - done) / pace)} left" if pace > 0 else ""
         where, differences = _point_name(event, self._specs), "; ".join(_differences(history))
         so_far = f" | {differences} ({DIFFERENCE_LABEL})" if differences else ""
         self._console.print(
-            f"{where} | {groups}{so_far} | {100 * done:.0f} %{left}",
+            f"{where} | {groups}{so_far} | {100 * done / total:.0f} %{left}",
             markup=False, highlight=False, soft_wrap=True,
         )  # fmt: skip
+
+
+def _picture(history: History, width: int) -> Group:
+    """The table of groups and below it the differences, when there are any."""
+    differences = [*_differences(history), f"({DIFFERENCE_LABEL})"]
+    lines = [Text(line) for line in differences] if len(differences) > 1 else []
+    return Group(_table(history, width), *lines)
 
 
 def _news(event: LookTaken | PlanExtended, history: History) -> str:

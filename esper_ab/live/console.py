@@ -1,0 +1,116 @@
+"""The terminal of a run may go away: from then on its output goes to RUN/console.log, and the run goes on.
+
+A terminal that hangs up sends SIGHUP to everybody in the foreground and answers every later write with EIO; a pipe
+whose reader has gone answers EPIPE. Ignoring the signal is not enough: the next line printed would end the run.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import signal
+import sys
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+CONSOLE_NAME = "console.log"
+_GONE = (errno.EIO, errno.EPIPE, errno.ENXIO)
+_STANDARD = (0, 1, 2)
+
+
+def outlive_terminal(run_dir: Path) -> None:
+    """From now to the end of this process; call it once, before the run starts. `run_dir` may not be there yet.
+
+    A SIGHUP that is ignored already, as under nohup, stays ignored. Streams that lead to a file are left alone.
+    """
+    fallback = _Fallback(run_dir)
+    for name, descriptor in (("stdout", 1), ("stderr", 2)):
+        if _leads_to(getattr(sys, name), descriptor):
+            setattr(sys, name, _surviving(getattr(sys, name), descriptor, fallback))
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, fallback.hang_up)
+
+
+def _leads_to(stream: object, descriptor: int) -> bool:
+    try:
+        return isinstance(stream, io.TextIOWrapper) and stream.fileno() == descriptor
+    except (OSError, ValueError):
+        return False
+
+
+class _Fallback:
+    """Puts a file in the place of a descriptor, so that everybody who writes to it writes there."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self._path = run_dir / CONSOLE_NAME
+        self._terminals = {descriptor for descriptor in _STANDARD if os.isatty(descriptor)}
+        self._replaced: set[int] = set()
+
+    def hang_up(self, number: int, frame: FrameType | None) -> None:
+        """Handler of SIGHUP."""
+        self._replace(self._terminals)
+
+    def write(self, descriptor: int, data: ReadableBuffer) -> int:
+        """As os.write; to the file when nobody is there any more. When the disk is full, too, what is said is lost:
+        no output is worth a run."""
+        try:
+            return os.write(descriptor, data)
+        except OSError as error:
+            if error.errno not in _GONE and descriptor not in self._replaced:
+                raise
+        if descriptor not in self._replaced:
+            self._replace(self._terminals | {descriptor} if descriptor in self._terminals else {descriptor})
+            with suppress(OSError):
+                return os.write(descriptor, data)
+        return memoryview(data).nbytes
+
+    def _replace(self, descriptors: set[int]) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        try:
+            file = os.open(self._path, flags, 0o644)
+        except OSError:
+            file = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        if not self._replaced:
+            stamp = f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S}"
+            with suppress(OSError):
+                os.write(file, f"--- {stamp}: the terminal has gone; what it would have shown follows\n".encode())
+        for descriptor in descriptors - self._replaced:
+            os.dup2(file, descriptor)  # nobody reads from 0; at its end a read would fail, as at a dead terminal
+        self._replaced |= descriptors
+        os.close(file)
+
+
+class _Survivor(io.RawIOBase):
+    """A standard stream below its buffer."""
+
+    def __init__(self, descriptor: int, fallback: _Fallback) -> None:
+        self._descriptor = descriptor
+        self._fallback = fallback
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def isatty(self) -> bool:
+        return os.isatty(self._descriptor)
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        return self._fallback.write(self._descriptor, data)
+
+
+def _surviving(stream: io.TextIOWrapper, descriptor: int, fallback: _Fallback) -> io.TextIOWrapper:
+    with suppress(OSError):
+        stream.flush()
+    survivor = io.BufferedWriter(_Survivor(descriptor, fallback))
+    return io.TextIOWrapper(
+        survivor, encoding=stream.encoding, errors=stream.errors, line_buffering=stream.line_buffering
+    )
