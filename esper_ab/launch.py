@@ -17,6 +17,7 @@ from esper_ab.programs.experiment import Planned, as_asked, calibrated, carry_ou
 
 if TYPE_CHECKING:
     from esper_ab.calibration_file import Calibration
+    from esper_ab.control.chaos import Chaos
 
 
 @click.command(
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 @experiment_options()
 @click.option("--calibration", type=click.Path(path_type=Path), metavar="FILE", help="What `esper-ab calibrate` wrote: "
               "how much runs differ by chance.")
+@click.option("--chaos", type=int, metavar="RNG_SEED", help="Rehearse faults: kill and stop workers on the way, at "
+              "places drawn from RNG_SEED. The result is that of a run without.")
 @click.option("--fail-unless", multiple=True, metavar="CONDITION", help='"simplified better-than shaped": exit status '
               "12 when the verdict is another. Repeatable.")
 def command(**options: Any) -> None:
@@ -39,15 +42,20 @@ def command(**options: Any) -> None:
         ready = calibrated(ready, calibration)
     groups = [group.name for group in ready.plan.experiment.groups]
     conditions = [parse_condition(text, groups, ready.plan.design.comparisons) for text in options["fail_unless"]]
+    chaos = _chaos(options["chaos"], ready, options["launcher"])
     _announce(ready, calibration, options)
     if options["dry_run"]:
         return
-    carry_out(ready, options["launcher"], watched=not (options["quiet"] or options["json"]))
+    carry_out(ready, options["launcher"], watched=not (options["quiet"] or options["json"]), chaos=chaos)
 
     from esper_ab.report.build import build_report, printed
 
     paths = build_report(ready.run_dir)
     click.echo(printed(paths, "json" if options["json"] else "text"))
+    if chaos is not None and not options["json"]:
+        from esper_ab.analysis.result_hash import result_hash
+
+        click.echo(f"chaos: {chaos.summary}\nresult hash: {result_hash(paths.content.history)}")
     require(conditions, paths.content.comparisons)
 
 
@@ -57,6 +65,17 @@ def _calibration(path: Path | None) -> Calibration | None:
     from esper_ab.calibration_file import load_calibration
 
     return load_calibration(path)
+
+
+def _chaos(rng_seed: int | None, ready: Planned, launcher: str) -> Chaos | None:
+    if rng_seed is None:
+        return None
+    from esper_ab.control.chaos import Chaos, plan_faults
+    from esper_ab.errors import UsageError
+
+    if launcher == "inline":
+        raise UsageError("--chaos kills worker processes, and --launcher inline has none; use --launcher local")
+    return Chaos(plan_faults(rng_seed, [spec for block in ready.plan.blocks for spec in block.runs]))
 
 
 def _announce(ready: Planned, calibration: Calibration | None, options: dict[str, Any]) -> None:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import shlex
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
 from esper_ab.control import provenance
 from esper_ab.control.audience import Observer
+from esper_ab.control.chaos import Chaos
 from esper_ab.control.coordinator import Coordinator
 from esper_ab.control.fleet import Fleet
 from esper_ab.control.hub import Hub
 from esper_ab.control.liveness import Limits
 from esper_ab.control.recorder import Recorder
 from esper_ab.control.signals import Signals
-from esper_ab.errors import EsperError, Interrupted
+from esper_ab.errors import EsperError, Interrupted, UsageError
 from esper_ab.journal.events import (
     SCHEMA,
     AnyEvent,
@@ -35,8 +36,9 @@ _LEAVE_NOW_S = 1.0
 
 
 def run(
-    plan: Plan, run_dir: Path, launcher: Launcher, observers: Sequence[Observer], limits: Limits | None = None
-) -> None:
+    plan: Plan, run_dir: Path, launcher: Launcher, observers: Sequence[Observer], limits: Limits | None = None,
+    chaos: Chaos | None = None,
+) -> None:  # fmt: skip
     """Carry out `plan` and journal it in `run_dir`, which exists and has no journal yet.
 
     Returns when every run is done. Raises UsageError when the directory is taken, WorkerFailed, WorkerHung,
@@ -45,7 +47,8 @@ def run(
     started = ExperimentStarted(
         schema=SCHEMA, plan=plan, versions=versions(), machine=provenance.machine(), code=provenance.code()
     )
-    _carry_out(Recorder(Journal(run_dir), begin(started), observers), started, run_dir, launcher, limits)
+    recorder = Recorder(Journal(run_dir), begin(started), observers, chaos)
+    _carry_out(recorder, started, run_dir, launcher, limits)
 
 
 def go_on(
@@ -67,6 +70,35 @@ def go_on(
     _carry_out(recorder, PlanExtended(extension=extension), run_dir, launcher, limits)
 
 
+def resume(
+    run_dir: Path, launcher: Launcher, observers: Sequence[Observer], limits: Limits | None = None
+) -> None:
+    """Carry on with the experiment in `run_dir` from its journal, however it was left; raises as `run` does.
+
+    UsageError when it is finished, or when nothing of it was recorded.
+    """
+    journal, events = Journal.reopen(run_dir)
+    if not events or ended(events):
+        journal.close()
+        raise UsageError(_nothing_to_resume(run_dir, bool(events)))
+    recorder = Recorder(journal, fold(events), observers)
+    continued = ExperimentContinued(versions=versions(), machine=provenance.machine(), code=provenance.code())
+    _carry_out(recorder, continued, run_dir, launcher, limits)
+
+
+def ended(events: Sequence[AnyEvent]) -> bool:
+    """Whether the experiment got to its end."""
+    return isinstance(events[-1], ExperimentEnded) and events[-1].status == "finished"
+
+
+def _nothing_to_resume(run_dir: Path, begun: bool) -> str:
+    if not begun:
+        return f"{run_dir}: the journal holds no event yet, so there is nothing to resume; launch it anew"
+    return (
+        f"{run_dir}: the experiment is finished; `esper-ab report` shows it, `esper-ab extend` adds replicates"
+    )
+
+
 def _carry_out(
     recorder: Recorder, first: AnyEvent, run_dir: Path, launcher: Launcher, limits: Limits | None
 ) -> None:
@@ -78,6 +110,7 @@ def _carry_out(
         except BaseException as error:
             with suppress(EsperError):  # when a full disk is why we are here, that error is the one to tell
                 recorder.record(_ended_by(error))
+            _say_how_to_go_on(error, run_dir, recorder.history)
             raise
         recorder.record(ExperimentEnded(status="finished", detail=""))
 
@@ -88,9 +121,22 @@ def _ended_by(error: BaseException) -> ExperimentEnded:
     return ExperimentEnded(status="interrupted" if by_user else "failed", detail=detail)
 
 
+def _say_how_to_go_on(error: BaseException, run_dir: Path, history: History) -> None:
+    """The last line of the error is the command that resumes, unless nothing is left to do."""
+    if not any(run.expected for run in history.runs.values()):
+        return
+    line = f"to go on: esper-ab resume {shlex.quote(str(run_dir))}"
+    if isinstance(error, EsperError):
+        error.args = (f"{error}\n{line}",)
+    else:
+        error.add_note(line)
+
+
 def _conduct(run_dir: Path, launcher: Launcher, recorder: Recorder, limits: Limits) -> None:
     plan = recorder.history.plan
-    started_before = Counter(worker.worker for worker in recorder.history.workers)
+    started_before: dict[str, int] = {}
+    for worker in recorder.history.workers:
+        started_before[worker.worker] = max(worker.incarnation, started_before.get(worker.worker, 0))
     with Signals() as signals, closing(Hub()) as hub:
         fleet = Fleet(run_dir, hub)
         try:

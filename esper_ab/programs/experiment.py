@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from esper_ab.calibration_file import Calibration
     from esper_ab.config import Experiment
     from esper_ab.contracts.machine import Machine, Questions
+    from esper_ab.control.chaos import Chaos
     from esper_ab.launchers import Launcher
     from esper_ab.plan import Plan
 
@@ -106,9 +107,10 @@ def as_asked(options: dict[str, Any]) -> Experiment:
     return exam.as_exam(asked) if is_exam or asked.exam else asked
 
 
-def carry_out(ready: Planned, launcher: str, *, watched: bool) -> None:
+def carry_out(ready: Planned, launcher: str, *, watched: bool, chaos: Chaos | None = None) -> None:
     """Make the run directory, train, evaluate and journal; the live view is one observer among others."""
     from esper_ab.control import conduct
+    from esper_ab.control.chaos import LIMITS
     from esper_ab.run_directory import make_run_directory
 
     make_run_directory(ready.run_dir, ready.plan, ready.machine)
@@ -120,7 +122,8 @@ def carry_out(ready: Planned, launcher: str, *, watched: bool) -> None:
             from esper_ab.live.terminal import LiveView
 
             observers.append(stack.enter_context(LiveView(ready.plan, Console())))
-        conduct.run(ready.plan, ready.run_dir, launcher_named(launcher), observers)
+        limits = None if chaos is None else LIMITS
+        conduct.run(ready.plan, ready.run_dir, launcher_named(launcher), observers, limits, chaos)
 
 
 def launcher_named(name: str) -> Launcher:
