@@ -18,6 +18,7 @@ FAULTS = {
     "hung_worker": ("hung worker", "hung workers"),
     "restart": ("restart", "restarts"),
     "bad_message": ("unreadable message", "unreadable messages"),
+    "damaged_checkpoint": ("damaged checkpoint", "damaged checkpoints"),
     "cold_start": ("cold start", "cold starts"),
 }
 

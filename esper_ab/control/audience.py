@@ -14,11 +14,11 @@ from esper_ab.journal.events import AnyEvent
 _PROGRESS_BACKLOG = 1000  # beyond it signs of life are not told; journalled events always are
 _CLOSE_S = 5.0
 
-Observed = AnyEvent | Progress
+Observed = AnyEvent | Progress | str  # a text: what the user should see at once and the journal need not keep
 
 
 class Observer(Protocol):
-    """Is told every journalled event and every sign of life, in order, on a thread of the audience's own."""
+    """Is told every journalled event, sign of life and warning, in order, on a thread of the audience's own."""
 
     def observe(self, event: Observed) -> None: ...
 

@@ -13,6 +13,7 @@ Repeated and late arrivals change nothing, so a journal may be folded into a sta
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
@@ -114,6 +115,18 @@ def step(state: State, event: Event) -> tuple[State, tuple[Command, ...]]:
                 raise ValueError(f"{run} cannot return to point {point}: it got to {place.arrived}")
             before = max(BEFORE_START, min(place.released, point - 1))
             return _release_due(_moved(state, run, Place(arrived=point, released=before)))
+
+
+def restore(state: State, stood: Mapping[str, tuple[int, int]]) -> tuple[State, tuple[Command, ...]]:
+    """`state` before its first arrival, put where `stood` says: by run, the points arrived at and released from.
+
+    Whoever has work left is gone until it has rejoined; whoever has arrived at the end needs no worker any more.
+    """
+    places = {
+        run: Place(arrived=arrived, released=min(released, arrived), dead=arrived < state.last)
+        for run, (arrived, released) in stood.items()
+    }
+    return _release_due(msgspec.structs.replace(state, places=places))
 
 
 def opens(state: State, release: Release) -> bool:

@@ -1,53 +1,35 @@
 """The one loop of an experiment: starts workers, hands out runs, records what they report, releases, stops.
 
 What happens where: `hub` hears, `intake` believes or not, the journal keeps, `barrier` decides who may go on,
-`liveness` who is late, `fleet` starts and ends workers. An event is on disk before anybody is told to go on from it.
+`liveness` who is late, `recovery` what a death means, `fleet` starts and ends workers. An event is on disk before
+anybody is told to go on from it. Whether the history begins here or another coordinator made it does not matter.
 """
 
 from __future__ import annotations
 
 import signal
 import time
-from dataclasses import dataclass, field
-from typing import Literal
 
-from esper_ab.contracts.messages import Assign, EpisodeFinished, Evaluated, Failed, Hello, Progress, Ready, RunSpec
+from esper_ab.contracts.messages import Cancel, EpisodeFinished, Evaluated, Failed, Hello, Progress, Ready
 from esper_ab.contracts.messages import Release as ReleaseMessage
 from esper_ab.control import barrier, referee
-from esper_ab.control.findings import findings
-from esper_ab.control.fleet import LOG_LINES, STACK_LINES, Fleet, Seat, ending
+from esper_ab.control.fleet import Fleet, Seat, ending
 from esper_ab.control.hub import BadMessage, Hub, Incoming, Readable, Received
-from esper_ab.control.intake import Rejected, Report, check_hello, digest_of, point_of
+from esper_ab.control.intake import Rejected, Report, check_hello, point_of
 from esper_ab.control.liveness import ASSIGNED, START_UP, Laggard, Limits, Liveness, Sign
 from esper_ab.control.recorder import Recorder
+from esper_ab.control.recovery import DEATHS, Deaths, any_complete, nothing_left
+from esper_ab.control.runs import NOWHERE, Run, barrier_again, begun, given_up, in_progress, run_of
+from esper_ab.control.scribe import Death, Scribe
 from esper_ab.control.signals import Signals
 from esper_ab.control.turns import barrier_of
 from esper_ab.errors import Interrupted, WorkerFailed, WorkerHung
-from esper_ab.journal.events import (
-    EpisodeRecorded,
-    Ledger,
-    PlanExtended,
-    PointReleased,
-    RunEvaluated,
-    RunReady,
-    RunStarted,
-    WorkerStarted,
-)
-from esper_ab.journal.fold import History
+from esper_ab.journal.events import PlanExtended, PointReleased
 from esper_ab.plan import Block, Plan
 
 _POLL_S = 0.5
 _LAST_WORDS_S = 0.5  # a worker that has ended may have said why; the message can come after the end
 _STACKS_S = 1.0  # for a hung worker to write its stacks
-
-
-@dataclass
-class _Run:
-    """One assigned run: whose it is, and the digest of what it reported at each point."""
-
-    spec: RunSpec
-    identity: str
-    reported: dict[int, str] = field(default_factory=dict)
 
 
 class Coordinator:
@@ -56,18 +38,24 @@ class Coordinator:
     def __init__(self, plan: Plan, recorder: Recorder, hub: Hub, fleet: Fleet, limits: Limits) -> None:
         self._plan, self._recorder, self._hub, self._fleet = plan, recorder, hub, fleet
         self._liveness = Liveness(limits, time.monotonic())
-        self._to_start = [block for block in recorder.history.blocks if not _begun(recorder.history, block)]
+        self._scribe = Scribe(recorder, fleet)
+        self._deaths = Deaths()
+        self._to_start = [block for block in recorder.history.blocks if not begun(recorder.history, block)]
         self._blocks: dict[int, barrier.State] = {}  # in progress, by block
-        self._runs: dict[str, _Run] = {}  # every run assigned so far
+        self._runs: dict[str, Run] = {}  # every run assigned so far
         self._due: list[tuple[int, barrier.Release]] = []
         self._held: set[str] = set()  # runs whose release is held back because the experiment is to stop
         self._stopped_by = ""  # the signal; empty while nobody wants to stop
 
     def work(self, signals: Signals) -> None:
-        """Return when every run is done; Interrupted after Ctrl-C, WorkerFailed and WorkerHung as their names say."""
+        """Return when every run is done or given up.
+
+        Interrupted after Ctrl-C; WorkerFailed and WorkerHung when workers die in a way that no new start mends.
+        """
         self._hub.watch(signals.descriptor)
         for seat in self._fleet:
             self._liveness.sign(seat.identity, Sign(phase=START_UP), time.monotonic())
+        self._take_over()
         while self._blocks or (self._to_start and not self._stopped_by):
             for incoming in self._hub.poll(_POLL_S):
                 self._take(incoming, signals)
@@ -78,13 +66,35 @@ class Coordinator:
                 break
         if self._stopped_by:
             raise Interrupted(f"stopped by {self._stopped_by} after the barrier in progress; what was recorded is kept")
+        if nothing_left(self._recorder.history):
+            raise WorkerFailed("every replicate was given up: there is nothing to compare")
+
+    def _take_over(self) -> None:
+        """Put everything where an earlier coordinator left it; nothing to do for a new experiment."""
+        history = self._recorder.history
+        for block in history.blocks:
+            kept = in_progress(history, block)
+            if kept:
+                state, due = barrier_again(block, kept, self._plan)
+                self._blocks[block.index] = state
+                self._keep(block.index, due)
+            elif given_up(history, block):
+                self._give_up(block, "the rest of a replicate that was being given up")
+            for run in map(run_of, kept):
+                self._runs[run.name] = run
+                if not run.complete:
+                    self._fleet.on_lane(run.spec.ref.device).run = run.spec
+        if not self._blocks or referee.look_due(history):
+            self._look()
 
     # --- what comes in ---
 
     def _take(self, incoming: Incoming, signals: Signals) -> None:
         match incoming:
             case Received(identity, message):
-                self._hear(self._fleet.of(identity), message)
+                seat = self._fleet.of(identity)
+                if seat is not None and not seat.fault:
+                    self._hear(seat, message)
             case BadMessage():
                 self._take_bad(incoming)
             case Readable(descriptor) if descriptor == signals.descriptor:
@@ -103,10 +113,9 @@ class Coordinator:
                 case Ready() | EpisodeFinished() | Evaluated():
                     self._take_report(seat, message)
                 case Failed():
-                    seat.worker.join(_LAST_WORDS_S)  # its log is complete when it has ended
-                    raise self._failed(seat, f"reported an error: {message.summary}", message.traceback)
+                    seat.fault, seat.told = f"reported an error: {message.summary}", message.traceback
         except Rejected as error:
-            raise self._failed(seat, str(error)) from None
+            seat.fault = str(error)
 
     def _greet(self, seat: Seat, hello: Hello) -> None:
         check_hello(hello, seat.order)
@@ -114,16 +123,9 @@ class Coordinator:
             return
         seat.greeted = True
         self._liveness.rest(seat.identity, time.monotonic())
-        self._recorder.record(
-            WorkerStarted(
-                worker=hello.worker,
-                incarnation=hello.incarnation,
-                lane=seat.order.lane.name,
-                pid=hello.pid,
-                uuids=hello.uuids,
-                torch_version=hello.torch_version,
-            )
-        )
+        self._scribe.greeting(hello, seat.order.lane.name)
+        if seat.run is not None and not self._stopped_by:
+            self._assign(seat, self._runs[seat.run.ref.run])
 
     def _note_progress(self, seat: Seat, progress: Progress) -> None:
         if seat.run is None or progress.run != seat.run.ref or self._liveness.last(seat.identity) is None:
@@ -133,42 +135,42 @@ class Coordinator:
         self._recorder.show(progress)
 
     def _take_report(self, seat: Seat, report: Report) -> None:
-        run = self._runs.get(report.run.run)
-        if run is None or run.identity != seat.identity:
-            raise Rejected(f"reports about {report.run.run}, which it was not assigned")
-        point, digest = point_of(report, run.spec), digest_of(report)
-        if point in run.reported:
-            self._take_repeat(seat, run, point, digest)
+        name = report.run.run
+        run = self._runs.get(name)
+        if run is None or run.spec.ref.device != seat.order.lane.name:
+            raise Rejected(f"reports about {name}, which it was not assigned")
+        if self._recorder.history.runs[name].lost:
+            return  # sent before it was cancelled
+        heard = run.arrive(report)
+        if heard == "repeat":
+            self._take_repeat(seat, run, report)
             return
-        if point != len(run.reported):
-            raise Rejected(f"reports point {point} of {run.spec.ref.run}, but its next one is {len(run.reported)}")
-        run.reported[point] = digest
-        self._recorder.record(_event_of(report))
-        if not isinstance(report, Ready):
-            so_far = self._recorder.history.runs[run.spec.ref.run].curve()
-            for entry in findings(report.record, so_far):
-                self._recorder.record(entry)
+        self._deaths.got_on(seat.order.lane.name)
+        if heard == "again" and not isinstance(report, Ready):
+            self._scribe.compare(run, run.stands, report, "done again after a restart and had")
+        else:
+            self._scribe.report(report)
         self._liveness.rest(seat.identity, time.monotonic())
-        self._step(run.spec.block, barrier.Arrived(run.spec.ref.run, point))
+        if isinstance(report, Ready) and self._blocks[run.spec.block].places[name].dead:
+            arrived = self._blocks[run.spec.block].places[name].arrived
+            self._step(run.spec.block, barrier.Rejoined(name, min(arrived, run.stands)))
+        self._step(run.spec.block, barrier.Arrived(name, run.stands))
 
-    def _take_repeat(self, seat: Seat, run: _Run, point: int, digest: str) -> None:
+    def _take_repeat(self, seat: Seat, run: Run, report: Report) -> None:
         """Nothing new; a worker that has missed its release gets it again."""
-        name = run.spec.ref.run
-        if digest != run.reported[point]:
-            what = f"point {point} was reported again with another result"
-            episode = _episode(run.spec, point)
-            self._recorder.record(Ledger(category="inexact_resume", run=name, episode=episode, detail=what))
+        point = point_of(report, run.spec)
+        self._scribe.compare(run, point, report, "reported again with")
         state = self._blocks.get(run.spec.block)
-        if name not in self._held and (state is None or state.places[name].released >= point):
-            self._hub.send(seat.identity, ReleaseMessage(run=name, point=point))
+        if run.name not in self._held and (state is None or state.places[run.name].released >= point):
+            self._hub.send(seat.identity, ReleaseMessage(run=run.name, point=point))
 
     def _take_bad(self, bad: BadMessage) -> None:
-        run = self._fleet.of(bad.identity).run if bad.known else None
-        name = run.ref.run if run else ""
-        detail = f"{bad.identity!r}: {bad.reason}"
-        self._recorder.record(Ledger(category="bad_message", run=name, episode=None, detail=detail))
-        if bad.known and bad.cut_off:
-            raise self._failed(self._fleet.of(bad.identity), f"keeps sending what is no message ({bad.reason})")
+        seat = self._fleet.of(bad.identity) if bad.known else None
+        if bad.known and seat is None:
+            return  # an earlier incarnation
+        self._scribe.bad_message(seat, f"{bad.identity!r}: {bad.reason}")
+        if seat is not None and bad.cut_off:
+            seat.fault = f"keeps sending what is no message ({bad.reason})"
 
     def _interrupt(self, number: signal.Signals) -> None:
         """Any signal stops in order; Ctrl-C after that stops at once. SIGTERM may arrive twice for one request."""
@@ -177,13 +179,15 @@ class Coordinator:
         if self._stopped_by:
             return
         self._stopped_by = "Ctrl-C" if number == signal.SIGINT else number.name
-        detail = f"{self._stopped_by}: the barrier in progress is finished first; Ctrl-C now stops at once"
-        self._recorder.record(Ledger(category="interrupted", run="", episode=None, detail=detail))
+        self._scribe.interruption(self._stopped_by)
 
     # --- what follows from it ---
 
     def _step(self, block: int, event: barrier.Event) -> None:
         self._blocks[block], commands = barrier.step(self._blocks[block], event)
+        self._keep(block, commands)
+
+    def _keep(self, block: int, commands: tuple[barrier.Command, ...]) -> None:
         self._due.extend((block, command) for command in commands if isinstance(command, barrier.Release))
 
     def _release_due(self) -> None:
@@ -218,13 +222,15 @@ class Coordinator:
     def _to_be_held(self, state: barrier.State, release: barrier.Release) -> bool:
         return self._stopped_by != "" and release.point < state.last and barrier.opens(state, release)
 
-    def _send_on(self, run: _Run, point: int) -> None:
-        name = run.spec.ref.run
-        self._hub.send(run.identity, ReleaseMessage(run=name, point=point))
+    def _send_on(self, run: Run, point: int) -> None:
+        """A worker that is gone meanwhile gets the release again when another stands there."""
+        seat = self._fleet.on_lane(run.spec.ref.device)
+        self._hub.send(seat.identity, ReleaseMessage(run=run.name, point=point))
         if point > run.spec.episodes:
-            self._fleet.of(run.identity).run = None
-        else:
-            self._liveness.sign(run.identity, Sign(phase="released", run=name, point=point + 1), time.monotonic())
+            if seat.run == run.spec:
+                seat.run = None
+        elif run.stands == point:
+            self._liveness.sign(seat.identity, Sign(phase="released", run=run.name, point=point + 1), time.monotonic())
 
     def _start_blocks(self) -> None:
         """Start every block whose lanes are all free, in order."""
@@ -244,16 +250,17 @@ class Coordinator:
     def _start(self, block: Block, seats: list[Seat]) -> None:
         self._blocks[block.index] = barrier_of(block, self._plan)
         for spec, seat in zip(block.runs, seats, strict=True):
-            name = spec.ref.run
-            self._runs[name] = _Run(spec, seat.identity)
             seat.run = spec
-            self._recorder.record(
-                RunStarted(
-                    run=spec.ref, block=block.index, worker=seat.order.worker, incarnation=seat.order.incarnation
-                )
-            )
-            self._hub.send(seat.identity, Assign(spec=spec))
-            self._liveness.sign(seat.identity, Sign(phase=ASSIGNED, run=name), time.monotonic())
+            self._runs[spec.ref.run] = Run(spec)
+            self._assign(seat, self._runs[spec.ref.run])
+
+    def _assign(self, seat: Seat, run: Run) -> None:
+        """To begin with the run, or to take it up where its records end."""
+        self._scribe.start(seat, run.spec)
+        checkpoints = self._recorder.history.runs[run.name].checkpoints
+        run.stands = NOWHERE
+        self._hub.send(seat.identity, run.order(checkpoints))
+        self._liveness.sign(seat.identity, Sign(phase=ASSIGNED, run=run.name), time.monotonic())
 
     def _anybody_works(self) -> bool:
         return any(set(barrier.working(state)) - self._held for state in self._blocks.values())
@@ -262,66 +269,74 @@ class Coordinator:
 
     def _check_workers(self, now: float) -> None:
         for seat in self._fleet:
-            if seat.ended_at is not None and now - seat.ended_at >= _LAST_WORDS_S:
-                raise self._failed(seat, ending(seat.worker.exitcode))
+            if seat.fault:
+                self._lose(seat, seat.fault)
+            elif seat.ended_at is not None and now - seat.ended_at >= _LAST_WORDS_S:
+                self._lose(seat, ending(seat.worker.exitcode))
         late = self._liveness.late(now)
         if late:
-            raise self._hung(late)
+            self._lose_hung(late)
 
-    def _failed(self, seat: Seat, what: str, told: str = "") -> WorkerFailed:
-        """`told`: what the worker said about it, for want of a log."""
-        account, log = self._account(seat, what, "worker_death"), self._fleet.log_end(seat, LOG_LINES)
-        return WorkerFailed("\n".join(part for part in (account, log or told) if part))
-
-    def _hung(self, late: tuple[Laggard, ...]) -> WorkerHung:
-        """Have the silent workers write where they are stuck, then end them and say so."""
-        seats = [self._fleet.of(laggard.worker) for laggard in late]
-        for seat in seats:
+    def _lose_hung(self, late: tuple[Laggard, ...]) -> None:
+        """Have the silent workers write where they are stuck, then end them."""
+        seats = [(seat, laggard) for seat in self._fleet for laggard in late if laggard.worker == seat.identity]
+        for seat, _ in seats:
             seat.worker.dump_stacks()
-        seats[0].worker.join(_STACKS_S)
-        accounts = []
-        for seat, laggard in zip(seats, late, strict=True):
-            seat.worker.kill()
+        for seat, laggard in seats:
             what = f"gave no sign of life for {laggard.silent_s:.0f} s (limit {laggard.limit_s:.0f} s)"
-            accounts += [self._account(seat, what, "hung_worker"), self._fleet.log_end(seat, STACK_LINES)]
-        return WorkerHung("\n".join(accounts))
+            self._lose(seat, what, "hung_worker")
 
-    def _account(self, seat: Seat, what: str, category: Literal["worker_death", "hung_worker"]) -> str:
-        """One line: who, what, where in which run. It goes into the ledger, too."""
-        line = f"{seat.title} {what}, {self._whereabouts(seat)}"
-        run, episode = "", None
-        if seat.run is not None:
-            run = seat.run.ref.run
-            episode = _episode(seat.run, len(self._runs[run].reported))
-        self._recorder.record(Ledger(category=category, run=run, episode=episode, detail=line))
-        return line
+    def _lose(self, seat: Seat, what: str, category: Death = "worker_death") -> None:
+        """A worker is gone or beyond hope: its run goes on with another, unless recovery says that this is no use."""
+        self._fleet.end(seat, _STACKS_S if category == "hung_worker" else _LAST_WORDS_S)  # its log is complete now
+        run = self._runs[seat.run.ref.run] if seat.run else None
+        account = self._scribe.death(seat, run, what, category, self._liveness.last(seat.identity))
+        self._liveness.forget(seat.identity)
+        error = WorkerHung if category == "hung_worker" else WorkerFailed
+        if run is None or not seat.greeted:
+            if self._deaths.outside(seat.order.lane.name):
+                raise error(f"{account}\nthat was the third time in a row")
+        elif run.complete:
+            seat.run = None
+        else:
+            self._step(run.spec.block, barrier.Died(run.name))
+            if self._deaths.in_run(run.name, run.recorded):
+                self._drop(run, what, error(account))
+        self._restart(seat)
 
-    def _whereabouts(self, seat: Seat) -> str:
-        if seat.run is None:
-            return "between runs" if seat.greeted else "before it was ready for a run"
-        point = len(self._runs[seat.run.ref.run].reported)
-        sign = self._liveness.last(seat.identity)
-        if sign is None:
-            return f"while run {seat.run.ref.run} waited at the barrier of point {point - 1}"
-        episode = _episode(seat.run, point)
-        stage = f"episode {episode}" if episode is not None else "evaluation" if point else "warm-up"
-        return f"in {stage} of run {seat.run.ref.run} (last sign: {sign.phase}, step {sign.step})"
+    def _restart(self, seat: Seat) -> None:
+        """Another worker on the same lane; it is handed the seat's run when it has greeted."""
+        self._fleet.restart(seat)
+        self._liveness.sign(seat.identity, Sign(phase=START_UP), time.monotonic())
+        run = self._runs[seat.run.ref.run] if seat.run else None
+        if run:
+            run.stands = NOWHERE
+        self._scribe.restart(seat, run)
 
+    def _drop(self, run: Run, what: str, error: WorkerFailed | WorkerHung) -> None:
+        """Give up the replicate of a run that keeps dying at one point; `error` when it is not the first such one."""
+        why = f"{run.name} died {DEATHS} times after point {run.recorded}: {what}"
+        self._give_up(next(block for block in self._recorder.history.blocks if block.index == run.spec.block), why)
+        self._recorder.commit()
+        if self._deaths.gave_up(what) and not any_complete(self._recorder.history):
+            raise type(error)(f"{error}\nno replicate was complete before several were given up for the same reason")
+        if nothing_left(self._recorder.history):
+            raise type(error)(f"{error}\nevery replicate was given up: there is nothing to compare")
+        if not self._stopped_by:
+            self._look()
 
-def _episode(spec: RunSpec, point: int) -> int | None:
-    """The training episode whose record is the arrival at `point`, if one is."""
-    return point - 1 if 1 <= point <= spec.episodes else None
-
-
-def _begun(history: History, block: Block) -> bool:
-    return any(history.runs[spec.ref.run].started for spec in block.runs)
-
-
-def _event_of(report: Report) -> RunReady | EpisodeRecorded | RunEvaluated:
-    match report:
-        case Ready():
-            return RunReady(run=report.run, warm_up_s=report.warm_up_s, point=report.point)
-        case EpisodeFinished():
-            return EpisodeRecorded(record=report.record, checkpoint=report.checkpoint)
-        case Evaluated():
-            return RunEvaluated(record=report.record)
+    def _give_up(self, block: Block, why: str) -> None:
+        """The block's runs that have no endpoint get none; their workers are free again."""
+        self._blocks.pop(block.index, None)
+        self._due = [(index, release) for index, release in self._due if index != block.index]
+        for spec in block.runs:
+            if not self._recorder.history.runs[spec.ref.run].expected:
+                continue
+            reason = self._scribe.given_up(spec, why)
+            seat = self._fleet.on_lane(spec.ref.device)
+            if seat.run != spec:
+                continue
+            seat.run = None
+            if seat.greeted:
+                self._hub.send(seat.identity, Cancel(run=spec.ref.run, reason=reason))
+                self._liveness.forget(seat.identity)

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from esper_ab.contracts.messages import RunSpec, Stop, WorkerOrder
 from esper_ab.control.hub import Hub
 from esper_ab.launchers import Launcher, Worker
@@ -17,6 +19,7 @@ from esper_ab.plan import Plan
 LOG_LINES = 20
 STACK_LINES = 100  # stacks of a few threads, innermost frame first
 _LOG_END_BYTES = 64 << 10
+_KILL_S = 2.0  # for the kernel to end a killed process; a thread is abandoned
 
 
 @dataclass(kw_only=True)
@@ -28,6 +31,8 @@ class Seat:
     greeted: bool = False  # has said Hello
     run: RunSpec | None = None  # assigned and not done
     ended_at: float | None = None  # monotonic, s
+    fault: str = ""  # why it is to be ended
+    told: str = ""  # what it said about that, for want of a log
 
     @property
     def identity(self) -> str:
@@ -44,10 +49,13 @@ class Fleet:
     def __init__(self, run_dir: Path, hub: Hub) -> None:
         self._run_dir = run_dir
         self._hub = hub
+        self._launcher: Launcher | None = None
         self._seats: dict[str, Seat] = {}  # by lane
+        self._stuck: list[Worker] = []  # killed and not gone yet
 
     def start(self, plan: Plan, launcher: Launcher, incarnations: Mapping[str, int]) -> None:
         """Start one worker per lane, without waiting for any; `incarnations`: how often each was started before."""
+        self._launcher = launcher
         for index, lane in enumerate(plan.lanes):
             worker = f"w{index:02d}"
             order = WorkerOrder(
@@ -64,15 +72,34 @@ class Fleet:
             self._seats[lane.name] = seat
             self._hub.watch(seat.worker.sentinel)
 
+    def end(self, seat: Seat, grace_s: float) -> None:
+        """Have the seat's worker ended: by itself within `grace_s`, or killed."""
+        if seat.ended_at is None:
+            self._hub.unwatch(seat.worker.sentinel)
+            seat.ended_at = time.monotonic()
+        if not seat.worker.join(grace_s):
+            seat.worker.kill()
+            if not seat.worker.join(_KILL_S):
+                self._stuck.append(seat.worker)
+
+    def restart(self, seat: Seat) -> None:
+        """Start the next incarnation of a worker that was ended; the seat's run stays."""
+        assert self._launcher is not None, "the fleet has been started"
+        seat.order = msgspec.structs.replace(seat.order, incarnation=seat.order.incarnation + 1)
+        self._hub.admit(seat.identity)
+        seat.worker = self._launcher.start(seat.order)
+        self._hub.watch(seat.worker.sentinel)
+        seat.greeted, seat.ended_at, seat.fault, seat.told = False, None, "", ""
+
     def __iter__(self) -> Iterator[Seat]:
         return iter(self._seats.values())
 
     def on_lane(self, lane: str) -> Seat:
         return self._seats[lane]
 
-    def of(self, identity: str) -> Seat:
-        """The seat of an admitted worker."""
-        return next(seat for seat in self if seat.identity == identity)
+    def of(self, identity: str) -> Seat | None:
+        """The seat of a worker; None for an earlier incarnation."""
+        return next((seat for seat in self if seat.identity == identity), None)
 
     def note_end(self, sentinel: int, now: float) -> None:
         """The worker with this sentinel has ended; its last words may still be on their way."""
@@ -105,8 +132,8 @@ class Fleet:
         for seat in self:
             if seat.worker.exitcode is None:
                 seat.worker.kill()
-        for seat in self:
-            seat.worker.join(grace_s)
+        for worker in (*(seat.worker for seat in self), *self._stuck):
+            worker.join(grace_s)
 
 
 def ending(exitcode: int | None) -> str:

@@ -33,7 +33,9 @@ def point_of(report: Report, spec: RunSpec) -> int:
         raise Rejected(f"reports about {report.run}, but was assigned {spec.ref}")
     if isinstance(report, Ready):
         _check_finite("warm_up_s", report.warm_up_s)
-        return 0
+        if not 0 <= report.point <= spec.episodes:
+            raise Rejected(f"is ready at point {report.point} of a run of {spec.episodes} episodes")
+        return report.point
     if report.record.run != spec.ref:
         raise Rejected(f"sent a record of {report.record.run} for {spec.ref}")
     for where in _not_finite(msgspec.to_builtins(report.record), "record"):

@@ -61,8 +61,12 @@ class Liveness:
         self._owing[worker] = (sign, now)
 
     def rest(self, worker: str, now: float) -> None:
-        """The worker has done what it was asked, or is gone: it owes nothing."""
+        """The worker has done what it was asked: it owes nothing."""
         self._note_interval(worker, now)
+        self._owing.pop(worker, None)
+
+    def forget(self, worker: str) -> None:
+        """The worker is gone in the middle of something: how long that took says nothing."""
         self._owing.pop(worker, None)
 
     def last(self, worker: str) -> Sign | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from esper_ab.contracts.messages import Progress
 from esper_ab.control.audience import Audience, Observer
+from esper_ab.control.chaos import Chaos
 from esper_ab.journal.events import AnyEvent, ExperimentStarted
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import History
@@ -14,11 +15,14 @@ from esper_ab.journal.fold import History
 class Recorder:
     """Appends events to the journal, folds them and tells the audience of them."""
 
-    def __init__(self, journal: Journal, history: History, observers: Sequence[Observer]) -> None:
+    def __init__(
+        self, journal: Journal, history: History, observers: Sequence[Observer], chaos: Chaos | None = None
+    ) -> None:
         """`history`: the fold of what the journal holds already, or of the first line that is yet to be recorded."""
         self._journal = journal
         self.history = history
         self._audience = Audience(observers)
+        self._chaos = chaos
 
     def record(self, event: AnyEvent) -> None:
         """Journal one event; on disk after the next `commit`."""
@@ -26,6 +30,7 @@ class Recorder:
         if not isinstance(event, ExperimentStarted):  # with which the history began
             self.history.add(event)
         self._audience.tell(event)
+        self._disturb(event)
 
     def commit(self) -> None:
         self._journal.commit()
@@ -33,6 +38,16 @@ class Recorder:
     def show(self, progress: Progress) -> None:
         """Tell the audience only: signs of life are never journalled."""
         self._audience.tell(progress)
+        self._disturb(progress)
+
+    def _disturb(self, event: AnyEvent | Progress) -> None:
+        if self._chaos is not None:
+            for entry in self._chaos.after(event):
+                self.record(entry)
+
+    def warn(self, text: str) -> None:
+        """Tell the audience only: what goes on in spite of it."""
+        self._audience.tell(text)
 
     def close(self) -> None:
         self._journal.close()

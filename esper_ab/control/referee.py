@@ -27,8 +27,7 @@ def may_start(history: History, block: Block) -> bool:
 
 def due(history: History) -> tuple[LookTaken | PlanExtended, ...]:
     """What is to be recorded now, after some block was completed: looks, then more blocks of an open-ended plan."""
-    looked, complete = _looked_at(history), complete_replicates(history)
-    looks = tuple(look for look in _looks(history, complete) if look > looked)
+    looks = _to_take(history)
     found: list[LookTaken | PlanExtended] = []
     if looks:
         found += _taken(history, looks)
@@ -36,6 +35,19 @@ def due(history: History) -> tuple[LookTaken | PlanExtended, ...]:
         batch = history.plan.experiment.replicates
         found.append(PlanExtended(extension=extend(history.plan, history.design, history.replicates, batch)))
     return tuple(found)
+
+
+def look_due(history: History) -> bool:
+    """Whether a look is still to be taken of what is complete."""
+    return bool(_to_take(history))
+
+
+def _to_take(history: History) -> tuple[int, ...]:
+    """Replicates that were left out as a whole are complete, but nobody looks at what never started."""
+    complete, looked = complete_replicates(history), _looked_at(history)
+    while complete and all(history.runs[spec.ref.run].left_out for spec in history.blocks[complete - 1].runs):
+        complete -= 1
+    return tuple(look for look in _looks(history, complete) if look > looked)
 
 
 def _looked_at(history: History) -> int:

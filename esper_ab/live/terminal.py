@@ -89,8 +89,10 @@ class LiveView:
                 self._redraw(now=True)
                 self._live.stop()
 
-    def observe(self, event: AnyEvent | messages.Progress) -> None:
-        """Take one journalled event or one sign of life."""
+    def observe(self, event: AnyEvent | messages.Progress | str) -> None:
+        """Take one journalled event or one sign of life; warnings are for stderr."""
+        if isinstance(event, str):
+            return
         if isinstance(event, messages.Progress):
             self._within[event.run.run] = _fraction(self._specs[event.run.run], event)
             self._redraw()

@@ -1,0 +1,90 @@
+"""What is written down of each thing that happens in an experiment; decides nothing."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from esper_ab.contracts.messages import Hello, Ready, RunSpec
+from esper_ab.control.findings import findings
+from esper_ab.control.fleet import LOG_LINES, STACK_LINES, Fleet, Seat
+from esper_ab.control.intake import Report, digest_of
+from esper_ab.control.liveness import Sign
+from esper_ab.control.recorder import Recorder
+from esper_ab.control.runs import Run, episode_at, event_of, whereabouts
+from esper_ab.journal.events import Ledger, RunStarted, WorkerStarted
+
+Death = Literal["worker_death", "hung_worker"]
+
+
+class Scribe:
+    """Journals through the recorder, and warns the audience of what should be seen at once."""
+
+    def __init__(self, recorder: Recorder, fleet: Fleet) -> None:
+        self._recorder, self._fleet = recorder, fleet
+
+    def greeting(self, hello: Hello, lane: str) -> None:
+        self._recorder.record(
+            WorkerStarted(
+                worker=hello.worker,
+                incarnation=hello.incarnation,
+                lane=lane,
+                pid=hello.pid,
+                uuids=hello.uuids,
+                torch_version=hello.torch_version,
+            )
+        )
+
+    def start(self, seat: Seat, spec: RunSpec) -> None:
+        """A run begins; that it goes on with another worker is no beginning."""
+        if not self._recorder.history.runs[spec.ref.run].started:
+            worker, incarnation = seat.order.worker, seat.order.incarnation
+            self._recorder.record(
+                RunStarted(run=spec.ref, block=spec.block, worker=worker, incarnation=incarnation)
+            )
+
+    def report(self, report: Report) -> None:
+        """A report, and what in it could confound the comparison."""
+        name = report.run.run
+        self._recorder.record(event_of(report))
+        if isinstance(report, Ready):
+            for what in report.damaged:
+                self._recorder.record(Ledger(category="damaged_checkpoint", run=name, episode=None, detail=what))
+            return
+        for entry in findings(report.record, self._recorder.history.runs[name].curve()):
+            self._recorder.record(entry)
+
+    def compare(self, run: Run, point: int, report: Report, how: str) -> None:
+        """What was recorded of a point stays; that it cannot be had again is an entry in the ledger."""
+        if digest_of(report) != run.reported[point]:
+            detail = f"point {point} was {how} another result"
+            episode = episode_at(run.spec, point)
+            self._recorder.record(Ledger(category="inexact_resume", run=run.name, episode=episode, detail=detail))
+
+    def bad_message(self, seat: Seat | None, detail: str) -> None:
+        run = seat.run.ref.run if seat and seat.run else ""
+        self._recorder.record(Ledger(category="bad_message", run=run, episode=None, detail=detail))
+
+    def interruption(self, by: str) -> None:
+        detail = f"{by}: the barrier in progress is finished first; Ctrl-C now stops at once"
+        self._recorder.record(Ledger(category="interrupted", run="", episode=None, detail=detail))
+
+    def death(self, seat: Seat, run: Run | None, what: str, category: Death, sign: Sign | None) -> str:
+        """Who, what, where in which run, for the ledger; with the end of the worker's log, for the user: returned."""
+        line = f"{seat.title} {what}, {whereabouts(run, seat.greeted, sign)}"
+        name, episode = (run.name, episode_at(run.spec, run.recorded + 1)) if run else ("", None)
+        self._recorder.record(Ledger(category=category, run=name, episode=episode, detail=line))
+        log = self._fleet.log_end(seat, STACK_LINES if category == "hung_worker" else LOG_LINES) or seat.told
+        account = f"{line}\n{log}" if log else line
+        self._recorder.warn(account)
+        return account
+
+    def restart(self, seat: Seat, run: Run | None) -> None:
+        goes_on = f" to take up {run.name} from point {max(0, run.recorded)}" if run else ""
+        detail = f"{seat.title} was started{goes_on}"
+        self._recorder.record(Ledger(category="restart", run=run.name if run else "", episode=None, detail=detail))
+
+    def given_up(self, spec: RunSpec, why: str) -> str:
+        """Why the run gets no endpoint, in words."""
+        detail = f"replicate {spec.ref.replicate} was given up: {why}"
+        self._recorder.record(Ledger(category="dropped_pair", run=spec.ref.run, episode=None, detail=detail))
+        return detail
