@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from looks import A, B, compared, design, open_ended, pairs_of
 from scipy import stats
+from support.comparing import A, B, compared, design, open_ended, pairs_of
 
 from esper_ab.design import LEAST_PAIRS
 from esper_ab.stats.anytime_t import log_evidence

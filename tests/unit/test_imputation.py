@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from looks import design, pairs_of
+from support.comparing import design, pairs_of
 
 from esper_ab.design import Boundary
 from esper_ab.stats.imputation import imputed, recurs_in, worst_value

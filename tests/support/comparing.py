@@ -1,0 +1,75 @@
+"""Designs with fixed boundaries and the comparison of two lists of endpoints under them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from esper_ab.design import Boundary, Contrast, Design
+from esper_ab.stats.comparison import Comparison, compare
+from esper_ab.stats.pair import Pair
+from esper_ab.stats.question import Lost, Question
+from esper_ab.stats.sequential import follow
+
+# nominal p of the looks, t-calibrated: 0.05 at once; 6, 10 of 10 (docs/statistics.md)
+NOMINAL = {6: (0.05,), 8: (0.05,), 10: (0.0076, 0.0455)}
+A, B = "shaped", "simplified"
+
+
+def design(replicates: int, comparisons: int = 1, **changes: object) -> Design:
+    """One look below 10 replicates, 6 and 10 of 10; for more comparisons every nominal p is divided by their number."""
+    contrasts = tuple(Contrast(a=A, b=B if index == 0 else f"other{index}") for index in range(comparisons))
+    boundaries = tuple(
+        Boundary(open=n, alpha=0.05 / n, nominal_p=tuple(p / n for p in NOMINAL[replicates]))
+        for n in range(comparisons, 0, -1)
+        if replicates in NOMINAL
+    )
+    plain = Design(
+        endpoint="evaluation",
+        test="t",
+        alpha=0.05,
+        margin=2.0,
+        comparisons=contrasts,
+        positions=2,
+        adjusted=False,
+        early_stop=True,
+        looks=(6, 10) if replicates == 10 else (replicates,),
+        boundaries=boundaries,
+        anytime_after=None,
+        evidence=20.0,
+    )
+    return msgspec.structs.replace(plain, **changes)
+
+
+def open_ended(**changes: object) -> Design:
+    """The anytime-valid t after every pair."""
+    return design(6, looks=(), boundaries=(), anytime_after=0, **changes)
+
+
+def pairs_of(a: Sequence[float], b: Sequence[float], replicates: Sequence[int] | None = None) -> tuple[Pair, ...]:
+    """Positions alternate with the replicate, as in a counterbalanced plan."""
+    numbers = range(len(a)) if replicates is None else replicates
+    return tuple(
+        Pair(replicate=r, a=float(x), b=float(y), position_a=r % 2, position_b=1 - r % 2)
+        for r, x, y in zip(numbers, a, b, strict=True)
+    )
+
+
+def compared(
+    rule: Design, pairs: Sequence[Pair], *, lost: Lost | None = None, complete: int | None = None, **changes: object
+) -> Comparison:
+    """a - b of the first comparison of `rule`. `complete`: replicates, unless told all of the pairs and the lost.
+
+    `changes`: `same_records`, `findings`, and fields of Question.
+    """
+    lost = lost or Lost()
+    if complete is None:
+        complete = len(pairs) + len(lost.replicates)
+    same_records, findings = changes.pop("same_records", False), changes.pop("findings", ())
+    asked = Question(a=A, b=B, design=rule, planned=max(rule.looks, default=complete), conditions="task t, 5 steps")
+    course = follow(rule, {rule.comparisons[0]: pairs}, complete)[rule.comparisons[0]]
+    return compare(
+        msgspec.structs.replace(asked, **changes), pairs, course,
+        same_records=same_records, lost=lost, findings=findings,
+    )
