@@ -1,0 +1,66 @@
+"""The disk fills up under a real worker loop, then somebody makes room. Prints what was seen as one JSON object.
+
+    unshare -Urm sh -c 'mount -t tmpfs -o size=8m tmpfs DIR && exec python full_disk.py DIR'
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import torch
+from support.coordinator_stub import Conversation
+from support.tensor_world import make_session
+
+from esper_ab.contracts.messages import Assign, EpisodeFinished, Evaluated, Progress, Ready, Release
+from workers import durable
+
+
+def fill(path: Path) -> None:
+    """Take every byte that is left."""
+    with path.open("wb", buffering=0) as file:
+        for size in (1 << 16, 1 << 12):
+            try:
+                while file.write(b"x" * size):
+                    pass
+            except OSError:
+                continue
+
+
+def listing(run_dir: Path) -> list[str]:
+    return sorted(str(path.relative_to(run_dir)) for path in run_dir.rglob("*") if path.is_file())
+
+
+def main(run_dir: Path) -> None:
+    torch.set_num_threads(1)
+    spec = make_session().spec
+    seen: dict[str, object] = {}
+    ballast = run_dir / "ballast"
+    with Conversation(run_dir) as worker:
+        worker.say(Assign(spec=spec))
+        worker.hear(Ready)
+        worker.say(Release(run="a/0", point=0))
+        first = worker.hear(EpisodeFinished)
+        fill(ballast)
+        worker.say(Release(run="a/0", point=1))
+        for _ in range(2):  # it says so, and says so again
+            worker.hear(Progress, phase="disk full")
+        seen["while full"] = listing(run_dir)
+        kept = first.checkpoint
+        seen["previous intact"] = bool(durable.read(run_dir / kept.file, kept.sha256, kept.size_bytes))
+        ballast.unlink()
+        second = worker.hear(EpisodeFinished)
+        seen["digests"] = [first.record.digest, second.record.digest]
+        fill(ballast)
+        worker.say(Release(run="a/0", point=2))
+        worker.hear(Progress, phase="disk full")
+        ballast.unlink()
+        seen["evaluation"] = worker.hear(Evaluated).record.digest
+        worker.say(Release(run="a/0", point=3))
+    seen["afterwards"] = listing(run_dir)
+    sys.stdout.write(json.dumps(seen) + "\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
