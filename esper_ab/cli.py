@@ -27,6 +27,11 @@ group.add_command(_command("esper_ab.launch"), "launch")
 group.add_command(_command("esper_ab.programs.power"), "power")
 group.add_command(_command("esper_ab.programs.calibrate"), "calibrate")
 group.add_command(_command("esper_ab.programs.sensitivity"), "sensitivity")
+group.add_command(_command("esper_ab.programs.attach"), "attach")
+group.add_command(_command("esper_ab.programs.logs"), "logs")
+group.add_command(_command("esper_ab.programs.stop"), "stop")
+group.add_command(_command("esper_ab.programs.listing"), "list")
+group.add_command(_command("esper_ab.programs.gc"), "gc")
 
 _run_dir = click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
 _as_json = click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
@@ -98,6 +103,27 @@ def extend(run_dir: Path, replicates: int, launcher: str, dry_run: bool, quiet: 
     extend_run(run_dir, replicates, launcher, watched=not (quiet or json))
     paths = build_report(run_dir)
     click.echo(paths.verdict.read_text(encoding="utf-8").strip() if json else render_report(paths))
+
+
+@group.command()
+@_run_dir
+@click.option("--launcher", type=click.Choice(["local", "inline"]), default="local", help="Processes, or threads here.")
+@click.option("--quiet", is_flag=True, help="No live view.")
+@_as_json
+@click.option("--fail-unless", "conditions", multiple=True, metavar="CONDITION",
+              help="Exit status 12 unless the verdict supports it, as in 'simplified better-than shaped'. Repeatable.")
+def resume(run_dir: Path, launcher: str, quiet: bool, json: bool, conditions: tuple[str, ...]) -> None:
+    """Go on with RUN, however it was stopped, from its journal and checkpoints, and report as launch does."""
+    from esper_ab.programs.resume import resume_run, unfinished
+    from esper_ab.report.build import build_report, printed
+    from esper_ab.report.condition import parse_condition, require
+
+    history = unfinished(run_dir)
+    asked = [parse_condition(text, history.groups, history.design.comparisons) for text in conditions]
+    resume_run(run_dir, launcher, watched=not (quiet or json))
+    paths = build_report(run_dir)
+    click.echo(printed(paths, "json" if json else "text"))
+    require(asked, paths.content.comparisons)
 
 
 def _child(module: str, arguments: tuple[str, ...]) -> int:

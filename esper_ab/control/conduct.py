@@ -15,6 +15,7 @@ from esper_ab.control.fleet import Fleet
 from esper_ab.control.hub import Hub
 from esper_ab.control.liveness import Limits
 from esper_ab.control.recorder import Recorder
+from esper_ab.control.recovery import nothing_left
 from esper_ab.control.signals import Signals
 from esper_ab.errors import EsperError, Interrupted, UsageError
 from esper_ab.journal.events import (
@@ -78,25 +79,26 @@ def resume(
     UsageError when it is finished, or when nothing of it was recorded.
     """
     journal, events = Journal.reopen(run_dir)
-    if not events or ended(events):
+    try:
+        if not events:
+            raise UsageError(f"{run_dir}: the journal holds no event, so there is nothing to resume; launch it anew")
+        history = fold(events)
+        check_resumable(run_dir, history)
+    except BaseException:
         journal.close()
-        raise UsageError(_nothing_to_resume(run_dir, bool(events)))
-    recorder = Recorder(journal, fold(events), observers)
+        raise
+    recorder = Recorder(journal, history, observers)
     continued = ExperimentContinued(versions=versions(), machine=provenance.machine(), code=provenance.code())
     _carry_out(recorder, continued, run_dir, launcher, limits)
 
 
-def ended(events: Sequence[AnyEvent]) -> bool:
-    """Whether the experiment got to its end."""
-    return isinstance(events[-1], ExperimentEnded) and events[-1].status == "finished"
-
-
-def _nothing_to_resume(run_dir: Path, begun: bool) -> str:
-    if not begun:
-        return f"{run_dir}: the journal holds no event yet, so there is nothing to resume; launch it anew"
-    return (
-        f"{run_dir}: the experiment is finished; `esper-ab report` shows it, `esper-ab extend` adds replicates"
-    )
+def check_resumable(run_dir: Path, history: History) -> None:
+    """UsageError when the experiment in `run_dir` got to its end, or when none of its replicates is left."""
+    if history.ended is not None and history.ended.status == "finished":
+        remedy = "`esper-ab report` shows it, `esper-ab extend` adds replicates"
+        raise UsageError(f"{run_dir}: the experiment is finished; {remedy}")
+    if nothing_left(history):
+        raise UsageError(f"{run_dir}: every replicate was given up, none is left to resume; launch it anew")
 
 
 def _carry_out(

@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from esper_ab.options import request
+from esper_ab.programs.detach import settle_console
 
 if TYPE_CHECKING:
     from esper_ab.calibration_file import Calibration
     from esper_ab.config import Experiment
     from esper_ab.contracts.machine import Machine, Questions
+    from esper_ab.control.audience import Observer
     from esper_ab.control.chaos import Chaos
+    from esper_ab.journal.fold import History
     from esper_ab.launchers import Launcher
     from esper_ab.plan import Plan
 
@@ -115,15 +118,26 @@ def carry_out(ready: Planned, launcher: str, *, watched: bool, chaos: Chaos | No
 
     make_run_directory(ready.run_dir, ready.plan, ready.machine)
     with ExitStack() as stack:
-        observers = []
-        if watched:
-            from rich.console import Console
-
-            from esper_ab.live.terminal import LiveView
-
-            observers.append(stack.enter_context(LiveView(ready.plan, Console())))
+        told = observers(stack, ready.plan, None, watched=watched)
         limits = None if chaos is None else LIMITS
-        conduct.run(ready.plan, ready.run_dir, launcher_named(launcher), observers, limits, chaos)
+        conduct.run(ready.plan, ready.run_dir, launcher_named(launcher), told, limits, chaos)
+
+
+def observers(stack: ExitStack, plan: Plan, history: History | None, *, watched: bool) -> list[Observer]:
+    """Those who are told what happens: stderr of what goes wrong, and the live view, which closes with `stack`.
+
+    `history`: of an experiment that goes on.
+    """
+    from esper_ab.live.warnings import Warnings
+
+    told: list[Observer] = [Warnings(ledger=not watched)]
+    if watched:
+        from rich.console import Console
+
+        from esper_ab.live.terminal import LiveView
+
+        told.append(stack.enter_context(LiveView(plan, Console(), history=history)))
+    return told
 
 
 def launcher_named(name: str) -> Launcher:

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from esper_ab.programs.experiment import launcher_named
+from esper_ab.programs.experiment import launcher_named, observers
 
 if TYPE_CHECKING:
     from esper_ab.journal.fold import History
@@ -40,16 +40,8 @@ def extend_run(run_dir: Path, replicates: int, launcher: str, *, watched: bool) 
 
     history = load(run_dir).history
     with ExitStack() as stack:
-        observers = []
-        if watched:
-            from rich.console import Console
-
-            from esper_ab.live.terminal import LiveView
-
-            observers.append(stack.enter_context(LiveView(history.plan, Console(), history=history)))
-        conduct.go_on(
-            run_dir, lambda there: extension(run_dir, there, replicates), launcher_named(launcher), observers
-        )
+        told = observers(stack, history.plan, history, watched=watched)
+        conduct.go_on(run_dir, lambda there: extension(run_dir, there, replicates), launcher_named(launcher), told)
 
 
 def preview(run_dir: Path, replicates: int) -> str:

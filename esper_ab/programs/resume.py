@@ -1,0 +1,32 @@
+"""`esper-ab resume`: go on with an experiment whose coordinator is gone, from what its journal and checkpoints hold."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from esper_ab.programs.experiment import launcher_named, observers
+
+if TYPE_CHECKING:
+    from esper_ab.journal.fold import History
+
+
+def unfinished(run_dir: Path) -> History:
+    """The history so far; UsageError when there is nothing to resume, before anything is written."""
+    from esper_ab.control.conduct import check_resumable
+    from esper_ab.journal.load import load
+
+    history = load(run_dir).history
+    check_resumable(run_dir, history)
+    return history
+
+
+def resume_run(run_dir: Path, launcher: str, *, watched: bool) -> None:
+    """Train what is left and journal it in the same run directory."""
+    from esper_ab.control import conduct
+
+    history = unfinished(run_dir)
+    with ExitStack() as stack:
+        told = observers(stack, history.plan, history, watched=watched)
+        conduct.resume(run_dir, launcher_named(launcher), told)
