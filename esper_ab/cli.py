@@ -35,6 +35,7 @@ group.add_command(_command("esper_ab.programs.gc"), "gc")
 
 _run_dir = click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
 _as_json = click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+_detach = click.option("--detach", is_flag=True, help="Go on without this terminal; see `attach` and `stop`.")
 
 
 @group.command()
@@ -91,15 +92,23 @@ def query(run_dir: Path, sql: str, json: bool, csv: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Print what would be added and by which rule, and stop.")
 @click.option("--quiet", is_flag=True, help="No live view.")
 @_as_json
-def extend(run_dir: Path, replicates: int, launcher: str, dry_run: bool, quiet: bool, json: bool) -> None:
+@_detach
+def extend(run_dir: Path, replicates: int, launcher: str, dry_run: bool, detach: bool, **output: bool) -> None:
     """Add replicates to a finished RUN; the stricter rule of an extended plan then holds for what is undecided."""
+    from esper_ab.live.console import outlive_terminal
     from esper_ab.programs.extend import extend_run, preview
     from esper_ab.report.build import build_report, render_report
 
+    quiet, json = output["quiet"], output["json"]
+    shown = preview(run_dir, replicates)
     if dry_run or not json:
-        click.echo(preview(run_dir, replicates))
+        click.echo(shown)
     if dry_run:
         return
+    if detach:
+        _go_on_by_itself(run_dir, "extend", "--replicates", str(replicates), "--launcher", launcher, json=json)
+        return
+    outlive_terminal(run_dir)
     extend_run(run_dir, replicates, launcher, watched=not (quiet or json))
     paths = build_report(run_dir)
     click.echo(paths.verdict.read_text(encoding="utf-8").strip() if json else render_report(paths))
@@ -112,18 +121,35 @@ def extend(run_dir: Path, replicates: int, launcher: str, dry_run: bool, quiet: 
 @_as_json
 @click.option("--fail-unless", "conditions", multiple=True, metavar="CONDITION",
               help="Exit status 12 unless the verdict supports it, as in 'simplified better-than shaped'. Repeatable.")
-def resume(run_dir: Path, launcher: str, quiet: bool, json: bool, conditions: tuple[str, ...]) -> None:
+@_detach
+def resume(run_dir: Path, launcher: str, conditions: tuple[str, ...], detach: bool, **output: bool) -> None:
     """Go on with RUN, however it was stopped, from its journal and checkpoints, and report as launch does."""
+    from esper_ab.live.console import outlive_terminal
     from esper_ab.programs.resume import resume_run, unfinished
     from esper_ab.report.build import build_report, printed
     from esper_ab.report.condition import parse_condition, require
 
+    quiet, json = output["quiet"], output["json"]
+    if detach and conditions:
+        raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
     history = unfinished(run_dir)
     asked = [parse_condition(text, history.groups, history.design.comparisons) for text in conditions]
+    if detach:
+        _go_on_by_itself(run_dir, "resume", "--launcher", launcher, json=json)
+        return
+    outlive_terminal(run_dir)
     resume_run(run_dir, launcher, watched=not (quiet or json))
     paths = build_report(run_dir)
     click.echo(printed(paths, "json" if json else "text"))
     require(asked, paths.content.comparisons)
+
+
+def _go_on_by_itself(run_dir: Path, name: str, *args: str, json: bool) -> None:
+    """Run a command of this file for `run_dir` detached."""
+    from esper_ab.programs.detach import detach
+
+    detached = detach("esper_ab.cli", [name, str(run_dir), *args], run_dir)
+    click.echo(detached.shown(as_json=json))
 
 
 def _child(module: str, arguments: tuple[str, ...]) -> int:

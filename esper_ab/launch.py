@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from esper_ab.exit_status import EPILOG, invoke
-from esper_ab.options import ExperimentCommand, experiment_options
+from esper_ab.options import ARGUMENTS, ExperimentCommand, experiment_options
+from esper_ab.programs.detach import detach
 from esper_ab.programs.experiment import Planned, as_asked, calibrated, carry_out, planned
 
 if TYPE_CHECKING:
@@ -32,10 +33,15 @@ if TYPE_CHECKING:
               "places drawn from RNG_SEED. The result is that of a run without.")
 @click.option("--fail-unless", multiple=True, metavar="CONDITION", help='"simplified better-than shaped": exit status '
               "12 when the verdict is another. Repeatable.")
+@click.option("--detach", is_flag=True, help="Go on without this terminal; `esper-ab attach` shows it, `esper-ab stop` "
+              "ends it.")
 def command(**options: Any) -> None:
     """Train one policy per group and replicate, all groups at the same time on paired randomness, and compare them."""
+    from esper_ab.live.console import outlive_terminal
     from esper_ab.report.condition import parse_condition, require
 
+    if options["detach"] and options["fail_unless"]:
+        raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
     calibration = _calibration(options["calibration"])
     ready = planned(as_asked(options), options["out"])
     if calibration is not None:
@@ -46,6 +52,10 @@ def command(**options: Any) -> None:
     _announce(ready, calibration, options)
     if options["dry_run"]:
         return
+    if options["detach"]:
+        _detach(ready, as_json=options["json"])
+        return
+    outlive_terminal(ready.run_dir)
     carry_out(ready, options["launcher"], watched=not (options["quiet"] or options["json"]), chaos=chaos)
 
     from esper_ab.report.build import build_report, printed
@@ -57,6 +67,13 @@ def command(**options: Any) -> None:
 
         click.echo(f"chaos: {chaos.summary}\nresult hash: {result_hash(paths.content.history)}")
     require(conditions, paths.content.comparisons)
+
+
+def _detach(ready: Planned, *, as_json: bool) -> None:
+    """The same command under the same name, by itself."""
+    typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg != "--detach"]
+    detached = detach("esper_ab.launch", [*typed, "--name", ready.run_dir.name], ready.run_dir)
+    click.echo(detached.shown(as_json=as_json))
 
 
 def _calibration(path: Path | None) -> Calibration | None:

@@ -15,6 +15,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 # Flag -> key of the experiment. Their defaults are those of esper_ab/config.py: a flag not given sets nothing.
 _FLAG_KEYS = {"threads": "arithmetic.threads"}
+ARGUMENTS = "esper_ab.arguments"
 _LIST_FLAGS = {"slots": "--slots early late", "devices": "--devices cpu:0 cpu:1"}  # with an example
 _AS_THEY_STAND = (
     "task", "data_dir", "slots", "episodes", "steps", "n_envs", "eval_episodes", "endpoint", "test", "alpha", "margin",
@@ -109,9 +110,10 @@ def gather_lists(args: Sequence[str]) -> list[str]:
 
 
 class ExperimentCommand(click.Command):
-    """A command whose lists may be written with spaces."""
+    """A command whose lists may be written with spaces; `ctx.meta[ARGUMENTS]` is what was typed."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[ARGUMENTS] = tuple(args)
         return super().parse_args(ctx, gather_lists(args))
 
 

@@ -60,6 +60,12 @@ class Viewer:
             self.held = holder(self._run_dir) is not None
             yield self._reading
 
+    def catch_up(self) -> None:
+        """For those who do not care for the single event."""
+        self.held = holder(self._run_dir) is not None
+        for event in self._reading:
+            self.history.add(event)
+
 
 def attach(run_dir: Path) -> None:
     """Show the run in this terminal until it ends; Ctrl-C ends the viewer and not the run."""
@@ -72,7 +78,7 @@ def attach(run_dir: Path) -> None:
                         view.observe(event)
                     view.tick()
     except KeyboardInterrupt:
-        click.echo(f"\nleft; the run goes on: `esper-ab attach {run_dir}` looks again, `esper-ab stop {run_dir}` ends it")
+        click.echo(f"\nleft; the run goes on. See it again: esper-ab attach {run_dir}; end it: esper-ab stop {run_dir}")
         return
     click.echo(_last_words(run_dir, viewer) if console.is_terminal else status_text(run_dir))
 

@@ -117,6 +117,7 @@ def carry_out(ready: Planned, launcher: str, *, watched: bool, chaos: Chaos | No
     from esper_ab.run_directory import make_run_directory
 
     make_run_directory(ready.run_dir, ready.plan, ready.machine)
+    settle_console(ready.run_dir)
     with ExitStack() as stack:
         told = observers(stack, ready.plan, None, watched=watched)
         limits = None if chaos is None else LIMITS

@@ -1,0 +1,20 @@
+"""`esper-ab attach`: look at a run that goes on elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--json", is_flag=True, help="`status` as a line of JSON now, after every barrier, and at the end.")
+def command(run_dir: Path, json: bool) -> None:
+    """Show RUN as its own terminal would. Any number may look, nothing they do changes the run; Ctrl-C leaves it."""
+    from esper_ab.live.attach import attach, attach_json
+
+    if json:
+        attach_json(run_dir)
+    else:
+        attach(run_dir)
