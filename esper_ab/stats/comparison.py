@@ -77,6 +77,8 @@ def _numbers(question: Question, pairs: tuple[Pair, ...], course: Course) -> Evi
     low, high = _interval(question, course, effect, used)
     several = len(used) > 1 and a != b
     bound = last.bound_p if last else None
+    # Under the rank test equivalence is read off its own interval; the p of two t-tests would be another test's.
+    tost = equivalence(effect, design.margin, bound) if effect and bound and several and design.test == "t" else None
     return Evidence(
         question=question,
         course=course,
@@ -97,7 +99,7 @@ def _numbers(question: Question, pairs: tuple[Pair, ...], course: Course) -> Evi
         hedges_g=hedges_g(a, b) if several else None,
         correlation=pair_correlation(a, b) if several else None,
         iqm=iqm_difference(a, b, np.random.default_rng(question.rng_seed)) if several else None,
-        equivalence=equivalence(effect, design.margin, bound) if effect and bound and several else None,
+        equivalence=tost,
         pairs_needed=_needed(question, course, effect, plain) if several else None,
         most_pairs=None,
         smallest_resolvable=None,

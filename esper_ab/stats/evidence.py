@@ -47,7 +47,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     hedges_g: float | None
     correlation: PairCorrelation | None
     iqm: IQMDifference | None
-    equivalence: Equivalence | None  # at the last planned look, against its bound
+    equivalence: Equivalence | None  # at the last planned look, against its bound; of the t-test only
     pairs_needed: PairsNeeded | None
     most_pairs: int | None  # that the plan can still reach; None: no maximum
     smallest_resolvable: float | None  # points, with `most_pairs` pairs and 80 % power at the observed SD

@@ -118,9 +118,11 @@ def _decided(evidence: Evidence) -> str:
     numbers = f"{_head(evidence)}, {interval(evidence)}, {_test(evidence)}{_when(evidence)}."
     if evidence.verdict is Verdict.EQUIVALENT:
         tost = f" (TOST p {p_text(evidence.equivalence.p)})" if evidence.equivalence else ""
+        still = evidence.last_look is not None and evidence.last_look.equivalent
+        rejected = f"is rejected in both directions{tost}" if still else "was rejected in both directions at that look"
         return (
             f"{a} and {b} are EQUIVALENT within +-{margin:g} points ({n}). {numbers} A difference of the margin or "
-            f"more is rejected in both directions{tost}."
+            f"more {rejected}."
         )
     said = f"{a} is {'BETTER' if evidence.course.direction > 0 else 'WORSE'} than {b}"
     if evidence.verdict in (Verdict.BETTER, Verdict.WORSE):
@@ -156,9 +158,11 @@ def _inconclusive(evidence: Evidence) -> str:
     planned = "" if finished or evidence.most_pairs is None else f" of {evidence.question.planned}"
     so_far = "" if finished else " so far"
     said = f"INCONCLUSIVE{so_far} ({len(evidence.pairs)}{planned} {'pair' if len(evidence.pairs) == 1 else 'pairs'}). "
-    if evidence.used < len(evidence.pairs):
-        said += f"At the last look, with {n_pairs(evidence.used)}: "
-    said += f"{_head(evidence)}{_shown(evidence)}"
+    if evidence.estimate is None:
+        said += "At the last look no pair was complete."
+    else:
+        at = "" if evidence.used == len(evidence.pairs) else f"At the last look, with {n_pairs(evidence.used)}: "
+        said += f"{at}{_head(evidence)}{_shown(evidence)}"
     if evidence.unaudited is not Verdict.INCONCLUSIVE and evidence.capped_by:
         return f"{said} The pairs alone would say {evidence.unaudited}, but: {' '.join(evidence.capped_by)}"
     return " ".join(part for part in (said, _next_look(evidence), _more(evidence)) if part)
@@ -171,18 +175,28 @@ def _shown(evidence: Evidence) -> str:
         shown = f". If the differences are normal, {interval(evidence)}; this assumption cannot be checked with {n}."
         if evidence.low is None:
             shown = f" in every one of the {n}: without any spread there is no interval." if constant else "."
+        alpha, least = evidence.question.design.alpha, smallest_p(evidence.used)
+        so = f", so no verdict at {percent(alpha)} can be given" if least > alpha else ""
         return (
-            f"{shown} The strongest exact result possible with {n} is p = {smallest_p(evidence.used):.2g}, so no "
-            f"verdict at {percent(evidence.question.design.alpha)} can be given. A verdict needs at least "
+            f"{shown} The strongest exact result possible with {n} is p = {least:.2g}{so}. A verdict needs at least "
             f"{LEAST_PAIRS} pairs."
         )
-    if constant:
-        return " in every pair: without any spread there is no t, no interval and no verdict."
-    if evidence.effect is None:
-        return ", not adjusted: group and position cannot be told apart in these pairs."
-    if evidence.effect.sd == 0.0:
-        return ": beside the positions nothing varies between pairs, so there is no t, no interval and no verdict."
+    if not _by_ranks(evidence):
+        if constant:
+            return " in every pair: without any spread there is no t, no interval and no verdict."
+        if evidence.effect is None:
+            return ", not adjusted: group and position cannot be told apart in these pairs."
+        if evidence.effect.sd == 0.0:
+            return ": beside the positions nothing varies between pairs, so there is no t, no interval and no verdict."
+    if evidence.low is None:
+        return f", {_test(evidence)}; at this bound {n} give no interval."
     return f", {interval(evidence)}, {_test(evidence)}."
+
+
+def _by_ranks(evidence: Evidence) -> bool:
+    """Whether the signed-rank test decides; after the declared maximum it is the anytime-valid t."""
+    look = evidence.last_look
+    return evidence.question.design.test == "rank" and (look is None or look.bound_e is None)
 
 
 def _next_look(evidence: Evidence) -> str:
@@ -190,12 +204,20 @@ def _next_look(evidence: Evidence) -> str:
     course, design = evidence.course, evidence.question.design
     if course.finished:
         return ""
-    taken = course.looks[-1].replicates if course.looks else 0
-    coming = [look for look in design.looks if look > taken]
+    coming = _looks_to_come(evidence)
     if coming and coming[-1] >= LEAST_PAIRS:
         number = f"look {design.looks.index(coming[0]) + 1} of {len(design.looks)}"
         return f"It can be decided after replicate {coming[0]} ({number}), not before."
-    return "" if design.anytime_after is None else "It can be decided after every further pair."
+    if design.anytime_after is None:
+        return ""
+    since = f" from the {LEAST_PAIRS}th on" if len(evidence.pairs) < LEAST_PAIRS else ""
+    return f"It can be decided after every further pair{since}."
+
+
+def _looks_to_come(evidence: Evidence) -> list[int]:
+    """Planned looks that were not taken yet."""
+    taken = evidence.last_look.replicates if evidence.last_look is not None else 0
+    return [look for look in evidence.question.design.looks if look > taken]
 
 
 def _more(evidence: Evidence) -> str:
@@ -235,9 +257,12 @@ def _on_progress(evidence: Evidence) -> list[str]:
     course, planned, done = evidence.course, evidence.question.planned, len(evidence.pairs)
     if course.finished or done >= planned:
         return []
+    said = f"{done} of {planned} planned pairs are complete."
+    if not _looks_to_come(evidence):  # the anytime-valid rule may be looked at after every pair
+        return [said]
     return [
-        f"{done} of {planned} planned pairs are complete. A verdict is given at the planned looks only: looking at "
-        f"other times and stopping at a good moment raises the false alarms."
+        f"{said} A verdict is given at the planned looks only: looking at other times and stopping at a good moment "
+        "raises the false alarms."
     ]
 
 
@@ -275,13 +300,16 @@ def _on_design(evidence: Evidence) -> list[str]:
         found.append("Unpaired: the runs of a replicate share no randomness; which runs form a pair means nothing.")
     if not design.early_stop:
         found.append("No early stop: pairs after the deciding look are in the numbers, not in the decision.")
-    if design.positions > 1 and design.test == "rank":
+    if design.positions > 1 and _by_ranks(evidence):
         found.append("The signed-rank test is not adjusted for lane and start order; it relies on their balance.")
     elif design.positions > 1 and not design.adjusted and evidence.used > 1:
         found.append("Not adjusted for lane and start order: too few pairs at the first look, or not estimable.")
-    early = course.decision == "crossed" and course.decided_at is not None and course.decided_at < question.planned
-    if early and design.early_stop:
-        found.append("It was decided before the planned end: differences that stop early are overestimated on average.")
+    if course.decision == "crossed" and course.decided_at is not None and design.early_stop:
+        overestimated = "differences that stop early are overestimated on average."
+        if course.looks[-1].bound_e is not None:
+            found.append(f"It stopped as soon as the evidence sufficed: {overestimated}")
+        elif course.decided_at < question.planned:
+            found.append(f"It was decided before the planned end: {overestimated}")
     return found
 
 

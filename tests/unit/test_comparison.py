@@ -208,6 +208,54 @@ def test_the_rank_test_decides_where_it_was_declared():
     assert any("signed-rank test is not adjusted" in caveat for caveat in result.caveats)
 
 
+def test_where_ranks_decide_what_the_t_lacks_is_not_lacking():
+    constant = compared(design(10, test="rank"), pairs_of(np.array(BETTER_A), np.array(BETTER_A) - 2.0))
+    assert constant.verdict is Verdict.INCONCLUSIVE  # 6 pairs reach 0.031 at best
+    assert "signed-rank p = 0.031 (0.0076 asked for); at this bound 6 pairs give no interval." in constant.sentence
+    assert "no verdict" not in constant.sentence
+    aliased = [Pair(replicate=r, a=70.0 + r, b=70.5 + 7 * r % 5, position_a=0, position_b=1) for r in range(10)]
+    beside = compared(design(10, test="rank", adjusted=True), aliased)
+    assert "signed-rank p = 0.096" in beside.sentence
+    assert "not adjusted: group" not in beside.sentence
+
+
+def test_equivalence_by_ranks_names_no_p_of_two_t_tests():
+    result = compared(design(8, test="rank"), pairs_of(70.0 + np.linspace(-0.9, 1.0, 8), np.full(8, 70.0)))
+    assert result.verdict is Verdict.EQUIVALENT
+    assert result.equivalence is None
+    assert "TOST" not in result.sentence
+
+
+def test_an_equivalence_that_later_pairs_would_not_show_again_says_at_which_look_it_was():
+    d = [0.3, -0.2, 0.1, -0.4, 0.2, -0.1, 9.0, -8.0, 7.0, -9.0]
+    result = compared(design(10, early_stop=False), pairs_of(70.0 + np.array(d), np.full(10, 70.0)))
+    assert result.verdict is Verdict.EQUIVALENT
+    assert not result.equivalence.shown
+    assert "was rejected in both directions at that look. " in result.sentence
+
+
+def test_a_look_that_found_no_pair_says_so():
+    gone = lost(*((r, None, None) for r in range(6)))
+    result = compared(design(10), pairs_of(BETTER_A[:2], BETTER_B[:2], [6, 7]), lost=gone)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert result.sentence.startswith("INCONCLUSIVE so far (2 of 10 pairs). At the last look no pair was complete. It")
+
+
+def test_few_pairs_rule_nothing_out_that_an_exact_test_could_show():
+    result = compared(design(3, alpha=0.3), pairs_of([75.0, 80.0, 78.0], [70.0, 71.0, 70.7]))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "possible with 3 pairs is p = 0.25. A verdict needs at least 6 pairs" in result.sentence
+
+
+def test_the_rule_that_may_always_be_looked_at_does_not_warn_of_looking():
+    early = compared(open_ended(), pairs_of(BETTER_A[:3], BETTER_B[:3]), planned=6)
+    assert early.caveats[0] == "3 of 6 planned pairs are complete."
+    assert "It can be decided after every further pair from the 6th on." in early.sentence
+    done = compared(open_ended(), pairs_of(BETTER_A, BETTER_B))
+    assert (done.verdict, done.course.decided_at) == (Verdict.BETTER, 6)
+    assert any("as soon as the evidence sufficed: differences that stop early" in caveat for caveat in done.caveats)
+
+
 def test_what_was_declared_unusual_is_said():
     a, b = [*BETTER_A, 72.0, 70.0, 71.0, 70.5], [*BETTER_B, 72.5, 73.0, 71.2, 71.0]
     result = compared(design(10, early_stop=False), pairs_of(a, b), paired=False)
