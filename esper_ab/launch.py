@@ -14,7 +14,7 @@ import click
 from esper_ab.exit_status import EPILOG, invoke
 from esper_ab.options import ARGUMENTS, ExperimentCommand, experiment_options
 from esper_ab.programs.detach import detach
-from esper_ab.programs.experiment import Planned, as_asked, calibrated, carry_out, planned
+from esper_ab.programs.experiment import Planned, as_asked, calibrated, carry_out, launcher_named, planned
 
 if TYPE_CHECKING:
     from esper_ab.calibration_file import Calibration
@@ -56,7 +56,8 @@ def command(**options: Any) -> None:
         _detach(ready, as_json=options["json"])
         return
     outlive_terminal(ready.run_dir)
-    carry_out(ready, options["launcher"], watched=not (options["quiet"] or options["json"]), chaos=chaos)
+    launcher = launcher_named(options["launcher"], options["transport"])
+    carry_out(ready, launcher, watched=not (options["quiet"] or options["json"]), chaos=chaos)
 
     from esper_ab.report.build import build_report, printed
 

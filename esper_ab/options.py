@@ -73,6 +73,8 @@ _OPTIONS: dict[str, Decorator] = {
                                  "depends on it."),
     "launcher": click.option("--launcher", type=click.Choice(["local", "inline"]), default="local", help="Processes, "
                              "or threads here."),
+    "transport": click.option("--transport", type=click.Choice(["ipc", "tcp"]), default="ipc", help="How they talk to "
+                              "the coordinator: a private socket file, or TCP with keys of this run only."),
     "out": click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True,
                         metavar="DIR", help="Where run directories go."),
     "name": click.option("--name", metavar="NAME", help="Name of the run directory. [default: task and time]"),

@@ -42,7 +42,7 @@ def _serve(
     order: WorkerOrder, prepare: Callable[[Lane, Arithmetic], tuple[str, ...]], log_to: Callable[[Path], None]
 ) -> None:
     """Say Hello and work until told to stop; an error is reported, then raised for the log."""
-    link = Link(order.endpoint, order.identity)
+    link = Link(order.endpoint, order.identity, keys=order.key_file)
     try:
         uuids = prepare(order.lane, order.arithmetic)
         import torch

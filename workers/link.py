@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from pathlib import Path
 
 import zmq
 
+from esper_ab.contracts import key_file
 from esper_ab.contracts.codec import decode_from_coordinator, encode, split
 from esper_ab.contracts.messages import (
     Assign,
@@ -37,7 +39,10 @@ class LinkLost(ConnectionError):
 class Link:
     """One worker's connection, owned by one thread."""
 
-    def __init__(self, endpoint: str, identity: str, resend_after_s: float = _RESEND_AFTER_S) -> None:
+    def __init__(
+        self, endpoint: str, identity: str, resend_after_s: float = _RESEND_AFTER_S, keys: str = ""
+    ) -> None:
+        """`keys`: file with the keys of the connection, for an endpoint that asks for them."""
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.IDENTITY, identity.encode())
@@ -47,6 +52,8 @@ class Link:
         self._socket.setsockopt(zmq.RECONNECT_IVL, 100)
         self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, 5000)
         self._socket.setsockopt(zmq.SNDTIMEO, int(_SEND_TIMEOUT_S * 1000))
+        if keys:
+            self._show_keys(Path(keys))
         self._socket.connect(endpoint)
         self._resend_after_s = resend_after_s
         self.run: RunRef | None = None  # last assigned
@@ -54,6 +61,13 @@ class Link:
         self._point = -1  # of the last report
         self._kept: list[bytes] = []  # frames of a report until its release
         self._waiting: deque[CoordinatorMessage] = deque()  # arrived while the worker was at work
+
+    def _show_keys(self, file: Path) -> None:
+        keys = key_file.read(file)
+        self._socket.setsockopt(zmq.CURVE_SERVERKEY, keys.server_public.encode())
+        self._socket.setsockopt(zmq.CURVE_PUBLICKEY, keys.public.encode())
+        self._socket.setsockopt(zmq.CURVE_SECRETKEY, keys.secret.encode())
+        self._socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
 
     def send(self, message: WorkerMessage) -> None:
         """Send one message; LinkLost when nothing is taken. Progress is dropped rather than waited for."""

@@ -61,6 +61,7 @@ class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):
     arithmetic: Arithmetic
     run_dir: str
     log_file: str  # relative to the run directory
+    key_file: str = ""  # keys of the connection (contracts/key_file.py); "" where the endpoint needs none
 
     @property
     def identity(self) -> str:
@@ -100,7 +101,7 @@ class Progress(Message, frozen=True, kw_only=True, tag="Progress"):
     run: RunRef
     point: int
     step: int
-    phase: str  # "warm-up", "train", "update", "evaluate", "save"
+    phase: str  # "warm-up", "train", "update", "save", "evaluate", "disk full"
 
 
 class EpisodeFinished(Message, frozen=True, kw_only=True, tag="EpisodeFinished"):

@@ -17,13 +17,14 @@ from esper_ab.control.liveness import Limits
 from esper_ab.control.recorder import Recorder
 from esper_ab.control.recovery import nothing_left
 from esper_ab.control.signals import Signals
-from esper_ab.errors import EsperError, Interrupted, UsageError
+from esper_ab.errors import DiskFull, EsperError, Interrupted, UsageError
 from esper_ab.journal.events import (
     SCHEMA,
     AnyEvent,
     ExperimentContinued,
     ExperimentEnded,
     ExperimentStarted,
+    Ledger,
     PlanExtended,
 )
 from esper_ab.journal.file import Journal
@@ -117,6 +118,13 @@ def _carry_out(
         recorder.record(ExperimentEnded(status="finished", detail=""))
 
 
+def _note_unreported(recorder: Recorder, hub: Hub) -> None:
+    if hub.unreported:
+        detail = f"{hub.unreported} more messages were refused; only the first of a kind are listed"
+        with suppress(EsperError):  # as for the end itself
+            recorder.record(Ledger(category="bad_message", run="", episode=None, detail=detail))
+
+
 def _ended_by(error: BaseException) -> ExperimentEnded:
     by_user = isinstance(error, Interrupted | KeyboardInterrupt)
     detail = str(error).partition("\n")[0] or type(error).__name__
@@ -125,8 +133,8 @@ def _ended_by(error: BaseException) -> ExperimentEnded:
 
 def _say_how_to_go_on(error: BaseException, run_dir: Path, history: History) -> None:
     """The last line of the error is the command that resumes, unless nothing is left to do."""
-    if not any(run.expected for run in history.runs.values()):
-        return
+    if isinstance(error, DiskFull) or not any(run.expected for run in history.runs.values()):
+        return  # DiskFull has said so
     line = f"to go on: esper-ab resume {shlex.quote(str(run_dir))}"
     if isinstance(error, EsperError):
         error.args = (f"{error}\n{line}",)
@@ -139,7 +147,11 @@ def _conduct(run_dir: Path, launcher: Launcher, recorder: Recorder, limits: Limi
     started_before: dict[str, int] = {}
     for worker in recorder.history.workers:
         started_before[worker.worker] = max(worker.incarnation, started_before.get(worker.worker, 0))
-    with Signals() as signals, closing(Hub()) as hub:
+    with (
+        Signals() as signals,
+        recorder.heeding(signals, limits.disk_full_s),
+        closing(Hub(launcher.transport)) as hub,
+    ):
         fleet = Fleet(run_dir, hub)
         try:
             fleet.start(plan, launcher, started_before)
@@ -147,4 +159,6 @@ def _conduct(run_dir: Path, launcher: Launcher, recorder: Recorder, limits: Limi
         except BaseException as error:
             fleet.stop(str(error).partition("\n")[0], _LEAVE_NOW_S)
             raise
+        finally:
+            _note_unreported(recorder, hub)
         fleet.stop("the experiment is finished", _LEAVE_S)

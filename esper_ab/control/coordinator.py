@@ -168,7 +168,8 @@ class Coordinator:
         seat = self._fleet.of(bad.identity) if bad.known else None
         if bad.known and seat is None:
             return  # an earlier incarnation
-        self._scribe.bad_message(seat, f"{bad.identity!r}: {bad.reason}")
+        if bad.new:
+            self._scribe.bad_message(seat, f"{bad.identity!r}: {bad.reason}")
         if seat is not None and bad.cut_off:
             seat.fault = f"keeps sending what is no message ({bad.reason})"
 

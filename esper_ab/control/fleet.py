@@ -58,16 +58,17 @@ class Fleet:
         self._launcher = launcher
         for index, lane in enumerate(plan.lanes):
             worker = f"w{index:02d}"
+            incarnation = incarnations.get(worker, 0) + 1
             order = WorkerOrder(
                 endpoint=self._hub.endpoint,
                 worker=worker,
-                incarnation=incarnations.get(worker, 0) + 1,
+                incarnation=incarnation,
                 lane=lane,
                 arithmetic=plan.experiment.arithmetic,
                 run_dir=str(self._run_dir),
                 log_file=f"logs/{worker}.log",
+                key_file=self._hub.admit(f"{worker}/{incarnation}"),
             )
-            self._hub.admit(order.identity)
             seat = Seat(order=order, worker=launcher.start(order))
             self._seats[lane.name] = seat
             self._hub.watch(seat.worker.sentinel)
@@ -85,8 +86,8 @@ class Fleet:
     def restart(self, seat: Seat) -> None:
         """Start the next incarnation of a worker that was ended; the seat's run stays."""
         assert self._launcher is not None, "the fleet has been started"
-        seat.order = msgspec.structs.replace(seat.order, incarnation=seat.order.incarnation + 1)
-        self._hub.admit(seat.identity)
+        following = msgspec.structs.replace(seat.order, incarnation=seat.order.incarnation + 1)
+        seat.order = msgspec.structs.replace(following, key_file=self._hub.admit(following.identity))
         seat.worker = self._launcher.start(seat.order)
         self._hub.watch(seat.worker.sentinel)
         seat.greeted, seat.ended_at, seat.fault, seat.told = False, None, "", ""

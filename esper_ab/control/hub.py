@@ -1,6 +1,9 @@
 """The coordinator's end of the wire: a ROUTER socket and one poller for messages, ends of workers and signals.
 
 Knows bytes, identities and descriptors; not what a message means for a run. One thread owns it.
+
+Over ipc whoever can open the socket is this user; over TCP a peer has to have a worker's key before anything of it is
+read. What an admitted peer sends is still only believed to be bytes.
 """
 
 from __future__ import annotations
@@ -15,9 +18,12 @@ import zmq
 
 from esper_ab.contracts.codec import FRAME_LIMIT_BYTES, Assembler, ProtocolError, decode_from_worker, encode
 from esper_ab.contracts.messages import Chunk, CoordinatorMessage, WorkerMessage
+from esper_ab.control.keys import DOMAIN, Guard, Keys
+from esper_ab.launchers import Transport
 
 BAD_MESSAGES_TOLERATED = 3
-_STRANGERS_REPORTED = 20
+BAD_MESSAGES_REPORTED = 20  # distinct ones, of all peers together; the others are counted
+_HANDSHAKE_MS = 10_000
 _MESSAGES_PER_POLL = 1000
 _SHORT_TMP = 60  # characters; an ipc path holds 107 bytes
 
@@ -30,12 +36,16 @@ class Received(msgspec.Struct, frozen=True):
 
 
 class BadMessage(msgspec.Struct, frozen=True):
-    """Bytes that are no message, or come from nobody we know. `cut_off`: this peer is not listened to any more."""
+    """Bytes that are no message, or come from nobody we know. `cut_off`: this peer is not listened to any more.
+
+    `new`: one of the first distinct ones, worth to be noted; the others are only counted.
+    """
 
     identity: str
     reason: str
     known: bool
     cut_off: bool
+    new: bool = True
 
 
 class Readable(msgspec.Struct, frozen=True):
@@ -48,34 +58,48 @@ Incoming = Received | BadMessage | Readable
 
 
 class Hub:
-    """Binds on construction, in a private directory of its own: nobody else on the machine can connect."""
+    """Binds on construction; what belongs to it lies in a directory that only its owner may enter."""
 
-    def __init__(self) -> None:
+    def __init__(self, transport: Transport = "ipc", address: str = "127.0.0.1") -> None:
+        """`address`: with tcp, of the interface to listen at; the port is whichever is free."""
         short = None if len(tempfile.gettempdir()) <= _SHORT_TMP else "/tmp"
         self._folder = Path(tempfile.mkdtemp(prefix="esper-", dir=short))  # made 0700
-        self.endpoint = f"ipc://{self._folder}/hub"
-        self._context = zmq.Context()
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._socket = self._context.socket(zmq.ROUTER)
+        self._keys = self._guarded() if transport == "tcp" else None
         self._socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
         self._socket.setsockopt(zmq.MAXMSGSIZE, FRAME_LIMIT_BYTES)
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.setsockopt(zmq.RCVHWM, 1000)
         self._socket.setsockopt(zmq.SNDHWM, 1000)
         self._socket.setsockopt(zmq.SNDTIMEO, 0)
-        self._socket.setsockopt(zmq.ZAP_DOMAIN, b"esper")  # refuses peers without a handshake, which ZMTP 1.0 allows
+        self._socket.setsockopt(zmq.ZAP_DOMAIN, DOMAIN)  # refuses peers without a handshake, which ZMTP 1.0 allows
         self._socket.setsockopt(zmq.HEARTBEAT_IVL, 2000)
         self._socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 10000)
         self._socket.setsockopt(zmq.HEARTBEAT_TTL, 10000)
-        self._socket.bind(self.endpoint)
+        self._socket.bind(f"ipc://{self._folder}/hub" if transport == "ipc" else f"tcp://{address}:*")
+        self.endpoint = self._socket.get_string(zmq.LAST_ENDPOINT).rstrip("\0")
         self._poller = zmq.Poller()
         self._poller.register(self._socket, zmq.POLLIN)
         self._admitted: dict[str, Assembler] = {}
         self._bad: Counter[str] = Counter()
-        self._strangers = 0
+        self._reported: set[tuple[str, str]] = set()
+        self.unreported = 0  # bad messages that were only counted
 
-    def admit(self, identity: str) -> None:
-        """Listen to this worker from now on; an earlier incarnation of it is not listened to."""
+    def _guarded(self) -> Keys:
+        """Before the socket binds: nobody without one of these keys gets as far as a message."""
+        keys = Keys(self._folder)
+        Guard(self._context, keys)
+        self._socket.setsockopt(zmq.CURVE_SERVER, 1)
+        self._socket.setsockopt(zmq.CURVE_SECRETKEY, keys.secret)
+        self._socket.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)  # without a guard nobody gets in, instead of everybody
+        self._socket.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MS)
+        return keys
+
+    def admit(self, identity: str) -> str:
+        """Listen to this worker from now on. Returns the path of its key file, "" when it needs none."""
         self._admitted[identity] = Assembler()
+        return str(self._keys.issue(identity)) if self._keys else ""
 
     def dismiss(self, identity: str) -> None:
         """Listen no more."""
@@ -117,7 +141,7 @@ class Hub:
         found = []
         for _ in range(_MESSAGES_PER_POLL):
             try:
-                frames = self._socket.recv_multipart(zmq.NOBLOCK)
+                frames = self._socket.recv_multipart(zmq.NOBLOCK, copy=False)
             except zmq.Again:
                 break
             one = self._understood(frames)
@@ -125,23 +149,35 @@ class Hub:
                 found.append(one)
         return found
 
-    def _understood(self, frames: list[bytes]) -> Received | BadMessage | None:
-        """None for what needs no attention: a piece of a message, a peer cut off, the umpteenth stranger."""
-        identity = frames[0].decode(errors="backslashreplace")
+    def _understood(self, frames: list[zmq.Frame]) -> Received | BadMessage | None:
+        """None for what needs no attention: a piece of a message, a peer cut off, a stranger's repetitions."""
+        claimed = frames[0].bytes.decode(errors="backslashreplace")
+        identity = str(frames[-1].get("User-Id")) if self._keys else claimed
         if identity not in self._admitted:
-            self._strangers += 1
-            if self._strangers > _STRANGERS_REPORTED:
-                return None
-            return BadMessage(identity, "not a worker of this experiment", known=False, cut_off=True)
+            return self._bad_message(identity, "not a worker of this experiment", known=False)
         if self._bad[identity] > BAD_MESSAGES_TOLERATED:
+            self.unreported += 1
             return None
         try:
-            message = self._message(identity, frames[1:])
+            if claimed != identity:
+                raise ProtocolError(f"calls itself {claimed[:100]!r}")
+            message = self._message(identity, [frame.bytes for frame in frames[1:]])
         except ProtocolError as error:
-            self._bad[identity] += 1
-            cut_off = self._bad[identity] > BAD_MESSAGES_TOLERATED
-            return BadMessage(identity, str(error), known=True, cut_off=cut_off)
+            return self._bad_message(identity, str(error), known=True)
         return None if message is None else Received(identity, message)
+
+    def _bad_message(self, identity: str, reason: str, *, known: bool) -> BadMessage | None:
+        """What to tell of it: of an admitted peer everything, until it is cut off; of others what is new."""
+        self._bad.update([identity] if known else [])
+        new = (identity, reason) not in self._reported and len(self._reported) < BAD_MESSAGES_REPORTED
+        if new:
+            self._reported.add((identity, reason))
+        else:
+            self.unreported += 1
+        if not (new or known):
+            return None
+        cut_off = not known or self._bad[identity] > BAD_MESSAGES_TOLERATED
+        return BadMessage(identity, reason, known=known, cut_off=cut_off, new=new)
 
     def _message(self, identity: str, parts: list[bytes]) -> WorkerMessage | None:
         if len(parts) != 1:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Literal, Protocol
 
 from esper_ab.contracts.messages import WorkerOrder
+
+
+# How its workers reach the coordinator. ipc: a socket that only this user of this machine can open; tcp: CURVE, keys for
+# nobody but these workers. No result depends on it.
+Transport = Literal["ipc", "tcp"]
 
 
 class Worker(Protocol):
@@ -38,6 +43,10 @@ class Worker(Protocol):
 
 class Launcher(Protocol):
     """Starts workers. The entry point it calls with the order is named by a string, "module:function"."""
+
+    @property
+    def transport(self) -> Transport:
+        """What its workers need."""
 
     def start(self, order: WorkerOrder) -> Worker:
         """Return at once; whether the worker gets anywhere shows in its Hello or its end."""

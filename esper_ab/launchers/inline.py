@@ -9,7 +9,7 @@ import traceback
 from pathlib import Path
 
 from esper_ab.contracts.messages import WorkerOrder
-from esper_ab.launchers import _entry
+from esper_ab.launchers import Transport, _entry
 
 DEFAULT_ENTRY = "workers.entry:main_in_thread"
 
@@ -60,8 +60,9 @@ class InlineWorker:
 class InlineLauncher:
     """Starts each worker as a thread."""
 
-    def __init__(self, entry: str = DEFAULT_ENTRY) -> None:
+    def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "ipc") -> None:
         self._entry = entry
+        self.transport = transport
 
     def start(self, order: WorkerOrder) -> InlineWorker:
         return InlineWorker(order, self._entry)

@@ -12,7 +12,7 @@ from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
 
 from esper_ab.contracts.messages import WorkerOrder
-from esper_ab.launchers import _entry
+from esper_ab.launchers import Transport, _entry
 
 DEFAULT_ENTRY = "workers.entry:main"
 
@@ -55,8 +55,9 @@ class LocalWorker:
 class LocalLauncher:
     """Starts each worker as a spawned process."""
 
-    def __init__(self, entry: str = DEFAULT_ENTRY) -> None:
+    def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "ipc") -> None:
         self._entry = entry
+        self.transport = transport
 
     def start(self, order: WorkerOrder) -> LocalWorker:
         import torch.multiprocessing

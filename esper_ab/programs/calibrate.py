@@ -13,12 +13,13 @@ import click
 
 from esper_ab.exit_status import EPILOG
 from esper_ab.options import ExperimentCommand, experiment_options
-from esper_ab.programs.experiment import Planned, as_asked, carry_out, planned
+from esper_ab.programs.experiment import Planned, as_asked, carry_out, launcher_named, planned
 from esper_ab.programs.power import RHO, ROWS, Known, power_tables, table_lines
 
 if TYPE_CHECKING:
     from esper_ab.calibration_file import Calibration
     from esper_ab.journal.fold import History, RunHistory
+    from esper_ab.launchers import Launcher
     from esper_ab.stats.false_claims import FalseClaims
 
 _WIDTH = 100
@@ -54,8 +55,9 @@ def command(mode: str, runs: int, replicates: int, **options: Any) -> None:
     if options["dry_run"]:
         return
     watched = not (options["quiet"] or options["json"])
-    carry_out(ready, options["launcher"], watched=watched)
-    deterministic = _deterministic(ready, options["launcher"])
+    launcher = launcher_named(options["launcher"], options["transport"])
+    carry_out(ready, launcher, watched=watched)
+    deterministic = _deterministic(ready, launcher)
     found = _write(ready.run_dir, replicates, deterministic)
     if options["json"]:
         click.echo((ready.run_dir / "calibration.json").read_text(encoding="utf-8").strip())
@@ -76,7 +78,7 @@ def _planned(mode: str, runs: int, options: dict[str, Any]) -> Planned:
     return planned(as_asked({**options, **own}), options["out"], "calibration-{task}-{time}")
 
 
-def _deterministic(ready: Planned, launcher: str) -> bool:
+def _deterministic(ready: Planned, launcher: Launcher) -> bool:
     """Whether both runs of a small paired replicate, each in its own lane, give the same records."""
     import msgspec
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from esper_ab.control.audience import Observer
     from esper_ab.control.chaos import Chaos
     from esper_ab.journal.fold import History
-    from esper_ab.launchers import Launcher
+    from esper_ab.launchers import Launcher, Transport
     from esper_ab.plan import Plan
 
 
@@ -110,7 +110,7 @@ def as_asked(options: dict[str, Any]) -> Experiment:
     return exam.as_exam(asked) if is_exam or asked.exam else asked
 
 
-def carry_out(ready: Planned, launcher: str, *, watched: bool, chaos: Chaos | None = None) -> None:
+def carry_out(ready: Planned, launcher: Launcher, *, watched: bool, chaos: Chaos | None = None) -> None:
     """Make the run directory, train, evaluate and journal; the live view is one observer among others."""
     from esper_ab.control import conduct
     from esper_ab.control.chaos import LIMITS
@@ -121,7 +121,7 @@ def carry_out(ready: Planned, launcher: str, *, watched: bool, chaos: Chaos | No
     with ExitStack() as stack:
         told = observers(stack, ready.plan, None, watched=watched)
         limits = None if chaos is None else LIMITS
-        conduct.run(ready.plan, ready.run_dir, launcher_named(launcher), told, limits, chaos)
+        conduct.run(ready.plan, ready.run_dir, launcher, told, limits, chaos)
 
 
 def observers(stack: ExitStack, plan: Plan, history: History | None, *, watched: bool) -> list[Observer]:
@@ -141,12 +141,12 @@ def observers(stack: ExitStack, plan: Plan, history: History | None, *, watched:
     return told
 
 
-def launcher_named(name: str) -> Launcher:
-    """`local`: processes; `inline`: threads of this one."""
+def launcher_named(name: str, transport: Transport = "ipc") -> Launcher:
+    """`local`: processes; `inline`: threads of this one. `transport`: how they talk to the coordinator."""
     if name == "inline":
         from esper_ab.launchers.inline import InlineLauncher
 
-        return InlineLauncher()
+        return InlineLauncher(transport=transport)
     from esper_ab.launchers.local import LocalLauncher
 
-    return LocalLauncher()
+    return LocalLauncher(transport=transport)

@@ -18,7 +18,7 @@ import click
 
 from esper_ab.exit_status import EPILOG
 from esper_ab.options import ExperimentCommand, experiment_options
-from esper_ab.programs.experiment import Planned, as_asked, carry_out, check_new, named, plan_of
+from esper_ab.programs.experiment import Planned, as_asked, carry_out, check_new, launcher_named, named, plan_of
 
 if TYPE_CHECKING:
     from esper_ab.config import Experiment
@@ -130,7 +130,8 @@ def _run(point: Planned, options: dict[str, Any]) -> None:
 
     if point.run_dir.exists():
         _set_aside(point.run_dir)
-    carry_out(point, options["launcher"], watched=not (options["quiet"] or options["json"]))
+    launcher = launcher_named(options["launcher"], options["transport"])
+    carry_out(point, launcher, watched=not (options["quiet"] or options["json"]))
     build_report(point.run_dir)
 
 

@@ -65,7 +65,7 @@ def main(order: WorkerOrder) -> None:
 
 
 def main_in_thread(order: WorkerOrder) -> None:
-    link = Link(order.endpoint, order.identity, resend_after_s=0.2)
+    link = Link(order.endpoint, order.identity, resend_after_s=0.2, keys=order.key_file)
     try:
         link.send(hello(order))
         _serve(link, order)
@@ -250,6 +250,11 @@ def _altered(link, report):
     return msgspec.structs.replace(report, record=record)
 
 
+def _other(link, report):
+    """Another result than the planted one."""
+    return msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, digest="e" * 64))
+
+
 def _skip(link, report):
     return msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, episode=2))
 
@@ -271,5 +276,5 @@ def _large(link, report):
 
 _FAULTS = {
     "die": _die, "leave": _leave, "raise": _raise, "hang": _hang, "garbage": _garbage, "slip": _slip, "twice": _twice,
-    "altered": _altered, "skip": _skip, "nan": _nan, "large": _large,
+    "altered": _altered, "other": _other, "skip": _skip, "nan": _nan, "large": _large,
 }

@@ -1,0 +1,83 @@
+"""Who may connect over TCP: one CURVE key pair per worker incarnation, and the guard that asks for it (ZeroMQ RFC 27).
+
+A pair per incarnation, not one for all: a key then names its worker, so a worker cannot speak for another, and what
+leaks with a dead one opens nothing. The coordinator's own secret never leaves its memory.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import zmq
+from zmq.utils import z85
+
+from esper_ab.contracts import key_file
+from esper_ab.contracts.key_file import KeyFile
+
+DOMAIN = b"esper"
+_GUARD_ENDPOINT = "inproc://zeromq.zap.01"  # where libzmq looks for it
+_VERSION = b"1.0"
+
+
+class Keys:
+    """The keys of one hub, and files of them below `folder`, which is private to its owner and goes with the hub."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._owners: dict[bytes, str] = {}  # public key, 32 bytes -> identity
+        self.public, self.secret = zmq.curve_keypair()
+
+    def issue(self, identity: str) -> Path:
+        """A new pair for a worker; those of earlier incarnations open nothing from now on."""
+        self._withdraw(identity.partition("/")[0])
+        public, secret = zmq.curve_keypair()
+        path = self._folder / f"{identity.replace('/', '-')}.key"
+        keys = KeyFile(server_public=self.public.decode(), public=public.decode(), secret=secret.decode())
+        key_file.write(path, keys)
+        self._owners[z85.decode(public)] = identity
+        return path
+
+    def owner(self, public: bytes) -> str | None:
+        """Whose key this is (32 bytes); None for anybody else's."""
+        return self._owners.get(public)
+
+    def _withdraw(self, worker: str) -> None:
+        for public, identity in tuple(self._owners.items()):
+            if identity.partition("/")[0] == worker:
+                del self._owners[public]
+                (self._folder / f"{identity.replace('/', '-')}.key").unlink(missing_ok=True)
+
+
+class Guard:
+    """Answers libzmq when somebody shakes hands: admits the owners of `keys` under their names, nobody else.
+
+    A thread of its own, so that a handshake does not wait for the coordinator. It ends with the context.
+    """
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], keys: Keys) -> None:
+        self._keys = keys
+        self._socket = context.socket(zmq.REP)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.bind(_GUARD_ENDPOINT)
+        self._thread = threading.Thread(target=self._serve, name="guard", daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        try:
+            while True:
+                self._socket.send_multipart(self._answer(self._socket.recv_multipart()))
+        except zmq.ContextTerminated:
+            pass
+        finally:
+            self._socket.close(0)
+
+    def _answer(self, request: list[bytes]) -> list[bytes]:
+        """Version, number of the request, status, text, name of the peer, nothing more."""
+        _, number, domain, _, _, mechanism, *credentials = request
+        owner = None
+        if (domain, mechanism, len(credentials)) == (DOMAIN, b"CURVE", 1):
+            owner = self._keys.owner(credentials[0])
+        if owner is None:
+            return [_VERSION, number, b"400", b"not a worker of this experiment", b"", b""]
+        return [_VERSION, number, b"200", b"OK", owner.encode(), b""]
