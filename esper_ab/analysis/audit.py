@@ -113,7 +113,8 @@ def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pair
 
 def _position_balance(history: History, contrast: Contrast, places: Sequence[Place]) -> Iterator[Finding]:
     """Only where positions are not adjusted for: their effects then cancel by balance or not at all."""
-    if history.design.adjusted or len(places) < 4:  # with one pair there is nothing to balance
+    adjusted = history.design.adjusted and history.design.test == "t"  # ranks never are
+    if adjusted or len(places) < 4:  # with one pair there is nothing to balance
         return
     excess: Counter[int] = Counter()
     for place in places:
