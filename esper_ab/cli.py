@@ -152,6 +152,20 @@ def _go_on_by_itself(run_dir: Path, name: str, *args: str, json: bool) -> None:
     click.echo(detached.shown(as_json=json))
 
 
+@group.command()
+@_run_dir
+@click.option("--repair", is_flag=True, help="Cut the journal at its first damaged line, keep what is cut off beside "
+              "it, and remove temporary files of killed processes.")
+@_as_json
+def fsck(run_dir: Path, repair: bool, json: bool) -> int:
+    """Verify RUN's journal, policies and checkpoints; exit status 5 when something is damaged."""
+    from esper_ab.programs import fsck as program
+
+    found = program.repair(run_dir) if repair else program.examine(run_dir)
+    click.echo(program.fsck_json(found) if json else program.fsck_text(found))
+    return found.exit_status
+
+
 def _child(module: str, arguments: tuple[str, ...]) -> int:
     """Run a module of the data plane, which may import torch, with this terminal; its exit status."""
     return subprocess.run([sys.executable, "-m", module, *arguments], check=False).returncode

@@ -5,11 +5,16 @@
     ├── WorkerFailed      4   a worker died or reported an error; its log's end is shown
     ├── WorkerHung       11   a worker made no progress in time
     ├── ConditionNotMet  12   a verdict is not what --fail-unless asks for
+    ├── DiskFull         75   there is no room on the disk; nothing recorded is lost
     ├── JournalError      5   a run directory's journal is damaged
     └── Interrupted     130   Ctrl-C
 """
 
 from __future__ import annotations
+
+import errno
+
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})  # of an OSError that goes away when somebody makes room
 
 
 class EsperError(Exception):
@@ -34,6 +39,12 @@ class JournalError(EsperError):
     """A journal is damaged before its last line."""
 
     exit_code = 5
+
+
+class DiskFull(EsperError):
+    """No room on the disk, or none left of a quota; what was recorded before is kept."""
+
+    exit_code = 75
 
 
 class WorkerHung(EsperError):

@@ -1,7 +1,7 @@
 """From a click command to an exit status: click's own would make Ctrl-C a 1 and print its own words. No command here.
 
     0 done    1 internal error    2 what was asked cannot be done    4 a worker failed    5 journal damaged
-    11 a worker hung    12 a condition of --fail-unless does not hold    130 interrupted
+    11 a worker hung    12 a condition of --fail-unless does not hold    75 disk full    130 interrupted
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Sequence
 
 import click
 
-from esper_ab.errors import ConditionNotMet, EsperError, Interrupted, UsageError
+from esper_ab.errors import NO_ROOM, ConditionNotMet, DiskFull, EsperError, Interrupted, UsageError
 
 EPILOG = (
     "Exit status: 0 done, 1 internal error, 2 what was asked cannot be done, 4 a worker failed, "
-    "5 a journal is damaged, 11 a worker hung, 12 a condition of --fail-unless does not hold, 130 interrupted."
+    "5 a journal is damaged, 11 a worker hung, 12 a condition of --fail-unless does not hold, 75 the disk is full, "
+    "130 interrupted."
 )
 
 
@@ -26,6 +27,12 @@ def _report(message: str, status: int, args: Sequence[str]) -> int:
     return status
 
 
+def _no_room(error: OSError) -> str:
+    """For what can be written again at any time, such as a report; who writes a journal raises DiskFull itself."""
+    where = f" for {error.filename}" if error.filename else ""
+    return f"no room on the disk{where}; no journal is harmed: make room and give the command again"
+
+
 def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
     """Run `command`; its errors become one line on stderr (and an object on stdout with --json) and a status."""
     try:
@@ -34,6 +41,10 @@ def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
         return _report(str(error), error.exit_code, ())  # stdout has the verdict already
     except EsperError as error:
         return _report(str(error), error.exit_code, args)
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        return _report(_no_room(error), DiskFull.exit_code, args)
     except click.ClickException as error:
         hint = f" (see `{program} --help`)" if isinstance(error, click.UsageError) else ""
         return _report(" ".join(error.format_message().split()) + hint, UsageError.exit_code, args)

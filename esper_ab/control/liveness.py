@@ -26,6 +26,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     start_up_s: float = 300.0  # cold disks, compilation, first allocation
     factor: float = 5.0
     pause_s: float = 10.0  # the coordinator itself stood still this long (suspended): nobody is blamed for it
+    disk_full_s: float = 600.0  # for room on the disk, before the experiment ends with DiskFull
 
 
 class Sign(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
 
 from esper_ab.contracts.messages import Progress
 from esper_ab.control.audience import Audience, Observer
 from esper_ab.control.chaos import Chaos
+from esper_ab.control.disk import Room
+from esper_ab.control.signals import Signals
+from esper_ab.errors import DiskFull
 from esper_ab.journal.events import AnyEvent, ExperimentStarted
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import History
 
 
 class Recorder:
-    """Appends events to the journal, folds them and tells the audience of them."""
+    """Appends events to the journal, folds them and tells the audience of them.
+
+    Without room on the disk it waits: `record`, `commit` and `show` return later, or raise DiskFull or Interrupted.
+    """
 
     def __init__(
         self, journal: Journal, history: History, observers: Sequence[Observer], chaos: Chaos | None = None
@@ -23,21 +30,27 @@ class Recorder:
         self.history = history
         self._audience = Audience(observers)
         self._chaos = chaos
+        self._room = Room(journal.run_dir, self.warn)
+
+    def heeding(self, signals: Signals, disk_full_s: float) -> AbstractContextManager[None]:
+        """While entered, a wait for room ends at a signal; from now on it ends after `disk_full_s` seconds."""
+        return self._room.heeding(signals, disk_full_s)
 
     def record(self, event: AnyEvent) -> None:
         """Journal one event; on disk after the next `commit`."""
-        self._journal.append(event)
+        self._room.await_for(lambda: self._journal.append(event))
         if not isinstance(event, ExperimentStarted):  # with which the history began
             self.history.add(event)
         self._audience.tell(event)
         self._disturb(event)
 
     def commit(self) -> None:
-        self._journal.commit()
+        self._room.await_for(self._journal.commit)
 
     def show(self, progress: Progress) -> None:
         """Tell the audience only: signs of life are never journalled."""
         self._audience.tell(progress)
+        self._room.note(progress)
         self._disturb(progress)
 
     def _disturb(self, event: AnyEvent | Progress) -> None:
@@ -50,5 +63,11 @@ class Recorder:
         self._audience.tell(text)
 
     def close(self) -> None:
-        self._journal.close()
-        self._audience.close()
+        """Commit and let go of the run directory; what did not find room before is not waited for again."""
+        try:
+            if not self._room.given_up:
+                self.commit()
+        finally:
+            with suppress(DiskFull):  # raised before, by whoever waited
+                self._journal.close()
+            self._audience.close()

@@ -10,20 +10,23 @@ One event per line, each line a JSON object, so jq and DuckDB read the file as i
 
 from __future__ import annotations
 
+import itertools
 import os
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
 
-from esper_ab.errors import JournalError, UsageError
+from esper_ab.errors import NO_ROOM, DiskFull, JournalError, UsageError
 from esper_ab.journal.events import AnyEvent
 from esper_ab.journal.lock import take
 
 JOURNAL_NAME = "events.jsonl"
+_COPY_BYTES = 1 << 20
 _FIRST_PREV = "00000000"
 _CRC_KEY = b',"crc":"'
 _TAIL_BYTES = len(_CRC_KEY) + 8 + len(b'"}\n')
@@ -41,23 +44,28 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
+class OtherVersion(JournalError):
+    """A line is intact, but says what this version of esper_ab does not know."""
+
+
 class Journal:
-    """The one writer of a run directory's journal. Events are on disk once `commit` has returned."""
+    """The one writer of a run directory's journal. Events are on disk once `commit` has returned.
+
+    Without room on the disk every method raises DiskFull, has changed nothing, and can be called again.
+    """
 
     def __init__(self, run_dir: Path, wall_clock: Callable[[], datetime] = _now) -> None:
         """Lock `run_dir` and begin its journal; UsageError when another process or an earlier run has it."""
-        self._path = run_dir / JOURNAL_NAME
-        self._wall_clock = wall_clock
-        self._n = 0
-        self._prev = _FIRST_PREV
-        self._size = 0
-        self._lock = take(run_dir)
+        self._begin(run_dir, wall_clock)
         try:
-            self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            sync_directory(run_dir)
         except FileExistsError:
             os.close(self._lock)
             raise UsageError(f"{self._path} exists: this run directory has been used; choose another name") from None
-        _sync_directory(run_dir)
+        except OSError as error:
+            os.close(self._lock)
+            raise self._cannot_write(error) from error
 
     @classmethod
     def reopen(cls, run_dir: Path, wall_clock: Callable[[], datetime] = _now) -> tuple[Journal, list[AnyEvent]]:
@@ -65,26 +73,42 @@ class Journal:
 
         An unfinished last line is cut off and kept beside the journal; JournalError when a line before is damaged.
         """
+        reading = read(run_dir / JOURNAL_NAME)
         journal = cls.__new__(cls)
-        journal._path, journal._wall_clock = run_dir / JOURNAL_NAME, wall_clock
-        reading = read(journal._path)
-        journal._lock = take(run_dir)
+        journal._begin(run_dir, wall_clock)
         try:
             events = list(reading)
+            whole = journal._path.stat().st_size - reading.torn_bytes
+            if reading.torn_bytes:
+                cut_off(run_dir, whole, reading.lines)
+            journal._file = os.open(journal._path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
         except JournalError:
             os.close(journal._lock)
             raise
+        except OSError as error:
+            os.close(journal._lock)
+            raise journal._cannot_write(error) from error
         journal._n, journal._prev = reading.lines, reading.last_crc
-        journal._size = journal._path.stat().st_size - reading.torn_bytes
-        journal._file = os.open(journal._path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
-        if reading.torn_bytes:
-            torn = os.pread(journal._file, reading.torn_bytes, journal._size)
-            (run_dir / f"{JOURNAL_NAME}.torn-{reading.lines}").write_bytes(torn)
-            os.ftruncate(journal._file, journal._size)
+        journal._size = journal._committed = whole
         return journal, events
 
+    def _begin(self, run_dir: Path, wall_clock: Callable[[], datetime]) -> None:
+        """Everything that a journal without a line has, but its file."""
+        self.run_dir = run_dir
+        self._path = run_dir / JOURNAL_NAME
+        self._wall_clock = wall_clock
+        self._n = 0
+        self._prev = _FIRST_PREV
+        self._size = self._committed = 0  # bytes of all lines; of those that are on the disk for certain
+        self._since: list[bytes] = []  # the lines since the last commit
+        self._doubtful = False  # whether what is behind `_committed` may be anything
+        try:
+            self._lock = take(run_dir)
+        except OSError as error:
+            raise self._cannot_write(error) from error
+
     def append(self, event: AnyEvent) -> None:
-        """Add one line. A write that cannot be completed is taken back and raises JournalError."""
+        """Add one line. A write that cannot be completed is taken back: DiskFull, or JournalError for other reasons."""
         stamp = self._wall_clock().isoformat(timespec="milliseconds")
         body = b'{"n":%d,"prev":"%s","t":"%s","event":%s' % (
             self._n, self._prev.encode(), stamp.encode(), msgspec.json.encode(event),
@@ -92,24 +116,90 @@ class Journal:
         crc = f"{zlib.crc32(body):08x}"
         line = body + _CRC_KEY + crc.encode() + b'"}\n'
         try:
+            self._restore()
             _write_all(self._file, line)
         except OSError as error:
-            os.ftruncate(self._file, self._size)
-            what = f"cannot write {self._path}: {error.strerror}"
-            raise JournalError(f"{what}; its {self._n} lines are intact") from error
+            self._take_back()
+            raise self._cannot_write(error) from error
         self._n += 1
         self._prev = crc
         self._size += len(line)
+        self._since.append(line)
 
     def commit(self) -> None:
-        """Return when every appended line is on the disk: one fdatasync."""
-        os.fdatasync(self._file)
+        """Return when every appended line is on the disk: one fdatasync. DiskFull or JournalError when it cannot be."""
+        try:
+            self._restore()
+            os.fdatasync(self._file)
+        except OSError as error:
+            self._doubtful = True
+            raise self._cannot_write(error) from error
+        self._committed = self._size
+        self._since.clear()
 
     def close(self) -> None:
-        """Commit and let go of the run directory."""
-        self.commit()
-        os.close(self._file)
-        os.close(self._lock)
+        """Commit and let go of the run directory, which happens in any case."""
+        try:
+            self.commit()
+        finally:
+            os.close(self._file)
+            os.close(self._lock)
+
+    def _take_back(self) -> None:
+        """Part of a line may be there."""
+        if not self._doubtful:
+            try:
+                os.ftruncate(self._file, self._size)
+            except OSError:
+                self._doubtful = True
+
+    def _restore(self) -> None:
+        """Write the lines since the last commit anew, if they are in doubt.
+
+        A sync that fails does so once: the next one returns although the lines have never come to the disk.
+        """
+        if self._doubtful:
+            os.ftruncate(self._file, self._committed)
+            _write_all(self._file, b"".join(self._since))
+            self._doubtful = False
+
+    def _cannot_write(self, error: OSError) -> DiskFull | JournalError:
+        if error.errno in NO_ROOM:
+            go_on = f"then `esper-ab resume {self.run_dir}`" if self._n else "remove it and start again"
+            return DiskFull(f"no room on the disk for {self._path}; its {self._n} lines are intact: make room, {go_on}")
+        return JournalError(f"cannot write {self._path}: {error.strerror}; its {self._n} lines are intact")
+
+
+def cut_off(run_dir: Path, at: int, lines: int) -> Path:
+    """Shorten the journal to its first `at` bytes, which are `lines` lines; the file that the rest is kept in.
+
+    The rest is on disk before the journal is shortened, so it is lost at no moment. OSError changes no journal.
+    """
+    kept, descriptor = _new_file(run_dir, f"{JOURNAL_NAME}.torn-{lines}")
+    with (run_dir / JOURNAL_NAME).open("r+b") as journal:
+        try:
+            journal.seek(at)
+            while part := journal.read(_COPY_BYTES):
+                _write_all(descriptor, part)
+            os.fsync(descriptor)
+            sync_directory(run_dir)
+        except OSError:
+            kept.unlink()
+            raise
+        finally:
+            os.close(descriptor)
+        journal.truncate(at)
+        os.fsync(journal.fileno())
+    return kept
+
+
+def _new_file(folder: Path, name: str) -> tuple[Path, int]:
+    """The first of NAME, NAME.1, NAME.2, … that is not there, and its descriptor."""
+    for count in itertools.count():
+        path = folder / (f"{name}.{count}" if count else name)
+        with suppress(FileExistsError):
+            return path, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    raise AssertionError("counting does not end")
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
@@ -119,7 +209,8 @@ def _write_all(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def _sync_directory(folder: Path) -> None:
+def sync_directory(folder: Path) -> None:
+    """Return when the names of the files in `folder` are on the disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     os.fsync(descriptor)
     os.close(descriptor)
@@ -129,7 +220,7 @@ class Reading(Iterator[AnyEvent]):
     """Verified events of a journal, read lazily and in order; raises JournalError at the first damaged line.
 
     What the attributes say is about the part read so far: `lines` intact ones, `wall_time` of the last event (ISO 8601,
-    "" before the first), `torn_bytes` of an unfinished last line (0 until the end is reached).
+    "" before the first), `intact_bytes`, `torn_bytes` of an unfinished last line (0 until the end is reached).
     """
 
     def __init__(self, path: Path, source: Iterator[bytes] | None = None) -> None:
@@ -139,6 +230,7 @@ class Reading(Iterator[AnyEvent]):
         self._decoder = msgspec.json.Decoder(_Line)
         self._prev = _FIRST_PREV
         self.lines = 0
+        self.intact_bytes = 0
         self.wall_time = ""
         self.torn_bytes = 0
 
@@ -149,6 +241,7 @@ class Reading(Iterator[AnyEvent]):
             raise StopIteration
         line = self._verified(data)
         self.lines += 1
+        self.intact_bytes += len(data)
         self._prev = line.crc
         self.wall_time = line.t
         return line.event
@@ -167,14 +260,26 @@ class Reading(Iterator[AnyEvent]):
         try:
             line = self._decoder.decode(data)
         except msgspec.MsgspecError as error:
-            raise self._damage(f"intact, but no event of this version of esper_ab ({error})") from None
+            what = f"intact, but no event of this version of esper_ab ({error}): read it with the one that wrote it"
+            raise OtherVersion(f"{self._path}, line {self.lines + 1}: {what}") from None
         if (line.n, line.prev) != (self.lines, self._prev):
             raise self._damage(f"it is line n={line.n} after {line.prev}; expected n={self.lines} after {self._prev}")
         return line
 
     def _damage(self, what: str) -> JournalError:
-        remedy = f"the {self.lines} before it are intact: `head -n {self.lines}` keeps them"
+        remedy = f"the {self.lines} before it are intact; `esper-ab fsck {self._path.parent}` shows what can be kept"
         return JournalError(f"{self._path}, line {self.lines + 1}: {what}; {remedy}")
+
+
+def event_of(data: bytes) -> AnyEvent | None:
+    """The event of one line that is intact by itself, whatever stands before it; else None."""
+    crc = data[-11:-3].decode(errors="replace")
+    if data[-_TAIL_BYTES:] != _CRC_KEY + crc.encode() + b'"}\n' or f"{zlib.crc32(data[:-_TAIL_BYTES]):08x}" != crc:
+        return None
+    try:
+        return msgspec.json.decode(data, type=_Line).event
+    except msgspec.MsgspecError:
+        return None
 
 
 def read(path: Path) -> Reading:

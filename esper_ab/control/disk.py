@@ -1,0 +1,106 @@
+"""A full disk is waited for: what could not be written is tried again, on the coordinator's one thread, until it can.
+
+Meanwhile everybody else comes to rest by himself: a worker that has reported waits for a release. Signals are looked
+for between two tries, so Ctrl-C ends the wait; nothing is in progress then that could be finished in order.
+"""
+
+from __future__ import annotations
+
+import select
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from esper_ab.contracts.messages import Progress
+from esper_ab.control.liveness import Limits
+from esper_ab.control.signals import Signals
+from esper_ab.errors import DiskFull, Interrupted
+
+PHASE = "disk full"  # of the sign of life of a worker that has no room for a checkpoint
+_TRY_S = 1.0
+
+
+class Room:
+    """Waits for room on the disk of a run directory, and says so once when it begins and once when it goes on."""
+
+    def __init__(self, run_dir: Path, tell: Callable[[str], None]) -> None:
+        self._run_dir = run_dir
+        self._tell = tell
+        self._limit_s = Limits().disk_full_s
+        self._signals: Signals | None = None
+        self._without: dict[str, float] = {}  # runs whose workers have no room, since when (monotonic, s)
+        self.given_up = False  # from then on nothing is waited for any more
+
+    @contextmanager
+    def heeding(self, signals: Signals, limit_s: float) -> Iterator[None]:
+        """While entered, look for signals while waiting; from now on wait for `limit_s` at most."""
+        self._signals, self._limit_s = signals, limit_s
+        try:
+            yield
+        finally:
+            self._signals = None
+
+    def await_for(self, write: Callable[[], None]) -> None:
+        """Call `write` until it finds room. DiskFull after the limit, Interrupted on Ctrl-C or SIGTERM."""
+        began = time.monotonic()
+        waiting = False
+        while True:
+            try:
+                write()
+            except DiskFull:
+                if self.given_up:
+                    raise
+            else:
+                break
+            if not waiting:
+                waiting = True
+                self._say_that_it_waits("the journal")
+            self._pause(began)
+        if waiting:
+            self._say(f"there is room again after {time.monotonic() - began:.0f} s: going on")
+
+    def note(self, progress: Progress) -> None:
+        """A worker tries by itself as long as nobody ends it: DiskFull when that lasts longer than the limit."""
+        run = progress.run.run
+        if progress.phase != PHASE:
+            if self._without.pop(run, None) is not None and not self._without:
+                self._say("there is room for checkpoints again: going on")
+            return
+        if not self._without:
+            self._say_that_it_waits(f"a checkpoint of {run}")
+        began = self._without.setdefault(run, time.monotonic())
+        if time.monotonic() - began >= self._limit_s:
+            self._give_up()
+
+    def _pause(self, began: float) -> None:
+        """A second, or less when there is a signal or the limit is near."""
+        left = began + self._limit_s - time.monotonic()
+        if left <= 0:
+            self._give_up()
+        watched = [self._signals.descriptor] if self._signals else []
+        select.select(watched, [], [], min(left, _TRY_S))
+        caught = self._signals.read() if self._signals else ()
+        if caught:
+            self.given_up = True
+            raise Interrupted(
+                f"stopped by {caught[0].name} while there was no room on the disk of {self._run_dir}; what was "
+                "recorded is kept"
+            )
+
+    def _give_up(self) -> None:
+        self.given_up = True
+        raise DiskFull(
+            f"no room on the disk of {self._run_dir} for {self._limit_s:.0f} s; what was recorded is kept: make room, "
+            f"then `esper-ab resume {self._run_dir}`"
+        )
+
+    def _say_that_it_waits(self, what: str) -> None:
+        self._say(f"no room on the disk of {self._run_dir} for {what}: waiting up to {self._limit_s:.0f} s for some")
+
+    def _say(self, text: str) -> None:
+        self._tell(text)
+        with suppress(OSError):  # it may lead to a file on the same disk
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
