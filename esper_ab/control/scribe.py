@@ -54,8 +54,11 @@ class Scribe:
             self._recorder.record(entry)
 
     def compare(self, run: Run, point: int, report: Report, how: str) -> None:
-        """What was recorded of a point stays; that it cannot be had again is an entry in the ledger."""
-        if digest_of(report) != run.reported[point]:
+        """What was recorded of a point stays; that it cannot be had again is an entry in the ledger.
+
+        A Ready says where a run stands and nothing of the record there, however often it is sent.
+        """
+        if not isinstance(report, Ready) and digest_of(report) != run.reported[point]:
             detail = f"point {point} was {how} another result"
             episode = episode_at(run.spec, point)
             self._recorder.record(Ledger(category="inexact_resume", run=run.name, episode=episode, detail=detail))
