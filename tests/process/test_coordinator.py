@@ -143,31 +143,32 @@ def test_a_record_in_several_chunks_arrives(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ("raise:b/0:2", "worker w01/1 on cpu:1 reported an error: RuntimeError: the planted error"),
-        ("leave:b/0:2", r"worker w01/1 on cpu:1 ended with exit status .*in episode 1 of run b/0 \(last sign: train"),
+        ("raise:b/0:2", "worker w01/3 on cpu:1 reported an error: RuntimeError: the planted error"),
+        ("leave:b/0:2", r"worker w01/3 on cpu:1 ended with exit status .*in episode 1 of run b/0 \(last sign: train"),
         ("skip:b/0:1", "reports point 3 of b/0, but its next one is 1|sent episode 2 of 2"),
         ("nan:b/0:2", r"not finite: record\.envs\[0\]\.final_accuracy"),
         ("garbage:b/0:1", "keeps sending what is no message"),
         ("protocol:w01:0", "speaks protocol 99, but this is"),
     ],
 )
-def test_a_broken_worker_ends_the_experiment_and_is_named(tmp_path, monkeypatch, fault, message):
+def test_a_worker_that_no_restart_mends_ends_the_experiment_when_nothing_is_left(tmp_path, monkeypatch, fault, message):
     monkeypatch.setenv(FAULT_VARIABLE, fault)
     with pytest.raises(WorkerFailed, match=message) as caught:
         conduct(tmp_path, fake_plans.plan())
-    assert "w01/1 on cpu:1" in str(caught.value)
     assert ended(tmp_path) == "failed"
-    (death,) = [event for event in of(Ledger, read(tmp_path / JOURNAL_NAME)) if event.category == "worker_death"]
-    assert str(caught.value).startswith(death.detail)
+    deaths = [event for event in of(Ledger, read(tmp_path / JOURNAL_NAME)) if event.category == "worker_death"]
+    assert [f"w01/{n} on cpu:1" in death.detail for n, death in enumerate(deaths, 1)] == [True] * 3
+    assert str(caught.value).startswith(deaths[-1].detail)
 
 
 def test_an_error_shows_the_end_of_the_workers_log(tmp_path, monkeypatch):
     monkeypatch.setenv(FAULT_VARIABLE, "raise:b/0:2")
     with pytest.raises(WorkerFailed) as caught:
         conduct(tmp_path, fake_plans.plan())
-    _, heading, *log = str(caught.value).splitlines()
+    _, heading, *log, why = str(caught.value).splitlines()
     assert heading == f"the end of {tmp_path / 'logs' / 'w01.log'}:"
     assert log[-1] == "  RuntimeError: the planted error"
+    assert why == "every replicate was given up: there is nothing to compare"
 
 
 def test_a_hung_worker_is_named_with_its_last_sign_and_its_stacks(tmp_path, monkeypatch):
@@ -175,10 +176,10 @@ def test_a_hung_worker_is_named_with_its_last_sign_and_its_stacks(tmp_path, monk
     with pytest.raises(WorkerHung) as caught:
         conduct(tmp_path, fake_plans.plan(), limits=Limits(floor_s=0.5, start_up_s=0.5))
     text = str(caught.value)
-    assert "worker w00/1 on cpu:0 gave no sign of life" in text
+    assert "worker w00/3 on cpu:0 gave no sign of life" in text
     assert "in episode 0 of run a/0 (last sign: train, step 1)" in text
     assert "fake_worker.py" in text
-    assert "w01/1" not in text.splitlines()[0]
+    assert "w01/" not in text.splitlines()[0]
     assert ended(tmp_path) == "failed"
 
 
@@ -247,8 +248,9 @@ def press_ctrl_c_at(point, times=1):
 
 def test_ctrl_c_once_finishes_the_barrier_in_progress(tmp_path):
     before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(Interrupted, match="after the barrier in progress"):
+    with pytest.raises(Interrupted, match="after the barrier in progress") as caught:
         conduct(tmp_path, fake_plans.plan(episodes=400, replicates=2), press_ctrl_c_at(1))
+    assert str(caught.value).splitlines()[-1] == f"to go on: esper-ab resume {tmp_path}"
     events = list(read(tmp_path / JOURNAL_NAME))
     assert ended(tmp_path) == "interrupted"
     assert [event.category for event in of(Ledger, events)] == ["interrupted"]

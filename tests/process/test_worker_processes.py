@@ -15,7 +15,7 @@ import fake_plans
 import pytest
 from fake_worker import FAULT_VARIABLE
 
-from esper_ab.control import conduct
+from esper_ab.control.conduct import run
 from esper_ab.control.liveness import Limits
 from esper_ab.errors import WorkerFailed, WorkerHung
 from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, PointReleased, WorkerStarted
@@ -27,7 +27,7 @@ PATIENCE_S = 60.0
 
 
 def conduct(run_dir, plan, limits=None):
-    conduct.run(plan, run_dir, LocalLauncher("fake_worker:main"), (), limits)
+    run(plan, run_dir, LocalLauncher("fake_worker:main"), (), limits)
     return list(read(run_dir / JOURNAL_NAME))
 
 
@@ -43,9 +43,9 @@ def worker_pids(run_dir):
     return [event.pid for event in read(run_dir / JOURNAL_NAME) if isinstance(event, WorkerStarted)]
 
 
-def assert_nobody_left(run_dir):
+def assert_nobody_left(run_dir, workers=2):
     pids = worker_pids(run_dir)
-    assert len(pids) == 2
+    assert len(pids) == workers
     assert not [pid for pid in pids if alive(pid)]
     assert multiprocessing.active_children() == []
 
@@ -57,11 +57,11 @@ def test_one_process_per_lane_from_start_to_end(tmp_path):
     assert_nobody_left(tmp_path)
 
 
-def test_a_killed_worker_is_named_and_the_others_are_ended(tmp_path, monkeypatch):
+def test_a_run_whose_worker_is_always_killed_is_named_and_the_others_are_ended(tmp_path, monkeypatch):
     monkeypatch.setenv(FAULT_VARIABLE, "die:b/0:2")
-    with pytest.raises(WorkerFailed, match=r"worker w01/1 on cpu:1 was killed by SIGKILL .* in episode 1 of run b/0"):
+    with pytest.raises(WorkerFailed, match=r"worker w01/3 on cpu:1 was killed by SIGKILL .* in episode 1 of run b/0"):
         conduct(tmp_path, fake_plans.plan())
-    assert_nobody_left(tmp_path)
+    assert_nobody_left(tmp_path, workers=4)
 
 
 def test_an_error_in_a_worker_ends_with_its_log(tmp_path, monkeypatch):
@@ -69,7 +69,7 @@ def test_an_error_in_a_worker_ends_with_its_log(tmp_path, monkeypatch):
     with pytest.raises(WorkerFailed, match="RuntimeError: the planted error, in warm-up of run a/0"):
         conduct(tmp_path, fake_plans.plan())
     assert "the planted error" in (tmp_path / "logs" / "w00.log").read_text()
-    assert_nobody_left(tmp_path)
+    assert_nobody_left(tmp_path, workers=4)
 
 
 def test_a_hung_worker_shows_where_it_is_stuck_and_is_ended(tmp_path, monkeypatch):
@@ -78,7 +78,7 @@ def test_a_hung_worker_shows_where_it_is_stuck_and_is_ended(tmp_path, monkeypatc
         conduct(tmp_path, fake_plans.plan(), Limits(floor_s=1.0, start_up_s=PATIENCE_S))
     assert "fake_worker.py" in str(caught.value)
     assert "in _hang" in str(caught.value)
-    assert_nobody_left(tmp_path)
+    assert_nobody_left(tmp_path, workers=4)
 
 
 @pytest.fixture
@@ -126,6 +126,7 @@ def test_a_signal_to_the_whole_group_stops_in_order(tmp_path, sockets, numbers, 
     _, error = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert error.startswith(f"stopped by {name} after the barrier in progress")
+    assert error.endswith(f"to go on: esper-ab resume {tmp_path}\n")
     *_, last = read(tmp_path / JOURNAL_NAME)
     assert isinstance(last, ExperimentEnded)
     assert last.status == "interrupted"
