@@ -103,10 +103,10 @@ def _accuracy(comparison: Comparison) -> Criterion:
         name="held-out accuracy",
         question=f"better than {comparison.question.b}, by what may exceed the margin of {margin:g} points?",
         passed=passed,
-        mean=comparison.effect.mean if comparison.effect else None,
+        mean=comparison.estimate,
         low=comparison.low,
         high=comparison.high,
-        runs=len(comparison.pairs),
+        runs=comparison.used,
     )
 
 
@@ -125,7 +125,8 @@ def _against(
 
 
 def _decisive(a: Mapping[int, RunOutcome]) -> Criterion:
-    changes = [change for r in sorted(a) if (change := a[r].entropy_change) is not None]
+    trained = [a[r] for r in sorted(a) if a[r].held_out_accuracy is not None]  # not the lost, nor those in progress
+    changes = [run.entropy_change for run in trained if run.entropy_change is not None]
     difference = paired_difference(changes, [0.0] * len(changes)) if changes else None
     question = "does the entropy of its decisions fall in training (nats, last tenth minus first)?"
     return _criterion("decisiveness", question, difference, above=False)

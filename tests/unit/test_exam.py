@@ -7,12 +7,12 @@ import msgspec
 import pytest
 from support.journals import Shape, Synthetic
 
-from esper_ab.analysis.analyse import analyse
+from esper_ab.analysis.analyse import Analysis, analyse
 from esper_ab.config import Experiment, Group
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.errors import UsageError
 from esper_ab.exam import as_exam
-from esper_ab.journal.events import ExperimentStarted
+from esper_ab.journal.events import ExperimentStarted, RunEvaluated
 from esper_ab.journal.fold import fold
 
 
@@ -50,6 +50,12 @@ def test_an_exam_that_cannot_be_marked_is_refused(names, settings, words):
 
 def judged(**groups: Shape):
     """The exam of a synthetic experiment: `random` at 50 %, `wait` at 33 %, and these."""
+    found = analysed(**groups).exam
+    assert found is not None
+    return {judgement.group: judgement for judgement in found.judgements}
+
+
+def analysed(test: str = "t", **groups: Shape) -> Analysis:
     shapes = {
         "wait": Shape(accuracy=33.0, controller="wait"),
         "random": Shape(accuracy=50.0, controller="random", params=2000),
@@ -61,11 +67,10 @@ def judged(**groups: Shape):
     design = fake_plans.plan(
         groups=tuple(shapes), cores=len(shapes), replicates=6, control="random", untested=("wait",)
     ).design
+    design = msgspec.structs.replace(design, test=test)
     plan = msgspec.structs.replace(plan, experiment=experiment, design=design)
     started: ExperimentStarted = msgspec.structs.replace(events[0], plan=plan)
-    found = analyse(fold([started, *events[1:]])).exam
-    assert found is not None
-    return {judgement.group: judgement for judgement in found.judgements}
+    return analyse(fold([started, *events[1:]]))
 
 
 def test_a_reward_that_gains_is_continued_and_one_that_gains_nothing_is_stopped():
@@ -91,6 +96,24 @@ def test_what_is_not_shown_is_revised():
     assert judgement.criteria[0].passed is None
     assert judgement.outcome == "revise"
     assert "not shown to be better than random" in judgement.reason
+
+
+def test_by_ranks_the_estimate_goes_with_its_interval():
+    found = analysed(test="rank", good=Shape(accuracy=60.0))
+    (comparison,), (judgement,) = found.comparisons, found.exam.judgements
+    accuracy = judgement.criteria[0]
+    assert comparison.estimate == comparison.rank.estimate != comparison.effect.mean
+    assert (accuracy.mean, accuracy.low, accuracy.high) == (comparison.estimate, comparison.low, comparison.high)
+
+
+def test_runs_that_were_not_trained_to_their_end_say_nothing_about_decisiveness():
+    events = Synthetic(groups={"good": Shape(), "random": Shape(controller="random")}).events()
+    events = [e for e in events if not (isinstance(e, RunEvaluated) and e.record.run.run == "good/5")]
+    plan = events[0].plan
+    experiment = msgspec.structs.replace(plan.experiment, exam=True, control="random")
+    started = msgspec.structs.replace(events[0], plan=msgspec.structs.replace(plan, experiment=experiment))
+    (judgement,) = analyse(fold([started, *events[1:]])).exam.judgements
+    assert [criterion.runs for criterion in judgement.criteria[1:]] == [0, 5, 5]
 
 
 def test_an_experiment_that_is_no_exam_has_none():
