@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from esper_ab.stats.sd_limits import sd_limits
+
 _LEVEL = 0.95
 
 
@@ -55,20 +57,13 @@ class FactorEffect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def spread(values: ArrayLike, level: float = _LEVEL) -> Spread:
-    """values [runs], at least two: SD with limits sd * sqrt(df / chi2 quantile) (Snedecor & Cochran 1989)."""
+    """values [runs], at least two."""
     x = np.asarray(values, dtype=np.float64)
     if x.ndim != 1 or x.size < 2 or not np.isfinite(x).all():
         raise ValueError(f"the spread of runs needs at least two finite values in one dimension, not {x.shape}")
     sd, df = float(np.std(x, ddof=1)), x.size - 1
     low, high = sd_limits(sd, df, level)
     return Spread(runs=int(x.size), mean=math.fsum(x) / x.size, sd=sd, low=low, high=high, level=level)
-
-
-def sd_limits(sd: float, df: int, level: float) -> tuple[float, float]:
-    """Limits of a standard deviation estimated with df degrees of freedom from normal values."""
-    tail = (1.0 - level) / 2.0
-    low = sd * math.sqrt(df / float(stats.chi2.isf(tail, df)))
-    return low, sd * math.sqrt(df / float(stats.chi2.isf(1.0 - tail, df)))
 
 
 def autocorrelation(curves: ArrayLike) -> float | None:

@@ -13,6 +13,7 @@ import msgspec
 from scipy import optimize, stats
 
 from esper_ab.design import LEAST_PAIRS
+from esper_ab.stats.sd_limits import sd_limits
 
 POWER = 0.8
 _SD_LIMITS = 0.8  # confidence of the range
@@ -46,9 +47,7 @@ def power(sd: float, margin: float, pairs: int, alpha: float, columns: int = 1) 
 
 def pairs_needed(sd: float, df: int, margin: float, p_bound: PBound = 0.05, columns: int = 1) -> PairsNeeded:
     """sd > 0: standard deviation of the differences with df degrees of freedom; margin > 0 in the same unit."""
-    tail = (1.0 - _SD_LIMITS) / 2.0
-    sd_low = sd * math.sqrt(df / float(stats.chi2.ppf(1.0 - tail, df)))
-    sd_high = sd * math.sqrt(df / float(stats.chi2.ppf(tail, df)))
+    sd_low, sd_high = sd_limits(sd, df, _SD_LIMITS)
     pairs = _least(sd, margin, p_bound, columns)
     return PairsNeeded(
         margin=margin,

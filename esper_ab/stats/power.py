@@ -16,6 +16,7 @@ from scipy import stats
 
 from esper_ab.counterbalance import cycle, order
 from esper_ab.design import LEAST_PAIRS, Calibrate, adjusts, default_looks
+from esper_ab.stats.sd_limits import sd_limits
 from esper_ab.stats.t_process import Draws, TProcess, draw, t_process, t_values
 
 POWER = 0.8
@@ -88,13 +89,6 @@ class RunSpread(msgspec.Struct, frozen=True, kw_only=True):
 def sd_of_differences(sd_run: float, rho: float) -> float:
     """SD of a paired difference, from that of a run and the correlation of pairs: sd sqrt(2 (1 - rho))."""
     return sd_run * math.sqrt(2.0 * (1.0 - rho))
-
-
-def sd_limits(sd: float, df: int) -> tuple[float, float]:
-    """80 % chi-square limits of a standard deviation of normal values with `df` degrees of freedom."""
-    tail = (1.0 - SD_LIMITS) / 2.0
-    low, high = stats.chi2.isf(tail, df), stats.chi2.ppf(tail, df)
-    return sd * math.sqrt(df / float(low)), sd * math.sqrt(df / float(high))
 
 
 def scheme(replicates: int, looks: tuple[int, ...], question: Question, calibrate: Calibrate) -> Scheme:
@@ -176,7 +170,7 @@ def power_table(
     sd = sd_of_differences(spread.sd, rho)
     limits = None
     if spread.df:
-        low, high = sd_limits(spread.sd, spread.df)
+        low, high = sd_limits(spread.sd, spread.df, SD_LIMITS)
         limits = sd_of_differences(low, rho), sd_of_differences(high, rho)
     rows = []
     for count in replicates:

@@ -13,10 +13,10 @@ from esper_ab.stats.calibration import (
     factor_effects,
     intraclass_correlation,
     last_episodes,
-    sd_limits,
     spread,
 )
 from esper_ab.stats.false_claims import false_claims
+from esper_ab.stats.sd_limits import sd_limits
 
 BOUNDS = ((6, 0.0076), (10, 0.0455))
 

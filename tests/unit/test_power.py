@@ -25,9 +25,9 @@ from esper_ab.stats.power import (
     power_table,
     replicates_needed,
     scheme,
-    sd_limits,
     sd_of_differences,
 )
+from esper_ab.stats.sd_limits import sd_limits
 from esper_ab.stats.sequential import follow
 
 TWO = Question(margin=3.5)
@@ -49,7 +49,7 @@ def table(spread, rho, replicates, question=TWO):
 def test_spread_of_differences():
     assert sd_of_differences(3.5, 0.0) == pytest.approx(3.5 * math.sqrt(2.0))
     assert sd_of_differences(3.5, 0.5) == pytest.approx(3.5)
-    low, high = sd_limits(3.0, 9)
+    low, high = sd_limits(3.0, 9, 0.8)
     assert stats.chi2.cdf(9 * 9.0 / high**2, 9) == pytest.approx(0.1)
     assert stats.chi2.cdf(9 * 9.0 / low**2, 9) == pytest.approx(0.9)
 
@@ -177,7 +177,7 @@ def test_replicates_needed_is_the_least_even_number(sd, margin):
 def test_range_of_replicates_from_the_limits_of_the_sd():
     found = table(RunSpread(sd=3.15 / math.sqrt(2.0), df=4), 0.0, (10,), Question(margin=2.0))
     assert found.sd == pytest.approx(3.15)
-    assert (found.sd_low, found.sd_high) == pytest.approx(sd_limits(3.15, 4))
+    assert (found.sd_low, found.sd_high) == pytest.approx(sd_limits(3.15, 4, 0.8))
     assert found.needed.low < found.needed.replicates < found.needed.high
     assert found.needed.replicates == pytest.approx(22, abs=2)  # published: 22, range 13 to 76, at a fixed number
     assert (found.needed.low, found.needed.high) == (pytest.approx(13, abs=2), pytest.approx(76, abs=4))

@@ -1,0 +1,17 @@
+"""How far a standard deviation that was estimated from normal values may be off: its chi-square limits."""
+
+from __future__ import annotations
+
+import math
+
+from scipy import stats
+
+
+def sd_limits(sd: float, df: int, level: float) -> tuple[float, float]:
+    """Limits, at confidence `level`, of a standard deviation estimated with `df` degrees of freedom.
+
+    sd * sqrt(df / chi2 quantile) (Snedecor & Cochran 1989).
+    """
+    tail = (1.0 - level) / 2.0
+    low = sd * math.sqrt(df / float(stats.chi2.isf(tail, df)))
+    return low, sd * math.sqrt(df / float(stats.chi2.isf(1.0 - tail, df)))
