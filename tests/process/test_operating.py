@@ -1,0 +1,247 @@
+"""Operating a run over SSH: it outlives its terminal and its parent, is watched, read and stopped from elsewhere."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import tempfile
+import termios
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from fake_worker import FAULT_VARIABLE
+
+from esper_ab.journal.events import ExperimentEnded, PointReleased, WorkerStarted
+from esper_ab.journal.file import JOURNAL_NAME, read
+from esper_ab.journal.load import load
+from esper_ab.journal.lock import holder, process_started
+from esper_ab.live.console import CONSOLE_NAME
+
+SUPPORT = Path(__file__).parents[1] / "support"
+PATIENCE_S = 120.0
+EPISODES = 1_000  # seconds of work for workers that do none
+ENDLESS = 100_000
+
+
+def digests(run_dir):
+    runs = load(run_dir).history.runs
+    return {name: [*(record.digest for record in run.curve()), run.evaluation.digest] for name, run in runs.items()}
+
+
+def worker_pids(run_dir):
+    return [event.pid for event in read(run_dir / JOURNAL_NAME) if isinstance(event, WorkerStarted)]
+
+
+def wait_for(what, description):
+    deadline = time.monotonic() + PATIENCE_S
+    while not (found := what()):
+        assert time.monotonic() < deadline, f"waited in vain for {description}"
+        time.sleep(0.02)
+    return found
+
+
+def under_way(run_dir):
+    """Some episodes are recorded."""
+    journal = run_dir / JOURNAL_NAME
+    return journal.exists() and any(isinstance(event, PointReleased) and event.point > 2 for event in read(journal))
+
+
+def ended(run_dir):
+    """How the run ended, once nobody has the run directory."""
+    if holder(run_dir):
+        return ""
+    (*_, last) = read(run_dir / JOURNAL_NAME)
+    assert isinstance(last, ExperimentEnded)
+    return last.status
+
+
+@pytest.fixture
+def environment():
+    """Of every process here; sockets in a folder of their own, with a short name, and nothing left in it."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        yield os.environ | {"TMPDIR": folder, "PYTHONPATH": str(SUPPORT), "COLUMNS": "100"}
+        assert list(Path(folder).iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    run_dir = tmp_path_factory.mktemp("undisturbed") / "run"
+    start(run_dir, EPISODES, os.environ | {"PYTHONPATH": str(SUPPORT)}).communicate()
+    return digests(run_dir)
+
+
+def start(run_dir, episodes, environment, *args, **how):
+    command = [sys.executable, "-m", "fake_command", str(run_dir), str(episodes), *args]
+    how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL} | how
+    return subprocess.Popen(command, env=environment, start_new_session=True, **how)
+
+
+def operate(environment, *args, **how):
+    how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | how
+    return subprocess.Popen([sys.executable, "-m", "esper_ab.cli", *map(str, args)], env=environment, text=True, **how)
+
+
+def told(process, status=0):
+    out, error = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == status, out + error
+    return out
+
+
+class Terminal:
+    """A pseudo-terminal that somebody reads until it is hung up."""
+
+    def __init__(self, *, controlling):
+        self._master, self._slave = pty.openpty()
+        self._controlling = controlling
+        self.shown = b""
+        self._reader = threading.Thread(target=self._read)
+        self._hung_up, self._hang_up = os.pipe()
+        self._reader.start()
+
+    def _read(self):
+        import select
+
+        while self._hung_up not in (ready := select.select([self._master, self._hung_up], [], [])[0]):
+            assert ready
+            with suppress(OSError):
+                self.shown += os.read(self._master, 4096)
+        os.close(self._master)
+
+    def _adopt(self):
+        if self._controlling:
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    @property
+    def as_streams(self):
+        return dict.fromkeys(("stdin", "stdout", "stderr"), self._slave) | {"preexec_fn": self._adopt}
+
+    def close(self):
+        """What sshd does when the connection is gone."""
+        os.write(self._hang_up, b"!")
+        self._reader.join()
+        for descriptor in (self._slave, self._hung_up, self._hang_up):
+            os.close(descriptor)
+
+
+@pytest.mark.parametrize("controlling", [True, False], ids=["sighup", "only-eio"])
+def test_a_run_whose_terminal_hangs_up_goes_on_to_the_same_records(tmp_path, environment, undisturbed, controlling):
+    run_dir, terminal = tmp_path / "run", Terminal(controlling=controlling)
+    process = start(run_dir, EPISODES, environment, **terminal.as_streams)
+    try:
+        wait_for(lambda: under_way(run_dir) and b"a - b" not in terminal.shown, "episodes")
+    finally:
+        terminal.close()
+    assert not any(run.evaluation for run in load(run_dir).history.runs.values()), "it was over before the hang-up"
+    assert process.wait(PATIENCE_S) == 0
+    assert b"held-out" in terminal.shown
+    assert digests(run_dir) == undisturbed
+    console = (run_dir / CONSOLE_NAME).read_text()
+    assert "the terminal has gone" in console
+    assert console.rstrip().endswith("the summary")
+    assert "\x1b[1A" not in console.partition("\n")[2][-500:]  # lines, no redrawing
+    assert "Traceback" not in console
+
+
+def test_a_detached_run_outlives_the_terminal_it_was_started_in(tmp_path, environment, undisturbed):
+    run_dir, terminal = tmp_path / "run", Terminal(controlling=True)
+    starter = start(run_dir, EPISODES, environment, "--detach", **terminal.as_streams)
+    assert starter.wait(PATIENCE_S) == 0
+    terminal.close()
+    detached = json.loads(terminal.shown)
+    assert detached["run_dir"] == str(run_dir)
+    assert os.getsid(detached["pid"]) == detached["pid"]
+    assert holder(run_dir).pid == detached["pid"]
+    assert wait_for(lambda: ended(run_dir), "the end") == "finished"
+    wait_for(lambda: process_started(detached["pid"]) is None, "the process to end")
+    assert digests(run_dir) == undisturbed
+    assert Path(detached["console"]).read_text().rstrip().endswith("the summary")
+    assert list(tmp_path.iterdir()) == [run_dir]
+
+
+def test_what_a_detached_command_refuses_comes_back(tmp_path, environment):
+    run_dir = tmp_path / "run"
+    run_dir.mkdir()
+    (run_dir / JOURNAL_NAME).write_text("")
+    starter = start(run_dir, 3, environment, "--detach")
+    _, error = starter.communicate(timeout=PATIENCE_S)
+    assert starter.returncode == 2
+    assert b"has been used" in error
+    assert b"Traceback" not in error
+
+
+def test_viewers_come_and_go_without_effect(tmp_path, environment, undisturbed):
+    run_dir = tmp_path / "run"
+    process = start(run_dir, EPISODES, environment)
+    wait_for(lambda: under_way(run_dir), "episodes")
+    killed = [operate(environment, "attach", run_dir, "--json") for _ in range(3)]
+    left, staying = (operate(environment, "attach", run_dir) for _ in range(2))
+    for viewer in killed:
+        assert json.loads(viewer.stdout.readline())["state"] == "running"
+        viewer.kill()
+        viewer.communicate()
+    left.stdout.readline()
+    left.send_signal(signal.SIGINT)
+    assert "left; the run goes on" in told(left)
+    assert "fake: finished" in told(staying)
+    process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0
+    assert digests(run_dir) == undisturbed
+
+
+def test_stop_ends_a_run_as_ctrl_c_does(tmp_path, environment):
+    run_dir = tmp_path / "run"
+    process = start(run_dir, ENDLESS, environment)
+    wait_for(lambda: under_way(run_dir), "episodes")
+    answer = json.loads(told(operate(environment, "stop", run_dir, "--json")))
+    assert (answer["stopped"], answer["state"]) == (True, "interrupted")
+    assert "stopped by Ctrl-C after the barrier" in answer["detail"]
+    assert answer["resume"] == f"esper-ab resume {run_dir}"
+    assert process.wait(PATIENCE_S) == 130
+    process.communicate()
+    assert ended(run_dir) == "interrupted"
+    assert [pid for pid in worker_pids(run_dir) if process_started(pid) is not None] == []
+    again = told(operate(environment, "stop", run_dir))
+    assert "nobody carries it out; it is interrupted" in again
+    assert f"resume with: esper-ab resume {run_dir}" in again
+
+
+def test_stop_now_waits_for_no_barrier_and_logs_are_followed_to_the_end(tmp_path, environment):
+    run_dir = tmp_path / "run"
+    process = start(run_dir, ENDLESS, environment | {FAULT_VARIABLE: "hang:a/0:9"})
+    wait_for(lambda: under_way(run_dir), "episodes")
+    following = operate(environment, "logs", run_dir, "-f")
+    assert following.stdout.readline().endswith("| about to hang\n")
+    assert "stopped at once" in told(operate(environment, "stop", run_dir, "--now"))
+    process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+    told(following)
+
+
+def test_a_dead_run_is_told_from_a_running_one(tmp_path, environment):
+    run_dir = tmp_path / "run"
+    process = start(run_dir, ENDLESS, environment)
+    wait_for(lambda: under_way(run_dir), "episodes")
+    refused = operate(environment, "gc", run_dir)
+    assert f"in use by process {process.pid} on " in refused.communicate()[1]
+    assert refused.returncode == 2
+    process.kill()
+    process.communicate()
+    wait_for(lambda: all(process_started(pid) is None for pid in worker_pids(run_dir)), "the workers to end")
+    assert "coordinator is gone" in told(operate(environment, "attach", run_dir))
+    assert json.loads(told(operate(environment, "list", tmp_path, "--json")))[0]["state"] == "stale"
+    answer = json.loads(told(operate(environment, "stop", run_dir, "--json")))
+    assert (answer["stopped"], answer["state"]) == (False, "stale")
+    told(operate(environment, "logs", run_dir))
+    with suppress(FileNotFoundError):  # a killed coordinator cannot remove its sockets
+        for left in Path(environment["TMPDIR"]).iterdir():
+            for socket in left.iterdir():
+                socket.unlink()
+            left.rmdir()

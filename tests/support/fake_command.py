@@ -1,0 +1,42 @@
+"""`launch` with workers that have no torch: the live view, what outlives the terminal, and --detach, as in the command.
+
+    python -m fake_command RUN_DIR EPISODES [--detach]
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+import fake_plans
+from rich.console import Console
+
+from esper_ab.control import conduct
+from esper_ab.exit_status import invoke
+from esper_ab.launchers.local import LocalLauncher
+from esper_ab.live.console import outlive_terminal
+from esper_ab.live.terminal import LiveView
+from esper_ab.programs.detach import detach as detached
+from esper_ab.programs.detach import settle_console
+
+
+@click.command()
+@click.argument("run_dir", type=click.Path(path_type=Path))
+@click.argument("episodes", type=int)
+@click.option("--detach", is_flag=True)
+def command(run_dir: Path, episodes: int, detach: bool) -> None:
+    if detach:
+        click.echo(detached("fake_command", [str(run_dir), str(episodes)], run_dir).shown(as_json=True))
+        return
+    outlive_terminal(run_dir)
+    run_dir.mkdir(exist_ok=True)
+    settle_console(run_dir)
+    plan = fake_plans.plan(episodes=episodes)
+    with LiveView(plan, Console()) as view:
+        conduct.run(plan, run_dir, LocalLauncher("fake_worker:main"), [view])
+    click.echo("the summary")
+
+
+if __name__ == "__main__":
+    sys.exit(invoke(command, sys.argv[1:], "fake_command"))

@@ -1,0 +1,86 @@
+"""gc: what it may take from a run directory, and what it may not."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from support.journals import planted_effect, write
+
+from esper_ab.errors import UsageError
+from esper_ab.journal.events import EpisodeRecorded, RunEvaluated
+from esper_ab.journal.lock import take
+from esper_ab.programs.gc import removable, remove
+
+KEPT = (
+    "events.jsonl", "events.jsonl.torn-3", "experiment.toml", "summary.txt", "verdict.json", "report.html",
+    "policies/shaped/0.pt", "logs/shaped-0.log", ".gitignore",
+)  # fmt: skip
+GONE = ("checkpoints/shaped/0/7.pt", "checkpoints/shaped/0/.8.pt.11-12", ".report.html.x1y2", "policies/shaped/.0.pt.1")
+
+
+def fill(run_dir, *names):
+    for name in names:
+        (run_dir / name).parent.mkdir(parents=True, exist_ok=True)
+        if not (run_dir / name).exists():
+            (run_dir / name).write_text("x" * 10)
+    return run_dir
+
+
+def files(run_dir):
+    return {str(path.relative_to(run_dir)) for path in run_dir.rglob("*") if path.is_file()}
+
+
+def test_of_a_finished_run_journal_policies_and_reports_stay(tmp_path):
+    run_dir = fill(write(tmp_path / "run", planted_effect()), *KEPT, *GONE, "console.log")
+    journal = (run_dir / "events.jsonl").read_bytes()
+    found = removable(run_dir)
+    assert found.size_bytes == 10 * 5
+    assert files(run_dir) >= {*KEPT, *GONE, "console.log"}, "looking removes nothing"
+    remove(found)
+    assert files(run_dir) == {*KEPT, ".lock"}
+    assert (run_dir / "events.jsonl").read_bytes() == journal
+    assert not (run_dir / "checkpoints").exists()
+    assert removable(run_dir).files == ()
+
+
+def test_of_an_unfinished_run_what_resume_needs_stays(tmp_path):
+    events = planted_effect()
+    at = next(i for i, event in enumerate(events) if isinstance(event, RunEvaluated))
+    cut = events[: at + 1]  # one run of the first pair is evaluated, the other one is not
+    done = cut[-1].record.run.run
+    (open_run,) = {event.record.run.run for event in cut if isinstance(event, EpisodeRecorded)} - {done}
+    run_dir = write(tmp_path / "run", cut)
+    fill(run_dir, f"checkpoints/{done}/8.pt", f"checkpoints/{open_run}/8.pt", f"checkpoints/{open_run}/7.pt",
+         f"checkpoints/{open_run}/.9.pt.3-4", "console.log")  # fmt: skip
+    found = removable(run_dir)
+    assert "esper-ab resume" in found.kept
+    remove(found)
+    assert files(run_dir) - {".lock", "events.jsonl", "experiment.toml"} == {
+        f"checkpoints/{open_run}/8.pt", f"checkpoints/{open_run}/7.pt", "console.log",
+    }
+
+
+def test_a_run_in_progress_is_refused(tmp_path):
+    run_dir = fill(write(tmp_path / "run", planted_effect()), "checkpoints/a/0/1.pt")
+    found = removable(run_dir)
+    lock = take(run_dir)
+    for act in (lambda: removable(run_dir), lambda: remove(found)):
+        with pytest.raises(UsageError, match=f"in use by process {os.getpid()} on "):
+            act()
+    os.close(lock)
+    assert "checkpoints/a/0/1.pt" in files(run_dir)
+
+
+def test_what_is_no_run_directory_is_refused(tmp_path):
+    fill(tmp_path, ".important.file")
+    with pytest.raises(UsageError, match="no journal"):
+        removable(tmp_path)
+
+
+def test_links_are_never_followed_out_of_the_run_directory(tmp_path):
+    fill(tmp_path / "elsewhere", "7.pt")
+    run_dir = fill(write(tmp_path / "run", planted_effect()), "checkpoints/shaped/0/1.pt")
+    (run_dir / "checkpoints" / "link").symlink_to(tmp_path / "elsewhere")
+    remove(removable(run_dir))
+    assert files(tmp_path / "elsewhere") == {"7.pt"}
