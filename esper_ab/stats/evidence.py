@@ -62,8 +62,3 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     def last_look(self) -> Look | None:
         """The newest look taken."""
         return self.course.looks[-1] if self.course.looks else None
-
-    @property
-    def more_pairs(self) -> int | None:
-        """Pairs beyond those there are for 80 % power at the margin; 0: enough."""
-        return None if self.pairs_needed is None else max(0, self.pairs_needed.pairs - len(self.pairs))

@@ -31,12 +31,6 @@ def smallest_p(pairs: int) -> float:
     return min(1.0, 2.0 * 0.5**pairs)
 
 
-def smallest_p_sentence(pairs: int) -> str:
-    """What the number of pairs allows, before looking at any result."""
-    plural = "pair" if pairs == 1 else "pairs"
-    return f"With {pairs} {plural} the smallest p that an exact test can reach is {smallest_p(pairs):.2g}."
-
-
 def sign_flip(a: ArrayLike, b: ArrayLike) -> SignFlip:
     """p = share of the 2^pairs sign patterns whose |sum of differences| is at least the observed one; a, b [pairs]."""
     d = np.abs(differences(a, b))

@@ -18,7 +18,7 @@ from esper_ab.stats.mann_whitney import mann_whitney
 from esper_ab.stats.paired_difference import paired_difference
 from esper_ab.stats.pairs_needed import POWER, pairs_needed, power, smallest_resolvable
 from esper_ab.stats.probability_of_improvement import in_words, probability_of_improvement
-from esper_ab.stats.sign_flip import sign_flip, smallest_p, smallest_p_sentence
+from esper_ab.stats.sign_flip import sign_flip, smallest_p
 
 accuracies = st.floats(0.0, 100.0, allow_nan=False).map(lambda x: round(x, 3))
 paired = st.lists(st.tuples(accuracies, accuracies), min_size=2, max_size=12)
@@ -104,7 +104,6 @@ def test_sign_flip_stops_at_what_it_can_enumerate():
 def test_smallest_p(pairs, p):
     assert smallest_p(pairs) == p
     assert sign_flip(np.arange(1.0, pairs + 1), np.zeros(pairs)).p == p
-    assert smallest_p_sentence(3) == "With 3 pairs the smallest p that an exact test can reach is 0.25."
 
 
 @given(paired)
