@@ -21,7 +21,6 @@ _LEAST_DF = 4  # residual degrees of freedom that an adjustment for positions mu
 EXTENSION_STRICTNESS = 5.0  # evidence beyond the declared maximum, as a multiple of 1/alpha: e >= 100 at 5 %
 
 
-
 class Contrast(Settings, frozen=True, kw_only=True):
     """One comparison: a - b."""
 
@@ -168,7 +167,9 @@ def rule(design: Design) -> str:
     if design.anytime_after is not None:
         share = f" times the {len(design.comparisons)} comparisons still open" if len(design.comparisons) > 1 else ""
         since = f"after replicate {design.anytime_after}, " if design.anytime_after else ""
-        said.append(f"{since}anytime-valid t after every pair, decided at an e-value of {design.evidence:g}{share}")
+        first = f" from the {LEAST_PAIRS}th on" if design.anytime_after < LEAST_PAIRS else ""
+        evidence = f"decided at an e-value of {design.evidence:g}{share}"
+        said.append(f"{since}anytime-valid t after every pair{first}, {evidence}")
     if not said:
         return f"none: a verdict needs at least {LEAST_PAIRS} replicates"
     kind = f"adjusted for {design.positions} positions" if design.adjusted else "not adjusted for positions"
