@@ -64,6 +64,8 @@ def _write(path: Path, data: bytes) -> None:
             file.write(data)
         temporary.chmod(0o644)
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(path)  # a write does not know it
         raise

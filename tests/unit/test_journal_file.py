@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import resource
@@ -15,9 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esper_ab.errors import JournalError, UsageError
+from esper_ab.errors import DiskFull, JournalError, UsageError
 from esper_ab.journal.events import Ledger, PointReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
+from esper_ab.journal.lock import take
 
 EVENTS = [
     PointReleased(block=0, point=0, runs=("a/0", "b/0")),
@@ -89,6 +91,52 @@ def test_a_flipped_bit_is_never_read_as_an_event(tmp_path, journal_bytes):
             assert f"line {line + 1}:" in message
 
 
+def test_a_journal_cut_at_any_byte_goes_on_and_keeps_what_was_cut_off(tmp_path, journal_bytes):
+    path = tmp_path / JOURNAL_NAME
+    for cut in range(len(journal_bytes) + 1):
+        path.write_bytes(journal_bytes[:cut])
+        journal, events = Journal.reopen(tmp_path, fixed_clock)
+        whole = journal_bytes[:cut].count(b"\n")
+        assert events == EVENTS[:whole]
+        for event in EVENTS[whole:]:
+            journal.append(event)
+        journal.close()
+        assert path.read_bytes() == journal_bytes
+        kept = [torn.read_bytes() for torn in tmp_path.glob(f"{JOURNAL_NAME}.torn-*")]
+        torn = journal_bytes[journal_bytes[:cut].rfind(b"\n") + 1 : cut]
+        assert kept == ([torn] if torn else [])
+        for torn in tmp_path.glob(f"{JOURNAL_NAME}.torn-*"):
+            torn.unlink()
+
+
+def test_a_second_torn_tail_at_the_same_line_does_not_replace_the_first(tmp_path, journal_bytes):
+    path = tmp_path / JOURNAL_NAME
+    for cut in (10, 20):
+        path.write_bytes(journal_bytes[:-cut])
+        Journal.reopen(tmp_path)[0].close()
+    assert len({torn.read_bytes() for torn in tmp_path.glob(f"{JOURNAL_NAME}.torn-2*")}) == 2
+
+
+def test_a_damaged_journal_is_not_reopened_and_not_kept_locked(tmp_path, journal_bytes):
+    path = tmp_path / JOURNAL_NAME
+    damaged = journal_bytes.replace(b"bad_message", b"bad_massage")
+    path.write_bytes(damaged)
+    for _ in range(2):
+        with pytest.raises(JournalError, match=f"line 2: .*`esper-ab fsck {tmp_path}`"):
+            Journal.reopen(tmp_path)
+    assert path.read_bytes() == damaged
+    assert list(tmp_path.glob("*.torn-*")) == []
+
+
+@given(st.integers(0, len(EVENTS) - 1))
+def test_a_line_that_is_there_twice_is_noticed(tmp_path_factory, which):
+    folder = tmp_path_factory.mktemp("twice")
+    lines = write(folder).read_bytes().splitlines(keepends=True)
+    (folder / JOURNAL_NAME).write_bytes(b"".join([*lines[: which + 1], *lines[which:]]))
+    with pytest.raises(JournalError, match=f"line {which + 2}: it is line n={which} "):
+        list(read(folder / JOURNAL_NAME))
+
+
 @given(st.permutations(range(len(EVENTS))), st.integers(1, len(EVENTS)))
 def test_lines_moved_or_removed_are_noticed(tmp_path_factory, order, keep):
     folder = tmp_path_factory.mktemp("moved")
@@ -133,6 +181,53 @@ def test_a_full_disk_leaves_whole_lines_and_the_journal_usable(tmp_path):
     journal.append(EVENTS[2])
     journal.close()
     assert list(read(tmp_path / JOURNAL_NAME)) == [EVENTS[0], EVENTS[2]]
+
+
+def test_lines_whose_sync_failed_are_written_anew(tmp_path, monkeypatch):
+    """The kernel reports a failed sync once and may drop what it could not write: here it drops everything."""
+    journal = Journal(tmp_path, fixed_clock)
+    journal.append(EVENTS[0])
+    journal.commit()
+    committed = (tmp_path / JOURNAL_NAME).stat().st_size
+    sync = os.fdatasync
+
+    def fails_once(descriptor):
+        monkeypatch.setattr(os, "fdatasync", sync)
+        size = os.fstat(descriptor).st_size
+        os.ftruncate(descriptor, committed)
+        os.ftruncate(descriptor, size)  # zeroes
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    journal.append(EVENTS[1])
+    monkeypatch.setattr(os, "fdatasync", fails_once)
+    with pytest.raises(DiskFull, match=r"its 2 lines are intact: make room, then `esper-ab resume "):
+        journal.commit()
+    journal.append(EVENTS[2])
+    journal.close()
+    assert list(read(tmp_path / JOURNAL_NAME)) == EVENTS
+
+
+def test_the_lock_of_a_process_that_was_killed_hinders_nobody(tmp_path):
+    code = (
+        "import os, sys, pathlib; from esper_ab.journal.file import Journal; "
+        "journal = Journal(pathlib.Path(sys.argv[1])); os.kill(os.getpid(), 9)"
+    )
+    killed = subprocess.run([sys.executable, "-c", code, tmp_path], check=False)
+    assert killed.returncode == -9
+    assert "pid" in (tmp_path / ".lock").read_text()
+    Journal.reopen(tmp_path)[0].close()
+
+
+def test_a_second_coordinator_is_refused_before_it_writes(tmp_path, journal_bytes):
+    """The tail that it would cut off is what the first one is writing."""
+    torn = journal_bytes[:-10]
+    (tmp_path / JOURNAL_NAME).write_bytes(torn)
+    lock = take(tmp_path)
+    with pytest.raises(UsageError, match=rf"in use by process {os.getpid()} on \S+ since \S+;"):
+        Journal.reopen(tmp_path)
+    os.close(lock)
+    assert (tmp_path / JOURNAL_NAME).read_bytes() == torn
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", JOURNAL_NAME]
 
 
 def test_a_second_writer_is_refused_and_told_who_writes(tmp_path):

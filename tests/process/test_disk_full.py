@@ -1,0 +1,240 @@
+"""A disk without room, for real: a tmpfs of a few hundred kilobytes in a mount namespace of a child process.
+
+Each test runs the function of the same name under `SCENARIOS` in such a child; `folder` is the root of the small disk.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+if __name__ == "__main__":  # the child is not started by pytest, which puts this on the path
+    sys.path[:0] = [str(Path(__file__).parents[1] / "support"), str(Path(__file__).parents[2])]
+
+import fake_plans
+import msgspec
+
+from esper_ab.analysis.result_hash import result_hash
+from esper_ab.boundary_cache import calibrate
+from esper_ab.config import Experiment, Group
+from esper_ab.contracts.settings import ControllerSettings, GroupSettings
+from esper_ab.control import conduct
+from esper_ab.control.liveness import Limits
+from esper_ab.errors import DiskFull, Interrupted
+from esper_ab.journal.events import PointReleased
+from esper_ab.journal.file import JOURNAL_NAME, Journal, read
+from esper_ab.journal.fold import fold
+from esper_ab.journal.load import load
+from esper_ab.launchers.inline import InlineLauncher
+from esper_ab.plan import make_plan
+
+LAUNCHER = InlineLauncher("fake_worker:main_in_thread")
+IMPATIENT = Limits(disk_full_s=0.1)
+MOUNT = 'mount -t tmpfs -o size=512k tmpfs "$0" && exec "$@"'
+NAMESPACES = (("unshare", "-m"), ("unshare", "-Urm"))
+
+
+def fill(folder):
+    """Take all the room there is; files that are not yet at the end of a page can still grow into it."""
+
+    def for_ever(file):
+        while True:
+            file.write(b"\0" * 4096)
+
+    with (folder / "ballast").open("ab", buffering=0) as file, pytest.raises(OSError, match="No space left"):
+        for_ever(file)
+
+
+def make_room(folder):
+    (folder / "ballast").unlink()
+
+
+class Neighbour:
+    """Fills the disk once `block` has come to `point`, and does `then` when the coordinator says that it waits."""
+
+    def __init__(self, folder, then=lambda: None):
+        self.notices = []
+        self._folder, self._then = folder, then
+        self._filled = False
+
+    def observe(self, event):
+        if isinstance(event, PointReleased) and event.point == 1 and not self._filled:
+            self._filled = True
+            fill(self._folder)
+        if isinstance(event, str):
+            self.notices.append(event)
+            if "waiting" in event:
+                self._then()
+
+
+def plan():
+    """Long enough that its journal does not end in the page that it has when the disk is full."""
+    groups = tuple(
+        Group(name=name, settings=GroupSettings(controller=ControllerSettings(name="random"))) for name in "ab"
+    )
+    experiment = Experiment(
+        name="fake", groups=groups, devices=("cpu:0", "cpu:1"), slots=("early",), n_envs=1, episodes=40, steps=2,
+        replicates=1, eval_episodes=1,
+    )
+    found = msgspec.structs.replace(fake_plans.machine(2), controllers=("ppo", "random"))
+    return make_plan(experiment, found, calibrate)
+
+
+def new(folder, name="run"):
+    run_dir = folder / name
+    run_dir.mkdir()
+    return run_dir
+
+
+def hash_of(run_dir):
+    return result_hash(load(run_dir).history)
+
+
+def undisturbed(folder):
+    run_dir = new(folder.parent, "undisturbed")  # on another disk
+    conduct.run(plan(), run_dir, LAUNCHER, ())
+    return hash_of(run_dir)
+
+
+# --- in the child ---
+
+
+def the_journal_keeps_whole_lines(folder):
+    event = PointReleased(block=0, point=0, runs=("a/0", "b/0"))
+    journal = Journal(folder)
+    journal.append(event)
+    fill(folder)
+    acknowledged = 1
+
+    def until_the_page_is_full():
+        nonlocal acknowledged
+        while True:
+            journal.append(event)
+            journal.commit()
+            acknowledged += 1
+
+    with pytest.raises(DiskFull, match=rf"then `esper-ab resume {folder}`$"):
+        until_the_page_is_full()
+    assert acknowledged > 1
+    found = read(folder / JOURNAL_NAME)
+    assert len(list(found)) == acknowledged
+    assert found.torn_bytes == 0
+    make_room(folder)
+    journal.append(event)
+    journal.close()
+    assert len(list(read(folder / JOURNAL_NAME))) == acknowledged + 1
+
+
+def a_run_waits_for_room_and_goes_on(folder):
+    neighbour = Neighbour(folder, lambda: make_room(folder))
+    run_dir = new(folder)
+    conduct.run(plan(), run_dir, LAUNCHER, (neighbour,))
+    assert [notice.partition(" ")[0] for notice in neighbour.notices] == ["no", "there"]
+    assert hash_of(run_dir) == undisturbed(folder)
+    sys.stdout.write("\n".join(neighbour.notices))
+
+
+def a_run_gives_up_after_a_while_and_resumes(folder):
+    run_dir = new(folder)
+    neighbour = Neighbour(folder)
+    with pytest.raises(DiskFull) as caught:
+        conduct.run(plan(), run_dir, LAUNCHER, (neighbour,), IMPATIENT)
+    assert str(caught.value).endswith(f"`esper-ab resume {run_dir}`")
+    assert caught.value.exit_code == 75
+    assert len(neighbour.notices) == 1
+    before = list(read(run_dir / JOURNAL_NAME))
+    make_room(folder)
+    conduct.resume(run_dir, LAUNCHER, ())
+    after = list(read(run_dir / JOURNAL_NAME))
+    assert after[: len(before)] == before
+    assert fold(after).ended.status == "finished"
+    assert hash_of(run_dir) == undisturbed(folder)
+
+
+def ctrl_c_ends_the_wait(folder):
+    """The limit is ten minutes; the time that this test is given is one."""
+    run_dir = new(folder)
+    neighbour = Neighbour(folder, lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(Interrupted, match=r"stopped by SIGINT while there was no room"):
+        conduct.run(plan(), run_dir, LAUNCHER, (neighbour,))
+    assert load(run_dir).torn_bytes == 0
+
+
+def a_report_is_whole_or_not_at_all(folder):
+    from esper_ab.cli import group
+    from esper_ab.exit_status import invoke
+
+    run_dir = new(folder)
+    conduct.run(plan(), run_dir, LAUNCHER, ())
+    (run_dir / "summary.txt").write_text("an older one")
+    journal = (run_dir / JOURNAL_NAME).read_bytes()
+    fill(folder)
+    assert invoke(group, ["report", str(run_dir)], "esper-ab") == 75
+    assert (run_dir / "summary.txt").read_text() == "an older one"
+    assert sorted(path.name for path in run_dir.iterdir() if path.is_file()) == [".lock", JOURNAL_NAME, "summary.txt"]
+    assert (run_dir / JOURNAL_NAME).read_bytes() == journal
+
+
+def a_torn_tail_is_not_cut_without_room_to_keep_it(folder):
+    run_dir = new(folder)
+    conduct.run(plan(), run_dir, LAUNCHER, ())
+    journal = run_dir / JOURNAL_NAME
+    torn = journal.read_bytes()[:-10]
+    journal.write_bytes(torn)
+    fill(folder)
+    with pytest.raises(DiskFull):
+        Journal.reopen(run_dir)
+    assert journal.read_bytes() == torn
+    assert not list(run_dir.glob("*.torn-*"))
+    make_room(folder)
+    Journal.reopen(run_dir)[0].close()
+    (kept,) = run_dir.glob("*.torn-*")
+    assert journal.read_bytes() + kept.read_bytes() == torn
+
+
+# --- here ---
+
+SCENARIOS = {
+    function.__name__: function
+    for function in (
+        the_journal_keeps_whole_lines, a_run_waits_for_room_and_goes_on, a_run_gives_up_after_a_while_and_resumes,
+        ctrl_c_ends_the_wait, a_report_is_whole_or_not_at_all, a_torn_tail_is_not_cut_without_room_to_keep_it,
+    )
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def namespace(tmp_path_factory):
+    """The words before a command that has a mount namespace of its own."""
+    if shutil.which("unshare"):
+        for words in NAMESPACES:
+            command = [*words, "sh", "-c", MOUNT, tmp_path_factory.mktemp("mount"), "true"]
+            if subprocess.run(command, capture_output=True, check=False).returncode == 0:
+                return words
+    pytest.skip("nobody may mount a tmpfs here")
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_on_a_small_disk(scenario, namespace, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    done = subprocess.run(
+        [*namespace, "sh", "-c", MOUNT, disk, sys.executable, __file__, scenario, disk],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    if scenario == "a_run_waits_for_room_and_goes_on":
+        assert done.stderr.splitlines() == done.stdout.splitlines()  # said there, too, and nothing else
+    if scenario == "a_report_is_whole_or_not_at_all":
+        (line,) = done.stderr.splitlines()
+        assert line.startswith(f"error: no room on the disk for {disk / 'run' / 'summary.txt'}")
+
+
+if __name__ == "__main__":
+    SCENARIOS[sys.argv[1]](Path(sys.argv[2]))
