@@ -13,14 +13,15 @@ from types import TracebackType
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
+from rich.constrain import Constrain
 from rich.live import Live
-from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from esper_ab.contracts import messages
 from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.journal.events import AnyEvent, ExperimentStarted, Ledger, LookTaken, PlanExtended, PointReleased
 from esper_ab.journal.fold import History, begin
 from esper_ab.live.recent import DIFFERENCE_LABEL, RECENT, REWARD_LABEL, GroupNow, differences_now, group_now
@@ -116,7 +117,7 @@ class LiveView:
             self._tell(_news(event, history))
         elif isinstance(event, Ledger):
             about = f" {event.run}" if event.run else ""
-            self._tell(f"! {event.category}{about}: {event.detail}")
+            self._tell(f"! {event.category}{about}: {visible_line(event.detail)}")
         elif isinstance(event, PointReleased):
             self._within |= dict.fromkeys(event.runs, 0.0)
             if self._redraws:
@@ -126,7 +127,7 @@ class LiveView:
                 self._line(event, history)
 
     def _tell(self, line: str) -> None:
-        self._console.print(line, markup=False, highlight=False, soft_wrap=not self._redraws)
+        self._console.print(visible(line), markup=False, highlight=False, soft_wrap=not self._redraws)
 
     def _total(self) -> float:
         """Work planned now, in episodes, less that of runs that will never start."""
@@ -149,7 +150,7 @@ class LiveView:
             return
         self._drawn = self._clock()
         self._bar.update(self._task, completed=self._done(), total=self._total())
-        self._live.update(Group(self._state, Padding(self._bar, (0, _ECHO, 0, 0))), refresh=True)
+        self._live.update(Group(self._state, Constrain(self._bar, self._console.width - _ECHO)), refresh=True)
 
     def _line(self, event: PointReleased, history: History) -> None:
         """Barriers at which a replicate begins or is complete are always told."""

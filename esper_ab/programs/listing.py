@@ -6,9 +6,12 @@ import json as json_module
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 
 import click
+
+from esper_ab.contracts.visible import visible_line
 
 _HEADINGS = ("run", "state", "done", "last event", "groups", "verdict")
 
@@ -103,5 +106,6 @@ def _table(found: list[Listed]) -> str:
 
 def _cells(one: Listed) -> tuple[str, ...]:
     done = "" if one.done is None else f"{int(100 * one.done)} %"
-    last = one.problem or "; ".join(one.verdicts)
-    return (one.run_dir, one.state, done, one.last_event[:19].replace("T", " "), ",".join(one.groups), last)
+    last = f"{datetime.fromisoformat(one.last_event).astimezone():%Y-%m-%d %H:%M:%S}" if one.last_event else ""
+    cells = (one.run_dir, one.state, done, last, ",".join(one.groups), one.problem or "; ".join(one.verdicts))
+    return tuple(map(visible_line, cells))

@@ -34,7 +34,7 @@ def command(run_dir: Path, now: bool, json: bool) -> None:
     by = holder(run_dir)
     if by is not None:
         if not (now or json):
-            click.echo(f"told {by}; waiting for its barrier in progress (Ctrl-C waits no longer, --now does not wait)")
+            click.echo(f"told process {by.pid}; waiting for its barrier in progress, which --now would not")
         end(run_dir, by, now=now)
     found = status(run_dir)
     resume = "" if found.state == "finished" else f"esper-ab resume {run_dir}"
