@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from esper_ab.contracts.visible import visible
 from esper_ab.exit_status import EPILOG, invoke
 
 
@@ -82,7 +83,8 @@ def query(run_dir: Path, sql: str, json: bool, csv: bool) -> None:
     if json and csv:
         raise click.UsageError("--json and --csv exclude each other")
     render = query_json if json else query_csv if csv else query_text
-    click.echo(render(run_dir, sql))
+    answer = render(run_dir, sql)
+    click.echo(visible(answer) if sys.stdout.isatty() else answer)  # a file gets CSV as it is
 
 
 @group.command()

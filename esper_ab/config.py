@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from esper_ab.contracts.records import GroupName
 from esper_ab.contracts.settings import Arithmetic, GroupSettings, NonNegativeInt, Positive, PositiveInt, Settings
 
 OpenFraction = Annotated[float, Meta(gt=0.0, lt=1.0)]
@@ -14,7 +15,7 @@ OpenFraction = Annotated[float, Meta(gt=0.0, lt=1.0)]
 class Group(Settings, frozen=True, kw_only=True):
     """One condition: a name and its fully resolved settings."""
 
-    name: str
+    name: GroupName
     settings: GroupSettings
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import click
 
+from esper_ab.contracts.visible import visible
 from esper_ab.errors import NO_ROOM, ConditionNotMet, DiskFull, EsperError, Interrupted, UsageError
 
 EPILOG = (
@@ -21,7 +22,7 @@ EPILOG = (
 
 
 def _report(message: str, status: int, args: Sequence[str]) -> int:
-    click.echo(f"error: {message}", err=True)
+    click.echo(f"error: {visible(message)}", err=True)
     if "--json" in args:
         click.echo(json.dumps({"error": message, "exit_status": status}))
     return status

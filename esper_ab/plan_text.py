@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.design import rule
 from esper_ab.estimate import Estimate
 from esper_ab.plan import Block, Plan
@@ -45,7 +46,7 @@ def plan_text(plan: Plan, estimate: Estimate, run_dir: Path) -> str:
         *(_sentence(line) for line in _design(plan)),
         f"digest: {plan.digest[:16]}",
     ]
-    return "\n".join([*lines, *(_sentence(f"note: {note}") for note in plan.notes)])
+    return visible("\n".join([*lines, *(_sentence(f"note: {note}") for note in plan.notes)]))
 
 
 def _design(plan: Plan) -> Iterator[str]:
@@ -66,7 +67,7 @@ def _differences(plan: Plan) -> Iterator[str]:
         yield f"no differences between {', '.join(names)}"
         return
     yield "differences between groups (all else is equal)"
-    rows = [("", *names), *((one.key, *(one.values[name] for name in names)) for one in plan.differences)]
+    rows = [("", *names), *((one.key, *(visible_line(one.values[name]) for name in names)) for one in plan.differences)]
     yield from _columns(rows)
 
 

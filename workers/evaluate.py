@@ -13,6 +13,8 @@ import torch
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.records import EvaluationEpisode
+from esper_ab.contracts.settings import GroupSettings, RewardSettings
+from esper_ab.contracts.visible import visible_line
 from workers import policy_file
 from workers.growth.environment import DeviceData
 from workers.session import Session, evaluate_policy
@@ -30,10 +32,22 @@ def evaluate_file(path: Path, episodes: int | None, rng_seed: int | None, device
         eval_episodes=episodes or policy.spec.eval_episodes,
         rng_seed=policy.spec.rng_seed if rng_seed is None else rng_seed,
         env_devices=(device,) * policy.spec.n_envs,
+        eval_reward_modes=tuple(mode for mode in policy.spec.eval_reward_modes if not _is_code(mode)),
+        settings=_without_code(policy.spec.settings),
     )
     task: Task = catalog.entry("workers.tasks", spec.task, "TASK")
     data = {device: DeviceData.of(task.load(spec.data_dir), _device(device))}
     return evaluate_policy(Session(spec, task, data), policy, lambda _step: None)
+
+
+def _is_code(mode: str) -> bool:
+    """Whether a reward mode is a user's function, which a policy file from elsewhere must not choose to run here."""
+    return ":" in mode
+
+
+def _without_code(settings: GroupSettings) -> GroupSettings:
+    """Rewards do not decide what a finished policy does."""
+    return msgspec.structs.replace(settings, reward=RewardSettings()) if _is_code(settings.reward.mode) else settings
 
 
 def _device(name: str) -> torch.device:
@@ -96,7 +110,7 @@ def run(args: Sequence[str]) -> int:
         message = str(error)
     else:
         return 0
-    message = " ".join(message.split())
+    message = visible_line(" ".join(message.split()))
     click.echo(f"error: {message}", err=True)
     if "--json" in args:
         click.echo(msgspec.json.encode({"error": message, "exit_status": 2}).decode())

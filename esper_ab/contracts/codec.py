@@ -11,14 +11,18 @@ import msgpack
 import msgspec
 
 from esper_ab.contracts.messages import Chunk, CoordinatorMessage, Message, WorkerMessage
+from esper_ab.contracts.visible import visible_line
 
 FRAME_LIMIT_BYTES = 1 << 20  # of one frame on the wire
 CHUNK_BYTES = 512 << 10
 MESSAGE_LIMIT_BYTES = 64 << 20  # of one message put together from chunks
+_WHY_CHARS = 200  # a reason may quote what was sent
 _MAX_DEPTH = 12
 _MAX_ARRAY = 1 << 18
 _MAX_MAP = 512
 _MAX_STR = 1 << 16
+_CONTAINERS = 1024  # lists and maps of a message of no length, and one more for every so many bytes: an empty one takes
+_BYTES_PER_CONTAINER = 16  # one byte on the wire and seventy in memory, so a frame of them would be a bomb
 
 # msgspec learns a type when it first meets it, and two threads making it do so at once crash (seen with 0.22): so now.
 msgspec.json.Decoder(WorkerMessage)
@@ -26,7 +30,10 @@ msgspec.json.Decoder(CoordinatorMessage)
 
 
 class ProtocolError(ValueError):
-    """Bytes that are not a message of this protocol: one line saying where and why."""
+    """Bytes that are not a message of this protocol: one line saying where and why, fit to be shown."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(visible_line(why, _WHY_CHARS))
 
 
 def _check_depth(value: Any) -> None:
@@ -45,7 +52,23 @@ def _check_depth(value: Any) -> None:
         ]
 
 
+class _Budget:
+    """How many lists and maps may still come."""
+
+    def __init__(self, size_bytes: int) -> None:
+        self._left = _CONTAINERS + size_bytes // _BYTES_PER_CONTAINER
+
+    def spend(self, container: Any) -> Any:
+        self._left -= 1
+        if self._left < 0:
+            raise ValueError("too many lists and maps for its length")
+        return container
+
+
 def _unpack(data: bytes) -> Any:
+    if len(data) > MESSAGE_LIMIT_BYTES:
+        raise ProtocolError(f"{len(data)} bytes, and {MESSAGE_LIMIT_BYTES} are the limit")
+    budget = _Budget(len(data))
     try:
         value = msgpack.unpackb(
             data,
@@ -56,6 +79,8 @@ def _unpack(data: bytes) -> Any:
             max_str_len=_MAX_STR,
             max_bin_len=CHUNK_BYTES,
             max_ext_len=0,
+            list_hook=budget.spend,
+            object_hook=budget.spend,
         )
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise ProtocolError(f"not msgpack within limits: {error}") from None

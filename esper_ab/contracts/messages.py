@@ -6,9 +6,12 @@ A run's life is a line of points: 0 = warm, 1 … E = training episode 0 … E-1
 
 from __future__ import annotations
 
-import msgspec
+from typing import Annotated
 
-from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, RunRef
+import msgspec
+from msgspec import Meta
+
+from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, FileBelow, RunRef
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 
 PROTOCOL = 3
@@ -47,8 +50,8 @@ class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):
     settings: GroupSettings
     arithmetic: Arithmetic
     telemetry: bool
-    policy_file: str  # relative to the run directory
-    log_file: str  # relative to the run directory
+    policy_file: FileBelow  # relative to the run directory
+    log_file: FileBelow  # relative to the run directory
 
 
 class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):
@@ -92,7 +95,8 @@ class Ready(Message, frozen=True, kw_only=True, tag="Ready"):
     run: RunRef
     warm_up_s: float
     point: int = 0
-    damaged: tuple[str, ...] = ()  # one sentence for every checkpoint that was offered and not intact
+    # One sentence for every checkpoint that was offered and not intact.
+    damaged: Annotated[tuple[str, ...], Meta(max_length=16)] = ()
 
 
 class Progress(Message, frozen=True, kw_only=True, tag="Progress"):
@@ -101,7 +105,7 @@ class Progress(Message, frozen=True, kw_only=True, tag="Progress"):
     run: RunRef
     point: int
     step: int
-    phase: str  # "warm-up", "train", "update", "save", "evaluate", "disk full"
+    phase: Annotated[str, Meta(max_length=40)]  # "warm-up", "train", "update", "save", "evaluate", "disk full"
 
 
 class EpisodeFinished(Message, frozen=True, kw_only=True, tag="EpisodeFinished"):

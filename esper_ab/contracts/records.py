@@ -6,9 +6,14 @@ Floats are finite or None: a worker converts a non-finite number to None and say
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
+
+# What decoding lets through as part of a path: never absolute, never up, no name of a hidden file.
+GroupName = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")]
+FileBelow = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*\Z")]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -18,8 +23,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class RunRef(Record, frozen=True, kw_only=True):
     """Who speaks: on every message and every record."""
 
-    run: str  # "<group_id>/<replicate>"
-    group_id: str
+    run: Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}/[0-9]+\Z")]  # "<group_id>/<replicate>"
+    group_id: GroupName
     replicate: int
     reward_mode: str
     controller: str
@@ -115,7 +120,7 @@ class Checkpoint(Record, frozen=True, kw_only=True):
     """A run's whole state at `point`, on disk before the record of that point was sent."""
 
     point: int  # 1 … E: after training episode point - 1
-    file: str  # relative to the run directory
+    file: FileBelow  # relative to the run directory
     sha256: str
     size_bytes: int
 
@@ -134,7 +139,7 @@ class EvaluationRecord(Record, frozen=True, kw_only=True):
 
     run: RunRef
     episodes: tuple[EvaluationEpisode, ...]
-    policy_file: str  # relative to the run directory
+    policy_file: FileBelow  # relative to the run directory
     policy_sha256: str
     timing: Timing
     digest: str

@@ -12,6 +12,7 @@ import time
 
 from esper_ab.contracts.messages import Cancel, EpisodeFinished, Evaluated, Failed, Hello, Progress, Ready
 from esper_ab.contracts.messages import Release as ReleaseMessage
+from esper_ab.contracts.visible import visible_line
 from esper_ab.control import barrier, referee
 from esper_ab.control.fleet import Fleet, Seat, ending
 from esper_ab.control.hub import BadMessage, Hub, Incoming, Readable, Received
@@ -28,6 +29,7 @@ from esper_ab.journal.events import PlanExtended, PointReleased
 from esper_ab.plan import Block, Plan
 
 _POLL_S = 0.5
+_SUMMARY_CHARS = 1000  # of an error that a worker reports
 _LAST_WORDS_S = 0.5  # a worker that has ended may have said why; the message can come after the end
 _STACKS_S = 1.0  # for a hung worker to write its stacks
 
@@ -113,7 +115,8 @@ class Coordinator:
                 case Ready() | EpisodeFinished() | Evaluated():
                     self._take_report(seat, message)
                 case Failed():
-                    seat.fault, seat.told = f"reported an error: {message.summary}", message.traceback
+                    summary = visible_line(message.summary, _SUMMARY_CHARS)
+                    seat.fault, seat.told = f"reported an error: {summary}", message.traceback
         except Rejected as error:
             seat.fault = str(error)
 

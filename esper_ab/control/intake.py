@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from esper_ab.contracts.messages import PROTOCOL, EpisodeFinished, Evaluated, Hello, Ready, RunSpec, WorkerOrder
+from esper_ab.contracts.records import Checkpoint
 
 Report = Ready | EpisodeFinished | Evaluated
 
@@ -41,11 +42,14 @@ def point_of(report: Report, spec: RunSpec) -> int:
     for where in _not_finite(msgspec.to_builtins(report.record), "record"):
         raise Rejected(f"sent a number that is not finite: {where}")
     if isinstance(report, Evaluated):
+        if report.record.policy_file != spec.policy_file:
+            raise Rejected(f"saved its policy as {report.record.policy_file}, not {spec.policy_file}")
         _check_envs([episode.env.env for episode in report.record.episodes], spec.n_envs)
         return spec.episodes + 1
     if not 0 <= report.record.episode < spec.episodes:
         raise Rejected(f"sent episode {report.record.episode} of {spec.episodes}")
     _check_envs([env.env for env in report.record.envs], spec.n_envs)
+    _check_checkpoint(report.checkpoint, spec.ref.run, report.record.episode + 1)
     return report.record.episode + 1
 
 
@@ -57,6 +61,14 @@ def digest_of(report: Report) -> str:
 def _check_envs(found: list[int], n_envs: int) -> None:
     if set(found) != set(range(n_envs)):
         raise Rejected(f"sent a record of environments {sorted(set(found))} instead of 0 to {n_envs - 1}")
+
+
+def _check_checkpoint(checkpoint: Checkpoint | None, run: str, point: int) -> None:
+    """It is this run's and of this point: the file is verified, and may be handed to another worker."""
+    if checkpoint is None:
+        return
+    if checkpoint.point != point or not checkpoint.file.startswith(f"checkpoints/{run}/"):
+        raise Rejected(f"has a checkpoint of point {checkpoint.point} as {checkpoint.file}, at point {point} of {run}")
 
 
 def _check_finite(where: str, value: float) -> None:

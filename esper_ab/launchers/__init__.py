@@ -6,9 +6,8 @@ from typing import Literal, Protocol
 
 from esper_ab.contracts.messages import WorkerOrder
 
-
-# How its workers reach the coordinator. ipc: a socket that only this user of this machine can open; tcp: CURVE, keys for
-# nobody but these workers. No result depends on it.
+# How workers reach the coordinator. ipc: a socket that only this user of this machine can open; tcp: CURVE, with
+# keys for nobody but these workers. No result depends on it.
 Transport = Literal["ipc", "tcp"]
 
 

@@ -13,6 +13,7 @@ import click
 import msgspec
 from rich.console import Console
 
+from esper_ab.contracts.visible import visible_line
 from esper_ab.errors import UsageError
 from esper_ab.journal.events import ExperimentEnded, ExperimentStarted, PointReleased
 from esper_ab.journal.file import JOURNAL_NAME, Reading
@@ -107,6 +108,6 @@ def _last_words(run_dir: Path, viewer: Viewer) -> str:
     name, ended = viewer.history.plan.experiment.name, viewer.history.ended
     if viewer.state == "finished":
         return f"{name}: finished; `esper-ab report {run_dir}` has the verdict"
-    why = f": {ended.detail}" if ended and ended.detail else ""
+    why = f": {visible_line(ended.detail)}" if ended and ended.detail else ""
     gone = ", its coordinator is gone" if viewer.state == "stale" else why
     return f"{name}: {viewer.state}{gone}; `esper-ab resume {run_dir}` goes on from there"

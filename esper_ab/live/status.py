@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.journal.fold import History, RunState
 from esper_ab.journal.load import Loaded, load
 from esper_ab.journal.lock import holder
@@ -98,7 +99,7 @@ def status_json(run_dir: Path) -> str:
 def status_text(run_dir: Path) -> str:
     """`status` for a terminal."""
     found = status(run_dir)
-    detail = f": {found.detail}" if found.detail else ""
+    detail = f": {visible_line(found.detail)}" if found.detail else ""
     lines = [f"{found.experiment}: {found.state}{detail} (last event {found.last_event})"]
     if found.state == "stale":
         lines.append("Nobody works on it and it has no end: its coordinator is gone. `esper-ab report` still works.")
@@ -123,7 +124,7 @@ def status_text(run_dir: Path) -> str:
     if found.ledger:
         entries = "1 entry" if found.ledger == 1 else f"{found.ledger} entries"
         lines.append(f"  {entries} in the ledger of confounders: see `esper-ab report`")
-    return "\n".join(lines)
+    return visible("\n".join(lines))
 
 
 def _percent(value: float | None) -> str:

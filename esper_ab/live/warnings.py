@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from esper_ab.contracts.messages import Progress
+from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.journal.events import AnyEvent, Ledger
 
 _TOLD = ("restart", "dropped_pair", "damaged_checkpoint", "inexact_resume")
@@ -19,7 +20,7 @@ class Warnings:
 
     def observe(self, event: AnyEvent | Progress | str) -> None:
         if isinstance(event, str):
-            sys.stderr.write(f"warning: {event}\n")
+            sys.stderr.write(f"warning: {visible(event)}\n")
         elif self._ledger and isinstance(event, Ledger) and event.category in _TOLD:
             about = f"{event.run}: " if event.run else ""
-            sys.stderr.write(f"warning: {about}{event.detail}\n")
+            sys.stderr.write(f"warning: {about}{visible_line(event.detail)}\n")

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from esper_ab.contracts.visible import visible
+
 if TYPE_CHECKING:
     from esper_ab.journal.fold import History
     from esper_ab.live.attach import Viewer
@@ -39,7 +41,8 @@ def command(run_dir: Path, name: str, follow: bool, json: bool) -> None:
             if json:
                 click.echo(json_module.dumps({"log": origin, "line": line}))
             else:
-                click.echo(line if name else f"{origin:<{width}} | {line}")
+                shown = visible(line)
+                click.echo(shown if name else f"{origin:<{width}} | {shown}")
 
 
 def sources(run_dir: Path, history: History) -> dict[str, Path]:

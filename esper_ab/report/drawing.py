@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from esper_ab.contracts.visible import visible_line
 from esper_ab.report import style
 
 _WIDTH = 9.4  # inches of a figure over the whole page
@@ -35,6 +36,7 @@ def endpoint_label(endpoint: str, unit: str) -> str:
 
 def shortened(name: str, most: int = 28) -> str:
     """A name that would push a plot aside is cut in the middle; the tables have it whole."""
+    name = visible_line(name)
     return name if len(name) <= most else f"{name[: most // 2]}\u2026{name[-(most // 2 - 1) :]}"
 
 

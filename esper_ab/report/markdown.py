@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from esper_ab.contracts.visible import visible_line
 from esper_ab.report.content import Content
 from esper_ab.report.sections import own_caveats, rule_sentence, sections, shared_caveats
 from esper_ab.report.table import Table
@@ -16,10 +17,10 @@ _OPEN = ("outcome",)  # sections that are not folded away
 
 def escaped(text: str) -> str:
     """Text that Markdown, GitHub's mentions and HTML leave as it is; one line."""
-    text = " ".join(text.split())
+    text = visible_line(" ".join(text.split()))
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     text = _SPECIAL.sub(r"\\\1", text)
-    return text.replace("@", "&#64;").replace("://", ":&#47;&#47;")
+    return text.replace("@", "&#64;").replace("://", ":&#47;&#47;").replace("www.", "www&#46;")
 
 
 def render_markdown(content: Content) -> str:
@@ -42,7 +43,7 @@ def render_markdown(content: Content) -> str:
             parts.append(f"### {escaped(section.title)}\n\n{tables}")
         else:
             parts.append(f"<details><summary>{escaped(section.title)}</summary>\n\n{tables}\n\n</details>")
-    commands = "\n".join(reproduction(content.history))
+    commands = "\n".join(map(visible_line, reproduction(content.history)))
     parts.append(f"<details><summary>Reproduce</summary>\n\n```sh\n{commands}\n```\n\n</details>")
     if plan.notes:
         parts.append("\n".join(f"- {escaped(note)}" for note in plan.notes))

@@ -8,6 +8,7 @@ from importlib import resources
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.report import figures_curves, figures_effects, figures_growth, figures_outcome, figures_plan, style
 from esper_ab.report.content import Content
 from esper_ab.report.drawing import Drawing
@@ -32,7 +33,7 @@ def render_page(content: Content) -> str:
     listed = sections(content)
     with style.look():
         figures = {section.key: _drawn(section.key, content) for section in listed}
-    environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
+    environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True, finalize=_shown)
     environment.filters["markup"] = Markup  # for markup of our own making only: figures and the style sheet
     return environment.from_string(_read("report.html.jinja")).render(
         content=content,
@@ -43,8 +44,13 @@ def render_page(content: Content) -> str:
         sections=[section for section in listed if section.tables or figures[section.key]],
         figures=figures,
         rule=rule_sentence(content),
-        commands="\n".join(reproduction(content.history)),
+        commands="\n".join(map(visible_line, reproduction(content.history))),
     )
+
+
+def _shown(value: object) -> object:
+    """What the page says in words; of text that would turn the direction of writing, the escape."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _drawn(key: str, content: Content) -> list[Drawing]:

@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 
+from esper_ab.contracts.visible import visible_line
 from esper_ab.errors import UsageError
 from esper_ab.journal.file import JOURNAL_NAME, read
 
@@ -84,7 +85,7 @@ def query_text(run_dir: Path, sql: str) -> str:
     """A plain table for the terminal; numbers to the right, floats in six digits, long results cut with a word."""
     answer = query(run_dir, sql)
     shown = answer.rows[:_ROWS_SHOWN]
-    lines = [answer.columns, *(tuple(_cell(value) for value in row) for row in shown)]
+    lines = [tuple(map(visible_line, answer.columns)), *(tuple(_cell(value) for value in row) for row in shown)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(answer.columns))]
     right = [all(isinstance(row[i], int | float) or row[i] is None for row in shown) for i in range(len(widths))]
     text = [
@@ -112,7 +113,7 @@ def _plain(value: Any) -> Any:
 def _cell(value: Any) -> str:
     if value is None:
         return "NULL"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else visible_line(str(value))
 
 
 def _one_line(error: Exception) -> str:

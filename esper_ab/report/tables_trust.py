@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from esper_ab.analysis.conduct import FAULTS, Conduct, conduct
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.journal.fold import History
@@ -149,9 +151,10 @@ def reproduction(history: History) -> tuple[str, ...]:
     lines = []
     if code.get("commit"):
         altered = "  # and the local changes that were there" if code.get("dirty") == "yes" else ""
-        lines.append(f"git checkout {code['commit']}{altered}")
+        lines.append(f"git checkout {shlex.quote(code['commit'])}{altered}")
     lines.append("python -m esper_ab.launch --config experiment.toml --out again")
     planned = len(history.plan.blocks)
     if history.replicates > planned and not history.plan.experiment.open_ended:
-        lines.append(f"esper-ab extend again/{history.plan.experiment.name} --replicates {history.replicates}")
+        again = shlex.quote(f"again/{history.plan.experiment.name}")
+        lines.append(f"esper-ab extend {again} --replicates {history.replicates}")
     return tuple(lines)

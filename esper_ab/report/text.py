@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.report.content import Content
 from esper_ab.report.sections import own_caveats, rule_sentence, sections, shared_caveats
 from esper_ab.report.table import Table
@@ -24,7 +25,8 @@ def paragraph(text: str, indent: str = "  ", hanging: str = "") -> str:
 
 def render_table(table: Table) -> str:
     """Columns padded to their widest cell: words to the left, numbers to the right; a last column of words wraps."""
-    lines = [table.columns, *table.rows] if any(table.columns) else list(table.rows)
+    rows = [tuple(map(visible_line, row)) for row in table.rows]
+    lines = [tuple(map(visible_line, table.columns)), *rows] if any(table.columns) else rows
     wraps = table.words >= len(table.columns) > 1
     widths = [max((len(line[i]) for line in lines), default=0) for i in range(len(table.columns))]
     text = [table.title]
@@ -71,7 +73,7 @@ def render_text(content: Content) -> str:
         parts.append("Notes of the plan\n" + "\n".join(paragraph(f"- {note}", hanging="  ") for note in plan.notes))
     if content.state.complete:
         parts.append(paragraph(content.state.sentence, ""))
-    return "\n\n".join(parts) + "\n"
+    return visible("\n\n".join(parts)) + "\n"
 
 
 def _verdict(content: Content, comparison: Comparison) -> str:
