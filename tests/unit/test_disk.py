@@ -1,0 +1,59 @@
+"""Waiting for room on the disk: for the journal, and for workers that have none for a checkpoint."""
+
+from __future__ import annotations
+
+import pytest
+
+from esper_ab.contracts.messages import Progress
+from esper_ab.contracts.records import RunRef
+from esper_ab.control.disk import PHASE, Room
+from esper_ab.control.signals import Signals
+from esper_ab.errors import DiskFull
+
+
+def progress(run="a/0", phase=PHASE):
+    ref = RunRef(run=run, group_id=run[0], replicate=0, reward_mode="shaped", controller="ppo", device="cpu:0")
+    return Progress(run=ref, point=1, step=0, phase=phase)
+
+
+@pytest.fixture
+def told():
+    return []
+
+
+@pytest.fixture
+def room(tmp_path, told):
+    return Room(tmp_path, told.append)
+
+
+def with_limit(room, seconds):
+    with Signals() as signals, room.heeding(signals, seconds):
+        return room
+
+
+def test_it_is_said_once_that_workers_wait_and_once_that_the_last_goes_on(room, told, capsys):
+    for sign in (progress(), progress(), progress("b/0"), progress(), progress(phase="train")):
+        room.note(sign)
+    assert [text.partition(" on the disk")[0] for text in told] == ["no room"]
+    room.note(progress("b/0", phase="train"))
+    room.note(progress("b/0", phase="train"))
+    assert told[1:] == ["there is room for checkpoints again: going on"]
+    assert capsys.readouterr().err.splitlines() == told
+
+
+def test_a_worker_that_has_waited_for_too_long_ends_the_experiment(room, tmp_path):
+    with pytest.raises(DiskFull, match=rf"then `esper-ab resume {tmp_path}`$"):
+        with_limit(room, 0.0).note(progress())
+
+
+def test_what_was_given_up_is_tried_once_more_and_not_waited_for(room):
+    tries = []
+
+    def write():
+        tries.append(1)
+        raise DiskFull("still")
+
+    for _ in range(2):
+        with pytest.raises(DiskFull):
+            with_limit(room, 0.0).await_for(write)
+    assert len(tries) == 2
