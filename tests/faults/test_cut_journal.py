@@ -1,0 +1,86 @@
+"""A power cut leaves any beginning of the journal: from every one of them the experiment comes to the same result."""
+
+from __future__ import annotations
+
+import shutil
+
+import fake_plans
+import pytest
+from fault_checker import check
+
+from esper_ab.analysis.result_hash import result_hash
+from esper_ab.control import conduct
+from esper_ab.errors import UsageError
+from esper_ab.journal.file import JOURNAL_NAME, Journal, read
+from esper_ab.journal.fold import fold
+from esper_ab.launchers.inline import InlineLauncher
+
+LAUNCHER = InlineLauncher("fake_worker:main_in_thread")
+LAST_RECORDS = 3
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run directory whose experiment is finished."""
+    run_dir = tmp_path_factory.mktemp("whole") / "run"
+    run_dir.mkdir()
+    conduct.run(fake_plans.plan(episodes=2, replicates=2), run_dir, LAUNCHER, ())
+    return run_dir
+
+
+@pytest.fixture(scope="module")
+def whole(finished):
+    return (finished / JOURNAL_NAME).read_bytes()
+
+
+def ends(journal):
+    """Byte at which each line ends."""
+    return [i + 1 for i, byte in enumerate(journal) if byte == ord("\n")]
+
+
+def cut(finished, tmp_path, size):
+    """A copy of the run directory with the first `size` bytes of its journal."""
+    run_dir = tmp_path / str(size)
+    shutil.copytree(finished, run_dir)
+    with (run_dir / JOURNAL_NAME).open("r+b") as journal:
+        journal.truncate(size)
+    return run_dir
+
+
+def test_whatever_byte_it_is_cut_at_what_was_whole_is_read(finished, whole, tmp_path):
+    run_dir, events, boundaries = tmp_path / "run", list(read(finished / JOURNAL_NAME)), ends(whole)
+    run_dir.mkdir()
+    for size in range(boundaries[-LAST_RECORDS - 1], len(whole)):
+        (run_dir / JOURNAL_NAME).write_bytes(whole[:size])
+        journal, found = Journal.reopen(run_dir)
+        journal.close()
+        lines = sum(end <= size for end in boundaries)
+        kept = boundaries[lines - 1]
+        assert found == events[:lines]
+        assert (run_dir / JOURNAL_NAME).read_bytes() == whole[:kept]
+        aside = [path for path in run_dir.iterdir() if path.name.startswith(f"{JOURNAL_NAME}.")]
+        assert [path.read_bytes() for path in aside] == ([whole[kept:size]] if size > kept else [])
+        for path in aside:
+            path.unlink()
+
+
+def test_the_experiment_goes_on_from_every_line_and_the_bytes_beside_it(finished, whole, tmp_path):
+    expected = result_hash(fold(read(finished / JOURNAL_NAME)))
+    boundaries = ends(whole)
+    sizes = sorted({size for end in boundaries for size in (end - 1, end, end + 1)} - {len(whole), len(whole) + 1})
+    for size in sizes:
+        run_dir = cut(finished, tmp_path, size)
+        if size < boundaries[0]:
+            with pytest.raises(UsageError, match="no event"):
+                conduct.resume(run_dir, LAUNCHER, ())
+        else:
+            conduct.resume(run_dir, LAUNCHER, ())
+            check(run_dir, expected)
+        shutil.rmtree(run_dir)
+
+
+def test_a_finished_experiment_is_not_resumed(finished, whole, tmp_path):
+    run_dir = cut(finished, tmp_path, len(whole))
+    with pytest.raises(UsageError, match="finished"):
+        conduct.resume(run_dir, LAUNCHER, ())
+    assert (run_dir / JOURNAL_NAME).read_bytes() == whole

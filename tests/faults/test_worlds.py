@@ -1,0 +1,63 @@
+"""Deaths at seeded points of workers and coordinators, in their own calls and from outside: nothing lost, nothing left.
+
+`scripts/faults` runs many more of these worlds.
+"""
+
+from __future__ import annotations
+
+import fake_plans
+import pytest
+from fault_checker import check_records
+from fault_world import EPISODES, LIVES, REPLICATES, described, live, make_world, peaceful
+from journals import planted_effect
+from planted_death import Death
+
+from esper_ab.analysis.result_hash import result_hash
+from esper_ab.control import conduct
+from esper_ab.journal.events import EpisodeRecorded, PointReleased
+from esper_ab.journal.file import JOURNAL_NAME, read
+from esper_ab.journal.fold import fold
+from esper_ab.launchers.inline import InlineLauncher
+
+RNG_SEEDS = (1, 4, 5, 7, 9)  # among them pieces of large messages, blows from outside, three lives
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """Result hash of the experiment without faults."""
+    run_dir = tmp_path_factory.mktemp("undisturbed")
+    plan = fake_plans.plan(replicates=REPLICATES, episodes=EPISODES)
+    conduct.run(plan, run_dir, InlineLauncher("fake_worker:main_in_thread"), ())
+    return result_hash(fold(read(run_dir / JOURNAL_NAME)))
+
+
+@pytest.mark.parametrize("rng_seed", RNG_SEEDS)
+def test_a_world_of_faults_ends_as_one_without(rng_seed, undisturbed, tmp_path):
+    outcome = live(make_world(rng_seed), tmp_path / "run", undisturbed)
+    assert not outcome.problem, described(outcome)
+    assert outcome.faults >= 2, described(outcome)
+    assert outcome.lives <= LIVES + len(outcome.blows)
+
+
+@pytest.mark.parametrize("number", ["SIGSTOP", "SIGSEGV"])
+def test_a_worker_that_is_stopped_or_crashes_in_the_middle_of_a_checkpoint(number, undisturbed, tmp_path):
+    death = Death(place="checkpoint write", n=3, moment="middle", signal=number)
+    world = peaceful(floor_s=3.0)
+    world.deaths["w01/1"] = death
+    outcome = live(world, tmp_path / "run", undisturbed)
+    assert not outcome.problem, described(outcome)
+    assert outcome.planted == [("w01/1", death)]
+
+
+def test_the_checker_sees_what_is_lost_doubled_or_released_too_early():
+    events = planted_effect()
+    check_records(events)
+    index = next(i for i, event in enumerate(events) if isinstance(event, EpisodeRecorded))
+    released = next(i for i, event in enumerate(events) if isinstance(event, PointReleased) and event.point == 1)
+    for wrong in (
+        [*events[:index], *events[index + 1 :]],
+        [*events[: index + 1], *events[index:]],
+        [*events[:index], events[released], *events[index:]],
+    ):
+        with pytest.raises(AssertionError):
+            check_records(wrong)

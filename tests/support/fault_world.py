@@ -1,0 +1,206 @@
+"""Worlds of faults: an experiment in processes of its own, with deaths planted by an rng seed, lived to its end.
+
+A world has several lives of the coordinator: as one dies, the next takes the experiment up. Workers die, too:
+inside their own calls (planted_death), or by a signal from outside once the journal has grown to some size.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+from fault_checker import alive_in_session, check
+from planted_death import PLACES, Death, planted, struck
+
+from esper_ab.journal.events import WorkerStarted
+from esper_ab.journal.file import JOURNAL_NAME, read
+
+SUPPORT = Path(__file__).parent
+REPLICATES, EPISODES = 2, 4
+LIVES = 3  # of the coordinator, at most: the last is left in peace
+_MOMENTS = ("before", "middle", "after")
+_SIGNALS = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGSEGV", "SIGABRT")
+_PATIENCE_S = 240.0
+_GONE_S = 1.0  # no worker outlives its coordinator by more
+_POLL_S = 0.005
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blow:
+    """A signal from outside, to "coordinator" or a worker by name, once the journal has this many bytes."""
+
+    at_bytes: int
+    victim: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """What will go wrong."""
+
+    rng_seed: int
+    deaths: dict[str, Death]
+    blows: tuple[Blow, ...]
+    large: bool  # messages in pieces
+    floor_s: float  # of silence before a worker is suspected
+
+
+@dataclass(kw_only=True)
+class Outcome:
+    """What went wrong, and what came out: `problem` is empty when everything was as it must be."""
+
+    world: World
+    planted: list[tuple[str, Death]] = field(default_factory=list)  # those that came to pass
+    blows: list[Blow] = field(default_factory=list)  # likewise
+    lives: int = 0
+    left_sockets: int = 0  # folders in the private temporary directory after the last life
+    problem: str = ""
+
+    @property
+    def faults(self) -> int:
+        return len(self.planted) + len(self.blows)
+
+
+def make_world(rng_seed: int) -> World:
+    """Faults by rng seed alone; never three deaths of a worker without a recorded point between them."""
+    rng = random.Random(rng_seed)
+    stops = rng.random() < 0.1
+    deaths = {f"coordinator/{life}": _of_coordinator(rng) for life in range(1, LIVES) if rng.random() < 0.8}
+    for worker in ("w00", "w01"):
+        for incarnation in range(1, 5):
+            if rng.random() < 0.6:
+                deaths[f"{worker}/{incarnation}"] = _of_worker(rng, incarnation, stops)
+    blows = [
+        Blow(at_bytes=rng.randrange(8_000, 40_000), victim=rng.choice(("coordinator", "w00", "w01")))
+        for _ in range(rng.randrange(3))
+    ]
+    return World(
+        rng_seed=rng_seed, deaths=deaths, blows=tuple(sorted(blows, key=lambda blow: blow.at_bytes)),
+        large=rng.random() < 0.3, floor_s=5.0 if stops else 60.0,
+    )
+
+
+def _of_coordinator(rng: random.Random) -> Death:
+    place = rng.choice(("journal write", "journal write", "journal sync", "send"))
+    return Death(place=place, n=rng.randint(1, 45), moment=_moment(rng, place), signal=rng.choice(_SIGNALS))
+
+
+def _of_worker(rng: random.Random, incarnation: int, stops: bool) -> Death:
+    """Every second incarnation gets past one point before it dies."""
+    place = rng.choice([place for place in PLACES if not place.startswith("journal")])
+    calls = {"checkpoint sync": 2, "send": 8}.get(place, 1)  # for one point, at most
+    least = 1 if incarnation % 2 else calls + 1
+    number = "SIGSTOP" if stops else rng.choice(_SIGNALS)
+    return Death(place=place, n=rng.randint(least, least + 2 * calls), moment=_moment(rng, place), signal=number)
+
+
+def _moment(rng: random.Random, place: str) -> str:
+    """Only a write has a middle; a message of several frames is cut before and after each of them."""
+    return rng.choice(_MOMENTS if place.endswith("write") else ("before", "after"))
+
+
+def live(world: World, run_dir: Path, expected_hash: str) -> Outcome:
+    """Run the world's experiment in `run_dir`, life after life, and check what it has come to."""
+    outcome = Outcome(world=world)
+    log = run_dir.parent / f"{run_dir.name}.deaths"
+    with _private_tmp() as tmp:
+        blows = list(world.blows)
+        try:
+            for life in range(1, 2 * LIVES + 1):
+                outcome.lives = life
+                if _one_life(world, run_dir, log, tmp, (life, blows, outcome)) == 0:
+                    break
+            check(run_dir, expected_hash)
+        except (AssertionError, subprocess.TimeoutExpired) as error:
+            outcome.problem = f"{type(error).__name__}: {error}"
+        outcome.planted = struck(log)
+        outcome.left_sockets = len(list(tmp.iterdir()))
+    return outcome
+
+
+def _one_life(world: World, run_dir: Path, log: Path, tmp: Path, now: tuple[int, list[Blow], Outcome]) -> int:
+    """Exit status of one coordinator; no process of its session may be left a second later."""
+    life, blows, outcome = now
+    _begin(run_dir)
+    environment = os.environ | planted(world.deaths, log) | {"TMPDIR": str(tmp), "OMP_NUM_THREADS": "1"}
+    if world.large:
+        environment["FAKE_FAULT"] = "large:a/0:2,large:b/1:3"
+    command = [sys.executable, str(SUPPORT / "faulty_experiment.py"), str(run_dir), str(life), str(REPLICATES)]
+    with (run_dir.parent / f"{run_dir.name}.stderr").open("ab") as errors:
+        process = subprocess.Popen(
+            [*command, str(EPISODES), str(world.floor_s)], env=environment, stderr=errors, start_new_session=True
+        )
+    try:
+        deadline = time.monotonic() + _PATIENCE_S
+        while process.poll() is None:
+            assert time.monotonic() < deadline, f"life {life} did not end"
+            if blows and _size(run_dir) >= blows[0].at_bytes:
+                outcome.blows += [blow for blow in [blows.pop(0)] if _strike(blow, process.pid, run_dir)]
+            time.sleep(_POLL_S)
+        deadline = time.monotonic() + _GONE_S
+        while (left := alive_in_session(process.pid)) and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+        assert not left, f"life {life} left {left}"
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    return process.returncode
+
+
+def _begin(run_dir: Path) -> None:
+    """A run directory whose journal has no complete line holds nothing to take up: it is begun anew."""
+    journal = run_dir / JOURNAL_NAME
+    if journal.exists() and b"\n" not in journal.read_bytes():
+        shutil.rmtree(run_dir)
+    run_dir.mkdir(parents=True, exist_ok=True)
+
+
+def _size(run_dir: Path) -> int:
+    try:
+        return (run_dir / JOURNAL_NAME).stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _strike(blow: Blow, coordinator: int, run_dir: Path) -> bool:
+    """Whether there was somebody to kill."""
+    pids = {"coordinator": coordinator}
+    pids |= {event.worker: event.pid for event in read(run_dir / JOURNAL_NAME) if isinstance(event, WorkerStarted)}
+    if str(pids.get(blow.victim)) not in {left.partition(":")[0] for left in alive_in_session(coordinator)}:
+        return False
+    os.kill(pids[blow.victim], signal.SIGKILL)
+    return True
+
+
+@contextmanager
+def _private_tmp() -> Iterator[Path]:
+    """Short, because a socket's path has to be."""
+    with tempfile.TemporaryDirectory(prefix="f-", dir="/tmp") as folder:
+        yield Path(folder)
+
+
+def peaceful(floor_s: float = 60.0) -> World:
+    """A world without faults: what the others are compared with."""
+    return World(rng_seed=-1, deaths={}, blows=(), large=False, floor_s=floor_s)
+
+
+def described(outcome: Outcome) -> str:
+    """What happened, for a message."""
+    deaths = ", ".join(f"{who} {death.signal} {death.moment} {death.place} {death.n}" for who, death in outcome.planted)
+    blows = ", ".join(f"{blow.victim} at {blow.at_bytes} bytes" for blow in outcome.blows)
+    return f"world {outcome.world.rng_seed}: {deaths}; {blows}; {outcome.problem or 'as it must be'}"
+
+
+def as_json(outcome: Outcome) -> bytes:
+    return msgspec.json.encode(outcome)

@@ -1,0 +1,53 @@
+"""A coordinator in a process of its own that can be told when to die; begins the experiment or takes it up.
+
+    python faulty_experiment.py RUN_DIR LIFE REPLICATES EPISODES FLOOR_S
+
+Imports when it runs: a spawned worker imports this file, too, and is to watch its parent as early as a real one.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+START_UP_S = 60.0
+
+
+def main(run_dir: Path, life: str, replicates: int, episodes: int, floor_s: float) -> None:
+    """Conduct or resume, with the fake worker."""
+    import fake_plans
+    import planted_death
+
+    from esper_ab.control import conduct
+    from esper_ab.control.liveness import Limits
+    from esper_ab.journal.file import JOURNAL_NAME
+    from esper_ab.launchers.local import LocalLauncher
+
+    planted_death.install(f"coordinator/{life}")
+    launcher, limits = LocalLauncher("planted_death:worker"), Limits(floor_s=floor_s, start_up_s=START_UP_S)
+    if (run_dir / JOURNAL_NAME).exists():
+        conduct.resume(run_dir, launcher, (), limits)
+    else:
+        conduct.run(fake_plans.plan(replicates=replicates, episodes=episodes), run_dir, launcher, (), limits)
+
+
+def without_torch() -> None:
+    """The workers have none either, and its multiprocessing with nothing shared is the standard one."""
+    import multiprocessing
+    import types
+
+    torch = types.ModuleType("torch")
+    torch.multiprocessing, torch.Tensor = multiprocessing, type("Tensor", (), {})  # which scipy asks for
+    sys.modules |= {"torch": torch, "torch.multiprocessing": multiprocessing}
+
+
+if __name__ == "__main__":
+    from esper_ab.errors import EsperError
+
+    folder, number, of_replicates, of_episodes, of_floor = sys.argv[1:]
+    without_torch()
+    try:
+        main(Path(folder), number, int(of_replicates), int(of_episodes), float(of_floor))
+    except EsperError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(error.exit_code)

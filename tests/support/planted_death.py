@@ -1,0 +1,115 @@
+"""A process that dies at a chosen moment of a chosen call: for tests of what survives it. No product code knows of it.
+
+The environment variable NEMESIS holds {identity: Death} as JSON. A process that installs its identity's death counts
+its own calls to the system and ends itself in the n-th of that kind, after a line in the file that NEMESIS_LOG names.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+from pathlib import Path
+
+import msgspec
+import zmq
+
+from esper_ab.contracts.messages import WorkerOrder
+
+VARIABLE, LOG_VARIABLE = "NEMESIS", "NEMESIS_LOG"
+PLACES = ("journal write", "journal sync", "checkpoint write", "checkpoint sync", "checkpoint rename", "send")
+_WRITE, _SYNC = os.write, (os.fsync, os.fdatasync)
+
+
+class Death(msgspec.Struct, frozen=True, kw_only=True):
+    """`signal` in the n-th call at `place`: before it is made, in the middle of a write, or after."""
+
+    place: str
+    n: int = 1
+    moment: str = "before"
+    signal: str = "SIGKILL"
+
+
+def planted(deaths: dict[str, Death], log: Path) -> dict[str, str]:
+    """What to add to the environment of a process and its children."""
+    return {VARIABLE: msgspec.json.encode(deaths).decode(), LOG_VARIABLE: str(log)}
+
+
+def struck(log: Path) -> list[tuple[str, Death]]:
+    """Who has died by this plan, and how, in order."""
+    lines = log.read_bytes().splitlines() if log.exists() else []
+    return [msgspec.json.decode(line, type=tuple[str, Death]) for line in lines]
+
+
+def worker(order: WorkerOrder) -> None:
+    """Entry of a fake worker with its death planted."""
+    import fake_worker
+
+    install(order.identity)
+    fake_worker.main(order)
+
+
+def install(identity: str) -> None:
+    """Plant the death of `identity` into this process, if there is one."""
+    deaths = msgspec.json.decode(os.environ.get(VARIABLE, "{}"), type=dict[str, Death])
+    if identity in deaths:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        _Planted(identity, deaths[identity]).wrap()
+
+
+class _Planted:
+    def __init__(self, identity: str, death: Death) -> None:
+        self._identity, self._death, self._calls = identity, death, 0
+
+    def wrap(self) -> None:
+        os.write = self._around(_WRITE, lambda descriptor, data: f"{_kind(descriptor)} write", _half_written)
+        for call in _SYNC:
+            setattr(os, call.__name__, self._around(call, lambda descriptor: f"{_kind(descriptor)} sync"))
+        os.replace = self._around(os.replace, lambda source, target: f"{_kind_of(str(target))} rename")
+        send = zmq.Socket.send
+        zmq.Socket.send = self._around(send, lambda *args, **options: "send")
+
+    def _around(self, call, place_of, half=None):
+        def wrapped(*args, **options):
+            moment = self._due(place_of(*args, **options))
+            if moment == "before":
+                self._die()
+            if moment == "middle":
+                half(*args)
+                self._die()
+            result = call(*args, **options)
+            if moment:
+                self._die()
+            return result
+
+        return wrapped
+
+    def _due(self, place: str) -> str:
+        """The moment of this call at which to die; "" for none."""
+        if place != self._death.place:
+            return ""
+        self._calls += 1
+        return self._death.moment if self._calls == self._death.n else ""
+
+    def _die(self) -> None:
+        log = os.open(os.environ[LOG_VARIABLE], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        _WRITE(log, msgspec.json.encode((self._identity, self._death)) + b"\n")
+        os.close(log)
+        os.kill(os.getpid(), signal.Signals[self._death.signal])
+        while self._death.signal != "SIGSTOP":
+            signal.pause()
+
+
+def _kind(descriptor: int) -> str:
+    return _kind_of(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+
+
+def _kind_of(path: str) -> str:
+    """The folder's sync belongs to what is in it."""
+    if "/checkpoints/" in path:
+        return "checkpoint"
+    return "journal" if path.endswith("/events.jsonl") else "other"
+
+
+def _half_written(descriptor: int, data: bytes) -> None:
+    _WRITE(descriptor, bytes(data)[: len(data) // 2])
