@@ -7,10 +7,9 @@ for between two tries, so Ctrl-C ends the wait; nothing is in progress then that
 from __future__ import annotations
 
 import select
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from esper_ab.contracts.messages import Progress
@@ -59,14 +58,14 @@ class Room:
                 self._say_that_it_waits("the journal")
             self._pause(began)
         if waiting:
-            self._say(f"there is room again after {time.monotonic() - began:.0f} s: going on")
+            self._tell(f"there is room again after {time.monotonic() - began:.0f} s: going on")
 
     def note(self, progress: Progress) -> None:
         """A worker tries by itself as long as nobody ends it: DiskFull when that lasts longer than the limit."""
         run = progress.run.run
         if progress.phase != PHASE:
             if self._without.pop(run, None) is not None and not self._without:
-                self._say("there is room for checkpoints again: going on")
+                self._tell("there is room for checkpoints again: going on")
             return
         if not self._without:
             self._say_that_it_waits(f"a checkpoint of {run}")
@@ -97,10 +96,4 @@ class Room:
         )
 
     def _say_that_it_waits(self, what: str) -> None:
-        self._say(f"no room on the disk of {self._run_dir} for {what}: waiting up to {self._limit_s:.0f} s for some")
-
-    def _say(self, text: str) -> None:
-        self._tell(text)
-        with suppress(OSError):  # it may lead to a file on the same disk
-            sys.stderr.write(f"{text}\n")
-            sys.stderr.flush()
+        self._tell(f"no room on the disk of {self._run_dir} for {what}: waiting up to {self._limit_s:.0f} s for some")

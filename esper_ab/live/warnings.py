@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 
 from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.visible import visible, visible_line
@@ -20,7 +21,8 @@ class Warnings:
 
     def observe(self, event: AnyEvent | Progress | str) -> None:
         if isinstance(event, str):
-            sys.stderr.write(f"warning: {visible(event)}\n")
+            with suppress(OSError):  # it can lead to a file on the disk that is full; said later, then
+                sys.stderr.write(f"warning: {visible(event)}\n")
         elif self._ledger and isinstance(event, Ledger) and event.category in _TOLD:
             about = f"{event.run}: " if event.run else ""
             sys.stderr.write(f"warning: {about}{visible_line(event.detail)}\n")

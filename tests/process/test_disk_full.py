@@ -32,6 +32,7 @@ from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.fold import fold
 from esper_ab.journal.load import load
 from esper_ab.launchers.inline import InlineLauncher
+from esper_ab.live.warnings import Warnings
 from esper_ab.plan import make_plan
 
 LAUNCHER = InlineLauncher("fake_worker:main_in_thread")
@@ -134,10 +135,10 @@ def the_journal_keeps_whole_lines(folder):
 def a_run_waits_for_room_and_goes_on(folder):
     neighbour = Neighbour(folder, lambda: make_room(folder))
     run_dir = new(folder)
-    conduct.run(plan(), run_dir, LAUNCHER, (neighbour,))
+    conduct.run(plan(), run_dir, LAUNCHER, (Warnings(ledger=True), neighbour))
     assert [notice.partition(" ")[0] for notice in neighbour.notices] == ["no", "there"]
     assert hash_of(run_dir) == undisturbed(folder)
-    sys.stdout.write("\n".join(neighbour.notices))
+    sys.stdout.writelines(f"warning: {notice}\n" for notice in neighbour.notices)
 
 
 def a_run_gives_up_after_a_while_and_resumes(folder):
