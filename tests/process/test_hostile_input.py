@@ -1,0 +1,210 @@
+"""A coordinator among enemies: strangers reach nothing, who sends rubbish is replaced, the result is the same."""
+
+from __future__ import annotations
+
+import functools
+import os
+import random
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import conducted
+import fake_plans
+import hostile
+import pytest
+import zmq
+from conducted import THREADS
+
+from esper_ab.analysis.result_hash import result_hash
+from esper_ab.contracts import key_file
+from esper_ab.contracts.codec import ProtocolError, decode_from_worker
+from esper_ab.control.hub import BAD_MESSAGES_REPORTED, BadMessage, Hub
+from esper_ab.journal.fold import fold
+from esper_ab.launchers.inline import InlineLauncher
+
+PLAN = fake_plans.plan()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    return result_hash(fold(conducted.run(tmp_path_factory.mktemp("run") / "calm", PLAN, launcher=THREADS)))
+
+
+def attacked(run_dir, attack, transport):
+    launcher = hostile.HostileFirst(attack, transport)
+    return conducted.run(run_dir, PLAN, launcher=launcher), launcher
+
+
+def plain(peer):
+    peer.setsockopt(zmq.PLAIN_USERNAME, b"w00/1")
+    peer.setsockopt(zmq.PLAIN_PASSWORD, b"secret")
+
+
+def foreign_key(order, peer):
+    """The right server and a key pair of one's own."""
+    hostile.curve(peer, key_file.read(Path(order.key_file)).server_public.encode(), zmq.curve_keypair())
+
+
+def foreign_server(peer):
+    hostile.curve(peer, zmq.curve_keypair()[0], zmq.curve_keypair())
+
+
+def strangers(order, told):
+    rng = random.Random(5)
+    for setup in (lambda peer: None, plain, functools.partial(foreign_key, order), foreign_server):
+        told.append(hostile.stranger(order.endpoint, setup))
+    hello = hostile.MESSAGES[0]
+    for data in (
+        hostile.zmtp1(b"w00/1", hello), b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"", b"\xff" * 64,
+        *map(rng.randbytes, (10, 500, 9000)),
+    ):  # fmt: skip
+        got = hostile.raw(order.endpoint, data)
+        told.append(len(got) > 64 or b"esper" in got)  # no more than libzmq's own greeting, which is the same for all
+
+
+def test_strangers_at_the_port_get_nothing_and_change_nothing(tmp_path, undisturbed):
+    told = []
+    events, launcher = attacked(tmp_path, lambda order: strangers(order, told), "tcp")
+    assert launcher.orders[0].endpoint.startswith("tcp://127.0.0.1:")
+    assert told == [False] * 11
+    assert conducted.ledger(events) == []
+    assert result_hash(fold(events)) == undisturbed
+
+
+@pytest.mark.parametrize("transport", ["ipc", "tcp"])
+def test_the_transport_does_not_show_in_the_result(tmp_path, undisturbed, transport):
+    events = conducted.run(tmp_path, PLAN, launcher=InlineLauncher("fake_worker:main_in_thread", transport))
+    assert conducted.ledger(events) == []
+    assert result_hash(fold(events)) == undisturbed
+
+
+def test_strangers_of_the_same_user_are_counted(tmp_path, undisturbed):
+    """Over ipc this user's other processes can connect: nothing they say is taken for a worker's."""
+    found = list(hostile.frames(random.Random(1), 3000))
+    events, _ = attacked(tmp_path, lambda order: hostile.send_all(order.endpoint, b"nobody", found[:900]), "ipc")
+    listed = conducted.ledger(events, "bad_message")
+    assert [entry.detail for entry in listed] == [
+        "'nobody': not a worker of this experiment",
+        "899 more messages were refused; only the first of a kind are listed",
+    ]
+    assert result_hash(fold(events)) == undisturbed
+
+
+@pytest.mark.parametrize("transport", ["ipc", "tcp"])
+def test_a_worker_that_sends_rubbish_is_cut_off_and_replaced(tmp_path, undisturbed, transport):
+    found = [frame for frame in hostile.frames(random.Random(2), 900) if not understood(frame)]
+    events = conducted.run(tmp_path, PLAN, launcher=hostile.RubbishFirst(found, transport))
+    bad = conducted.ledger(events, "bad_message")
+    assert 1 < len(bad) <= 5
+    assert bad[-1].detail.endswith("more messages were refused; only the first of a kind are listed")
+    assert len(conducted.ledger(events, "worker_death")) == 1
+    assert result_hash(fold(events)) == undisturbed
+
+
+def understood(frame):
+    try:
+        decode_from_worker(frame)
+    except ProtocolError:
+        return False
+    return True
+
+
+SECRETS = """
+import os, sys, threading
+from pathlib import Path
+import fake_plans
+from esper_ab.contracts import key_file
+from esper_ab.control import conduct
+from esper_ab.launchers.local import LocalLauncher
+
+class Watching(LocalLauncher):
+    def start(self, order):
+        worker = super().start(order)
+        keys = key_file.read(Path(order.key_file))
+        mode = Path(order.key_file).stat().st_mode & 0o777, Path(order.key_file).parent.stat().st_mode & 0o777
+        public = [Path(f"/proc/{worker.pid}/{name}").read_bytes() for name in ("cmdline", "environ")]
+        found.append((keys.secret, order.key_file, mode, any(keys.secret.encode() in text for text in public)))
+        assert keys.secret not in repr(keys) + repr(order)
+        return worker
+
+found = []
+run_dir = Path(sys.argv[1])
+if __name__ == "__main__":
+    conduct.run(fake_plans.plan(), run_dir, Watching("fake_worker:main", "tcp"), ())
+    written = b"".join(path.read_bytes() for path in run_dir.rglob("*") if path.is_file())
+    for secret, file, mode, shown in found:
+        print(oct(mode[0]), oct(mode[1]), shown, secret.encode() in written, Path(file).exists())
+"""
+
+
+def test_secrets_are_in_private_files_and_nowhere_else(tmp_path):
+    """Neither in the journal and the logs, nor in what ps shows of a process; gone with the experiment."""
+    script = tmp_path / "watching.py"
+    script.write_text(SECRETS)
+    (tmp_path / "run").mkdir()
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, str(script), str(tmp_path / "run")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == ["0o600 0o700 False False False"] * 2
+
+
+@pytest.fixture
+def hub():
+    hub = Hub("tcp")
+    yield hub
+    hub.close()
+
+
+def heard(hub, wait_s=10.0):
+    return hub.poll(wait_s)
+
+
+def test_a_key_opens_the_door_for_its_owner_only(hub):
+    """A worker that calls itself another one is heard as itself, and what it says does not count."""
+    hub.admit("w00/1")
+    key = hub.admit("w01/1")
+    hostile.send_all(hub.endpoint, b"w00/1", [hostile.MESSAGES[0]], key)
+    assert heard(hub) == [BadMessage("w01/1", "calls itself 'w00/1'", known=True, cut_off=False)]
+
+
+def test_the_key_of_an_earlier_incarnation_opens_nothing(hub):
+    first = hub.admit("w00/1")
+    keys = key_file.read(Path(first))
+    hub.admit("w00/2")
+    assert not Path(first).exists()
+    pair = keys.public.encode(), keys.secret.encode()
+    assert not hostile.stranger(hub.endpoint, lambda peer: hostile.curve(peer, keys.server_public.encode(), pair))
+    assert heard(hub, 0) == []
+
+
+def test_key_files_are_private_and_go_with_the_hub():
+    hub = Hub("tcp")
+    file = Path(hub.admit("w00/1"))
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    hub.close()
+    assert not file.parent.exists()
+
+
+def test_ports_are_never_the_same(hub):
+    other = Hub("tcp")
+    assert other.endpoint != hub.endpoint
+    other.close()
+
+
+def test_only_the_first_bad_messages_of_all_are_told(hub):
+    """Distinct ones: what is repeated is counted at once."""
+    reported = 0
+    for worker in range(BAD_MESSAGES_REPORTED):
+        identity = f"w{worker:02d}/1"
+        key = hub.admit(identity)
+        hostile.send_all(hub.endpoint, identity.encode(), [b"\xc1", b"\xc1", b""], key)
+        incoming = []
+        while len(incoming) < 3:
+            incoming += heard(hub)
+        reported += sum(bad.new for bad in incoming)
+    assert reported == BAD_MESSAGES_REPORTED
+    assert hub.unreported == 3 * BAD_MESSAGES_REPORTED - reported

@@ -1,0 +1,172 @@
+"""Peers that mean harm: frames that are nearly messages, a worker that sends them, and strangers at a TCP port.
+
+All messages are about a run of no experiment, so that one which survives its mutation can be refused, too.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from pathlib import Path
+
+import fake_plans
+import msgspec
+import zmq
+from fake_worker import report_of
+
+from esper_ab.contracts import key_file
+from esper_ab.contracts.codec import encode
+from esper_ab.contracts.messages import PROTOCOL, Chunk, Failed, Hello, Progress
+from esper_ab.launchers.inline import InlineLauncher
+
+PATIENCE_MS = 5000
+_SPEC = fake_plans.plan().blocks[0].runs[0]
+SPEC = msgspec.structs.replace(
+    _SPEC, ref=msgspec.structs.replace(_SPEC.ref, run="nobody/77", group_id="nobody", replicate=77)
+)
+MESSAGES = tuple(encode(message) for message in (
+    Hello(worker="w77", incarnation=1, protocol=PROTOCOL, pid=42, uuids=("",), torch_version="none"),
+    *(report_of(SPEC, point) for point in range(4)),
+    Progress(run=SPEC.ref, point=1, step=7, phase="train"),
+    Failed(worker="w77", run=SPEC.ref, summary="\x1b[2J<script>'; DROP TABLE runs", traceback="…"),
+    Chunk(seq=1, index=0, count=2, data=b"\x00\xff"),
+))  # fmt: skip
+_BOMBS = (
+    b"\xdc\x00\x1f" + (b"\xdc\x7f\xff" + b"\x80" * 32767) * 31,  # a million empty maps in a megabyte
+    b"\xdc\x00\x1f" + (b"\xdc\x7f\xff" + b"\x90" * 32767) * 31,
+    b"\x91" * 500_000,
+    b"\x81\xa1a" * 300_000,
+    b"\xdd\xff\xff\xff\xff",
+    b"\xdf\xff\xff\xff\xff",
+    b"\xdb\xff\xff\xff\xff" + b"x" * 1000,
+    b"\xc6\x7f\xff\xff\xff",
+    b"\xdb\x00\x0f\x00\x00" + b"x" * 0xF0000,
+    b"\xc9\x00\x00\x10\x00\x01" + b"x" * 4096,
+    b"\x83\xa4kind\xa5Chunk\xa3seq\xcf" + b"\xff" * 8,
+)
+_BOMB_EVERY = 5000
+
+
+def frames(rng, count):
+    """`count` frames: one half mutated messages, the other random bytes, now and then a bomb."""
+    for index in range(count):
+        if index % _BOMB_EVERY == 7:
+            yield _BOMBS[rng.randrange(len(_BOMBS))]
+        elif rng.random() < 0.5:
+            yield _mutated(rng)
+        else:
+            yield rng.randbytes(rng.randrange(64))
+
+
+def _mutated(rng):
+    data = bytearray(rng.choice(MESSAGES))
+    for _ in range(rng.randrange(1, 4)):
+        at = rng.randrange(len(data))
+        match rng.randrange(5):
+            case 0:
+                data[at] = rng.randrange(256)
+            case 1:
+                del data[at:]
+            case 2:
+                data[at:at] = rng.randbytes(rng.randrange(1, 9))
+            case 3:
+                del data[at : at + rng.randrange(1, 9)]
+            case _:
+                other = rng.choice(MESSAGES)
+                data[at:] = other[rng.randrange(len(other)) :]
+        if not data:
+            break
+    return bytes(data)
+
+
+class HostileFirst(InlineLauncher):
+    """Threads; the first incarnation of w00 is no worker but `attack(order)`, which may be any callable."""
+
+    def __init__(self, attack, transport="ipc"):
+        super().__init__("fake_worker:main_in_thread", transport)
+        self._attack = attack
+        self.orders = []
+
+    def start(self, order):
+        self.orders.append(order)
+        if order.identity == "w00/1":
+            self._attack(order)
+        return super().start(order)
+
+
+class RubbishFirst(InlineLauncher):
+    """Threads; the first incarnation of w00 sends `found` and ends, all others are workers."""
+
+    def __init__(self, found, transport):
+        super().__init__("fake_worker:main_in_thread", transport)
+        rubbish.found = found
+
+    def start(self, order):
+        return InlineLauncher("hostile:rubbish").start(order) if order.identity == "w00/1" else super().start(order)
+
+
+def rubbish(order):
+    send_all(order.endpoint, order.identity.encode(), rubbish.found, order.key_file)
+
+
+def dealer(context, endpoint, identity, key=""):
+    peer = context.socket(zmq.DEALER)
+    peer.setsockopt(zmq.LINGER, PATIENCE_MS)
+    peer.setsockopt(zmq.SNDTIMEO, PATIENCE_MS)
+    peer.setsockopt(zmq.IDENTITY, identity)
+    if key:
+        keys = key_file.read(Path(key))
+        curve(peer, keys.server_public.encode(), (keys.public.encode(), keys.secret.encode()))
+    peer.connect(endpoint)
+    return peer
+
+
+def curve(peer, server, pair):
+    peer.setsockopt(zmq.CURVE_SERVERKEY, server)
+    peer.setsockopt(zmq.CURVE_PUBLICKEY, pair[0])
+    peer.setsockopt(zmq.CURVE_SECRETKEY, pair[1])
+
+
+def send_all(endpoint, identity, found, key=""):
+    """Send `found` and close; returns when all of it has been handed over."""
+    with zmq.Context() as context, dealer(context, endpoint, identity, key) as peer:
+        for frame in found:
+            peer.send(frame)
+
+
+# --- strangers at a TCP port: each returns what it got ---
+
+
+def _address(endpoint):
+    host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
+    return host, int(port)
+
+
+def raw(endpoint, data):
+    """Write `data` and read until the other end is silent or hangs up."""
+    got = b""
+    with socket.create_connection(_address(endpoint), timeout=5) as plain:
+        plain.settimeout(0.3)
+        try:
+            plain.sendall(data)
+            while piece := plain.recv(4096):
+                got += piece
+        except OSError:
+            pass
+    return got
+
+
+def zmtp1(identity, message):
+    """What a ZMTP 1.0 peer writes: its name and a message, without any handshake."""
+    return b"".join(struct.pack("BB", len(part) + 1, 0) + part for part in (identity, message))
+
+
+def stranger(endpoint, setup):
+    """A DEALER that calls itself a worker and says Hello; True when anything came back."""
+    with zmq.Context() as context, context.socket(zmq.DEALER) as peer:
+        peer.setsockopt(zmq.LINGER, 0)
+        peer.setsockopt(zmq.IDENTITY, b"w00/1")
+        setup(peer)
+        peer.connect(endpoint)
+        peer.send(MESSAGES[0])
+        return bool(peer.poll(300))
