@@ -91,6 +91,7 @@ def summary(outcomes: list[Outcome]) -> dict[str, Any]:
         "coordinator_lives": sum(outcome.lives for outcome in outcomes),
         "failed": {str(outcome.world.rng_seed): outcome.problem for outcome in outcomes if outcome.problem},
         "signals": dict(sorted(signals.items())),
+        "longest_outlived_s": max(outcome.gone_s for outcome in outcomes),
         "left_socket_folders": sum(outcome.left_sockets for outcome in outcomes),
         "rng_seeds": [outcome.world.rng_seed for outcome in outcomes],
     }
@@ -100,7 +101,8 @@ def told(numbers: dict[str, Any], found: list[dict[str, Any]]) -> str:
     """What goes into the page."""
     signals = ", ".join(f"{count} {name}" for name, count in numbers["signals"].items())
     outcome = (
-        "Every one of them ended with the hash of the undisturbed one, every episode recorded once, no process left."
+        "Every one of them ended with the hash of the undisturbed one, every episode recorded once, no process left: "
+        f"the slowest was gone {numbers['longest_outlived_s']:.2f} s after its coordinator."
         if not numbers["failed"]
         else f"{len(numbers['failed'])} did not end as the undisturbed one: rng seeds {', '.join(numbers['failed'])}."
     )
