@@ -1,0 +1,69 @@
+"""`--chaos` in an experiment of real processes: what was planned happens, is told, and changes no result."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import fake_plans
+import pytest
+from click.testing import CliRunner
+from fault_checker import check
+
+from esper_ab.analysis.audit import audit
+from esper_ab.analysis.result_hash import result_hash
+from esper_ab.control import conduct
+from esper_ab.control.chaos import Chaos, plan_faults
+from esper_ab.control.liveness import Limits
+from esper_ab.journal.events import Ledger
+from esper_ab.journal.file import JOURNAL_NAME, read
+from esper_ab.journal.fold import fold
+from esper_ab.launch import command
+from esper_ab.launchers.inline import InlineLauncher
+from esper_ab.launchers.local import LocalLauncher
+
+LIMITS = Limits(floor_s=3.0, start_up_s=60.0)
+DEATHS = ("worker_death", "hung_worker")
+
+
+@pytest.mark.parametrize("rng_seed", [7, 8])
+def test_a_rehearsal_changes_no_result(rng_seed, tmp_path):
+    plan = fake_plans.plan(episodes=4, replicates=2, steps=1)
+    calm, stormy = tmp_path / "calm", tmp_path / "stormy"
+    calm.mkdir()
+    stormy.mkdir()
+    conduct.run(plan, calm, InlineLauncher("fake_worker:main_in_thread"), ())
+    chaos = Chaos(plan_faults(rng_seed, [spec for block in plan.blocks for spec in block.runs]))
+    conduct.run(plan, stormy, LocalLauncher("fake_worker:main"), (), LIMITS, chaos)
+
+    events = check(stormy, result_hash(fold(read(calm / JOURNAL_NAME))))
+    entries = [event for event in events if isinstance(event, Ledger)]
+    told = [entry for entry in entries if entry.category == "chaos"]
+    assert [(entry.run, entry.episode) for entry in told] == [(fault.run, fault.point - 1) for fault in chaos.struck]
+    assert len(chaos.struck) >= 3, chaos.summary
+    followed = Counter(entry.run for entry in entries if entry.category in DEATHS)
+    unexplained = followed - Counter(entry.run for entry in told)
+    assert set(unexplained) <= {""}, "a fake worker may have done all its work as the signal reaches it"
+    assert followed.total() >= 2
+    assert "chaos" in {finding.kind for finding in audit(fold(events)).findings}
+
+
+def test_there_is_nobody_to_kill_in_a_thread(tmp_path):
+    asked = ["--chaos", "1", "--launcher", "inline", "--out", str(tmp_path), "--groups", "a=wait,b=random", "--dry-run"]
+    result = CliRunner().invoke(command, asked)
+    assert "--launcher inline has none" in str(result.exception)
+    assert result.stdout == ""
+
+
+@pytest.mark.slow
+def test_the_command_prints_the_hash_of_a_run_without(tmp_path):
+    asked = [
+        "--groups", "a=shaped,b=random", "--task", "synthetic", "--replicates", "1", "--episodes", "5", "--steps", "6",
+        "--n-envs", "2", "--eval-episodes", "1", "--out", str(tmp_path), "--quiet",
+    ]  # fmt: skip
+    calm = CliRunner().invoke(command, [*asked, "--name", "calm"], catch_exceptions=False)
+    stormy = CliRunner().invoke(command, [*asked, "--name", "stormy", "--chaos", "3"], catch_exceptions=False)
+    expected = result_hash(fold(read(tmp_path / "calm" / JOURNAL_NAME)))
+    assert expected in calm.stdout
+    *_, rehearsed, printed = stormy.stdout.splitlines()
+    assert printed == f"result hash: {expected}"
+    assert rehearsed.startswith("chaos: 4 faults rehearsed")
