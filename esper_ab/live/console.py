@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import signal
 import sys
 from contextlib import suppress
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 CONSOLE_NAME = "console.log"
 _GONE = (errno.EIO, errno.EPIPE, errno.ENXIO)
 _STANDARD = (0, 1, 2)
+_ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")  # colours and movements, in what a terminal did not take any more
 
 
 def outlive_terminal(run_dir: Path) -> None:
@@ -68,7 +70,7 @@ class _Fallback:
         if descriptor not in self._replaced:
             self._replace(self._terminals | {descriptor} if descriptor in self._terminals else {descriptor})
             with suppress(OSError):
-                return os.write(descriptor, data)
+                os.write(descriptor, _ESCAPES.sub(b"", bytes(data)))
         return memoryview(data).nbytes
 
     def _replace(self, descriptors: set[int]) -> None:

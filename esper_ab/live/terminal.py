@@ -92,6 +92,7 @@ class LiveView:
 
     def observe(self, event: AnyEvent | messages.Progress | str) -> None:
         """Take one journalled event or one sign of life; warnings are for stderr."""
+        self._leave_a_dead_terminal()
         if isinstance(event, str):
             return
         if isinstance(event, messages.Progress):
@@ -107,6 +108,14 @@ class LiveView:
     def tick(self) -> None:
         """Time has passed."""
         self._redraw()
+
+    def _leave_a_dead_terminal(self) -> None:
+        """Whatever is in its place now (live/console.py) gets lines, without colours and without redrawing."""
+        if self._live.is_started and not self._redraws:
+            self._console.is_interactive, self._console.no_color = False, True
+            with suppress(OSError):
+                self._live.update(Text(""))
+                self._live.stop()
 
     def _after(self, event: AnyEvent, history: History) -> None:
         if isinstance(event, PlanExtended):
