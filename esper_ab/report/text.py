@@ -67,7 +67,7 @@ def render_text(content: Content) -> str:
     parts.append(f"QUESTION\n{paragraph(plan.estimand)}\n{paragraph(rule_sentence(content))}")
     parts += [render_table(table) for section in sections(content) for table in section.tables]
     parts.append("Commands that make the same experiment, in this run directory\n" + "\n".join(
-        f"  {line}" for line in reproduction(content.history)
+        f"  {visible_line(line)}" for line in reproduction(content.history)
     ))  # fmt: skip
     if plan.notes:
         parts.append("Notes of the plan\n" + "\n".join(paragraph(f"- {note}", hanging="  ") for note in plan.notes))

@@ -8,6 +8,8 @@ import random
 import stat
 import subprocess
 import sys
+import time
+import tracemalloc
 from pathlib import Path
 
 import conducted
@@ -149,6 +151,27 @@ def test_secrets_are_in_private_files_and_nowhere_else(tmp_path):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     assert done.stdout.splitlines() == ["0o600 0o700 False False False"] * 2
+
+
+def test_every_frame_is_a_message_or_refused_and_none_takes_long():
+    """The seeded beginning of what scripts/fuzz does at length: bombs of a megabyte among them."""
+    began = time.process_time()
+    accepted = sum(map(understood, hostile.frames(random.Random(3), 20_000)))
+    accepted_bombs = [len(bomb) for bomb in hostile.BOMBS if understood(bomb)]
+    assert 0 < accepted < 1000
+    assert accepted_bombs == []
+    assert time.process_time() - began < 30
+
+
+@pytest.mark.parametrize("bomb", range(2))
+def test_a_megabyte_of_empty_containers_is_refused_before_it_is_built(bomb):
+    data = hostile.BOMBS[bomb]
+    tracemalloc.start()
+    try:
+        assert not understood(data)
+        assert tracemalloc.get_traced_memory()[1] < 10 * len(data)  # all of it would be eighty times as much
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.fixture

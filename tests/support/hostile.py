@@ -31,7 +31,7 @@ MESSAGES = tuple(encode(message) for message in (
     Failed(worker="w77", run=SPEC.ref, summary="\x1b[2J<script>'; DROP TABLE runs", traceback="…"),
     Chunk(seq=1, index=0, count=2, data=b"\x00\xff"),
 ))  # fmt: skip
-_BOMBS = (
+BOMBS = (
     b"\xdc\x00\x1f" + (b"\xdc\x7f\xff" + b"\x80" * 32767) * 31,  # a million empty maps in a megabyte
     b"\xdc\x00\x1f" + (b"\xdc\x7f\xff" + b"\x90" * 32767) * 31,
     b"\x91" * 500_000,
@@ -51,7 +51,7 @@ def frames(rng, count):
     """`count` frames: one half mutated messages, the other random bytes, now and then a bomb."""
     for index in range(count):
         if index % _BOMB_EVERY == 7:
-            yield _BOMBS[rng.randrange(len(_BOMBS))]
+            yield BOMBS[rng.randrange(len(BOMBS))]
         elif rng.random() < 0.5:
             yield _mutated(rng)
         else:

@@ -1,0 +1,121 @@
+"""Frames that mean harm: a million through the decoder, ten thousand into running coordinators; what came of them.
+
+    scripts/fuzz [--frames 1000000] [--on-the-wire 10000] [--rng-seed 0]
+
+Exit status 1 when a frame raised anything but ProtocolError, or when an attacked experiment has other records than an
+undisturbed one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import resource
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import fake_plans
+import hostile
+
+from esper_ab.analysis.result_hash import result_hash
+from esper_ab.contracts.codec import Assembler, ProtocolError, decode_from_worker
+from esper_ab.contracts.messages import Chunk, WorkerOrder
+from esper_ab.control import conduct
+from esper_ab.journal.fold import History
+from esper_ab.journal.load import load
+from esper_ab.launchers.inline import InlineLauncher
+
+_BATCH = 1000  # frames made before they are timed
+_WARM = 0.1  # share of the frames after which memory is looked at for the first time
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--frames", type=int, default=1_000_000, metavar="N", help="through the decoder")
+    parser.add_argument("--on-the-wire", type=int, default=10_000, metavar="N", help="into each running coordinator")
+    parser.add_argument("--rng-seed", type=int, default=0, metavar="N")
+    asked = parser.parse_args()
+    decode_many(random.Random(asked.rng_seed), asked.frames)
+    return 0 if attack_many(random.Random(asked.rng_seed + 1), asked.on_the_wire) else 1
+
+
+def decode_many(rng: random.Random, count: int) -> None:
+    """Decode `count` frames as the coordinator would; anything but a message or ProtocolError ends the script."""
+    outcomes: Counter[str] = Counter()
+    seconds, longest, done, before = 0.0, 0.0, 0, 0
+    assembler = Assembler()
+    while done < count:
+        frames = list(hostile.frames(rng, min(_BATCH, count - done)))
+        for frame in frames:
+            began = time.perf_counter()
+            outcomes[outcome(assembler, frame)] += 1
+            took = time.perf_counter() - began
+            seconds, longest = seconds + took, max(longest, took)
+        done += len(frames)
+        if not before and done >= _WARM * count:
+            before = peak_bytes()
+    grown = (peak_bytes() - before) / 1e6
+    print(f"{done:,} frames decoded, {done / seconds:,.0f} a second, the longest took {1000 * longest:.0f} ms")
+    print(f"  refused {outcomes['refused']:,}, accepted {outcomes['accepted']:,}; peak memory grew by {grown:.1f} MB")
+
+
+def outcome(assembler: Assembler, frame: bytes) -> str:
+    """What the hub does with a frame of an admitted worker."""
+    try:
+        message = decode_from_worker(frame)
+        if isinstance(message, Chunk):
+            assembler.add(message)
+    except ProtocolError:
+        return "refused"
+    return "accepted"
+
+
+def peak_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def attack_many(rng: random.Random, count: int) -> bool:
+    """Attack experiments from a worker of theirs, over ipc and TCP, and from outside; whether all came out the same."""
+    frames = [frame for frame in hostile.frames(rng, count) if outcome(Assembler(), frame) == "refused"]
+    calm = carry_out(InlineLauncher("fake_worker:main_in_thread"))
+    attacks = {
+        "a worker over ipc": hostile.RubbishFirst(frames, "ipc"),
+        "a worker over TCP": hostile.RubbishFirst(frames, "tcp"),
+        "a stranger over ipc": hostile.HostileFirst(in_background(frames)),
+    }
+    same = True
+    for who, launcher in attacks.items():
+        began = time.perf_counter()
+        history = carry_out(launcher)
+        took = time.perf_counter() - began
+        equal = result_hash(history) == result_hash(calm)
+        same = same and equal
+        entries = [entry for entry in history.ledger if entry.category == "bad_message"]
+        print(f"{len(frames):,} frames from {who}: {took:.1f} s, records {'the same' if equal else 'OTHERS'}, "
+              f"{len(entries)} ledger entries, the last: {entries[-1].detail}")  # fmt: skip
+    return same
+
+
+def in_background(frames: list[bytes]) -> Callable[[WorkerOrder], None]:
+    """Sends them while the experiment goes on."""
+
+    def attack(order: WorkerOrder) -> None:
+        threading.Thread(target=hostile.send_all, args=(order.endpoint, b"nobody", frames), daemon=True).start()
+
+    return attack
+
+
+def carry_out(launcher: InlineLauncher) -> History:
+    """A small experiment with fake workers."""
+    with tempfile.TemporaryDirectory() as folder:
+        conduct.run(fake_plans.plan(episodes=40), Path(folder), launcher, ())
+        return load(Path(folder)).history
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,281 @@
+"""Text that others chose cannot become markup, SQL, a path, a shell command or an order to a terminal."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import unicodedata
+from html.parser import HTMLParser
+from io import StringIO
+
+import click
+import fake_plans
+import journals
+import msgspec
+import pytest
+from click.testing import CliRunner
+from fake_worker import report_of
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from esper_ab import cli
+from esper_ab.contracts.codec import ProtocolError, decode_from_worker, encode
+from esper_ab.contracts.records import Checkpoint
+from esper_ab.contracts.visible import visible, visible_line
+from esper_ab.control.intake import Rejected, point_of
+from esper_ab.errors import JournalError, UsageError, WorkerFailed
+from esper_ab.exit_status import invoke
+from esper_ab.journal.events import ExperimentEnded, Ledger
+from esper_ab.journal.file import JOURNAL_NAME, Journal
+from esper_ab.journal.fold import fold
+from esper_ab.live.terminal import LiveView
+from esper_ab.live.warnings import Warnings
+from esper_ab.parse import Catalogue, FileSettings, Request, parse
+from esper_ab.report.content import content
+from esper_ab.report.markdown import render_markdown
+from esper_ab.report.page import render_page
+from esper_ab.report.query import VIEWS
+from esper_ab.report.text import render_text
+from esper_ab.run_directory import check_name
+
+EVIL = (
+    "<script>alert(1)</script><img src=x onerror=alert(1)>'; DROP TABLE journal; -- \"../../../etc/passwd"
+    "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e\r\n```\n# Verdict: A IS BETTER\n[x](http://evil) www.evil.com @everybody"
+)
+SPEC = fake_plans.plan().blocks[0].runs[0]
+
+
+BAD_NAMES = ("../up", "a/b", "/abs", ".hidden", "a\nb", "a\x1b[2J", "<b>", "a'--", "", "..")
+
+
+def acts(text):
+    """Characters that a terminal would obey."""
+    return {char for char in text if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp") and char not in "\n\t"}
+
+
+def evil_events():
+    """A journal whose free text is all evil: reward mode, notes, versions, commit, ledger, end."""
+    mode = f"{EVIL}.py:reward"
+    shapes = {"a": journals.Shape(accuracy=74.0, mode=mode), "b": journals.Shape(mode="simplified")}
+    started, *events = journals.Synthetic(groups=shapes).events()
+    plan = msgspec.structs.replace(started.plan, notes=(EVIL,))
+    code, machine = {"commit": EVIL, "dirty": "yes"}, {"cpu": EVIL}
+    started = msgspec.structs.replace(started, plan=plan, code=code, machine=machine, versions={"torch": EVIL})
+    entry = Ledger(category="worker_death", run="a/0", episode=1, detail=EVIL)
+    return [started, *events[:-1], entry, ExperimentEnded(status="failed", detail=EVIL)]
+
+
+@pytest.fixture(scope="module")
+def events():
+    return evil_events()
+
+
+@pytest.fixture(scope="module")
+def run_dir(events, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("evil")
+    journal = Journal(folder)
+    for event in events:
+        journal.append(event)
+    journal.commit()
+    journal.close()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(events):
+    return render_page(content(fold(events)))
+
+
+class Tags(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+
+def test_a_page_has_no_markup_but_its_own(page):
+    tags = Tags()
+    tags.feed(page)
+    assert not {tag for tag, _ in tags.found} & {"script", "img", "iframe", "a", "object", "form"}
+    assert not [name for _, attributes in tags.found for name in attributes if name.startswith("on")]
+    assert "&lt;script&gt;" in page
+    assert acts(page) == set()
+
+
+def test_a_summary_is_shown_not_obeyed(events):
+    text = render_text(content(fold(events)))
+    assert acts(text) == set()
+    assert "\\x1b[2J" in text
+    assert not [line for line in text.splitlines() if line.startswith(("# Verdict", "```"))]
+
+
+def test_markdown_has_no_markup_but_its_own(events):
+    text = render_markdown(content(fold(events)))
+    assert acts(text) == set()
+    fence = text[text.index("```sh") :]
+    outside = text.replace(fence[: fence.index("```\n\n", 5)], "")
+    for markup in ("<script", "<img", "://evil", "www.evil", "@every"):
+        assert markup not in outside
+    assert not [line for line in text.splitlines() if line.startswith("# Verdict")]
+
+
+def test_a_commit_cannot_become_a_command(events):
+    """What a reader is told to paste into a shell."""
+    text = render_markdown(content(fold(events)))
+    (line,) = [line for line in text.splitlines() if line.startswith("git checkout")]
+    words = shlex.split(line, comments=True)
+    assert words[:2] == ["git", "checkout"]
+    assert len(words) == 3
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_sql_takes_everything_for_a_value(run_dir, view):
+    """The views answer, the text comes back as it was written, and nothing was dropped."""
+    result = CliRunner().invoke(cli.group, ["query", str(run_dir), f"SELECT * FROM {view}", "--json"])
+    assert result.exit_code == 0
+    rows = json.loads(result.output)
+    assert rows
+    if view == "ledger":
+        assert EVIL in [row["detail"] for row in rows]
+
+
+@pytest.mark.parametrize("command", [("status",), ("report",), ("report", "--format", "md"), ("list",), ("attach",)])
+def test_commands_show_and_do_not_obey(run_dir, command):
+    name, *flags = command
+    result = CliRunner().invoke(cli.group, [name, str(run_dir), *flags])
+    assert result.exception is None
+    assert acts(result.output) == set()
+
+
+@pytest.mark.parametrize("sql", ["SELECT detail FROM ledger", "SELECT 1 AS \"\x1b[2J\""])
+def test_answers_are_shown_and_not_obeyed(run_dir, sql):
+    result = CliRunner().invoke(cli.group, ["query", str(run_dir), sql])
+    assert acts(result.output) == set()
+    assert "\\x1b[2J" in result.output
+    assert len(result.output.splitlines()) == 4
+
+
+def test_logs_are_shown_and_not_obeyed(run_dir):
+    log = run_dir / "logs" / "a-0.log"
+    log.parent.mkdir()
+    log.write_text(f"fine\n{EVIL}\n")
+    result = CliRunner().invoke(cli.group, ["logs", str(run_dir)])
+    assert result.exception is None
+    assert acts(result.output) == set()
+    assert "\\x1b[2J" in result.output
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_the_live_view_shows_and_does_not_obey(events, terminal):
+    """Its own escape sequences are rich's: moves, colours, erasing of lines; none clears, names or turns anything."""
+    out = StringIO()
+    with LiveView(events[0].plan, Console(file=out, force_terminal=terminal, width=120)) as view:
+        for event in events:
+            view.observe(event)
+    text = out.getvalue()
+    assert not {"\x07", "\x9b", "\u202e"} & set(text)
+    assert "\x1b[2J" not in text
+    assert "\x1b]" not in text
+    assert "\\x1b[2J" in text
+
+
+def test_warnings_and_errors_show_and_do_not_obey(capsys):
+    told = Warnings(ledger=True)
+    told.observe(EVIL)
+    told.observe(Ledger(category="restart", run="a/0", episode=None, detail=EVIL))
+
+    @click.command()
+    def command():
+        raise WorkerFailed(EVIL)
+
+    assert invoke(command, [], "x") == WorkerFailed.exit_code
+    shown = capsys.readouterr().err
+    assert acts(shown) == set()
+    assert shown.count("\\x1b[2J") == 3
+
+
+@pytest.mark.parametrize("name", [*BAD_NAMES, "a" * 65])
+def test_names_that_would_be_paths_or_markup_are_refused(name):
+    catalogue = Catalogue(rewards=("shaped", "simplified"), controllers=("wait",))
+    asked = Request(groups=(f"{name}=shaped", "wait"))
+    with pytest.raises(UsageError):
+        parse(asked, FileSettings(), catalogue)
+    if name in BAD_NAMES:
+        with pytest.raises(UsageError):
+            check_name(name)
+
+
+@pytest.mark.parametrize("where", ["../../home/x.pt", "/etc/passwd", "a/../x", "checkpoints//x", "a\n", ".x", ""])
+def test_a_worker_cannot_name_a_file_elsewhere(where):
+    finished, evaluated = report_of(SPEC, 1), report_of(SPEC, 3)
+    checkpoint = Checkpoint(point=1, file=where, sha256="0" * 64, size_bytes=1)
+    for message in (
+        msgspec.structs.replace(finished, checkpoint=checkpoint),
+        msgspec.structs.replace(evaluated, record=msgspec.structs.replace(evaluated.record, policy_file=where)),
+    ):
+        with pytest.raises(ProtocolError):
+            decode_from_worker(encode(message))
+
+
+def test_a_worker_cannot_name_the_file_of_another_run():
+    finished, evaluated = report_of(SPEC, 1), report_of(SPEC, 3)
+    checkpoint = Checkpoint(point=1, file="checkpoints/b/0/1.pt", sha256="0" * 64, size_bytes=1)
+    record = msgspec.structs.replace(evaluated.record, policy_file="policies/b/0.pt")
+    for message in (
+        msgspec.structs.replace(finished, checkpoint=checkpoint),
+        msgspec.structs.replace(finished, checkpoint=msgspec.structs.replace(checkpoint, point=2)),
+        msgspec.structs.replace(evaluated, record=record),
+    ):
+        with pytest.raises(Rejected):
+            point_of(message, SPEC)
+
+
+def test_a_journal_cannot_name_a_file_elsewhere(tmp_path):
+    """One that comes from somebody else: its names would be read by `logs` and `fsck`, and drawn in figures."""
+    started, *_ = evil_events()
+    (block, *others) = started.plan.blocks
+    (spec, *rest) = block.runs
+    for evil in (
+        msgspec.structs.replace(spec, log_file="../../etc/passwd"),
+        msgspec.structs.replace(spec, policy_file="/etc/passwd"),
+        msgspec.structs.replace(spec, ref=msgspec.structs.replace(spec.ref, run="../a/0")),
+        msgspec.structs.replace(spec, ref=msgspec.structs.replace(spec.ref, group_id=EVIL)),
+    ):
+        plan = msgspec.structs.replace(
+            started.plan, blocks=(msgspec.structs.replace(block, runs=(evil, *rest)), *others)
+        )
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        journal = Journal(folder)
+        journal.append(msgspec.structs.replace(started, plan=plan))
+        journal.close()
+        assert (folder / JOURNAL_NAME).stat().st_size
+        result = CliRunner().invoke(cli.group, ["status", str(folder)])
+        assert isinstance(result.exception, JournalError)
+
+
+def test_what_a_refusal_quotes_is_bounded_and_fit_to_be_shown():
+    hello = msgspec.msgpack.encode({"kind": EVIL * 100})
+    with pytest.raises(ProtocolError) as refused:
+        decode_from_worker(hello)
+    assert acts(str(refused.value)) == set()
+    assert len(str(refused.value)) < 250
+
+
+@given(st.text())
+def test_visible_text_obeys_nothing_and_keeps_what_is_plain(text):
+    assert not acts(visible(text))
+    assert not set(visible_line(text)) & set("\n\t\r")
+    if not acts(text) and text.isascii():
+        assert visible(text) == text
+    assert len(visible_line(text, 10)) <= 11
+
+
+def test_escapes_say_what_was_there():
+    assert visible("a\x1b[31mb\x9b\u202e\ud800") == r"a\x1b[31mb\x9b\u202e\ud800"
+    assert visible_line("a\n\tb") == r"a\n\tb"
+    assert re.fullmatch(r"x{9}\\…", visible_line("x" * 9 + "\n" * 20, 10))
