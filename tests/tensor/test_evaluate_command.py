@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
+import torch
 from support.tensor_world import make_session
 
+from esper_ab.contracts.settings import RewardSettings
 from workers import policy_file
 from workers.evaluate import run
 
@@ -43,3 +46,32 @@ def test_a_policy_is_evaluated(policy: Path, capsys: pytest.CaptureFixture[str])
     assert run([str(policy), "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert (row["actions"], row["hosts"], row["params_added"]) == ("sampled", 2, 0)
+
+
+def test_a_policy_file_chooses_no_code(policy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One from elsewhere may name a reward function of its maker's; evaluating it must not run that."""
+    trap = policy.parent / "trap.py"
+    trap.write_text("from pathlib import Path\nPath(__file__).with_suffix('.sprung').touch()\ndef reward(*_): ...\n")
+    spec = policy_file.load(policy).spec
+    settings = msgspec.structs.replace(spec.settings, reward=RewardSettings(mode=f"{trap}:reward"))
+    spec = msgspec.structs.replace(spec, settings=settings, eval_reward_modes=("shaped", f"{trap}:reward"))
+    policy_file.save(policy, spec, None)
+    assert run([str(policy)]) == 0
+    assert "held-out accuracy" in capsys.readouterr().out
+    assert not trap.with_suffix(".sprung").exists()
+
+
+class _Trap:
+    def __init__(self, sprung: Path) -> None:
+        self.sprung = sprung
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Path.touch, (self.sprung,)
+
+
+def test_a_policy_file_with_an_object_in_it_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What pickle would call while loading is never called."""
+    torch.save({"format": policy_file.FORMAT, "spec": _Trap(tmp_path / "sprung"), "agent": None}, tmp_path / "0.pt")
+    assert run([str(tmp_path / "0.pt")]) == 2
+    assert "is not a policy" in capsys.readouterr().err
+    assert not (tmp_path / "sprung").exists()
