@@ -162,9 +162,9 @@ def told(numbers: dict[str, Any]) -> str:
         row(f"checkpoint of {size}, per episode", numbers["checkpoint_s"], episode),
     ]
     return (
-        f"`esper-ab launch {' '.join(EXPERIMENT)}`, {numbers['cores']} cores that others use, too. Every worker was "
-        f"killed in the middle of an episode, {numbers['kills']} times in all; the experiment came to {same} "
-        "undisturbed.\n\n" + "\n".join(table)
+        f"`esper-ab launch {' '.join(EXPERIMENT)}` on {numbers['cores']} cores with a load average of "
+        f"{numbers['load_average']:.1f}. {numbers['kills']} times a worker was killed in the middle of an episode; the "
+        f"experiment came to {same} undisturbed.\n\n" + "\n".join(table)
     )
 
 
@@ -179,6 +179,7 @@ def measure(folder: Path, kills: int) -> dict[str, Any]:
     return {
         "experiment": EXPERIMENT,
         "cores": os.cpu_count(),
+        "load_average": os.getloadavg()[1],  # of five minutes, all processes of the machine
         "processor": platform.machine(),
         "kills": len(struck),
         "same_result": result_hash(histories[0]) == result_hash(histories[1]),
