@@ -75,6 +75,7 @@ class Fleet:
 
     def end(self, seat: Seat, grace_s: float) -> None:
         """Have the seat's worker ended: by itself within `grace_s`, or killed."""
+        self._hub.send(seat.identity, Stop(reason="another worker takes the place of this one"))
         if seat.ended_at is None:
             self._hub.unwatch(seat.worker.sentinel)
             seat.ended_at = time.monotonic()
@@ -133,8 +134,10 @@ class Fleet:
         for seat in self:
             if seat.worker.exitcode is None:
                 seat.worker.kill()
-        for worker in (*(seat.worker for seat in self), *self._stuck):
-            worker.join(grace_s)
+        for seat in self:
+            seat.worker.join(grace_s)
+        for worker in self._stuck:
+            worker.join(_KILL_S)
 
 
 def ending(exitcode: int | None) -> str:

@@ -130,6 +130,36 @@ def test_deaths_and_returns_never_release_too_early_and_never_deadlock(mode, cho
         assert set(world.got[run]) == set(range(LAST + 1))
 
 
+@pytest.mark.parametrize("mode", MODES)
+@given(choices=CHOICES)
+def test_a_barrier_that_is_restored_anywhere_goes_on_to_the_end(mode, choices):
+    """What was arrived at is recorded; what was released may not have been, and releases of the end are recorded."""
+    world = World(begin(mode, choices))
+    for _ in range(choices.number(20)):
+        if world.working:
+            world.arrive(choices.one(sorted(world.working)))
+    stood = {run: (place.arrived, place.released) for run, place in world.state.places.items()}
+    restored, commands = barrier.restore(barrier.begin(mode, RUNS, LAST, world.state.turns), stood)
+    assert {run: (place.arrived, place.released) for run, place in restored.places.items()} == stood
+    assert commands == ()  # everything due had been released
+    world.state, world.working = restored, set()
+    world.dead = {run for run in RUNS if world.at[run] < LAST}
+    assert barrier.working(restored) == ()
+    for run in choices.order(sorted(world.dead)):
+        world.rejoin(run, max(-1, world.at[run] - choices.number(2)))
+    while not world.state.done:
+        assert world.working, "deadlock"
+        world.arrive(choices.one(sorted(world.working)))
+    assert all(set(world.got[run]) == set(range(LAST + 1)) for run in RUNS)
+
+
+def test_a_block_that_was_complete_but_for_its_release_is_released_at_once():
+    stood = {"a/0": (LAST, LAST - 1), "b/0": (LAST, LAST - 1)}
+    state, commands = barrier.restore(barrier.begin("lockstep", ("a/0", "b/0"), LAST), stood)
+    assert commands == (Release(LAST, ("a/0", "b/0")),)
+    assert state.done
+
+
 @given(choices=CHOICES)
 def test_alternate_keeps_to_the_order_of_each_point(choices):
     world = World(begin("alternate", choices))

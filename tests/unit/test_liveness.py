@@ -82,3 +82,14 @@ def test_a_suspended_coordinator_blames_nobody_for_its_own_pause():
     assert liveness.late(100_000.0) == ()
     at, _ = late_workers(liveness, 100_000.0, 101_000.0)
     assert at == 100_300.0
+
+
+def test_what_a_lost_worker_was_in_the_middle_of_says_nothing_about_pace():
+    liveness = Liveness(Limits(floor_s=1.0, start_up_s=300.0, factor=5.0, pause_s=math.inf), 0.0)
+    liveness.sign("w00/1", TRAIN, 0.0)
+    liveness.sign("w00/1", TRAIN, 10.0)  # the phase takes ten seconds
+    liveness.forget("w00/1")
+    assert liveness.late(1000.0) == ()
+    liveness.sign("w01/1", TRAIN, 1000.0)
+    at, _ = late_workers(liveness, 1000.0, 1100.0)
+    assert at == 1051.0

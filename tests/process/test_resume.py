@@ -1,0 +1,292 @@
+"""The coordinator is gone: another one goes on from the journal and the checkpoints to the same end."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import fake_plans
+import pytest
+from conducted import conclusions, counts, ledger, of, records, resume, run, states, taken_up
+from fake_worker import FAULT_VARIABLE
+from journals import planted_effect, write
+
+from esper_ab.errors import Interrupted, UsageError
+from esper_ab.journal.events import (
+    EpisodeRecorded,
+    ExperimentContinued,
+    ExperimentEnded,
+    Ledger,
+    LookTaken,
+    PlanExtended,
+    PointReleased,
+    RunStarted,
+    WorkerStarted,
+)
+from esper_ab.journal.file import JOURNAL_NAME, Journal, read
+from esper_ab.journal.load import load
+
+SUPPORT = Path(__file__).parents[1] / "support"
+PATIENCE_S = 90.0
+UNPAIRED = {"n_envs": 1, "episodes": 1, "unpaired": True, "margin": 0.001}
+
+
+def cut(source, target, keep):
+    """A copy of a run directory whose journal has only its first `keep` lines, as after a power cut."""
+    shutil.copytree(source, target)
+    lines = (source / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
+    (target / JOURNAL_NAME).write_bytes(b"".join(lines[:keep]))
+    return target
+
+
+def first(events, kind, condition=lambda event: True):
+    return next(n for n, event in enumerate(events) if isinstance(event, kind) and condition(event))
+
+
+@pytest.mark.parametrize("settings", [
+    {"replicates": 2},
+    {"sync": "independent"},
+    {"cores": 1, "placement": "alternate", "groups": ("a", "b", "c")},
+    {"cores": 1, "placement": "sequence"},
+], ids=str)  # fmt: skip
+def test_a_journal_cut_after_any_line_is_resumed_to_the_same_records(tmp_path, settings):
+    whole = run(tmp_path / "whole", fake_plans.plan(**settings))
+    for keep in range(1, len(whole)):
+        events = resume(cut(tmp_path / "whole", tmp_path / str(keep), keep))
+        assert records(events) == records(whole)
+        assert conclusions(events) == conclusions(whole)
+        assert events[:keep] == whole[:keep]
+        assert len(of(ExperimentContinued, events)) == 1
+        assert len(of(RunStarted, events)) == len(of(RunStarted, whole))
+        assert isinstance(events[-1], ExperimentEnded)
+        assert events[-1].status == "finished"
+        assert not ledger(events, "inexact_resume", "worker_death")
+
+
+def test_a_journal_torn_within_a_line_is_resumed(tmp_path):
+    whole = run(tmp_path / "whole", fake_plans.plan())
+    data = (tmp_path / "whole" / JOURNAL_NAME).read_bytes()
+    begin = data.index(b"\n") + 1
+    for n, size in enumerate(range(begin, len(data) - 1, (len(data) - begin) // 11)):
+        torn = cut(tmp_path / "whole", tmp_path / str(n), 0)
+        (torn / JOURNAL_NAME).write_bytes(data[:size])
+        assert records(resume(torn)) == records(whole)
+
+
+def press_ctrl_c_at(point):
+    class Presser:
+        def observe(self, event):
+            if isinstance(event, PointReleased) and event.point == point:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    return Presser()
+
+
+def test_after_ctrl_c_nothing_is_run_again(tmp_path):
+    whole = run(tmp_path / "whole", fake_plans.plan(episodes=40, replicates=2))
+    stopped = tmp_path / "stopped"
+    with pytest.raises(Interrupted):
+        run(stopped, fake_plans.plan(episodes=40, replicates=2), press_ctrl_c_at(8))
+    with pytest.raises(Interrupted) as caught:
+        resume(stopped, press_ctrl_c_at(20))
+    assert str(caught.value).splitlines()[-1] == f"to go on: esper-ab resume {stopped}"
+    last = [len(of_run.episodes) for of_run in load(stopped).history.runs.values()]
+    events = resume(stopped)
+    assert records(events) == records(whole)
+    assert [points[-1] for points in taken_up(events).values()][:2] == last[:2]
+    assert [len(points) for points in taken_up(events).values()] == [3, 3, 1, 1]
+    assert counts(events) == {"interrupted": 2}
+
+
+def damage(run_dir, name):
+    """Flip a bit of the newest checkpoint of a run."""
+    file = max((run_dir / "checkpoints" / name).glob("*.pt"), key=lambda path: int(path.stem))
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 4
+    file.write_bytes(data)
+    return int(file.stem)
+
+
+@pytest.fixture
+def stopped(tmp_path):
+    """Cut when a/0 and b/0 had recorded three episodes of four."""
+    whole = run(tmp_path / "whole", fake_plans.plan(episodes=4))
+    (tmp_path / "stopped").mkdir()
+    with pytest.raises(Interrupted):
+        run(tmp_path / "stopped", fake_plans.plan(episodes=4), press_ctrl_c_at(0))
+    return whole, tmp_path / "stopped"
+
+
+def test_a_damaged_checkpoint_is_told_and_what_is_done_again_has_to_be_the_same(stopped):
+    whole, run_dir = stopped
+    point = damage(run_dir, "b/0")
+    events = resume(run_dir)
+    assert records(events) == records(whole)
+    assert taken_up(events)["b/0"] == [0, point - 1]
+    (told,) = ledger(events, "damaged_checkpoint")
+    assert (told.run, f"checkpoints/b/0/{point}.pt" in told.detail) == ("b/0", True)
+    assert counts(events) == {"interrupted": 1, "damaged_checkpoint": 1}
+
+
+def test_what_is_done_again_with_another_result_is_an_alarm_and_the_first_stays(stopped, monkeypatch):
+    whole, run_dir = stopped
+    point = damage(run_dir, "b/0")
+    monkeypatch.setenv(FAULT_VARIABLE, f"other:b/0:{point}")
+    events = resume(run_dir)
+    (alarm,) = ledger(events, "inexact_resume")
+    assert (alarm.run, alarm.episode) == ("b/0", point - 1)
+    assert alarm.detail == f"point {point} was done again after a restart and had another result"
+    assert records(events) == records(whole)
+
+
+def test_a_death_after_a_resume_is_mended_as_before(stopped, monkeypatch):
+    whole, run_dir = stopped
+    monkeypatch.setenv(FAULT_VARIABLE, "raise:a/0:4:2,raise:b/0:5:3")
+    events = resume(run_dir)
+    assert records(events) == records(whole)
+    names = [f"{worker.worker}/{worker.incarnation}" for worker in of(WorkerStarted, events)]
+    assert sorted(names) == ["w00/1", "w00/2", "w00/3", "w01/1", "w01/2", "w01/3", "w01/4"][: len(names)]
+
+
+def test_a_look_that_was_due_when_the_coordinator_died_is_taken_before_anything_starts(tmp_path):
+    whole = run(tmp_path / "whole", fake_plans.plan(groups=("a", "b"), replicates=10, **UNPAIRED))
+    look = first(whole, LookTaken)
+    for keep in range(look - 2, len(whole)):
+        events = resume(cut(tmp_path / "whole", tmp_path / str(keep), keep))
+        assert conclusions(events) == conclusions(whole)
+        assert states(events) == states(whole)
+        assert {event.run.replicate for event in of(RunStarted, events)} == set(range(6))
+
+
+def test_an_open_ended_plan_that_died_between_look_and_extension_is_extended(tmp_path):
+    settings = {"groups": ("a1", "a2"), "replicates": 2, "open_ended": True, "rng_seed": 3} | UNPAIRED
+    settings["margin"] = 30.0
+    whole = run(tmp_path / "whole", fake_plans.plan(**settings))
+    extended = first(whole, PlanExtended)
+    started = first(whole[extended:], RunStarted) + extended
+    inside = first(whole[started:], EpisodeRecorded) + started
+    for keep in (extended - 1, extended, extended + 1, inside):
+        events = resume(cut(tmp_path / "whole", tmp_path / str(keep), keep))
+        assert conclusions(events) == conclusions(whole)
+        assert records(events) == records(whole)
+
+
+def test_a_replicate_that_was_half_given_up_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setenv(FAULT_VARIABLE, "raise:b/0:1")
+    whole = run(tmp_path / "whole", fake_plans.plan(replicates=2))
+    dropped = first(whole, Ledger, lambda entry: entry.category == "dropped_pair")
+    monkeypatch.setenv(FAULT_VARIABLE, "")
+    events = resume(cut(tmp_path / "whole", tmp_path / "cut", dropped + 1))
+    assert states(events) == states(whole)
+    assert counts(events)["dropped_pair"] == 2
+    assert records(events) == records(whole)
+
+
+def test_what_cannot_be_resumed_says_why_and_stays_as_it_is(tmp_path, monkeypatch):
+    run(tmp_path / "finished", fake_plans.plan())
+    before = (tmp_path / "finished" / JOURNAL_NAME).read_bytes()
+    with pytest.raises(UsageError, match="the experiment is finished"):
+        resume(tmp_path / "finished")
+    assert (tmp_path / "finished" / JOURNAL_NAME).read_bytes() == before
+    with pytest.raises(UsageError, match="holds no event"):
+        resume(cut(tmp_path / "finished", tmp_path / "empty", 0))
+    with pytest.raises(UsageError, match="no journal"):
+        resume(tmp_path)
+    monkeypatch.setenv(FAULT_VARIABLE, "raise:b/0:1")
+    with pytest.raises(Exception, match="nothing to compare") as caught:
+        run(tmp_path / "lost", fake_plans.plan())
+    assert "esper-ab resume" not in str(caught.value)
+    with pytest.raises(UsageError, match="every replicate was given up"):
+        resume(tmp_path / "lost")
+
+
+def test_the_command_prints_the_report_and_refuses_a_finished_run(tmp_path):
+    run_dir = write(tmp_path / "run", planted_effect()[:-1])  # all but its end, so nothing is trained
+    done = command("resume", run_dir, "--json", "--fail-unless", "shaped worse-than simplified")
+    assert done.returncode == 12, done.stderr
+    assert json.loads(done.stdout)["comparisons"]
+    assert (run_dir / "report.html").exists()
+    again = command("resume", run_dir)
+    assert again.returncode == 2
+    assert re.fullmatch(r"error: \S+: the experiment is finished; .*\n", again.stderr)
+
+
+def command(*args):
+    return subprocess.run(
+        [sys.executable, "-m", "esper_ab.cli", *map(str, args)], capture_output=True, text=True, timeout=PATIENCE_S
+    )
+
+
+# --- a coordinator in a process of its own ---
+
+
+@pytest.fixture
+def sockets():
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        yield folder
+
+
+def killed_at(run_dir, sockets, what, lines):
+    """Start a coordinator and kill it when its journal has that many lines; what it left, or all at its end."""
+    process = subprocess.Popen(
+        [sys.executable, SUPPORT / "fake_experiment.py", run_dir, str(what)],
+        env=os.environ | {"TMPDIR": sockets}, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    journal, deadline = run_dir / JOURNAL_NAME, time.monotonic() + PATIENCE_S
+    while process.poll() is None:
+        assert time.monotonic() < deadline
+        if journal.exists() and journal.read_bytes().count(b"\n") >= lines:
+            process.kill()
+        time.sleep(0.005)
+    _, error = process.communicate()
+    assert process.returncode in (0, -signal.SIGKILL), error
+    return list(read(journal))
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_coordinators_killed_one_after_the_other_lose_and_double_nothing(tmp_path, sockets):
+    episodes = 40
+    whole = run(tmp_path / "whole", fake_plans.plan(episodes=episodes))
+    expected, run_dir, recorded = records(whole), tmp_path / "run", {}
+    run_dir.mkdir()
+    for lines in (8, 60, 110, 10**6):
+        left = killed_at(run_dir, sockets, "resume" if recorded else episodes, lines)
+        ready = {name: points[-1] for name, points in taken_up(left).items()}
+        if recorded:  # an acknowledged episode is never run again
+            assert ready == recorded
+        assert all(expected[key] == event for key, event in records(left).items())
+        recorded = dict.fromkeys(ready, 0)
+        for event in of(EpisodeRecorded, left):
+            recorded[event.record.run.run] = event.record.episode + 1
+    assert records(left) == expected
+    assert conclusions(left) == conclusions(whole)
+    assert counts(left) == {}
+    deadline = time.monotonic() + 1.0
+    while any(alive(event.pid) for event in of(WorkerStarted, left)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not [event.pid for event in of(WorkerStarted, left) if alive(event.pid)]
+
+
+def test_two_coordinators_do_not_resume_one_run(tmp_path):
+    whole = run(tmp_path / "whole", fake_plans.plan())
+    run_dir = cut(tmp_path / "whole", tmp_path / "run", len(whole) // 2)
+    other, _ = Journal.reopen(run_dir)
+    with pytest.raises(UsageError, match=f"in use by process {os.getpid()}"):
+        resume(run_dir)
+    other.close()
+    assert records(resume(run_dir)) == records(whole)
+
