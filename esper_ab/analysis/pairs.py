@@ -42,7 +42,12 @@ def lost_of(history: History, contrast: Contrast) -> Lost:
         if not (run_a.lost or run_b.lost) or run_a.expected or run_b.expected or run_a.left_out or run_b.left_out:
             continue
         a, b = _endpoint(run_a, declared), _endpoint(run_b, declared)
-        found.append(HalfPair(replicate=block.replicate, a=a, b=b, position_a=place_a, position_b=place_b))
+        found.append(
+            HalfPair(
+                replicate=block.replicate, a=a, b=b, failed_a=run_a.failed, failed_b=run_b.failed, position_a=place_a,
+                position_b=place_b,
+            )
+        )  # fmt: skip
     return Lost(replicates=tuple(found))
 
 

@@ -320,7 +320,8 @@ class Coordinator:
     def _drop(self, run: Run, what: str, error: WorkerFailed | WorkerHung) -> None:
         """Give up the replicate of a run that keeps dying at one point; `error` when it is not the first such one."""
         why = f"{run.name} died {DEATHS} times after point {run.recorded}: {what}"
-        self._give_up(next(block for block in self._recorder.history.blocks if block.index == run.spec.block), why)
+        block = next(block for block in self._recorder.history.blocks if block.index == run.spec.block)
+        self._give_up(block, why, failed=run.name)
         self._recorder.commit()
         if self._deaths.gave_up(what) and not any_complete(self._recorder.history):
             raise type(error)(f"{error}\nno replicate was complete before several were given up for the same reason")
@@ -329,14 +330,14 @@ class Coordinator:
         if not self._stopped_by:
             self._look()
 
-    def _give_up(self, block: Block, why: str) -> None:
-        """The block's runs that have no endpoint get none; their workers are free again."""
+    def _give_up(self, block: Block, why: str, failed: str = "") -> None:
+        """The block's runs that have no endpoint get none; their workers are free again. `failed`: the run to blame."""
         self._blocks.pop(block.index, None)
         self._due = [(index, release) for index, release in self._due if index != block.index]
-        for spec in block.runs:
+        for spec in sorted(block.runs, key=lambda spec: spec.ref.run != failed):  # the one to blame is on record first
             if not self._recorder.history.runs[spec.ref.run].expected:
                 continue
-            reason = self._scribe.given_up(spec, why)
+            reason = self._scribe.given_up(spec, why, failed=spec.ref.run == failed)
             seat = self._fleet.on_lane(spec.ref.device)
             if seat.run != spec:
                 continue

@@ -86,8 +86,9 @@ class Scribe:
         detail = f"{seat.title} was started{goes_on}"
         self._recorder.record(Ledger(category="restart", run=run.name if run else "", episode=None, detail=detail))
 
-    def given_up(self, spec: RunSpec, why: str) -> str:
-        """Why the run gets no endpoint, in words."""
+    def given_up(self, spec: RunSpec, why: str, *, failed: bool) -> str:
+        """Why the run gets no endpoint, in words. `failed`: it is this run that could not be completed."""
         detail = f"replicate {spec.ref.replicate} was given up: {why}"
-        self._recorder.record(Ledger(category="dropped_pair", run=spec.ref.run, episode=None, detail=detail))
+        category: Literal["dropped_pair", "cancelled"] = "dropped_pair" if failed else "cancelled"
+        self._recorder.record(Ledger(category=category, run=spec.ref.run, episode=None, detail=detail))
         return detail

@@ -90,8 +90,8 @@ class Ledger(Event, frozen=True, kw_only=True, tag="ledger"):
     """Something that could confound the comparison; printed beside every number."""
 
     category: Literal[
-        "restart", "non_finite", "dropped_pair", "unequal_devices", "cold_start", "inexact_resume", "ppo_pathology",
-        "worker_death", "hung_worker", "bad_message", "interrupted", "chaos", "damaged_checkpoint",
+        "restart", "non_finite", "dropped_pair", "cancelled", "unequal_devices", "cold_start", "inexact_resume",
+        "ppo_pathology", "worker_death", "hung_worker", "bad_message", "interrupted", "chaos", "damaged_checkpoint",
     ]
     run: str  # "" when it concerns the experiment
     episode: int | None

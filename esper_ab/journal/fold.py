@@ -44,7 +44,8 @@ class RunHistory:
     checkpoints: list[Checkpoint] = field(default_factory=list)  # in the order in which they were recorded
     evaluation: EvaluationRecord | None = None
     left_out: bool = False  # never started, because every comparison of its group was decided before
-    lost: bool = False  # given up after failures: its replicate is in no comparison
+    lost: bool = False  # its replicate was given up: it is in no comparison
+    failed: bool = False  # and it was this run that could not be completed; the others were cancelled
 
     @property
     def expected(self) -> bool:
@@ -121,8 +122,9 @@ class History:
                 self._extend(event)
             case Ledger():
                 self.ledger.append(event)
-                if event.category == "dropped_pair" and event.run:
+                if event.category in ("dropped_pair", "cancelled") and event.run:
                     self.runs[event.run].lost = True
+                    self.runs[event.run].failed = event.category == "dropped_pair"
             case _:
                 self._add_to_run(event)
 

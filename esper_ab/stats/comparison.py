@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from scipy import stats
 
-from esper_ab.design import LEAST_PAIRS
+from esper_ab.design import EXTENSION_STRICTNESS, LEAST_PAIRS
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
 from esper_ab.stats.anytime_t import anytime_interval
 from esper_ab.stats.audit_result import Finding
@@ -176,13 +176,18 @@ def _interval(
 def _p_bound(question: Question, course: Course) -> PBound:
     """What p decides at the end of the plan; under the anytime-valid rule it depends on the number of pairs."""
     design = question.design
-    held = course.looks[-1].alpha if course.looks else question.alpha
+    held = _held(question, course)
     if design.anytime_after is not None:
         evidence = design.evidence * design.alpha / held
         return lambda pairs: _anytime_p(pairs, evidence)
     if not design.boundaries:
         return held
     return next(one.nominal_p[-1] for one in design.boundaries if math.isclose(one.alpha, held))
+
+
+def _held(question: Question, course: Course) -> float:
+    """The share of alpha that the comparison holds."""
+    return course.looks[-1].alpha if course.looks else question.alpha
 
 
 def _anytime_p(pairs: int, evidence: float) -> float:
@@ -209,7 +214,14 @@ def _needed(
     if spread is None:
         return None
     sd, df, columns = spread
-    return pairs_needed(sd, df, question.design.margin, _p_bound(question, course), columns)
+    margin, bound = question.design.margin, _p_bound(question, course)
+    needed = pairs_needed(sd, df, margin, bound, columns)
+    design = question.design
+    if callable(bound) or needed.pairs <= question.planned or design.test == "rank" or not design.boundaries:
+        return needed
+    # More pairs than planned come at the price of an extension; the rank test has none, so a longer plan is meant.
+    evidence = EXTENSION_STRICTNESS / _held(question, course)
+    return pairs_needed(sd, df, margin, lambda pairs: _anytime_p(pairs, evidence), columns)
 
 
 def _smallest(evidence: Evidence, most: int | None) -> float | None:

@@ -1,12 +1,13 @@
 """Would the decision still stand if every lost run had been the worst seen?
 
-A run that was lost says nothing, but a group that loses runs may lose the bad ones. So the lost runs of both groups get
-the worst endpoint observed in either, and the deciding look is taken again with the very bound it had. What this cannot
-overturn does not hang on the losses.
+A run that was lost says nothing, but a group that loses runs may lose the bad ones. So the runs that failed get the
+worst endpoint observed in either group, those that were cancelled with them the mean of their group, and the deciding
+look is taken again with the very bound it had. What this cannot overturn does not hang on the losses.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import msgspec
@@ -16,15 +17,15 @@ from esper_ab.stats.pair import Pair
 from esper_ab.stats.question import HalfPair, Lost
 from esper_ab.stats.sequential import Course, follow
 
-_RECURS = 2  # runs that one group lost and the other did not: no longer chance, but a property of the group
+_RECURS = 2  # replicates that failed by one group's run and none by the other's: a property of the group
 
 
 class Imputed(msgspec.Struct, frozen=True, kw_only=True):
     """The deciding look with the worst observed endpoint in place of the lost runs."""
 
-    lost_a: int  # runs without endpoint at that look
+    lost_a: int  # replicates given up because of a's run, before that look
     lost_b: int
-    worst: float  # percent
+    worst: float  # percent, of either group
     pairs: int  # observed and imputed ones
     mean: float | None  # points
     p: float | None  # of the design's test
@@ -33,34 +34,41 @@ class Imputed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def recurs_in(a: str, b: str, lost: Lost) -> str | None:
-    """The group that lost two runs or more while the other lost none: counted as caused by it."""
+    """The group whose runs failed twice or more while no run of the other did: counted as caused by it."""
     if lost.a >= _RECURS and lost.b == 0:
         return a
     return b if lost.b >= _RECURS and lost.a == 0 else None
 
 
 def worst_value(pairs: Sequence[Pair], halves: Sequence[HalfPair]) -> tuple[tuple[Pair, ...], float]:
-    """The pairs with the half ones completed by the least endpoint of all these runs, and that endpoint (percent).
+    """The pairs with the half ones completed, and the least endpoint of all these runs (percent).
 
-    A replicate that lost both runs says nothing about either group and stays out. ValueError without any endpoint.
+    A run that failed gets that least endpoint, one that was cancelled its group's mean. A replicate in which neither of
+    the two failed (a third group's run did) says nothing about them and stays out. ValueError without any endpoint.
     """
-    observed = [(pair.a, pair.b) for pair in pairs] + [(half.a, half.b) for half in halves]
-    seen = [value for both in observed for value in both if value is not None]
-    if not seen:
+    seen_a = [value for value in (*(pair.a for pair in pairs), *(half.a for half in halves)) if value is not None]
+    seen_b = [value for value in (*(pair.b for pair in pairs), *(half.b for half in halves)) if value is not None]
+    if not seen_a and not seen_b:
         raise ValueError("no endpoint was observed")
-    worst = min(seen)
-    completed = tuple(
+    worst = min((*seen_a, *seen_b))
+
+    def completed(value: float | None, failed: bool, seen: list[float]) -> float:
+        if value is not None:
+            return value
+        return worst if failed or not seen else math.fsum(seen) / len(seen)
+
+    found = tuple(
         Pair(
             replicate=half.replicate,
-            a=worst if half.a is None else half.a,
-            b=worst if half.b is None else half.b,
+            a=completed(half.a, half.failed_a, seen_a),
+            b=completed(half.b, half.failed_b, seen_b),
             position_a=half.position_a,
             position_b=half.position_b,
         )
         for half in halves
-        if half.a is not None or half.b is not None
+        if half.failed_a or half.failed_b
     )
-    return tuple(sorted((*pairs, *completed), key=lambda pair: pair.replicate)), worst
+    return tuple(sorted((*pairs, *found), key=lambda pair: pair.replicate)), worst
 
 
 def imputed(design: Design, pairs: Sequence[Pair], course: Course, lost: Lost) -> Imputed | None:

@@ -31,11 +31,16 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HalfPair(msgspec.Struct, frozen=True, kw_only=True):
-    """A replicate of which nothing more will come and that lacks an endpoint (percent) of one group, or of both."""
+    """A replicate that was given up: endpoints (percent) of the runs that had one by then, and whose run failed.
+
+    A run that was only cancelled because its block could not go on is not a loss of its group.
+    """
 
     replicate: int
     a: float | None
     b: float | None
+    failed_a: bool
+    failed_b: bool
     position_a: int
     position_b: int
 
@@ -47,13 +52,13 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def a(self) -> int:
-        """Runs of group a without endpoint."""
-        return sum(half.a is None for half in self.replicates)
+        """Replicates given up because of the run of group a."""
+        return sum(half.failed_a for half in self.replicates)
 
     @property
     def b(self) -> int:
-        """Runs of group b without endpoint."""
-        return sum(half.b is None for half in self.replicates)
+        """Replicates given up because of the run of group b."""
+        return sum(half.failed_b for half in self.replicates)
 
     def before(self, replicate: int) -> Lost:
         """Only what was lost among the replicates below `replicate`."""

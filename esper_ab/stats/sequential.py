@@ -165,7 +165,8 @@ def _look(design: Design, replicates: int, evidence: _Evidence, n_open: int) -> 
     interval = _interval(design, evidence, bound)
     wide = _interval(design, evidence, None if bound is None else 2.0 * bound)
     p = evidence.p if evidence.pairs >= LEAST_PAIRS else None
-    crossed = p is not None and bound is not None and bound > 0.0 and p <= bound
+    # With many zeros among few differences ranks can reject at an estimate of 0, which has no direction.
+    crossed = p is not None and bound is not None and bound > 0.0 and p <= bound and evidence.mean != 0.0
     return Look(
         replicates=replicates,
         pairs=evidence.pairs,

@@ -14,6 +14,7 @@ from esper_ab.design import LEAST_PAIRS
 from esper_ab.stats.anytime_t import log_evidence
 from esper_ab.stats.audit_result import Finding
 from esper_ab.stats.pair import Pair
+from esper_ab.stats.pairs_needed import pairs_needed
 from esper_ab.stats.question import HalfPair, Lost
 from esper_ab.stats.verdict import Verdict
 
@@ -29,7 +30,10 @@ def exploded(*groups):
 def lost(*halves):
     """(replicate, a, b) each."""
     return Lost(replicates=tuple(
-        HalfPair(replicate=r, a=a, b=b, position_a=r % 2, position_b=1 - r % 2) for r, a, b in halves
+        HalfPair(
+            replicate=r, a=a, b=b, failed_a=a is None, failed_b=b is None, position_a=r % 2, position_b=1 - r % 2
+        )
+        for r, a, b in halves
     ))
 
 
@@ -184,9 +188,12 @@ def test_more_pairs_are_needed_when_it_is_looked_after_every_pair():
     d = np.array([6.0, -5.0, 4.0, -6.0, 5.0, -3.0])
     pairs = pairs_of(60.0 + d, np.full(6, 60.0))
     needed = compared(open_ended(), pairs).pairs_needed
-    assert needed.pairs > compared(design(6), pairs).pairs_needed.pairs
-    t = stats.t.isf(needed.alpha / 2.0, needed.pairs - 1)
-    assert log_evidence(t, needed.pairs - 1, needed.pairs) == pytest.approx(np.log(20.0))
+    fixed = pairs_needed(float(np.std(d, ddof=1)), 5, 2.0, 0.05)
+    beyond_the_plan = compared(design(6), pairs).pairs_needed
+    assert fixed.pairs < needed.pairs < beyond_the_plan.pairs
+    for found, evidence in ((needed, 20.0), (beyond_the_plan, 100.0)):  # an extension asks for five times as much
+        t = stats.t.isf(found.alpha / 2.0, found.pairs - 1)
+        assert log_evidence(t, found.pairs - 1, found.pairs) == pytest.approx(np.log(evidence))
 
 
 def test_several_comparisons_share_the_error():

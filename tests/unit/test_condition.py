@@ -102,7 +102,7 @@ def test_not_worse_of_an_open_comparison_is_non_inferiority_at_the_margin(compar
 
 def test_not_worse_needs_a_look_no_cap_and_equal_losses(comparison):
     good = with_look(comparison, low=1.0, high=9.0)
-    half = HalfPair(replicate=0, a=70.0, b=None, position_a=0, position_b=1)
+    half = HalfPair(replicate=0, a=70.0, b=None, failed_a=False, failed_b=True, position_a=0, position_b=1)
     assert supported(good) == {"not-worse-than"}
     assert supported(msgspec.structs.replace(good, capped_by=("Because.",))) == set()
     assert supported(msgspec.structs.replace(good, lost=Lost(replicates=(half,)))) == set()

@@ -14,21 +14,26 @@ from esper_ab.stats.question import HalfPair, Lost
 from esper_ab.stats.sequential import follow
 
 
-def half(replicate, a, b):
-    return HalfPair(replicate=replicate, a=a, b=b, position_a=0, position_b=1)
+def half(replicate, a, b, failed="ab"):
+    """A replicate that was given up; the runs without endpoint failed, if `failed` names them."""
+    return HalfPair(
+        replicate=replicate, a=a, b=b, failed_a=a is None and "a" in failed, failed_b=b is None and "b" in failed,
+        position_a=0, position_b=1,
+    )
 
 
 def course_of(rule, pairs, complete):
     return follow(rule, {rule.comparisons[0]: pairs}, complete)[rule.comparisons[0]]
 
 
-def test_the_worst_of_both_groups_fills_the_gaps_and_a_replicate_without_runs_stays_out():
-    pairs = pairs_of([70.0, 71.0], [66.0, 72.0])
-    completed, worst = worst_value(pairs, (half(2, None, 80.0), half(3, 60.0, None), half(4, None, None)))
+def test_what_failed_gets_the_worst_of_both_groups_and_what_was_cancelled_the_mean_of_its_own():
+    pairs = pairs_of([70.0, 72.0], [66.0, 70.0])
+    halves = (half(2, None, 80.0), half(3, 60.0, None), half(4, None, None, failed="a"), half(5, None, None, failed=""))
+    completed, worst = worst_value(pairs, halves)
     assert worst == 60.0
     assert [(pair.replicate, pair.a, pair.b) for pair in completed] == [
-        (0, 70.0, 66.0), (1, 71.0, 72.0), (2, 60.0, 80.0), (3, 60.0, 60.0)
-    ]
+        (0, 70.0, 66.0), (1, 72.0, 70.0), (2, 60.0, 80.0), (3, 60.0, 60.0), (4, 60.0, 72.0)
+    ]  # a third group's failure, replicate 5, says nothing about these two
     with pytest.raises(ValueError, match="no endpoint"):
         worst_value((), (half(0, None, None),))
 
@@ -40,6 +45,8 @@ def test_the_worst_of_both_groups_fills_the_gaps_and_a_replicate_without_runs_st
         ((half(0, None, 1.0), half(1, None, 1.0)), "x"),
         ((half(0, 1.0, None), half(1, 1.0, None)), "y"),
         ((half(0, None, 1.0), half(1, None, 1.0), half(2, 1.0, None)), None),
+        ((half(0, None, None, failed="a"), half(1, None, None, failed="a")), "x"),
+        ((half(0, None, None, failed=""), half(1, None, None, failed="")), None),
     ],
 )
 def test_losses_recur_from_two_in_one_group_and_none_in_the_other(halves, expected):
