@@ -83,7 +83,7 @@ def table(found: list[dict[str, Any]]) -> str:
 
 def summary(outcomes: list[Outcome]) -> dict[str, Any]:
     """The numbers of all worlds together."""
-    signals = Counter(death.signal for outcome in outcomes for _, death in outcome.planted)
+    signals = Counter(death.how for outcome in outcomes for _, death in outcome.planted)
     signals["SIGKILL"] += sum(len(outcome.blows) for outcome in outcomes)
     return {
         "worlds": len(outcomes),

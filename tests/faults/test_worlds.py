@@ -14,7 +14,7 @@ from planted_death import Death
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.control import conduct
-from esper_ab.journal.events import EpisodeRecorded, PointReleased
+from esper_ab.journal.events import EpisodeRecorded, Ledger, PointReleased
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.inline import InlineLauncher
@@ -39,14 +39,18 @@ def test_a_world_of_faults_ends_as_one_without(rng_seed, undisturbed, tmp_path):
     assert outcome.lives <= LIVES + len(outcome.blows)
 
 
-@pytest.mark.parametrize("number", ["SIGSTOP", "SIGSEGV"])
-def test_a_worker_that_is_stopped_or_crashes_in_the_middle_of_a_checkpoint(number, undisturbed, tmp_path):
-    death = Death(place="checkpoint write", n=3, moment="middle", signal=number)
+@pytest.mark.parametrize("how", ["SIGSTOP", "busy loop", "interpreter locked", "deadlock"])
+def test_a_worker_that_hangs_in_the_middle_of_a_checkpoint(how, undisturbed, tmp_path):
+    death = Death(place="checkpoint write", n=3, moment="middle", how=how)
     world = peaceful(floor_s=3.0)
     world.deaths["w01/1"] = death
     outcome = live(world, tmp_path / "run", undisturbed)
     assert not outcome.problem, described(outcome)
     assert outcome.planted == [("w01/1", death)]
+    (hung,) = [event for event in read(tmp_path / "run" / JOURNAL_NAME) if isinstance(event, Ledger)][:1]
+    assert hung.category == "hung_worker"
+    stacks = (tmp_path / "run" / "logs" / "w01.log").read_text()
+    assert ("in _die" in stacks) is (how != "SIGSTOP"), "a stopped process cannot say where it is"
 
 
 def test_the_checker_sees_what_is_lost_doubled_or_released_too_early():

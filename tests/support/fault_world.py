@@ -96,7 +96,7 @@ def make_world(rng_seed: int) -> World:
 
 def _of_coordinator(rng: random.Random) -> Death:
     place = rng.choice(("journal write", "journal write", "journal sync", "send"))
-    return Death(place=place, n=rng.randint(1, 45), moment=_moment(rng, place), signal=rng.choice(_SIGNALS))
+    return Death(place=place, n=rng.randint(1, 45), moment=_moment(rng, place), how=rng.choice(_SIGNALS))
 
 
 def _of_worker(rng: random.Random, incarnation: int, stops: bool) -> Death:
@@ -104,8 +104,8 @@ def _of_worker(rng: random.Random, incarnation: int, stops: bool) -> Death:
     place = rng.choice([place for place in PLACES if not place.startswith("journal")])
     calls = {"checkpoint sync": 2, "send": 8}.get(place, 1)  # for one point, at most
     least = 1 if incarnation % 2 else calls + 1
-    number = "SIGSTOP" if stops else rng.choice(_SIGNALS)
-    return Death(place=place, n=rng.randint(least, least + 2 * calls), moment=_moment(rng, place), signal=number)
+    how = "SIGSTOP" if stops else rng.choice(_SIGNALS)
+    return Death(place=place, n=rng.randint(least, least + 2 * calls), moment=_moment(rng, place), how=how)
 
 
 def _moment(rng: random.Random, place: str) -> str:
@@ -202,6 +202,6 @@ def peaceful(floor_s: float = 60.0) -> World:
 
 def described(outcome: Outcome) -> str:
     """What happened, for a message."""
-    deaths = ", ".join(f"{who} {death.signal} {death.moment} {death.place} {death.n}" for who, death in outcome.planted)
+    deaths = ", ".join(f"{who} {death.how} {death.moment} {death.place} {death.n}" for who, death in outcome.planted)
     blows = ", ".join(f"{blow.victim} at {blow.at_bytes} bytes" for blow in outcome.blows)
     return f"world {outcome.world.rng_seed}: {deaths}; {blows}; {outcome.problem or 'as it must be'}"

@@ -7,8 +7,10 @@ its own calls to the system and ends itself in the n-th of that kind, after a li
 from __future__ import annotations
 
 import os
+import re
 import resource
 import signal
+import threading
 from pathlib import Path
 
 import msgspec
@@ -22,12 +24,12 @@ _WRITE, _SYNC = os.write, (os.fsync, os.fdatasync)
 
 
 class Death(msgspec.Struct, frozen=True, kw_only=True):
-    """`signal` in the n-th call at `place`: before it is made, in the middle of a write, or after."""
+    """In the n-th call at `place`: before it is made, in the middle of a write, or after. `how`: a signal or a hang."""
 
     place: str
     n: int = 1
     moment: str = "before"
-    signal: str = "SIGKILL"
+    how: str = "SIGKILL"
 
 
 def planted(deaths: dict[str, Death], log: Path) -> dict[str, str]:
@@ -95,9 +97,30 @@ class _Planted:
         log = os.open(os.environ[LOG_VARIABLE], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         _WRITE(log, msgspec.json.encode((self._identity, self._death)) + b"\n")
         os.close(log)
-        os.kill(os.getpid(), signal.Signals[self._death.signal])
-        while self._death.signal != "SIGSTOP":
+        if self._death.how in _HANGS:
+            _HANGS[self._death.how]()
+        os.kill(os.getpid(), signal.Signals[self._death.how])
+        while self._death.how != "SIGSTOP":
             signal.pause()
+
+
+def _busy() -> None:
+    while True:
+        pass
+
+
+def _no_thread_gets_a_turn() -> None:
+    """The regular expression engine keeps the interpreter's lock, and this takes it longer than anybody lives."""
+    re.match(r"(a+)+$", "a" * 64 + "b")
+
+
+def _deadlock() -> None:
+    lock = threading.Lock()
+    lock.acquire()
+    lock.acquire()
+
+
+_HANGS = {"busy loop": _busy, "interpreter locked": _no_thread_gets_a_turn, "deadlock": _deadlock}
 
 
 def _kind(descriptor: int) -> str:
