@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -15,6 +17,7 @@ from esper_ab.contracts.settings import Arithmetic
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 _ORPHANED = 70
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def redirect_output(log: Path) -> None:
@@ -46,11 +49,18 @@ def obey_the_coordinator_only() -> None:
 def die_with_parent() -> None:
     """End this process as soon as its parent has ended, whatever it is doing.
 
-    PR_SET_PDEATHSIG would not do: it follows the thread that spawned, and a fork server is not the coordinator.
+    Two ways, because each has a hole. A thread that watches the parent does not run while the process is stopped or C
+    code keeps the interpreter's lock. The kernel's signal reaches both, but only on Linux, and it follows the thread
+    that spawned: that is the coordinator's only one, which lives as long as the experiment.
     """
     parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_watch, args=(parent.sentinel,), name="parent watch", daemon=True).start()
+    if parent is None:
+        return
+    threading.Thread(target=_watch, args=(parent.sentinel,), name="parent watch", daemon=True).start()
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent.pid:  # it had ended before the kernel knew
+            os._exit(_ORPHANED)
 
 
 def _watch(sentinel: int) -> None:

@@ -102,9 +102,13 @@ def start_experiment(run_dir, sockets, episodes=30_000):
     raise AssertionError(f"no episode was recorded: {process.communicate()[1]}")
 
 
-def test_no_worker_outlives_its_coordinator_by_more_than_a_second(tmp_path, sockets):
+@pytest.mark.parametrize("stopped", [False, True], ids=["at-work", "stopped"])
+def test_no_worker_outlives_its_coordinator_by_more_than_a_second(tmp_path, sockets, stopped):
     process = start_experiment(tmp_path, sockets)
     pids = worker_pids(tmp_path)
+    if stopped:  # no thread of theirs runs: the kernel has to end them
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
     process.kill()
     process.communicate()
     deadline = time.monotonic() + 1.0
