@@ -158,9 +158,12 @@ def test_three_deaths_at_one_point_give_the_replicate_up_in_every_group(tmp_path
     if settings.get("sync") != "independent" and settings.get("placement") != "sequence":
         assert [found[f"{group}/1"] for group in "abc"] == ["lost"] * 3
     lost = {name for name, state in found.items() if state == "lost"}
-    assert {entry.run for entry in ledger(events, "dropped_pair")} == lost
+    given_up = ledger(events, "dropped_pair", "cancelled")
+    assert {entry.run for entry in given_up} == lost
+    assert (given_up[0].category, given_up[0].run) == ("dropped_pair", "b/1")
+    assert {entry.category for entry in given_up[1:]} <= {"cancelled"}
     why = "replicate 1 was given up: b/1 died 3 times after point 1: reported an error: RuntimeError: the planted error"
-    assert {entry.detail for entry in ledger(events, "dropped_pair")} == {why}
+    assert {entry.detail for entry in given_up} == {why}
     assert counts(events)["worker_death"] == counts(events)["restart"] == 3
     kept = {key: event for key, event in records(before).items() if not key[0].endswith("/1")}
     assert {key: event for key, event in records(events).items() if not key[0].endswith("/1")} == kept
@@ -171,7 +174,7 @@ def test_a_worker_that_is_cancelled_at_work_does_the_next_replicate(tmp_path, mo
     """Of the cancelled runs nothing is recorded any more, however far their workers got."""
     events, _ = disturbed(tmp_path, monkeypatch, "raise:b/0:2", replicates=3, episodes=30, sync="independent")
     first = next(n for n, event in enumerate(events) if isinstance(event, Ledger) and event.category == "dropped_pair")
-    lost = {entry.run for entry in ledger(events, "dropped_pair")}
+    lost = {entry.run for entry in ledger(events, "dropped_pair", "cancelled")}
     assert not [key for key in records(events[first:]) if key[0] in lost]
     assert {state for name, state in states(events).items() if not name.endswith("/0")} == {"finished"}
     assert len(of(WorkerStarted, events)) == 5
