@@ -8,10 +8,7 @@ read. What an admitted peer sends is still only believed to be bytes.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections import Counter
-from pathlib import Path
 
 import msgspec
 import zmq
@@ -19,13 +16,13 @@ import zmq
 from esper_ab.contracts.codec import FRAME_LIMIT_BYTES, Assembler, ProtocolError, decode_from_worker, encode
 from esper_ab.contracts.messages import Chunk, CoordinatorMessage, WorkerMessage
 from esper_ab.control.keys import DOMAIN, Guard, Keys
+from esper_ab.control.private_folder import PrivateFolder
 from esper_ab.launchers import Transport
 
 BAD_MESSAGES_TOLERATED = 3
 BAD_MESSAGES_REPORTED = 20  # distinct ones, of all peers together; the others are counted
 _HANDSHAKE_MS = 10_000
 _MESSAGES_PER_POLL = 1000
-_SHORT_TMP = 60  # characters; an ipc path holds 107 bytes
 
 
 class Received(msgspec.Struct, frozen=True):
@@ -62,8 +59,8 @@ class Hub:
 
     def __init__(self, transport: Transport = "ipc", address: str = "127.0.0.1") -> None:
         """`address`: with tcp, of the interface to listen at; the port is whichever is free."""
-        short = None if len(tempfile.gettempdir()) <= _SHORT_TMP else "/tmp"
-        self._folder = Path(tempfile.mkdtemp(prefix="esper-", dir=short))  # made 0700
+        self._private = PrivateFolder()
+        self._folder = self._private.path
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._socket = self._context.socket(zmq.ROUTER)
         self._keys = self._guarded() if transport == "tcp" else None
@@ -134,7 +131,7 @@ class Hub:
     def close(self) -> None:
         self._socket.close(0)
         self._context.term()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._private.close()
 
     def _messages(self) -> list[Received | BadMessage]:
         """Bounded, so that a flood of messages cannot keep signals and deaths from being seen."""

@@ -13,6 +13,8 @@ from esper_ab.control.recorder import Recorder
 from esper_ab.control.runs import Run, episode_at, event_of, whereabouts
 from esper_ab.journal.events import Ledger, RunStarted, WorkerStarted
 
+_LINE_CHARS = 300  # of a line of a worker's log that the ledger keeps
+
 Death = Literal["worker_death", "hung_worker"]
 
 
@@ -75,8 +77,11 @@ class Scribe:
         """Who, what, where in which run, for the ledger; with the end of the worker's log, for the user: returned."""
         line = f"{seat.title} {what}, {whereabouts(run, seat.greeted, sign)}"
         name, episode = (run.name, episode_at(run.spec, run.recorded + 1)) if run else ("", None)
-        self._recorder.record(Ledger(category=category, run=name, episode=episode, detail=line))
         log = self._fleet.log_end(seat, STACK_LINES if category == "hung_worker" else LOG_LINES) or seat.told
+        last_words = tuple(text[:_LINE_CHARS] for text in log.splitlines()[-STACK_LINES:])
+        self._recorder.record(
+            Ledger(category=category, run=name, episode=episode, detail=line, last_words=last_words)
+        )
         account = f"{line}\n{log}" if log else line
         self._recorder.warn(account)
         return account

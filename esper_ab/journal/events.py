@@ -96,6 +96,7 @@ class Ledger(Event, frozen=True, kw_only=True, tag="ledger"):
     run: str  # "" when it concerns the experiment
     episode: int | None
     detail: str
+    last_words: tuple[str, ...] = ()  # lines: the end of a worker's log, with the stacks of one that hung
 
 
 class ExperimentEnded(Event, frozen=True, kw_only=True, tag="experiment_ended"):

@@ -112,6 +112,22 @@ def ledger_table(history: History) -> Table:
     )
 
 
+def last_words_table(history: History) -> Table:
+    """What workers wrote before they ended or were ended: of one that hung, where it was stuck."""
+    rows = tuple(
+        (entry.run if n == 0 else "", line.rstrip())
+        for entry in history.ledger
+        for n, line in enumerate(entry.last_words)
+    )
+    return Table(
+        title="Last words of workers that died or hung",
+        columns=("run", "end of its log"),
+        rows=rows,
+        words=2,
+        wide=True,
+    )
+
+
 def facts_table(history: History) -> Table:
     """The conditions under which the answer holds."""
     plan, experiment = history.plan, history.plan.experiment
