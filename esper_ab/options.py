@@ -126,7 +126,9 @@ def request(options: dict[str, Any]) -> Request:
     from esper_ab.parse import Request
 
     flags: dict[str, object] = {
-        _FLAG_KEYS.get(flag, flag): options[flag] for flag in _AS_THEY_STAND if options.get(flag) not in (None, False)
+        _FLAG_KEYS.get(flag, flag): value
+        for flag in _AS_THEY_STAND
+        if (value := options.get(flag)) is not None and value is not False  # 0 is a value, and refused as one
     }
     for flag in _LIST_FLAGS:
         if flag in flags:

@@ -59,8 +59,12 @@ def test_a_device_that_is_not_the_planned_one_is_refused():
     assert last.startswith("workers.entry.WrongDevice: lane x is GPU-00000000")
 
 
-@pytest.mark.parametrize("module", ["esper_ab.launchers.local", "esper_ab.control.coordinator", "workers.link"])
-def test_torch_stays_out_until_it_is_needed(module):
-    code = f"import sys, {module}; assert not {{'torch', 'numpy', 'scipy', 'matplotlib'}} & set(sys.modules)"
+@pytest.mark.parametrize(("module", "out"), [
+    ("esper_ab.launchers.local", {"torch", "numpy", "scipy", "matplotlib"}),
+    ("esper_ab.control.coordinator", {"torch", "matplotlib"}),  # its looks are statistics
+    ("workers.link", {"torch", "numpy", "scipy", "matplotlib"}),
+])  # fmt: skip
+def test_torch_stays_out_until_it_is_needed(module, out):
+    code = f"import sys, {module}; assert not {out} & set(sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
