@@ -62,6 +62,8 @@ class _Fallback:
     def write(self, descriptor: int, data: ReadableBuffer) -> int:
         """As os.write; to the file when nobody is there any more. When the disk is full, too, what is said is lost:
         no output is worth a run."""
+        if descriptor in self._replaced:
+            return self._to_file(descriptor, data)
         try:
             return os.write(descriptor, data)
         except OSError as error:
@@ -69,8 +71,12 @@ class _Fallback:
                 raise
         if descriptor not in self._replaced:
             self._replace(self._terminals | {descriptor} if descriptor in self._terminals else {descriptor})
-            with suppress(OSError):
-                os.write(descriptor, _ESCAPES.sub(b"", bytes(data)))
+        return self._to_file(descriptor, data)
+
+    def _to_file(self, descriptor: int, data: ReadableBuffer) -> int:
+        """Lines only: what was being drawn when the terminal went comes here, too."""
+        with suppress(OSError):
+            os.write(descriptor, _ESCAPES.sub(b"", bytes(data)))
         return memoryview(data).nbytes
 
     def _replace(self, descriptors: set[int]) -> None:
