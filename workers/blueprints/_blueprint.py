@@ -60,6 +60,8 @@ def conv(x: Tensor, weight: Tensor, depthwise: bool = False) -> Tensor:
     """Same-padded, no bias: x [B,H,W,N,C], weight [N,O,C,k,k] (depthwise: [N,C,1,k,k]) -> [B,H,W,N,O]."""
     b, h, w, n, c = x.shape
     out, k = weight.shape[1], weight.shape[-1]
+    if k > 1 and h == w == 1:
+        weight, k = weight[..., k // 2 :, k // 2 :][..., :1, :1], 1  # around a single pixel there is only padding
     image = x.reshape(b, h, w, n * c).permute(0, 3, 1, 2)  # NCHW, channels last in memory
     kernel = weight.reshape(n * out, *weight.shape[2:]).contiguous(memory_format=torch.channels_last)
     y = F.conv2d(image, kernel, padding=k // 2, groups=n * c if depthwise else n)

@@ -1,0 +1,125 @@
+"""One block of all hosts as one step of autograd: convolution, batch norm, pool and ReLU with a backward of its own.
+
+It computes what host.block_forward does in training mode, with fewer passes over the widest activation, which is what
+a host of few channels spends its time on. Two facts carry it:
+
+- Batch norm is monotone in its input, so a maximum commutes with it: rising where the gain is positive, falling where
+  it is negative. With the gain's sign moved into the convolution's kernel it always rises; the pool then comes first,
+  and normalisation, ReLU and their backward work on a quarter of the pixels.
+- The gradient of batch norm (Ioffe and Szegedy 2015, arXiv:1502.03167, section 3) at the wide side is the pooled
+  gradient at the pixels that won, plus a multiple of the wide activation and a constant per channel.
+
+tests/tensor/test_fused.py holds it against the plain layers, gradients and running moments included.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+BN_MOMENTUM = 0.1
+BN_EPS = 1e-5
+_FEW = 2  # networks
+_WIDE = 16  # channels
+_aten = torch.ops.aten
+
+
+def _rows(image: Tensor, n: int) -> Tensor:
+    """A channels-last image [B,n*C,H,W] as matrices [n,B*H*W,C], without a copy."""
+    flat = image.permute(0, 2, 3, 1)
+    return flat.view(-1, n, flat.shape[3] // n).transpose(0, 1)
+
+
+def _convolve(image: Tensor, kernel: Tensor, n: int) -> Tensor:
+    """Same-padded convolution of n networks, channels last. 1x1 kernels are matrix products: no set-up per call."""
+    k = kernel.shape[-1]
+    if k > 1:
+        return F.conv2d(image, kernel.contiguous(memory_format=torch.channels_last), padding=k // 2, groups=n)
+    b, _, h, w = image.shape
+    y = image.new_empty(b, h, w, kernel.shape[0]).permute(0, 3, 1, 2)
+    torch.bmm(_rows(image, n), kernel.view(n, -1, kernel.shape[1]).transpose(1, 2), out=_rows(y, n))
+    return y
+
+
+def _convolve_backward(
+    grad: Tensor, image: Tensor, kernel: Tensor, n: int, into_image: bool
+) -> tuple[Tensor | None, Tensor]:
+    """Gradients for image (None unless asked for) and kernel.
+
+    Strided matrix products with few columns are slow when many networks are interleaved: there the grouped kernel.
+    """
+    k, into = kernel.shape[-1], kernel.shape[1]
+    if k > 1 or (n > _FEW and into < _WIDE):
+        kernel = kernel.contiguous(memory_format=torch.channels_last)
+        padding, needed = [k // 2, k // 2], [into_image, True, False]
+        dimage, dkernel, _ = _aten.convolution_backward(
+            grad, image, kernel, None, [1, 1], padding, [1, 1], False, [0, 0], n, needed
+        )
+        return dimage, dkernel
+    rows, weight = _rows(grad, n), kernel.view(n, -1, into)
+    dkernel = torch.bmm(rows.transpose(1, 2), _rows(image, n)).view(kernel.shape)
+    if not into_image:
+        return None, dkernel
+    dimage = torch.empty_like(image, memory_format=torch.channels_last)
+    torch.bmm(rows, weight, out=_rows(dimage, n))
+    return dimage, dkernel
+
+
+class _Block(torch.autograd.Function):
+    """x [B,H,W,N,I], weight [N,O,I,k,k], gain, bias, running moments [N,O] -> [B,H',W',N,O]; moments in place."""
+
+    @staticmethod
+    def forward(context: Any, x: Tensor, weight: Tensor, gain: Tensor, bias: Tensor, moments: Any) -> Tensor:
+        mean, var, pooled = moments
+        b, h, w, n, into = x.shape
+        out, k = weight.shape[1], weight.shape[-1]
+        image = x.reshape(b, h, w, n * into).permute(0, 3, 1, 2)
+        sign = torch.ones_like(gain).copysign_(gain).view(-1)  # [N*O]
+        kernel = weight.reshape(n * out, into, k, k) * sign[:, None, None, None]
+        wide = _convolve(image, kernel, n)
+        turned = mean.view(-1) * sign
+        centre, variance = _aten.batch_norm_update_stats(wide, turned, var.view(-1), BN_MOMENTUM)
+        torch.mul(turned, sign, out=mean.view(-1))
+        inverse = torch.rsqrt(variance + BN_EPS)
+        top, winners = _aten.max_pool2d_with_indices(wide, [2, 2], [2, 2]) if pooled else (wide, wide)
+        h, w = top.shape[2:]
+        normal = torch.addcmul(-centre * inverse, top.permute(0, 2, 3, 1).reshape(-1, n * out), inverse)
+        z = torch.addcmul(bias.reshape(-1), normal, gain.abs().view(-1)).relu_()
+        context.save_for_backward(image, kernel, wide, winners, normal, z, sign, gain, centre, inverse)
+        context.pooled = pooled
+        return z.view(b, h, w, n, out)
+
+    @staticmethod
+    def backward(context: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor, Tensor, Tensor, None]:
+        image, kernel, wide, winners, normal, z, sign, gain, centre, inverse = context.saved_tensors
+        b, h, w, n, out = grads[0].shape
+        at_top = _aten.threshold_backward(grads[0].reshape(z.shape), z, 0)
+        dbias, dgain = at_top.sum(0), (at_top * normal).sum(0)  # of the turned gain, which is not negative
+        factor = gain.abs().view(-1) * inverse
+        pixels = wide.numel() // wide.shape[1]
+        slope = -factor * inverse * dgain / pixels
+        constant = -factor * dbias / pixels - slope * centre
+        pulled = at_top.mul_(factor).view(b, h, w, -1).permute(0, 3, 1, 2)
+        if context.pooled:
+            pulled = _aten.max_pool2d_with_indices_backward(
+                pulled, wide, [2, 2], [2, 2], [0, 0], [1, 1], False, winners
+            )
+        pulled.permute(0, 2, 3, 1).addcmul_(wide.permute(0, 2, 3, 1), slope).add_(constant)
+        dimage, dkernel = _convolve_backward(pulled, image, kernel, n, context.needs_input_grad[0])
+        dx = None
+        if dimage is not None:
+            rows, into, height, width = dimage.shape
+            dx = dimage.permute(0, 2, 3, 1).reshape(rows, height, width, n, into // n)
+        dweight = (dkernel * sign[:, None, None, None]).view(n, out, *kernel.shape[1:])
+        return dx, dweight, (dgain * sign).view(n, out), dbias.view(n, out), None
+
+
+def block(x: Tensor, weight: Tensor, gain: Tensor, bias: Tensor, moments: tuple[Tensor, Tensor, bool]) -> Tensor:
+    """One block in training mode. x [B,H,W,N,I]; weight [N,O,I,k,k]; gain, bias [N,O] -> [B,H',W',N,O].
+
+    `moments`: running mean and variance [N,O], changed in place, and whether the block pools 2x2.
+    """
+    return cast(Tensor, _Block.apply(x, weight, gain, bias, moments))  # type: ignore[no-untyped-call]
