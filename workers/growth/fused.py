@@ -24,6 +24,8 @@ BN_MOMENTUM = 0.1
 BN_EPS = 1e-5
 _FEW = 2  # networks
 _WIDE = 16  # channels
+_NARROW = 32  # channels of all networks together
+_LONG = 16  # pixels
 _aten = torch.ops.aten
 
 
@@ -68,6 +70,36 @@ def _convolve_backward(
     return dimage, dkernel
 
 
+def _tiles(width: int, channels: int) -> int:
+    """How many pixels of a line count as one row of memory in elementwise work: one loop of 8 channels per pixel is slow."""
+    return width if channels <= _NARROW and width >= _LONG else 1
+
+
+def _tiled(values: Tensor, times: int) -> Tensor:
+    """One value per channel [C], repeated for so many pixels [times·C]."""
+    return values if times == 1 else values.expand(times, -1).reshape(-1)
+
+
+def _moments(wide: Tensor, mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and variance per channel of a channels-last image [B,C,H,W]; running ones [C] change in place.
+
+    Few channels leave vector lanes empty: then every column of the image counts as a channel of its own, and their
+    moments are merged (Chan, Golub and LeVeque 1983, doi:10.1080/00031305.1983.10483115).
+    """
+    b, c, h, w = wide.shape
+    if _tiles(w, c) == 1:
+        return cast(tuple[Tensor, Tensor], _aten.batch_norm_update_stats(wide, mean, var, BN_MOMENTUM))
+    columns = wide.permute(0, 2, 3, 1).view(b, h, 1, w * c).permute(0, 3, 1, 2)
+    means, variances = _aten.batch_norm_update_stats(columns, None, None, BN_MOMENTUM)
+    means, variances = means.view(w, c), variances.view(w, c)
+    centre = means.mean(0)
+    variance = variances.mean(0).add_((means - centre).square_().mean(0))
+    samples = b * h * w
+    mean.lerp_(centre, BN_MOMENTUM)
+    var.lerp_(variance * (samples / max(samples - 1, 1)), BN_MOMENTUM)
+    return centre, variance
+
+
 class _Block(torch.autograd.Function):
     """x [B,H,W,N,I], weight [N,O,I,k,k], gain, bias, running moments [N,O] -> [B,H',W',N,O]; moments in place."""
 
@@ -81,13 +113,15 @@ class _Block(torch.autograd.Function):
         kernel = weight.reshape(n * out, into, k, k) * sign[:, None, None, None]
         wide = _convolve(image, kernel, n)
         turned = mean.view(-1) * sign
-        centre, variance = _aten.batch_norm_update_stats(wide, turned, var.view(-1), BN_MOMENTUM)
+        centre, variance = _moments(wide, turned, var.view(-1))
         torch.mul(turned, sign, out=mean.view(-1))
         inverse = torch.rsqrt(variance + BN_EPS)
         top, winners = _aten.max_pool2d_with_indices(wide, [2, 2], [2, 2]) if pooled else (wide, wide)
         h, w = top.shape[2:]
-        normal = torch.addcmul(-centre * inverse, top.permute(0, 2, 3, 1).reshape(-1, n * out), inverse)
-        z = torch.addcmul(bias.reshape(-1), normal, gain.abs().view(-1)).relu_()
+        t = _tiles(w, n * out)
+        lines = top.permute(0, 2, 3, 1).view(-1, t * n * out)
+        normal = torch.addcmul(_tiled(-centre * inverse, t), lines, _tiled(inverse, t))
+        z = torch.addcmul(_tiled(bias.reshape(-1), t), normal, _tiled(gain.abs().view(-1), t)).relu_()
         context.save_for_backward(image, kernel, wide, winners, normal, z, sign, gain, centre, inverse)
         context.pooled = pooled
         return z.view(b, h, w, n, out)
@@ -98,16 +132,21 @@ class _Block(torch.autograd.Function):
         b, h, w, n, out = grads[0].shape
         at_top = _aten.threshold_backward(grads[0].reshape(z.shape), z, 0)
         dbias, dgain = at_top.sum(0), (at_top * normal).sum(0)  # of the turned gain, which is not negative
+        t = _tiles(w, n * out)
+        if t > 1:
+            dbias, dgain = dbias.view(t, -1).sum(0), dgain.view(t, -1).sum(0)
         factor = gain.abs().view(-1) * inverse
         pixels = wide.numel() // wide.shape[1]
         slope = -factor * inverse * dgain / pixels
         constant = -factor * dbias / pixels - slope * centre
-        pulled = at_top.mul_(factor).view(b, h, w, -1).permute(0, 3, 1, 2)
+        pulled = at_top.mul_(_tiled(factor, t)).view(b, h, w, -1).permute(0, 3, 1, 2)
         if context.pooled:
             pulled = _aten.max_pool2d_with_indices_backward(
                 pulled, wide, [2, 2], [2, 2], [0, 0], [1, 1], False, winners
             )
-        pulled.permute(0, 2, 3, 1).addcmul_(wide.permute(0, 2, 3, 1), slope).add_(constant)
+        t = _tiles(wide.shape[3], n * out)
+        lines = pulled.permute(0, 2, 3, 1).view(-1, t * n * out)
+        lines.addcmul_(wide.permute(0, 2, 3, 1).view(lines.shape), _tiled(slope, t)).add_(_tiled(constant, t))
         dimage, dkernel = _convolve_backward(pulled, image, kernel, n, context.needs_input_grad[0])
         dx = None
         if dimage is not None:
