@@ -20,8 +20,9 @@ from esper_ab.contracts import catalog
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings
 from workers.blueprints._blueprint import Blueprint, Params
-from workers.growth.blend import Blend, gate_params, seed_delta, seed_input
+from workers.growth.blend import Blend, gate, gate_params, seed_delta, seed_input
 from workers.growth.configurations import Pass, plan_pass
+from workers.growth.fused_blend import fused_delta
 from workers.growth.host import (
     BatchStatistics,
     block_forward,
@@ -78,8 +79,11 @@ class SlotSeeds:
     rows: Tensor  # [n] positions on the activations' row axis, group after group
     blend: Blend  # [n]
 
-    def add_to(self, h: Tensor, params: list[Params]) -> Tensor:
-        """h [B,H,W,R,C] with every seed applied to its row; `params` of each group, [members, …]."""
+    def add_to(self, h: Tensor, params: list[Params], *, fused: bool) -> Tensor:
+        """h [B,H,W,R,C] with every seed applied to its row; `params` of each group, [members, …].
+
+        `fused`: by fused_delta, the same in fewer passes, in one precision throughout.
+        """
         if not self.groups:
             return h
         mine = h.index_select(3, self.rows)
@@ -87,7 +91,12 @@ class SlotSeeds:
         parts = torch.split(x, [len(group.members) for group in self.groups], 3)
         outputs = [group.blueprint.forward(part, p) for group, part, p in zip(self.groups, parts, params, strict=True)]
         gates = {} if self.blend.gated is None else {name: torch.cat([p[name] for p in params]) for name in GATE_NAMES}
-        delta = seed_delta(mine, x, torch.cat(outputs, 3), gates, self.blend)
+        s = outputs[0] if len(outputs) == 1 else torch.cat(outputs, 3)
+        if fused:
+            opening = gate(x, gates)[:, 0, 0, :, 0] if gates else None
+            delta = fused_delta(mine, s, opening, self.blend)
+        else:
+            delta = seed_delta(mine, x, s, gates, self.blend)
         return h.index_add(3, self.rows, delta.to(h.dtype))  # autocast: parts of the delta stay in float32
 
 
@@ -294,7 +303,7 @@ class Bank:
                 h = block_forward(h, p, self._spec, block, statistics[block], training=True)
             if block in slots:
                 seeds, loans = slots[block]
-                h = seeds.add_to(h, [loan.leaves for loan in loans])
+                h = seeds.add_to(h, [loan.leaves for loan in loans], fused=self._rule.amp == "off")
         return head_forward(h, p)
 
     # --- measuring --------------------------------------------------------------------------------------------------
@@ -322,7 +331,7 @@ class Bank:
                     slot = self._blocks.index(block)
                     if plan.slots[slot].widens:
                         h = h.index_select(3, self._index(plan.slots[slot].parent))
-                    h = seeds[slot][0].add_to(h, seeds[slot][1])
+                    h = seeds[slot][0].add_to(h, seeds[slot][1], fused=True)
             logits = head_forward(h, head)  # [R,B,classes]
             correct += (logits.argmax(2) == y).sum(1)
             shown = logits[self._index(real)]

@@ -20,7 +20,7 @@ from torch import Tensor
 from workers.blueprints._blueprint import Params, ParamSpec, fan_in_bound, linear, pooled
 from workers.vocabulary import Algorithm, Stage
 
-_TINY = 1e-12  # of a mean square: keeps the gradient of an exact identity finite
+TINY = 1e-12  # of a mean square: keeps the gradient of an exact identity finite
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,13 @@ class Blend:
     multiply: Tensor | None
     gated: Tensor | None
     fossil: Tensor | None
+    multiply_rows: Tensor | None  # [m] positions where `multiply` is set
 
     @staticmethod
     def of(stage: NDArray[np.int64], alpha: NDArray[np.float64], algorithm: NDArray[np.int64], like: Tensor) -> Blend:
         """Coefficients of n seeds, on the device and in the precision of `like`, for its channels [..., C]."""
         incubating = stage == Stage.TRAINING
+        multiply = ~incubating & (algorithm == Algorithm.MULTIPLY)
 
         def column(values: NDArray[np.generic]) -> Tensor:
             wide = np.repeat(values[:, None], like.shape[-1], 1)
@@ -51,9 +53,10 @@ class Blend:
         return Blend(
             live=column(np.where(incubating, 1.0, alpha)).to(like.dtype),
             stopped=column(incubating.astype(np.float64)).to(like.dtype) if incubating.any() else None,
-            multiply=mask(~incubating & (algorithm == Algorithm.MULTIPLY)),
+            multiply=mask(multiply),
             gated=mask(~incubating & (algorithm == Algorithm.GATE)),
             fossil=mask(stage == Stage.FOSSILIZED),
+            multiply_rows=torch.from_numpy(np.flatnonzero(multiply)).to(like.device) if multiply.any() else None,
         )
 
 
@@ -78,7 +81,7 @@ def gate(x: Tensor, p: Params) -> Tensor:
 def bounded(delta: Tensor, h: Tensor) -> Tensor:
     """d̂: delta shrunk to the rms of h, per sample and network over C, H, W; differentiated through delta only."""
     rms_h = _mean_square(h.detach()).sqrt()
-    inverse_rms = torch.rsqrt(_mean_square(delta).clamp_min(_TINY))
+    inverse_rms = torch.rsqrt(_mean_square(delta).clamp_min(TINY))
     return delta * (rms_h * inverse_rms).clamp(max=1.0)
 
 
