@@ -42,7 +42,7 @@ def main(words: list[str]) -> None:
     keep_freed_memory()  # as a worker does; the loop gets it for nothing
     about = machine.describe()
     cases = [
-        Case(task=task, n_envs=n, live_seeds=seeds, batches=4 if n < 64 else 2)
+        Case(task=task, n_envs=n, live_seeds=seeds, batches={1: 16, 4: 8}.get(n, 4))
         for task in options.tasks
         for seeds in options.live_seeds
         for n in options.envs

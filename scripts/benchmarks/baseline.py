@@ -7,6 +7,7 @@ pool before ReLU, the fused SGD, gradients set to None, no synchronisation that 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 
 import torch
 import torch.nn.functional as F
@@ -116,7 +117,7 @@ class Host(nn.Module):
     def __init__(self, spec: HostSpec) -> None:
         super().__init__()
         widths = [spec.in_channels, *(spec.base << block for block in range(spec.blocks))]
-        pairs = list(zip(widths, widths[1:], strict=False))
+        pairs = list(pairwise(widths))
         self.convs = nn.ModuleList(_conv(into, out, spec.kernel) for into, out in pairs)
         self.norms = nn.ModuleList(nn.BatchNorm2d(out) for out in widths[1:])
         self.seeds = nn.ModuleList(nn.Identity() for _ in pairs)

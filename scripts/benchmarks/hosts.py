@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import torch
+
 from benchmarks.machine import Lap, Spread, interleaved
 from benchmarks.worlds import Case, World, assert_equal, build, flops_per_step
-
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.settings import Arithmetic, GroupSettings

@@ -15,7 +15,7 @@ def _rows(header: list[str], rows: list[list[str]]) -> list[str]:
 
 
 def _case(case: dict[str, Any]) -> list[str]:
-    task = "32×32×3" if case["task"] == "cifar10" else case["task"]
+    task = "32x32x3" if case["task"] == "cifar10" else case["task"]
     return [task, str(case["n_envs"]), str(case["live_seeds"])]
 
 
@@ -40,7 +40,12 @@ def _training(results: list[dict[str, Any]]) -> list[str]:
 
 def _validation(results: list[dict[str, Any]]) -> list[str]:
     rows = [
-        [*_case(r["case"]), f"{r['configurations_per_host']:.1f}", _range(r["ratio"]["core"]), _range(r["all"]["core_ms"])]
+        [
+            *_case(r["case"]),
+            f"{r['configurations_per_host']:.1f}",
+            _range(r["ratio"]["core"]),
+            _range(r["all"]["core_ms"]),
+        ]
         for r in results
     ]
     header = ["hosts", "n_envs", "live seeds", "configurations per host", "÷ one plain pass", "ms"]
@@ -87,7 +92,7 @@ def render(record: dict[str, Any]) -> str:
         "neighbours in time. Core time is the thread's own: other work on the machine is not counted in it, except for "
         "the caches it takes. The loop is `scripts/benchmarks/baseline.py`: plain modules in channels-last layout, one "
         "fused SGD per environment. Before each timing one step of both is shown to agree within "
-        "1e-9 (float64) and 1e-4 (float32) in every parameter, moment and loss. 32×32×3: hosts of task cifar10 on "
+        "1e-9 (float64) and 1e-4 (float32) in every parameter, moment and loss. 32x32x3: hosts of task cifar10 on "
         "generated images, batch 32; digits: batch 64.",
         "",
     ]

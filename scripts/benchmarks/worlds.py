@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from benchmarks.baseline import Host, Loop, Seed, fill, flat, seed_parameters
 from numpy.typing import NDArray
 
+from benchmarks.baseline import Host, Loop, Seed, fill, flat, seed_parameters
 from esper_ab.contracts import catalog
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings
@@ -70,7 +70,7 @@ def task_of(name: str) -> Task:
 
 
 def build(case: Case, dtype: torch.dtype = torch.float32) -> World:
-    """Fresh hosts; seed `slot` of `env` is blueprint (env + 3·slot) mod 7, blending under algorithm (env + slot) mod 3."""
+    """Fresh hosts; the seed in `slot` of `env` is blueprint (env + 3·slot) mod 7, its algorithm (env + slot) mod 3."""
     task, n = task_of(case.task), case.n_envs
     rng = (_ROOT / "data").generator()
     x = rng.standard_normal((case.samples, *task.image), dtype=np.float32)

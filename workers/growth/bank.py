@@ -76,7 +76,7 @@ class SlotSeeds:
     """All seeds in one slot: each blueprint computes for its own rows, then they blend together."""
 
     groups: tuple[SeedGroup, ...]
-    rows: Tensor  # [n] positions on the activations' row axis, group after group
+    rows: Tensor | None  # [n] positions on the activations' row axis, group after group; None: every row, in order
     blend: Blend  # [n]
 
     def add_to(self, h: Tensor, params: list[Params], *, fused: bool) -> Tensor:
@@ -86,7 +86,7 @@ class SlotSeeds:
         """
         if not self.groups:
             return h
-        mine = h.index_select(3, self.rows)
+        mine = h if self.rows is None else h.index_select(3, self.rows)
         x = seed_input(mine, self.blend)
         parts = torch.split(x, [len(group.members) for group in self.groups], 3)
         outputs = [group.blueprint.forward(part, p) for group, part, p in zip(self.groups, parts, params, strict=True)]
@@ -97,7 +97,8 @@ class SlotSeeds:
             delta = fused_delta(mine, s, opening, self.blend)
         else:
             delta = seed_delta(mine, x, s, gates, self.blend)
-        return h.index_add(3, self.rows, delta.to(h.dtype))  # autocast: parts of the delta stay in float32
+        delta = delta.to(h.dtype)  # autocast: parts of the delta stay in float32
+        return h + delta if self.rows is None else h.index_add(3, self.rows, delta)
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,8 @@ class Bank:
                 )
             )
         blend = Blend.of(table.stage[cells], table.alpha[cells], table.algorithm[cells], self._like(slot))
-        return SlotSeeds(tuple(groups), self._index(at), blend)
+        everywhere = np.array_equal(at, np.arange(len(rows)))
+        return SlotSeeds(tuple(groups), None if everywhere else self._index(at), blend)
 
     def _like(self, slot: int) -> Tensor:
         """Device, precision and channels of a slot's activations."""

@@ -27,7 +27,7 @@ TINY = 1e-12  # of a mean square: keeps the gradient of an exact identity finite
 class Blend:
     """How each of n rows blends; [n, C], every column the same. A mask that no row needs is None.
 
-    Over [B, H, W, n, C] a contiguous [n, C] is one long inner loop; an [n, 1] would be one short loop per pixel and row.
+    Over [B, H, W, n, C] a contiguous [n, C] is one long inner loop; an [n, 1] is one short loop per pixel and row.
     """
 
     live: Tensor  # factor of d̂: 1 while incubating, else alpha

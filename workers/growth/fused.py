@@ -17,61 +17,19 @@ from __future__ import annotations
 from typing import Any, cast
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
+
+from workers.blueprints._convolution import convolve, convolve_backward
 
 BN_MOMENTUM = 0.1
 BN_EPS = 1e-5
-_FEW = 2  # networks
-_WIDE = 16  # channels
 _NARROW = 32  # channels of all networks together
 _LONG = 16  # pixels
 _aten = torch.ops.aten
 
 
-def _rows(image: Tensor, n: int) -> Tensor:
-    """A channels-last image [B,n*C,H,W] as matrices [n,B*H*W,C], without a copy."""
-    flat = image.permute(0, 2, 3, 1)
-    return flat.view(-1, n, flat.shape[3] // n).transpose(0, 1)
-
-
-def _convolve(image: Tensor, kernel: Tensor, n: int) -> Tensor:
-    """Same-padded convolution of n networks, channels last. 1x1 kernels are matrix products: no set-up per call."""
-    k = kernel.shape[-1]
-    if k > 1:
-        return F.conv2d(image, kernel.contiguous(memory_format=torch.channels_last), padding=k // 2, groups=n)
-    b, _, h, w = image.shape
-    y = image.new_empty(b, h, w, kernel.shape[0]).permute(0, 3, 1, 2)
-    torch.bmm(_rows(image, n), kernel.view(n, -1, kernel.shape[1]).transpose(1, 2), out=_rows(y, n))
-    return y
-
-
-def _convolve_backward(
-    grad: Tensor, image: Tensor, kernel: Tensor, n: int, into_image: bool
-) -> tuple[Tensor | None, Tensor]:
-    """Gradients for image (None unless asked for) and kernel.
-
-    Strided matrix products with few columns are slow when many networks are interleaved: there the grouped kernel.
-    """
-    k, into = kernel.shape[-1], kernel.shape[1]
-    if k > 1 or (n > _FEW and into < _WIDE):
-        kernel = kernel.contiguous(memory_format=torch.channels_last)
-        padding, needed = [k // 2, k // 2], [into_image, True, False]
-        dimage, dkernel, _ = _aten.convolution_backward(
-            grad, image, kernel, None, [1, 1], padding, [1, 1], False, [0, 0], n, needed
-        )
-        return dimage, dkernel
-    rows, weight = _rows(grad, n), kernel.view(n, -1, into)
-    dkernel = torch.bmm(rows.transpose(1, 2), _rows(image, n)).view(kernel.shape)
-    if not into_image:
-        return None, dkernel
-    dimage = torch.empty_like(image, memory_format=torch.channels_last)
-    torch.bmm(rows, weight, out=_rows(dimage, n))
-    return dimage, dkernel
-
-
 def _tiles(width: int, channels: int) -> int:
-    """How many pixels of a line count as one row of memory in elementwise work: one loop of 8 channels per pixel is slow."""
+    """How many pixels count as one row of memory in elementwise work: a loop of its own per 8 channels is slow."""
     return width if channels <= _NARROW and width >= _LONG else 1
 
 
@@ -111,7 +69,7 @@ class _Block(torch.autograd.Function):
         image = x.reshape(b, h, w, n * into).permute(0, 3, 1, 2)
         sign = torch.ones_like(gain).copysign_(gain).view(-1)  # [N*O]
         kernel = weight.reshape(n * out, into, k, k) * sign[:, None, None, None]
-        wide = _convolve(image, kernel, n)
+        wide = convolve(image, kernel, n)
         turned = mean.view(-1) * sign
         centre, variance = _moments(wide, turned, var.view(-1))
         torch.mul(turned, sign, out=mean.view(-1))
@@ -147,7 +105,7 @@ class _Block(torch.autograd.Function):
         t = _tiles(wide.shape[3], n * out)
         lines = pulled.permute(0, 2, 3, 1).view(-1, t * n * out)
         lines.addcmul_(wide.permute(0, 2, 3, 1).view(lines.shape), _tiled(slope, t)).add_(_tiled(constant, t))
-        dimage, dkernel = _convolve_backward(pulled, image, kernel, n, context.needs_input_grad[0])
+        dimage, dkernel = convolve_backward(pulled, image, kernel, n, context.needs_input_grad[0])
         dx = None
         if dimage is not None:
             rows, into, height, width = dimage.shape

@@ -14,7 +14,6 @@ from workers.growth.fused import BN_EPS, BN_MOMENTUM
 from workers.tasks._task import HostSpec
 
 
-
 def channels(spec: HostSpec, block: int) -> int:
     """Channels after `block`, which are the channels of its slot."""
     return int(spec.base * 2**block)
