@@ -48,7 +48,9 @@ class Session:
     """A run from its first episode to its evaluation. `data` holds the task's splits for each of its devices."""
 
     def __init__(self, spec: RunSpec, task: Task, data: dict[str, DeviceData]) -> None:
-        """ValueError when a name in `spec` does not exist."""
+        """ValueError when a name in `spec` does not exist, or its arithmetic is no longer computed."""
+        if spec.arithmetic.conv_kernel != "by_shape":
+            raise ValueError(f"kernel {spec.arithmetic.conv_kernel!r} is of an earlier version, not computed any more")
         self.spec = spec
         self._task, self._data = task, data
         self._path = run_path(spec.rng_seed, spec.ref.replicate, spec.rng_label)

@@ -142,4 +142,6 @@ class Arithmetic(Settings, frozen=True, kw_only=True):
     threads: PositiveInt = 1  # per worker
     precision: Literal["float32"] = "float32"
     deterministic: bool = True
-    conv_kernel: Literal["grouped"] = "grouped"
+    # Which kernel convolves. `by_shape`: the rule of workers/blueprints/_convolution.py; `grouped` stands in the plans
+    # of an earlier version, which are read and no longer computed.
+    conv_kernel: Literal["by_shape", "grouped"] = "by_shape"

@@ -8,6 +8,7 @@ import pytest
 from support.tensor_world import make_session
 
 from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
+from esper_ab.contracts.settings import Arithmetic
 from workers import policy_file
 from workers.episode import play
 from workers.evaluate import evaluate_file
@@ -164,3 +165,8 @@ def test_waiting_for_a_release_is_no_part_of_an_episode(tmp_path) -> None:
     assert session.train(0, quiet, quiet).timing.total_s < 1e5
     session._stopwatch._start -= 1e6
     assert session.evaluate(tmp_path, quiet).timing.total_s < 1e5
+
+
+def test_arithmetic_of_an_earlier_version_is_refused() -> None:
+    with pytest.raises(ValueError, match="of an earlier version"):
+        make_session(arithmetic=Arithmetic(conv_kernel="grouped"))
