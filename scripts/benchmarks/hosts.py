@@ -119,15 +119,16 @@ def episode(case: Case, episodes: int) -> dict[str, Any]:
         policy_file="",
         log_file="",
     )
-    session = Session(spec, world.task, {"cpu:0": _splits(world)})
+    splits = _splits(world)
+    session = Session(spec, world.task, {"cpu:0": splits})
     timings = [session.train(i, lambda _: None, lambda _: None).timing for i in range(episodes + 1)][1:]
     total = sum(t.total_s for t in timings)
     shares = {p: sum(getattr(t, f"{p}_s") for t in timings) / total for p in ("train", "validate", "decide", "update")}
     return {
         "case": asdict(case),
         "steps": spec.steps,
-        "train_samples": case.samples,
-        "validation_samples": len(_splits(world).validation.y),
+        "train_samples": len(splits.train.y),
+        "validation_samples": len(splits.validation.y),
         "seconds": asdict(Spread.of([t.total_s for t in timings])),
         "env_steps_per_s": case.n_envs * spec.steps * episodes / total,
         "shares": shares | {"other": 1.0 - sum(shares.values())},
