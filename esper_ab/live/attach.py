@@ -72,6 +72,8 @@ def attach(run_dir: Path) -> None:
     """Show the run in this terminal until it ends; Ctrl-C ends the viewer and not the run."""
     viewer, console = Viewer(run_dir), Console()
     try:
+        if viewer.state == "running" and not console.is_terminal:
+            click.echo(status_text(run_dir))  # where it is now: the next line may be a while
         if viewer.state == "running" or console.is_terminal:
             with LiveView(viewer.history.plan, console, history=viewer.history) as view:
                 for events in viewer.batches():

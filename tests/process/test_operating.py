@@ -27,7 +27,7 @@ from esper_ab.live.console import CONSOLE_NAME
 
 SUPPORT = Path(__file__).parents[1] / "support"
 PATIENCE_S = 120.0
-EPISODES = 600  # seconds of work for workers that do none
+EPISODES = 1500  # seconds of work for workers that do none
 ENDLESS = 100_000
 
 
@@ -182,15 +182,18 @@ def test_viewers_come_and_go_without_effect(tmp_path, environment, undisturbed):
     run_dir = tmp_path / "run"
     process = start(run_dir, EPISODES, environment)
     wait_for(lambda: under_way(run_dir), "episodes")
+    process.send_signal(signal.SIGSTOP)  # however fast the machine is, it is not over before the viewers are there
     killed = [operate(environment, "attach", run_dir, "--json") for _ in range(3)]
     left, staying = (operate(environment, "attach", run_dir) for _ in range(2))
     for viewer in killed:
         assert json.loads(viewer.stdout.readline())["state"] == "running"
         viewer.kill()
         viewer.communicate()
-    left.stdout.readline()
+    for viewer in (left, staying):
+        assert viewer.stdout.readline().startswith("fake: running")
     left.send_signal(signal.SIGINT)
     assert "left; the run goes on" in told(left)
+    process.send_signal(signal.SIGCONT)
     assert "fake: finished" in told(staying)
     process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
