@@ -30,6 +30,7 @@ def main(order: WorkerOrder) -> None:
     process.redirect_output(Path(order.run_dir) / order.log_file)
     process.obey_the_coordinator_only()
     process.set_environment(order.lane, order.arithmetic)
+    process.keep_freed_memory()
     _serve(order, _pin_torch, process.redirect_output)
 
 

@@ -15,6 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from workers.blueprints._convolution import grouped
+
 Params = Mapping[str, Tensor]
 _GROUP_NORM_EPS = 1e-5
 
@@ -60,9 +62,15 @@ def conv(x: Tensor, weight: Tensor, depthwise: bool = False) -> Tensor:
     """Same-padded, no bias: x [B,H,W,N,C], weight [N,O,C,k,k] (depthwise: [N,C,1,k,k]) -> [B,H,W,N,O]."""
     b, h, w, n, c = x.shape
     out, k = weight.shape[1], weight.shape[-1]
+    if k > 1 and h == w == 1:
+        weight, k = weight[..., k // 2 :, k // 2 :][..., :1, :1], 1  # around a single pixel there is only padding
     image = x.reshape(b, h, w, n * c).permute(0, 3, 1, 2)  # NCHW, channels last in memory
-    kernel = weight.reshape(n * out, *weight.shape[2:]).contiguous(memory_format=torch.channels_last)
-    y = F.conv2d(image, kernel, padding=k // 2, groups=n * c if depthwise else n)
+    kernel = weight.reshape(n * out, *weight.shape[2:])
+    if k == 1 and not depthwise and not torch.is_autocast_enabled(x.device.type):
+        y = grouped(image, kernel, n)
+    else:
+        kernel = kernel.contiguous(memory_format=torch.channels_last)
+        y = F.conv2d(image, kernel, padding=k // 2, groups=n * c if depthwise else n)
     return y.permute(0, 2, 3, 1).reshape(b, h, w, n, out)
 
 

@@ -7,6 +7,7 @@ nothing about lifecycles, rewards or measurements.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,18 +20,28 @@ from esper_ab.contracts import catalog
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings
 from workers.blueprints._blueprint import Blueprint, Params
-from workers.growth.blend import Blend, gate_params, seed_delta, seed_input
+from workers.growth.blend import Blend, gate, gate_params, seed_delta, seed_input
 from workers.growth.configurations import Pass, plan_pass
-from workers.growth.host import BatchStatistics, block_forward, channels, fresh_statistics, head_forward, host_params
+from workers.growth.fused_blend import fused_delta
+from workers.growth.host import (
+    BatchStatistics,
+    block_forward,
+    channels,
+    fresh_statistics,
+    fused_block_forward,
+    head_forward,
+    host_params,
+)
 from workers.growth.seeds import SeedTable
 from workers.growth.stack import SGD, Borrowed, Stack
-from workers.tasks._task import Split, Task
+from workers.tasks._task import HostSpec, Split, Task
 from workers.vocabulary import Stage
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+_CACHED_BYTES = 4 << 20  # of the widest activation while training: more environments at once are slower, not faster
 _EVALUATION_CHUNK = 128  # samples per forward pass: the widened activations stay in the cache
 GATE_NAMES = tuple(spec.name for spec in gate_params(1))
 _IN_FORWARD = (Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED)
@@ -65,20 +76,29 @@ class SlotSeeds:
     """All seeds in one slot: each blueprint computes for its own rows, then they blend together."""
 
     groups: tuple[SeedGroup, ...]
-    rows: Tensor  # [n] positions on the activations' row axis, group after group
+    rows: Tensor | None  # [n] positions on the activations' row axis, group after group; None: every row, in order
     blend: Blend  # [n]
 
-    def add_to(self, h: Tensor, params: list[Params]) -> Tensor:
-        """h [B,H,W,R,C] with every seed applied to its row; `params` of each group, [members, …]."""
+    def add_to(self, h: Tensor, params: list[Params], *, fused: bool) -> Tensor:
+        """h [B,H,W,R,C] with every seed applied to its row; `params` of each group, [members, …].
+
+        `fused`: by fused_delta, the same in fewer passes, in one precision throughout.
+        """
         if not self.groups:
             return h
-        mine = h.index_select(3, self.rows)
+        mine = h if self.rows is None else h.index_select(3, self.rows)
         x = seed_input(mine, self.blend)
         parts = torch.split(x, [len(group.members) for group in self.groups], 3)
         outputs = [group.blueprint.forward(part, p) for group, part, p in zip(self.groups, parts, params, strict=True)]
         gates = {} if self.blend.gated is None else {name: torch.cat([p[name] for p in params]) for name in GATE_NAMES}
-        delta = seed_delta(mine, x, torch.cat(outputs, 3), gates, self.blend)
-        return h.index_add(3, self.rows, delta.to(h.dtype))  # autocast: parts of the delta stay in float32
+        s = outputs[0] if len(outputs) == 1 else torch.cat(outputs, 3)
+        if fused:
+            opening = gate(x, gates)[:, 0, 0, :, 0] if gates else None
+            delta = fused_delta(mine, s, opening, self.blend)
+        else:
+            delta = seed_delta(mine, x, s, gates, self.blend)
+        delta = delta.to(h.dtype)  # autocast: parts of the delta stay in float32
+        return h + delta if self.rows is None else h.index_add(3, self.rows, delta)
 
 
 @dataclass(frozen=True)
@@ -90,6 +110,21 @@ class PassResult:
     accuracy: Floats  # [R] percent
     real_accuracy: Floats  # [n] of the real networks
     loss: Floats  # [n] per-sample mean of the real networks
+
+
+Slots = dict[int, tuple[SlotSeeds, list[Borrowed]]]  # by block
+
+
+def _rows_at_once(split: DeviceSplit, spec: HostSpec, batch_size: int) -> int:
+    """How many environments train side by side: as many as keep the widest activation in the cache, by shape alone.
+
+    On a GPU all of them: there a step costs its launches.
+    """
+    if split.x.device.type != "cpu":
+        return sys.maxsize
+    samples, height, width, _ = split.x.shape
+    row = min(samples, batch_size) * height * width * channels(spec, 0) * split.x.element_size()
+    return max(1, _CACHED_BYTES // row)
 
 
 class Bank:
@@ -178,8 +213,13 @@ class Bank:
                     trained=torch.from_numpy(~frozen).to(self._device) if frozen.any() else None,
                 )
             )
-        blend = Blend.of(table.stage[cells], table.alpha[cells], table.algorithm[cells], self.host.values)
-        return SlotSeeds(tuple(groups), self._index(at), blend)
+        blend = Blend.of(table.stage[cells], table.alpha[cells], table.algorithm[cells], self._like(slot))
+        everywhere = np.array_equal(at, np.arange(len(rows)))
+        return SlotSeeds(tuple(groups), None if everywhere else self._index(at), blend)
+
+    def _like(self, slot: int) -> Tensor:
+        """Device, precision and channels of a slot's activations."""
+        return self.host.values.new_empty(0, channels(self._spec, self._blocks[slot]))
 
     def _index(self, values: Ints) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(values)).to(self._device)
@@ -192,69 +232,80 @@ class Bank:
         The loss is the sum over environments of per-sample means: environments never scale each other's gradients.
         Returns per-sample mean loss [n] and accuracy in percent [n], both in training mode. Other rows are untouched.
         """
+        step = _rows_at_once(split, self._spec, self._rule.batch_size)
+        pieces = [slice(start, min(start + step, len(rows))) for start in range(0, len(rows), step)]
+        parts = [self._train_rows(table, rows[piece], split, order[piece]) for piece in pieces]
+        loss, accuracy = np.concatenate(parts, 1)
+        return loss, accuracy
+
+    def _train_rows(self, table: SeedTable, rows: Ints, split: DeviceSplit, order: Ints) -> Floats:
+        """train_epoch of rows whose activations fit the cache together; mean loss and accuracy [2, n]."""
         index = self._index(rows)
         host = self.host.borrow(index, None)
         statistics = [BatchStatistics(s.mean[index], s.var[index]) for s in self.statistics]
         everyone = np.ones(len(rows), dtype=bool)
-        slots: dict[int, tuple[SlotSeeds, list[Borrowed]]] = {}
+        slots: Slots = {}
         for slot, block in enumerate(self._blocks):
             seeds = self._seeds_in(table, slot, rows, everyone)
-            slots[block] = seeds, [group.stack.borrow(group.members, group.trained) for group in seeds.groups]
-        total = self._sgd(host, statistics, slots, split, self._index(order))
+            idle = self._gate_size(slot) if seeds.blend.gated is None else 0  # a gate that nobody looks through
+            slots[block] = seeds, [group.stack.borrow(group.members, group.trained, idle) for group in seeds.groups]
+        measured = self._sgd(host, statistics, slots, split, self._index(order))
         self.host.give_back(index, host)
         for mine, theirs in zip(self.statistics, statistics, strict=True):
             mine.mean[index], mine.var[index] = theirs.mean, theirs.var
         for seeds, loans in slots.values():
             for group, borrowed in zip(seeds.groups, loans, strict=True):
                 group.stack.give_back(group.members, borrowed)
-        loss, correct = (total / order.shape[1]).cpu().double().numpy()
-        return loss, 100.0 * correct
+        return measured
 
     def _sgd(
-        self,
-        host: Borrowed,
-        statistics: list[BatchStatistics],
-        slots: dict[int, tuple[SlotSeeds, list[Borrowed]]],
-        split: DeviceSplit,
-        order: Tensor,
-    ) -> Tensor:
-        """All minibatches of one epoch; sums of loss and correct answers [2, n]."""
+        self, host: Borrowed, statistics: list[BatchStatistics], slots: Slots, split: DeviceSplit, order: Tensor
+    ) -> Floats:
+        """All minibatches of one epoch; mean loss and accuracy in percent [2, n].
+
+        The gradient of softmax and cross entropy at the logits is written out, softmax(logits) − onehot(y), over the
+        batch's size; what the losses themselves were is worked out once, from the logits of the whole epoch.
+        """
         rule = self._rule
         host_rule = SGD(rule.host_lr, rule.momentum, rule.weight_decay, rule.max_grad_norm)
         seed_rule = SGD(rule.seed_lr, rule.momentum, 0.0, rule.max_grad_norm)
         optimised = [(host, host_rule), *((loan, seed_rule) for _, loans in slots.values() for loan in loans)]
         leaves = [leaf for borrowed, _ in optimised for leaf in borrowed.leaves.values()]
         n, samples = order.shape
-        total = torch.zeros(2, n, device=self._device, dtype=self._dtype)
+        labels = split.y[order]  # [n, N]
+        every = split.x.new_empty(n, samples, self._spec.classes)  # logits of the epoch
+        minus_one = split.x.new_full((1, 1, 1), -1.0)
         for start in range(0, samples, rule.batch_size):
-            batch = order[:, start : start + rule.batch_size]  # [n, B]
-            x, y = split.x[batch.T].permute(0, 2, 3, 1, 4).contiguous(), split.y[batch]  # [B,H,W,n,C], [n,B]
+            now = slice(start, min(start + rule.batch_size, samples))
+            batch, y = order[:, now], labels[:, now, None]  # [n,B], [n,B,1]
+            x = split.x[batch.T].permute(0, 2, 3, 1, 4).contiguous()  # [B,H,W,n,C]
             with torch.autocast(self._device.type, torch.bfloat16, enabled=rule.amp == "bf16"):
                 logits = self._forward_training(x, host.leaves, statistics, slots)  # [n,B,classes]
             logits = logits.to(self._dtype)
-            losses = F.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="none").view(n, -1)
-            grads = torch.autograd.grad(losses.mean(1).sum(), leaves, allow_unused=True)
+            with torch.no_grad():
+                every[:, now] = logits
+                error = torch.softmax(logits, 2).scatter_add_(2, y, minus_one.expand(y.shape)).div_(y.shape[1])
+            grads = torch.autograd.grad(logits, leaves, error, allow_unused=True)
             at = 0
             for borrowed, sgd in optimised:
                 borrowed.step(grads[at : at + len(borrowed.leaves)], sgd)
                 at += len(borrowed.leaves)
-            total[0] += losses.detach().sum(1)
-            total[1] += (logits.detach().argmax(2) == y).sum(1)
-        return total
+        loss = F.cross_entropy(every.flatten(0, 1), labels.flatten(), reduction="none").view(n, -1).mean(1)
+        correct = (every.argmax(2) == labels).to(self._dtype).mean(1)
+        return torch.stack([loss, 100.0 * correct]).cpu().double().numpy()
 
     def _forward_training(
-        self,
-        x: Tensor,
-        p: Params,
-        statistics: list[BatchStatistics],
-        slots: dict[int, tuple[SlotSeeds, list[Borrowed]]],
+        self, x: Tensor, p: Params, statistics: list[BatchStatistics], slots: Slots
     ) -> Tensor:
         h = x
         for block in range(self._spec.blocks):
-            h = block_forward(h, p, self._spec, block, statistics[block], training=True)
+            if self._rule.amp == "off":
+                h = fused_block_forward(h, p, self._spec, block, statistics[block])
+            else:
+                h = block_forward(h, p, self._spec, block, statistics[block], training=True)
             if block in slots:
                 seeds, loans = slots[block]
-                h = seeds.add_to(h, [loan.leaves for loan in loans])
+                h = seeds.add_to(h, [loan.leaves for loan in loans], fused=self._rule.amp == "off")
         return head_forward(h, p)
 
     # --- measuring --------------------------------------------------------------------------------------------------
@@ -282,7 +333,7 @@ class Bank:
                     slot = self._blocks.index(block)
                     if plan.slots[slot].widens:
                         h = h.index_select(3, self._index(plan.slots[slot].parent))
-                    h = seeds[slot][0].add_to(h, seeds[slot][1])
+                    h = seeds[slot][0].add_to(h, seeds[slot][1], fused=True)
             logits = head_forward(h, head)  # [R,B,classes]
             correct += (logits.argmax(2) == y).sum(1)
             shown = logits[self._index(real)]

@@ -20,26 +20,32 @@ from torch import Tensor
 from workers.blueprints._blueprint import Params, ParamSpec, fan_in_bound, linear, pooled
 from workers.vocabulary import Algorithm, Stage
 
-_TINY = 1e-12  # of a mean square: keeps the gradient of an exact identity finite
+TINY = 1e-12  # of a mean square: keeps the gradient of an exact identity finite
 
 
 @dataclass(frozen=True)
 class Blend:
-    """How each of n rows blends; [n, 1] to broadcast over [B, H, W, n, C]. A mask that no row needs is None."""
+    """How each of n rows blends; [n, C], every column the same. A mask that no row needs is None.
+
+    Over [B, H, W, n, C] a contiguous [n, C] is one long inner loop; an [n, 1] is one short loop per pixel and row.
+    """
 
     live: Tensor  # factor of d̂: 1 while incubating, else alpha
     stopped: Tensor | None  # factor of stop(d̂): 1 while incubating, else 0
     multiply: Tensor | None
     gated: Tensor | None
     fossil: Tensor | None
+    multiply_rows: Tensor | None  # [m] positions where `multiply` is set
 
     @staticmethod
     def of(stage: NDArray[np.int64], alpha: NDArray[np.float64], algorithm: NDArray[np.int64], like: Tensor) -> Blend:
-        """Coefficients of n seeds, on the device and in the precision of `like`."""
+        """Coefficients of n seeds, on the device and in the precision of `like`, for its channels [..., C]."""
         incubating = stage == Stage.TRAINING
+        multiply = ~incubating & (algorithm == Algorithm.MULTIPLY)
 
         def column(values: NDArray[np.generic]) -> Tensor:
-            return torch.from_numpy(np.ascontiguousarray(values)).to(like.device)[:, None]
+            wide = np.repeat(values[:, None], like.shape[-1], 1)
+            return torch.from_numpy(wide).to(like.device)
 
         def mask(selected: NDArray[np.bool_]) -> Tensor | None:
             return column(selected) if selected.any() else None
@@ -47,9 +53,10 @@ class Blend:
         return Blend(
             live=column(np.where(incubating, 1.0, alpha)).to(like.dtype),
             stopped=column(incubating.astype(np.float64)).to(like.dtype) if incubating.any() else None,
-            multiply=mask(~incubating & (algorithm == Algorithm.MULTIPLY)),
+            multiply=mask(multiply),
             gated=mask(~incubating & (algorithm == Algorithm.GATE)),
             fossil=mask(stage == Stage.FOSSILIZED),
+            multiply_rows=torch.from_numpy(np.flatnonzero(multiply)).to(like.device) if multiply.any() else None,
         )
 
 
@@ -73,9 +80,14 @@ def gate(x: Tensor, p: Params) -> Tensor:
 
 def bounded(delta: Tensor, h: Tensor) -> Tensor:
     """d̂: delta shrunk to the rms of h, per sample and network over C, H, W; differentiated through delta only."""
-    rms_h = h.detach().square().mean((1, 2, 4), keepdim=True).sqrt()
-    inverse_rms = torch.rsqrt(delta.square().mean((1, 2, 4), keepdim=True).clamp_min(_TINY))
+    rms_h = _mean_square(h.detach()).sqrt()
+    inverse_rms = torch.rsqrt(_mean_square(delta).clamp_min(TINY))
     return delta * (rms_h * inverse_rms).clamp(max=1.0)
+
+
+def _mean_square(x: Tensor) -> Tensor:
+    """Of every sample and network: [B,H,W,n,C] -> [B,1,1,n,1]. Pixels first: that sum runs along the memory."""
+    return x.square().sum((1, 2), keepdim=True).mean(4, keepdim=True) / (x.shape[1] * x.shape[2])
 
 
 def seed_input(h: Tensor, blend: Blend) -> Tensor:

@@ -36,6 +36,8 @@ class Borrowed:
         self.leaves: dict[str, Tensor] = {}
         start = 0
         for spec in specs:
+            if start == flat.shape[1]:
+                break  # what is left is idle
             view = flat[:, start : start + spec.size].view(-1, *spec.shape)
             self.leaves[spec.name] = view.detach().requires_grad_()
             start += spec.size
@@ -94,15 +96,20 @@ class Stack:
         self.values[row] = 0.0
         self.momentum[row] = 0.0
 
-    def borrow(self, rows: Tensor, trained: Tensor | None) -> Borrowed:
-        """Copies of `rows` [n] to train on; `trained` [n] bool selects those whose update counts (None: all)."""
+    def borrow(self, rows: Tensor, trained: Tensor | None, idle: int = 0) -> Borrowed:
+        """Copies of `rows` [n] to train on; `trained` [n] bool selects those whose update counts (None: all).
+
+        The last `idle` parameters, whole ones by `specs`, are left out: nothing computes with them.
+        """
         column = None if trained is None else trained[:, None]
-        return Borrowed(self.specs, self.values[rows], self.momentum[rows], column)
+        used = self.width - idle
+        return Borrowed(self.specs, self.values[rows, :used], self.momentum[rows, :used], column)
 
     def give_back(self, rows: Tensor, borrowed: Borrowed) -> None:
         """Write borrowed rows back."""
-        self.values[rows] = borrowed.flat
-        self.momentum[rows] = borrowed.momentum
+        used = borrowed.flat.shape[1]
+        self.values[rows, :used] = borrowed.flat
+        self.momentum[rows, :used] = borrowed.momentum
 
     def read(self, rows: Tensor) -> dict[str, Tensor]:
         """Parameters of `rows` [n] (repeats allowed) by name, [n, *shape], without autograd."""

@@ -1,0 +1,64 @@
+"""How fast? Ratios measured side by side, interleaved; one JSON and one table per run under docs/benchmarks/.
+
+    scripts/bench hosts                        the bank against a loop over environments, and what an episode costs
+    scripts/bench hosts --envs 16 --quick      fewer cells, fewer repeats; written only with --out
+    scripts/bench hosts --compile              also torch.compile, which needs a C++ compiler and minutes
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs" / "benchmarks"
+
+
+def _arguments(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("part", choices=["hosts"])
+    parser.add_argument("--tasks", nargs="+", default=["digits", "cifar10"], choices=["digits", "cifar10"])
+    parser.add_argument("--envs", nargs="+", type=int, default=[1, 4, 16, 64])
+    parser.add_argument("--live-seeds", nargs="+", type=int, default=[0, 1, 3], choices=[0, 1, 2, 3])
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--quick", action="store_true", help="3 repeats")
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--out", type=Path, help="folder of hosts.json and hosts.md (default docs/benchmarks)")
+    return parser.parse_args(words)
+
+
+def main(words: list[str]) -> None:
+    """Run one part and write its record and table."""
+    options = _arguments(words)
+    import torch
+    from benchmarks import hosts, machine, table
+    from benchmarks.worlds import Case
+
+    from workers.process import keep_freed_memory
+
+    torch.set_num_threads(1)
+    keep_freed_memory()  # as a worker does; the loop gets it for nothing
+    about = machine.describe()
+    cases = [
+        Case(task=task, n_envs=n, live_seeds=seeds, batches={1: 16, 4: 8}.get(n, 4))
+        for task in options.tasks
+        for seeds in options.live_seeds
+        for n in options.envs
+    ]
+    repeats = 3 if options.quick else options.repeats
+    found = hosts.measure_all(cases, repeats, about["peak_gflops"], compiled=options.compile)
+    record = {"machine": about, "command": " ".join(["scripts/bench", *words]), **found}
+    if options.quick and options.out is None:
+        print(table.render(record))
+        return
+    folder = options.out or DOCS
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "hosts.json").write_text(json.dumps(record, indent=1) + "\n")
+    (folder / "hosts.md").write_text(table.render(record))
+    print(f"written: {folder / 'hosts.json'}, {folder / 'hosts.md'}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,90 @@
+"""What a benchmark ran on: names, the peak and the bandwidth measured in the same run, and a clock that shares."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+_MATRIX = 1536  # side of the product that measures the peak
+_COPIED = 1 << 24  # floats of the copy that measures the bandwidth
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Quartiles of repeated measurements."""
+
+    median: float
+    low: float
+    high: float
+
+    @staticmethod
+    def of(values: Sequence[float]) -> Spread:
+        """First quartile, median and third quartile."""
+        low, median, high = np.percentile(np.asarray(values), [25, 50, 75]).tolist()
+        return Spread(median, low, high)
+
+
+@dataclass(frozen=True)
+class Lap:
+    """Seconds of one call: of this thread on a core, and on the wall."""
+
+    core: float
+    wall: float
+
+
+def timed(work: Callable[[], Any]) -> Lap:
+    """Run once. Time on the core does not count other people's work on a busy machine; time on the wall does."""
+    wall, core = time.perf_counter(), time.thread_time()
+    work()
+    return Lap(time.thread_time() - core, time.perf_counter() - wall)
+
+
+def interleaved(works: dict[str, Callable[[], Any]], repeats: int) -> dict[str, list[Lap]]:
+    """A B C A B C …, after one round that is not counted."""
+    for work in works.values():
+        work()
+    laps: dict[str, list[Lap]] = {name: [] for name in works}
+    for _ in range(repeats):
+        for name, work in works.items():
+            laps[name].append(timed(work))
+    return laps
+
+
+def peak_gflops() -> float:
+    """10^9 float32 operations per second of a large matrix product on this thread: the best of several."""
+    a, b = torch.randn(_MATRIX, _MATRIX), torch.randn(_MATRIX, _MATRIX)
+    laps = interleaved({"product": lambda: a @ b}, 8)["product"]
+    return float(2 * _MATRIX**3 / min(lap.core for lap in laps) / 1e9)
+
+
+def bandwidth_gb() -> float:
+    """10^9 bytes per second, read and written, of a copy far larger than the caches: the best of several."""
+    a = torch.randn(_COPIED)
+    b = torch.empty_like(a)
+    laps = interleaved({"copy": lambda: b.copy_(a)}, 8)["copy"]
+    return float(2 * a.element_size() * _COPIED / min(lap.core for lap in laps) / 1e9)
+
+
+def describe() -> dict[str, Any]:
+    """Processor, cores, load, torch and its build, as they are now."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return {
+        "processor": models[0] if models else platform.processor(),
+        "cores": os.cpu_count(),
+        "vector_unit": torch.backends.cpu.get_cpu_capability(),
+        "load_average": os.getloadavg()[0],
+        "torch": str(torch.__version__),
+        "threads": torch.get_num_threads(),
+        "peak_gflops": peak_gflops(),
+        "bandwidth_gb_s": bandwidth_gb(),
+        "gpu": torch.cuda.get_device_name(0) if torch.cuda.is_available() else None,
+    }

@@ -1,0 +1,153 @@
+"""The same hosts, seeds, data and orders twice: in a bank, and as plain modules in a loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from benchmarks.baseline import Host, Loop, Seed, fill, flat, seed_parameters
+from esper_ab.contracts import catalog
+from esper_ab.contracts.rng import RngPath
+from esper_ab.contracts.settings import GrowthSettings
+from workers.growth.bank import Bank, DeviceSplit
+from workers.growth.seeds import SeedTable
+from workers.tasks._task import Split, Task
+from workers.vocabulary import Algorithm, Stage
+
+_ROOT = RngPath(0) / "benchmark"
+_ALPHA = 0.5
+_MOST = 3  # live seeds of a host
+BATCH_SIZES = {"digits": 64, "cifar10": 32}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One cell of the table."""
+
+    task: str  # "cifar10": the shapes of its images and hosts, with generated data
+    n_envs: int
+    live_seeds: int  # per host, the first slots
+    batches: int = 4  # minibatches of one epoch
+
+    @property
+    def settings(self) -> GrowthSettings:
+        return GrowthSettings(batch_size=BATCH_SIZES[self.task])
+
+    @property
+    def samples(self) -> int:
+        return self.batches * self.settings.batch_size
+
+
+@dataclass(frozen=True)
+class World:
+    """A case, built in one precision."""
+
+    case: Case
+    task: Task
+    bank: Bank
+    table: SeedTable
+    split: DeviceSplit
+    x: torch.Tensor  # [N,C,H,W] channels last, for the loop
+    order: NDArray[np.int64]  # [n_envs, samples]
+
+    def bank_epoch(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Loss and accuracy [n_envs]."""
+        loss, accuracy = self.bank.train_epoch(self.table, np.arange(self.case.n_envs), self.split, self.order)
+        return torch.from_numpy(loss), torch.from_numpy(accuracy)
+
+    def loop(self, *, compiled: bool = False) -> Loop:
+        """Plain modules with the values that the bank has now."""
+        return Loop([_plain(self, env) for env in range(self.case.n_envs)], self.case.settings, compiled=compiled)
+
+
+def task_of(name: str) -> Task:
+    """One entry of workers/tasks."""
+    task: Task = catalog.entry("workers.tasks", name, "TASK")
+    return task
+
+
+def build(case: Case, dtype: torch.dtype = torch.float32) -> World:
+    """Fresh hosts; the seed in `slot` of `env` is blueprint (env + 3·slot) mod 7, its algorithm (env + slot) mod 3."""
+    task, n = task_of(case.task), case.n_envs
+    rng = (_ROOT / "data").generator()
+    x = rng.standard_normal((case.samples, *task.image), dtype=np.float32)
+    split = DeviceSplit.of(Split(x=x, y=rng.integers(0, task.host.classes, case.samples)), torch.device("cpu"), dtype)
+    bank = Bank(task, task.slots, np.arange(n), case.settings, split.x)
+    bank.begin_episode([_ROOT / "env" / env for env in range(n)])
+    table = SeedTable.empty(n, len(task.slots))
+    for env in range(n):
+        for slot in range(case.live_seeds):
+            table.blueprint[env, slot] = blueprint = (env + _MOST * slot) % len(case.settings.blueprints)
+            table.algorithm[env, slot] = (env + slot) % len(Algorithm)
+            table.stage[env, slot], table.alpha[env, slot] = Stage.BLENDING, _ALPHA
+            bank.germinate(env, slot, blueprint, _ROOT / "env" / env / "slot" / slot)
+    order = np.argsort((_ROOT / "order").generator().random((n, case.samples)), axis=1)
+    plain = torch.from_numpy(x).to(dtype).contiguous(memory_format=torch.channels_last)
+    return World(case, task, bank, table, split, plain, order)
+
+
+def _plain(world: World, env: int) -> Host:
+    host = Host(world.task.host).to(world.x.dtype)
+    fill(host.host_parameters(), world.bank.host.values[env])
+    for norm, moments in zip(host.norms, world.bank.statistics, strict=True):
+        norm.running_mean.copy_(moments.mean[env])
+        norm.running_var.copy_(moments.var[env])
+    table = world.table
+    for slot in range(world.case.live_seeds):
+        index, channels = int(table.blueprint[env, slot]), world.task.host.base << slot
+        state = int(table.stage[env, slot]), float(table.alpha[env, slot]), int(table.algorithm[env, slot])
+        seed = Seed(world.case.settings.blueprints[index], channels, *state).to(world.x.dtype)
+        fill(seed_parameters(seed), world.bank._seeds[slot, index].values[env])
+        host.seeds[slot] = seed
+    return host
+
+
+def assert_equal(case: Case, dtype: torch.dtype, tolerance: float) -> float:
+    """Largest difference after one training step of bank and loop, over every parameter, moment and loss.
+
+    AssertionError when it is above `tolerance`, or when the step changed nothing.
+    """
+    world = build(Case(task=case.task, n_envs=case.n_envs, live_seeds=case.live_seeds, batches=1), dtype)
+    loop = world.loop()
+    before = world.bank.host.values.clone()
+    mine = world.bank_epoch()
+    theirs = loop.train_epoch(world.x, world.split.y, torch.from_numpy(world.order))
+    pairs = list(zip(mine, theirs, strict=True))
+    assert not torch.equal(before, world.bank.host.values), "the step changed nothing"
+    for env, host in enumerate(loop.hosts):
+        pairs.append((world.bank.host.values[env], flat(host.host_parameters())))
+        for norm, moments in zip(host.norms, world.bank.statistics, strict=True):
+            pairs += [(moments.mean[env], norm.running_mean), (moments.var[env], norm.running_var)]
+        for slot in range(case.live_seeds):
+            row = flat(seed_parameters(host.seeds[slot]))
+            pairs.append((world.bank._seeds[slot, int(world.table.blueprint[env, slot])].values[env, : len(row)], row))
+    worst = max(float((a - b).abs().max()) for a, b in pairs)
+    assert worst <= tolerance, f"{case}: bank and loop differ by {worst}"
+    return worst
+
+
+def flops_per_step(case: Case) -> float:
+    """Operations of one training step of all environments: convolutions and linear layers, two per multiply-add.
+
+    Forward, gradient of the kernel and gradient of the input count the same; the first layer and the first convolution
+    of a seed, whose input is detached, need no gradient of their input.
+    """
+    task, settings = task_of(case.task), case.settings
+    _, height, _ = task.image
+    total = 0.0
+    for env in range(case.n_envs):
+        side, into = height, task.host.in_channels
+        for block in range(task.host.blocks):
+            out = task.host.base << block
+            total += 2.0 * side * side * into * out * task.host.kernel**2 * (2 if block == 0 else 3)
+            side, into = (side // 2 if block < task.host.pools else side), out
+            if block < case.live_seeds:
+                name = settings.blueprints[(env + _MOST * block) % len(settings.blueprints)]
+                kernels = [s for s in catalog.entry("workers.blueprints", name, "BLUEPRINT").params(out)]
+                sizes = [2.0 * side * side * spec.size for spec in kernels if len(spec.shape) == 4]
+                total += 3.0 * sum(sizes) - sum(sizes[:1])
+        total += 3 * 2.0 * into * task.host.classes
+    return total * settings.batch_size
