@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
-from esper_ab.config import Experiment
+from esper_ab.config import ExperimentSettings
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.errors import UsageError
 
@@ -46,7 +46,7 @@ def _flatten(struct: type[msgspec.Struct], prefix: str = "") -> dict[str, Any]:
 
 
 GROUP_KEYS = _flatten(GroupSettings)
-EXPERIMENT_KEYS = {key: kind for key, kind in _flatten(Experiment).items() if key != "groups"}
+EXPERIMENT_KEYS = {key: kind for key, kind in _flatten(ExperimentSettings).items() if key != "groups"}
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

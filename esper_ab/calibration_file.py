@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.config import Experiment, Group
+from esper_ab.config import ExperimentSettings, Group
 from esper_ab.differences import flat
 from esper_ab.errors import UsageError
 from esper_ab.stats.calibration import FactorEffect, Intraclass, Spread
@@ -52,7 +52,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         )
 
 
-def conditions_of(experiment: Experiment) -> dict[str, str]:
+def conditions_of(experiment: ExperimentSettings) -> dict[str, str]:
     """What makes runs of two experiments comparable besides the settings of their groups; as JSON by key."""
     kept = {
         "task": experiment.task,
@@ -81,7 +81,7 @@ def load_calibration(path: Path) -> Calibration:
     return found
 
 
-def check_belongs(calibration: Calibration, experiment: Experiment, code: Mapping[str, str]) -> str:
+def check_belongs(calibration: Calibration, experiment: ExperimentSettings, code: Mapping[str, str]) -> str:
     """UsageError unless a group of the resolved `experiment` is the calibrated condition, trained in the same way.
 
     Returns a sentence to be said with it when `code`, the state of the code now, is not the one that calibrated; else

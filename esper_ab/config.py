@@ -19,7 +19,7 @@ class Group(Settings, frozen=True, kw_only=True):
     settings: GroupSettings
 
 
-class Experiment(Settings, frozen=True, kw_only=True):
+class ExperimentSettings(Settings, frozen=True, kw_only=True):
     """The resolved experiment. Everything here is the same for every group, except what `groups` holds."""
 
     name: str

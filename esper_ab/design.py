@@ -10,7 +10,7 @@ from itertools import combinations
 
 import msgspec
 
-from esper_ab.config import Experiment
+from esper_ab.config import ExperimentSettings
 from esper_ab.contracts.settings import Settings
 from esper_ab.counterbalance import estimable
 from esper_ab.errors import UsageError
@@ -72,7 +72,7 @@ def default_looks(replicates: int) -> tuple[int, ...]:
     return (*sorted(even), replicates)
 
 
-def comparisons(experiment: Experiment) -> tuple[Contrast, ...]:
+def comparisons(experiment: ExperimentSettings) -> tuple[Contrast, ...]:
     """Every other tested group against the control, or all pairs of tested groups when no control is named."""
     tested = [group.name for group in experiment.groups if group.name not in experiment.untested]
     if experiment.control:
@@ -80,7 +80,7 @@ def comparisons(experiment: Experiment) -> tuple[Contrast, ...]:
     return tuple(Contrast(a=a, b=b) for a, b in combinations(tested, 2))
 
 
-def check_design(experiment: Experiment) -> None:
+def check_design(experiment: ExperimentSettings) -> None:
     """UsageError for a design that cannot be honoured."""
     names = [group.name for group in experiment.groups]
     for key, asked in (("control", (experiment.control,)), ("untested", experiment.untested)):
@@ -94,7 +94,7 @@ def check_design(experiment: Experiment) -> None:
     _check_looks(experiment)
 
 
-def _check_looks(experiment: Experiment) -> None:
+def _check_looks(experiment: ExperimentSettings) -> None:
     if experiment.test == "rank" and experiment.open_ended:
         raise UsageError("--test rank has no rule that is valid at any time: name a number of replicates, or --test t")
     looks = experiment.looks
@@ -117,7 +117,7 @@ def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:
     return first_look - len(orders[0]) >= _LEAST_DF and estimable(orders)
 
 
-def make_design(experiment: Experiment, orders: Sequence[tuple[str, ...]], calibrate: Calibrate) -> Design:
+def make_design(experiment: ExperimentSettings, orders: Sequence[tuple[str, ...]], calibrate: Calibrate) -> Design:
     """The rule for `experiment`, whose block of replicate r runs the groups `orders[r]` in start order."""
     check_design(experiment)
     contrasts, positions = comparisons(experiment), len(experiment.groups)

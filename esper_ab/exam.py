@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from esper_ab.config import Experiment
+from esper_ab.config import ExperimentSettings
 from esper_ab.errors import UsageError
 
 GROUPS = ("heuristic", "random", "wait", "shaped", "simplified", "sparse")  # unless others are named
 CONTROL = "random"  # a policy that chose well among valid actions by chance alone
 
 
-def as_exam(experiment: Experiment) -> Experiment:
+def as_exam(experiment: ExperimentSettings) -> ExperimentSettings:
     """The same with its control and its untested groups named: those that do not learn; UsageError without a floor."""
     learns = {group.name: group.settings.controller.name == "ppo" for group in experiment.groups}
     floors = [group.name for group in experiment.groups if group.settings.controller.name == "wait"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from esper_ab.config import Experiment
+from esper_ab.config import ExperimentSettings
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import Lane
 from esper_ab.counterbalance import cycle
@@ -12,7 +12,7 @@ from esper_ab.design import LEAST_PAIRS
 from esper_ab.differences import pairs_by_axes
 
 
-def estimand(experiment: Experiment, machine: Machine) -> str:
+def estimand(experiment: ExperimentSettings, machine: Machine) -> str:
     """What is estimated, in one sentence; docs/statistics.md gives the reasons."""
     task = next(task for task in machine.tasks if task.name == experiment.task)
     pairing = "independent randomness per group" if experiment.unpaired else "the same randomness in every group"
@@ -25,7 +25,7 @@ def estimand(experiment: Experiment, machine: Machine) -> str:
 
 
 def notes(
-    experiment: Experiment, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str], blocks_at_once: int
+    experiment: ExperimentSettings, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str], blocks_at_once: int
 ) -> tuple[str, ...]:
     """All that apply, the most important first."""
     return (
@@ -35,7 +35,7 @@ def notes(
     )
 
 
-def _on_inference(experiment: Experiment, blocks_at_once: int) -> Iterator[str]:
+def _on_inference(experiment: ExperimentSettings, blocks_at_once: int) -> Iterator[str]:
     replicates, full = experiment.replicates, cycle(len(experiment.groups)) * blocks_at_once
     if replicates == 1:
         yield "1 replicate: nothing will follow about the groups; one run of each says nothing about their spread."
@@ -61,7 +61,7 @@ def _on_inference(experiment: Experiment, blocks_at_once: int) -> Iterator[str]:
         yield "unpaired: the groups of a replicate do not share randomness; for calibration, not for comparison."
 
 
-def _on_differences(experiment: Experiment) -> Iterator[str]:
+def _on_differences(experiment: ExperimentSettings) -> Iterator[str]:
     groups = {group.name: group.settings for group in experiment.groups}
     for (a, b), axes in pairs_by_axes(experiment.groups).items():
         if not axes:
@@ -79,7 +79,7 @@ def _on_differences(experiment: Experiment) -> Iterator[str]:
 
 
 def _on_devices(
-    experiment: Experiment, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str]
+    experiment: ExperimentSettings, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str]
 ) -> Iterator[str]:
     cpu_lanes = [lane for lane in lanes if lane.devices[0].startswith("cpu:")]
     threads, cores = experiment.arithmetic.threads, len(machine.names("cpu"))

@@ -1,4 +1,4 @@
-"""Command line and TOML file -> Experiment: layers of settings, each key known, each typed, nothing ignored in silence.
+"""Command line and TOML file -> ExperimentSettings: layers, each key known, each typed, nothing ignored in silence.
 
 From weak to strong: defaults; the file's common tables; the file's table of the group; `--set`; the reward or
 controller in `--groups`; `--group`. The result may leave `slots` and `devices` empty: all there are, which only
@@ -26,7 +26,7 @@ from esper_ab.assignments import (
     split_commas,
     typed,
 )
-from esper_ab.config import Experiment, Group
+from esper_ab.config import ExperimentSettings, Group
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.errors import UsageError
 
@@ -230,7 +230,7 @@ def _refuse_without_effect(common: list[Assignment], asked: list[_Asked]) -> Non
             )
 
 
-def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> Experiment:
+def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> ExperimentSettings:
     """The experiment asked for; UsageError, one line with the remedy, for anything that cannot be honoured."""
     sets = [_known(from_text(text, f"--set {text}"), of_group=False) for text in request.assignments]
     for assignment in file.common:
@@ -251,7 +251,7 @@ def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> Experim
         raise UsageError(
             f"--groups: one group ({groups[0].name}) cannot be compared; name another, as in {groups[0].name},wait"
         )
-    experiment: Experiment = msgspec.convert(
-        {"name": "", "slots": (), "devices": (), **_nested(values), "groups": groups}, type=Experiment
+    experiment: ExperimentSettings = msgspec.convert(
+        {"name": "", "slots": (), "devices": (), **_nested(values), "groups": groups}, type=ExperimentSettings
     )
     return experiment

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.config import Experiment, Group
+from esper_ab.config import ExperimentSettings, Group
 from esper_ab.contracts.machine import Device, Machine
 from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import RunRef
@@ -34,7 +34,7 @@ class Block(Settings, frozen=True, kw_only=True):
 class Plan(Settings, frozen=True, kw_only=True):
     """Everything decided before the first run; hashed, journalled, shown by --dry-run."""
 
-    experiment: Experiment
+    experiment: ExperimentSettings
     digest: str  # sha256 over the experiment, less its name and the order of its groups
     lanes: tuple[Lane, ...]
     idle_devices: tuple[str, ...]
@@ -53,7 +53,7 @@ class Extension(Settings, frozen=True, kw_only=True):
     blocks: tuple[Block, ...]
 
 
-def make_plan(experiment: Experiment, machine: Machine, calibrate: Calibrate) -> Plan:
+def make_plan(experiment: ExperimentSettings, machine: Machine, calibrate: Calibrate) -> Plan:
     """The plan of a resolved experiment; UsageError when its devices cannot carry one block.
 
     `calibrate` computes the boundaries of the looks.
@@ -109,7 +109,7 @@ def _names(block: Block) -> tuple[str, ...]:
     return tuple(spec.ref.group_id for spec in block.runs)
 
 
-def positions(experiment: Experiment, replicate: int, turn: int) -> tuple[int, ...]:
+def positions(experiment: ExperimentSettings, replicate: int, turn: int) -> tuple[int, ...]:
     """Group in each position of the block of `replicate`, the `turn`-th on its set of lanes."""
     n_groups = len(experiment.groups)
     if experiment.order == "fixed":
@@ -128,7 +128,7 @@ def _places(ref: RunRef, lane: Lane, n_envs: int) -> dict[str, Any]:
     }
 
 
-def digest_of(experiment: Experiment, machine: Machine) -> str:
+def digest_of(experiment: ExperimentSettings, machine: Machine) -> str:
     """sha256 of what the experiment is: neither its name nor the order of its groups; a user's reward by its source."""
     groups = tuple(sorted(experiment.groups, key=lambda group: group.name))
     nameless = msgspec.structs.replace(experiment, name="", groups=groups)
@@ -136,7 +136,7 @@ def digest_of(experiment: Experiment, machine: Machine) -> str:
     return hashlib.sha256(msgspec.json.encode([nameless, sources], order="sorted")).hexdigest()
 
 
-def _lane_sets(experiment: Experiment, machine: Machine) -> tuple[LaneSet, ...]:
+def _lane_sets(experiment: ExperimentSettings, machine: Machine) -> tuple[LaneSet, ...]:
     """As many sets of lanes as blocks may run at once, each set fit for one block.
 
     No more sets than leave every one of them enough blocks to tell groups from lanes.
@@ -162,7 +162,7 @@ def _lane(devices: Sequence[str], known: dict[str, Device], suffix: str = "") ->
     )
 
 
-def _refuse_too_few(experiment: Experiment, n_units: int) -> None:
+def _refuse_too_few(experiment: ExperimentSettings, n_units: int) -> None:
     n_groups, per_run, there = len(experiment.groups), experiment.devices_per_run, len(experiment.devices)
     if per_run > experiment.n_envs:
         raise UsageError(
@@ -183,7 +183,7 @@ def _refuse_too_few(experiment: Experiment, n_units: int) -> None:
 
 
 def _block(
-    experiment: Experiment, machine: Machine, digest: str, replicate: int, lanes: LaneSet, turn: int
+    experiment: ExperimentSettings, machine: Machine, digest: str, replicate: int, lanes: LaneSet, turn: int
 ) -> Block:
     """Block of `replicate`, the `turn`-th on its lanes."""
     places = positions(experiment, replicate, turn)
@@ -195,7 +195,7 @@ def _block(
 
 
 def _run_spec(
-    experiment: Experiment, machine: Machine, digest: str, group: Group, place: tuple[int, Lane]
+    experiment: ExperimentSettings, machine: Machine, digest: str, group: Group, place: tuple[int, Lane]
 ) -> RunSpec:
     """Orders that depend on this group, its replicate and its lane, and on no other group."""
     replicate, lane = place

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import msgspec
 
 from esper_ab.assignments import did_you_mean
-from esper_ab.config import Experiment, Group
+from esper_ab.config import ExperimentSettings, Group
 from esper_ab.contracts.machine import ControllerQuestion, Machine, Questions, TaskFacts
 from esper_ab.errors import UsageError
 
@@ -19,7 +19,7 @@ def _is_user_reward(mode: str) -> bool:
     return ":" in mode
 
 
-def questions(experiment: Experiment) -> Questions:
+def questions(experiment: ExperimentSettings) -> Questions:
     """What only the preflight child can tell about an experiment as asked."""
     modes = {group.settings.reward.mode for group in experiment.groups}
     return Questions(
@@ -42,14 +42,14 @@ def _refuse_unknown(what: str, name: str, known: Iterable[str]) -> None:
         raise UsageError(f"no {what} {name!r}; {did_you_mean(name, known)}")
 
 
-def _task(experiment: Experiment, machine: Machine) -> TaskFacts:
+def _task(experiment: ExperimentSettings, machine: Machine) -> TaskFacts:
     _refuse_unknown("task", experiment.task, (task.name for task in machine.tasks))
     if machine.task_problem:
         raise UsageError(f"task {experiment.task}: {machine.task_problem}")
     return next(task for task in machine.tasks if task.name == experiment.task)
 
 
-def _slots(experiment: Experiment, task: TaskFacts) -> tuple[str, ...]:
+def _slots(experiment: ExperimentSettings, task: TaskFacts) -> tuple[str, ...]:
     asked = experiment.slots or task.slots
     for slot in asked:
         _refuse_unknown(f"slot in task {task.name}:", slot, task.slots)
@@ -59,7 +59,7 @@ def _slots(experiment: Experiment, task: TaskFacts) -> tuple[str, ...]:
     return asked
 
 
-def _check_group(group: Group, experiment: Experiment, machine: Machine) -> None:
+def _check_group(group: Group, experiment: ExperimentSettings, machine: Machine) -> None:
     settings = group.settings
     mode = settings.reward.mode
     if _is_user_reward(mode):
@@ -80,7 +80,7 @@ def _check_group(group: Group, experiment: Experiment, machine: Machine) -> None
         )
 
 
-def _devices(experiment: Experiment, machine: Machine) -> tuple[str, ...]:
+def _devices(experiment: ExperimentSettings, machine: Machine) -> tuple[str, ...]:
     """The pool: what was asked, or every GPU, or, without one, CPU lanes: as many as cores, or as a block needs."""
     if not experiment.devices:
         if machine.gpu_problem:
@@ -103,7 +103,7 @@ def _devices(experiment: Experiment, machine: Machine) -> tuple[str, ...]:
     return tuple(pool)
 
 
-def resolve(experiment: Experiment, machine: Machine) -> Experiment:
+def resolve(experiment: ExperimentSettings, machine: Machine) -> ExperimentSettings:
     """The experiment with slots and devices named and everything else checked against the machine; UsageError."""
     task = _task(experiment, machine)
     slots = _slots(experiment, task)

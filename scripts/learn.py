@@ -24,6 +24,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from marks import between
 
 ROOT = Path(__file__).resolve().parents[1]
 TASK, SLOTS = "digits", ("early", "mid", "late")
@@ -247,15 +248,6 @@ def write(out: Path) -> None:
     (ROOT / "docs" / "benchmarks").mkdir(exist_ok=True)
     (ROOT / "docs" / "benchmarks" / "learning.json").write_bytes(msgspec.json.format(msgspec.json.encode(data)))
     print(text)
-
-
-def between(page: str, mark: str, value: str) -> str:
-    """`page` with what stands between <!-- mark --> and <!-- /mark --> replaced."""
-    head, start, rest = page.partition(f"<!-- {mark} -->")
-    _, end, tail = rest.partition(f"<!-- /{mark} -->")
-    if not start or not end:
-        raise SystemExit(f"no place for {mark!r}")
-    return f"{head}{start}\n{value}\n{end}{tail}"
 
 
 def main() -> None:

@@ -13,7 +13,6 @@ import argparse
 import json
 import os
 import platform
-import re
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from marks import between
 
 from esper_ab.analysis.analyse import analyse
 from esper_ab.analysis.pairs import pairs_of
@@ -32,7 +32,7 @@ from esper_ab.stats.paired_difference import paired_difference
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, DATA = ROOT / "docs" / "statistics.md", ROOT / "docs" / "benchmarks" / "order.json"
-BEGIN, END = "<!-- order table -->", "<!-- end -->"
+MARK = "order table"
 WAYS = {
     "fixed": ("--devices", "cpu:0", "--placement", "sequence", "--order", "fixed"),
     "shuffled": ("--devices", "cpu:0", "--placement", "sequence", "--order", "shuffled"),
@@ -125,14 +125,6 @@ def _both(values: dict[str, Any], form: str) -> str:
     return " / ".join(f"{values[group]:{form}}" for group in ("a", "b"))
 
 
-def put(page: str, text: str) -> str:
-    """`page` with `text` between the marks; a page without them gets a section at its end."""
-    block = f"{BEGIN}\n{text}\n{END}"
-    if BEGIN not in page:
-        return f"{page.rstrip()}\n\n## Order of execution\n\n{block}\n"
-    return re.sub(rf"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: block, page, count=1, flags=re.DOTALL)
-
-
 def main() -> None:
     """Run, compare, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -143,7 +135,7 @@ def main() -> None:
         histories = {name: run(name, folder) for name in WAYS}
         rows = {name: row(history, histories["parallel"]) for name, history in histories.items()}
     told = f"{INTRODUCTION}\n\n{table(rows)}\n\n{_conclusion(rows)}"
-    PAGE.write_text(put(PAGE.read_text(encoding="utf-8"), told), encoding="utf-8")
+    PAGE.write_text(between(PAGE.read_text(encoding="utf-8"), MARK, told), encoding="utf-8")
     DATA.parent.mkdir(exist_ok=True)
     machine = {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()}
     data = {"experiment": EXPERIMENT, "ways": WAYS, "machine": machine, "rows": rows}

@@ -23,13 +23,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from marks import between
 from simulation import agreement, engine, laws, rules, table
 from simulation.results import COVERAGE_LIMIT, ERROR_LIMIT, Row, checks, rows
 from simulation.tasks import SHIFTS, Tally, Task, add, tasks, work
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, DATA = ROOT / "docs" / "statistics.md", ROOT / "docs" / "benchmarks" / "statistics.json"
-MARKS = ("<!-- statistics table -->", "<!-- end -->")
+MARK = "statistics table"
 RNG_SEED = 20_260_000
 WORKERS = 2
 
@@ -93,15 +94,6 @@ def simulate(scale: Scale, pool: ProcessPoolExecutor) -> list[Row]:
     return rows(total)
 
 
-def between(page: str, text: str) -> str:
-    """`page` with what stands between the marks replaced."""
-    head, start, rest = page.partition(MARKS[0])
-    _, end, tail = rest.partition(MARKS[1])
-    if not start or not end:
-        raise SystemExit(f"{PAGE} has no place marked {' … '.join(MARKS)}")
-    return f"{head}{start}\n{text}\n{end}{tail}"
-
-
 def write(found: list[Row], compared: dict[str, Any], text: str, broken: list[str]) -> None:
     """The data, one row per line, and the page; `compared` goes into the data as it is."""
     head = {
@@ -111,7 +103,7 @@ def write(found: list[Row], compared: dict[str, Any], text: str, broken: list[st
     lines = ",\n".join(json.dumps(row.as_dict()) for row in found)
     DATA.parent.mkdir(exist_ok=True)
     DATA.write_text(f'{json.dumps(head, indent=1)[:-2]},\n "rows": [\n{lines}\n]}}\n')
-    PAGE.write_text(between(PAGE.read_text(), text))
+    PAGE.write_text(between(PAGE.read_text(), MARK, text))
 
 
 def main() -> None:

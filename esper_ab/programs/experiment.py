@@ -17,7 +17,7 @@ from esper_ab.programs.detach import settle_console
 
 if TYPE_CHECKING:
     from esper_ab.calibration_file import Calibration
-    from esper_ab.config import Experiment
+    from esper_ab.config import ExperimentSettings
     from esper_ab.contracts.machine import Machine, Questions
     from esper_ab.control.audience import Observer
     from esper_ab.control.chaos import Chaos
@@ -35,7 +35,7 @@ class Planned:
     run_dir: Path
 
 
-def planned(asked: Experiment, out: Path, name: str = "{task}-{time}") -> Planned:
+def planned(asked: ExperimentSettings, out: Path, name: str = "{task}-{time}") -> Planned:
     """Everything that can be refused is refused here, before anything starts or is written.
 
     `name`: of the run directory when `asked` has none.
@@ -47,7 +47,7 @@ def planned(asked: Experiment, out: Path, name: str = "{task}-{time}") -> Planne
     return plan_of(asked, run_dir, examine)
 
 
-def named(asked: Experiment, name: str) -> str:
+def named(asked: ExperimentSettings, name: str) -> str:
     """The name asked for, or `name` with task and time filled in; UsageError when it cannot name a folder."""
     from esper_ab.run_directory import check_name
 
@@ -56,7 +56,7 @@ def named(asked: Experiment, name: str) -> str:
     return name
 
 
-def check_new(asked: Experiment, run_dir: Path) -> None:
+def check_new(asked: ExperimentSettings, run_dir: Path) -> None:
     """UsageError unless `run_dir` can be made and has room for the experiment."""
     from esper_ab.control.preflight import check_run_dir, expected_bytes
 
@@ -64,7 +64,7 @@ def check_new(asked: Experiment, run_dir: Path) -> None:
     check_run_dir(run_dir, expected_bytes(env_episodes))
 
 
-def plan_of(asked: Experiment, run_dir: Path, examine: Callable[[Questions], Machine]) -> Planned:
+def plan_of(asked: ExperimentSettings, run_dir: Path, examine: Callable[[Questions], Machine]) -> Planned:
     """The plan on the machine that `examine` finds; UsageError for what it does not have."""
     import msgspec
 
@@ -92,7 +92,7 @@ def calibrated(ready: Planned, calibration: Calibration) -> Planned:
     return replace(ready, plan=msgspec.structs.replace(ready.plan, run_sd=calibration.spread.sd, notes=notes))
 
 
-def as_asked(options: dict[str, Any]) -> Experiment:
+def as_asked(options: dict[str, Any]) -> ExperimentSettings:
     """Flags and file put together; slots, devices and name may still be empty.
 
     An exam has its own groups unless others are named.

@@ -21,8 +21,10 @@ from esper_ab.options import ExperimentCommand, experiment_options
 from esper_ab.programs.experiment import Planned, as_asked, carry_out, check_new, launcher_named, named, plan_of
 
 if TYPE_CHECKING:
-    from esper_ab.config import Experiment
+    from esper_ab.config import ExperimentSettings
     from esper_ab.programs.sensitivity_summary import Point, PointComparison, Sensitivity
+
+    _Point = tuple[dict[str, str], ExperimentSettings, Planned]  # a setting, what was asked, what will be run
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST_NAME = 110  # a folder's name has at most 128 characters; one that is set aside gets longer
@@ -95,7 +97,7 @@ def settings(axes: dict[str, list[str]]) -> list[dict[str, str]]:
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
 
-def _asked(options: dict[str, Any], setting: dict[str, str]) -> Experiment:
+def _asked(options: dict[str, Any], setting: dict[str, str]) -> ExperimentSettings:
     own = tuple(f"{key}={value}" for key, value in setting.items())
     return as_asked({**options, "set": (*options["set"], *own)})
 
@@ -181,7 +183,7 @@ def _said(run_dir: Path) -> tuple[PointComparison, ...]:
     )
 
 
-def _preview(parent: Path, ready: Sequence[tuple[dict[str, str], Experiment, Planned]], *, as_json: bool) -> None:
+def _preview(parent: Path, ready: Sequence[_Point], *, as_json: bool) -> None:
     import msgspec
 
     if as_json:

@@ -22,7 +22,7 @@ import msgspec
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.boundary_cache import calibrate
-from esper_ab.config import Experiment, Group
+from esper_ab.config import ExperimentSettings, Group
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.control import conduct
 from esper_ab.control.liveness import Limits
@@ -79,7 +79,7 @@ def plan():
     groups = tuple(
         Group(name=name, settings=GroupSettings(controller=ControllerSettings(name="random"))) for name in "ab"
     )
-    experiment = Experiment(
+    experiment = ExperimentSettings(
         name="fake", groups=groups, devices=("cpu:0", "cpu:1"), slots=("early",), n_envs=1, episodes=40, steps=2,
         replicates=1, eval_episodes=1,
     )

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import msgspec
 
 from esper_ab.design import Boundary, Contrast, Design
+from esper_ab.stats.audit_result import Finding
 from esper_ab.stats.comparison import Comparison, compare
 from esper_ab.stats.pair import Pair
-from esper_ab.stats.question import Lost, Question
+from esper_ab.stats.question import HalfPair, Lost, Question
 from esper_ab.stats.sequential import follow
 
 # nominal p of the looks, t-calibrated: 0.05 at once; 6, 10 of 10 (docs/statistics.md)
@@ -73,3 +74,17 @@ def compared(
         msgspec.structs.replace(asked, **changes), pairs, course,
         same_records=same_records, lost=lost, findings=findings,
     )
+
+
+def exploded(*groups):
+    return Finding(kind="ratio", weight="caps", groups=groups, sentence="The policy's ratios exploded.")
+
+
+def lost(*halves):
+    """(replicate, a, b) each."""
+    return Lost(replicates=tuple(
+        HalfPair(
+            replicate=r, a=a, b=b, failed_a=a is None, failed_b=b is None, position_a=r % 2, position_b=1 - r % 2
+        )
+        for r, a, b in halves
+    ))

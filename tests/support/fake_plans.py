@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from esper_ab.boundary_cache import calibrate
-from esper_ab.config import Experiment, Group
+from esper_ab.config import ExperimentSettings, Group
 from esper_ab.contracts.machine import Device, Machine, TaskFacts
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.plan import Plan, make_plan
@@ -24,9 +24,9 @@ def machine(cores: int) -> Machine:
 
 
 def plan(cores: int = 2, groups: tuple[str, ...] = ("a", "b"), **settings) -> Plan:
-    """A plan of a small experiment; `settings` are fields of Experiment."""
+    """A plan of a small experiment; `settings` are fields of ExperimentSettings."""
     small = {"slots": ("early",), "n_envs": 1, "episodes": 2, "steps": 2, "replicates": 1, "eval_episodes": 1}
-    experiment = Experiment(
+    experiment = ExperimentSettings(
         name="fake", groups=tuple(Group(name=name, settings=GroupSettings()) for name in groups),
         devices=tuple(f"cpu:{i}" for i in range(cores)), **(small | settings),
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 
 import fake_plans
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.audited import episodes, found, only, planned, replace, updates, with_entry
 from support.journals import Synthetic, failed_run, one_replicate, planted_effect, same_twice, three_groups
 
 from esper_ab.analysis.audit import Place, audit, estimable, hardware
@@ -16,12 +16,10 @@ from esper_ab.analysis.conduct import conduct
 from esper_ab.boundary_cache import calibrate
 from esper_ab.contracts.machine import Device
 from esper_ab.contracts.messages import Lane
-from esper_ab.contracts.records import HeadUse
 from esper_ab.control import provenance
 from esper_ab.counterbalance import estimable as estimable_exactly
 from esper_ab.counterbalance import order
 from esper_ab.journal.events import (
-    EpisodeRecorded,
     ExperimentContinued,
     ExperimentStarted,
     Ledger,
@@ -31,47 +29,9 @@ from esper_ab.journal.events import (
 from esper_ab.journal.fold import fold
 from esper_ab.plan import make_plan
 
-replace = msgspec.structs.replace
 SAME = {"versions": {"esper_ab": "0.1.0", "torch": "2.13"}, "machine": {"cpu": "test processor", "cores": "2"}}
 CODE = {"sources": "5a5a", "commit": "abc123", "dirty": "no"}
 
-
-def found(events):
-    """(kind, weight, groups) -> sentence"""
-    findings = audit(fold(events)).findings
-    for finding in findings:
-        assert finding.sentence.endswith(".")
-    return {(finding.kind, finding.weight, finding.groups): finding.sentence for finding in findings}
-
-
-def only(events):
-    """The one finding there is."""
-    (item,) = found(events).items()
-    return item
-
-
-def episodes(events, change, group="simplified", which=lambda record: True):
-    """The journal with the episode records of one group replaced by `change(record)`."""
-    return [
-        EpisodeRecorded(record=change(event.record))
-        if isinstance(event, EpisodeRecorded) and event.record.run.group_id == group and which(event.record)
-        else event
-        for event in events
-    ]
-
-
-def updates(events, which=lambda record: True, **change):
-    """The journal with some numbers of the updates of `simplified` replaced."""
-    return episodes(events, lambda record: replace(record, ppo=replace(record.ppo, **change)), which=which)
-
-
-def planned(events, change):
-    """The journal with its plan replaced by `change(plan)`."""
-    return [replace(events[0], plan=change(events[0].plan)), *events[1:]]
-
-
-def with_entry(category, run="simplified/2", detail="what happened"):
-    return [*planted_effect(), Ledger(category=category, run=run, episode=None, detail=detail)]
 
 
 # --- nothing ---
@@ -422,69 +382,3 @@ def test_conduct_in_numbers():
     assert (shaped.episode_s, shaped.warm_up_s, shaped.first_over_rest) == (1.5, 0.4, 1.0)
     (nothing, _) = conduct(fold(planted_effect()[:1]))
     assert (nothing.episodes, nothing.episode_s, nothing.decisions_per_s) == (0, None, None)
-
-
-# --- PPO ---
-
-PATHOLOGIES = {
-    "no step": {"grad_norm": None},
-    "ratio explosion": {"ratio_max": 6.0},
-    "ratio collapse": {"clip_fraction": 0.6},
-    "entropy collapse": {"entropy": 1e-6},
-    "value collapse": {"explained_variance": -0.1, "value_loss": 0.7},
-}
-
-
-@pytest.mark.parametrize(("kind", "change"), PATHOLOGIES.items())
-def test_pathologies_are_noted_and_cap_when_a_group_never_trained(kind, change):
-    some = updates(planted_effect(), which=lambda record: record.episode == 3, **change)
-    assert only(some) == ((kind, "notes", ("simplified",)), f"simplified: {kind} in 6 of 48 updates, 6 of 6 runs.")
-    most = updates(planted_effect(), which=lambda record: record.episode >= 3, **change)
-    (key, sentence) = only(most)
-    assert key == (kind, "caps", ("simplified",))
-    assert "(30 of 48 updates, 6 of 6 runs): it did not train." in sentence
-    all_but_one_run = updates(planted_effect(), which=lambda record: record.run.replicate > 0, **change)
-    assert only(all_but_one_run)[0] == (kind, "notes", ("simplified",))
-
-
-def test_an_update_that_does_not_see_what_the_policy_saw_blocks():
-    events = updates(planted_effect(), which=lambda record: record.episode == 2, first_ratio_error=0.25)
-    (key, sentence) = only(events)
-    assert key == ("ratio mismatch", "blocks", ("simplified",))
-    assert "off 1 by up to 2.5e-01 (6 of 48 updates, 6 of 6 runs)" in sentence
-
-
-def heads(events, head, which=lambda record: True):
-    """No choice for one head of `simplified`."""
-
-    def change(record):
-        unused = {**record.ppo.heads, head: HeadUse(entropy=None, learnable=0.0)}
-        return replace(record, ppo=replace(record.ppo, heads=unused))
-
-    return episodes(events, change, which=which)
-
-
-def test_heads_without_a_choice_throughout_a_run_are_dead():
-    assert found(heads(planted_effect(), "slot", lambda record: record.episode > 0)) == {}
-    (key, sentence) = only(heads(planted_effect(), "slot", lambda record: record.run.replicate < 2))
-    assert key == ("dead heads", "notes", ("simplified",))
-    assert "slot (2 of 6 runs)" in sentence
-    (key, sentence) = only(heads(planted_effect(), "op"))
-    assert key == ("dead heads", "caps", ("simplified",))
-    assert sentence.endswith("it did not train.")
-
-
-def test_a_head_that_has_one_choice_by_its_settings_is_not_dead():
-    def one_slot(plan):
-        blocks = tuple(
-            replace(block, runs=tuple(replace(spec, slots=("early",)) for spec in block.runs)) for block in plan.blocks
-        )
-        return replace(plan, blocks=blocks)
-
-    assert found(planned(heads(planted_effect(), "slot"), one_slot)) == {}
-
-
-def test_a_run_in_progress_has_no_dead_head_yet():
-    events = heads(planted_effect(), "slot")
-    cut = next(i for i, event in enumerate(events) if isinstance(event, EpisodeRecorded) and event.record.episode == 3)
-    assert found(events[:cut]) == {}

@@ -9,7 +9,7 @@ import pytest
 from journals import Shape, Synthetic
 
 from esper_ab.calibration_file import Calibration, check_belongs, load_calibration
-from esper_ab.config import Experiment
+from esper_ab.config import ExperimentSettings
 from esper_ab.contracts.settings import PPOSettings
 from esper_ab.errors import UsageError
 from esper_ab.journal.fold import fold
@@ -25,7 +25,7 @@ def found() -> Calibration:
     return msgspec.structs.replace(calibration, code=CODE)
 
 
-def experiment(**changes: object) -> Experiment:
+def experiment(**changes: object) -> ExperimentSettings:
     return msgspec.structs.replace(ONE_MODE.plan().experiment, **changes)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from esper_ab.config import Experiment, Group
+from esper_ab.config import ExperimentSettings, Group
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.errors import UsageError
 from esper_ab.parse import Catalogue, FileSettings, Request, parse, read_toml
@@ -17,7 +17,7 @@ CATALOGUE = Catalogue(
 
 
 def asked(*groups: str, group: tuple[str, ...] = (), sets: tuple[str, ...] = (), toml: FileSettings | None = None,
-          **flags: object) -> Experiment:
+          **flags: object) -> ExperimentSettings:
     request = Request(groups=groups, group=group, assignments=sets, flags=flags)
     return parse(request, toml or FileSettings(), CATALOGUE)
 
@@ -28,7 +28,7 @@ def toml(tmp_path: Path, text: str) -> FileSettings:
     return read_toml(path)
 
 
-def by_name(experiment: Experiment) -> dict[str, GroupSettings]:
+def by_name(experiment: ExperimentSettings) -> dict[str, GroupSettings]:
     return {group.name: group.settings for group in experiment.groups}
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esper_ab.boundary_cache import calibrate
-from esper_ab.config import Experiment, Group
+from esper_ab.config import ExperimentSettings, Group
 from esper_ab.contracts.machine import Device, Machine, TaskFacts, UserReward
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings, PPOSettings, RewardSettings
@@ -42,13 +42,13 @@ def group(name: str, **settings: object) -> Group:
     return Group(name=name, settings=GroupSettings(**settings))  # type: ignore[arg-type]
 
 
-def experiment(names: tuple[str, ...] = ("a", "b"), **changes: object) -> Experiment:
+def experiment(names: tuple[str, ...] = ("a", "b"), **changes: object) -> ExperimentSettings:
     groups = tuple(group(name, ppo=PPOSettings(lr=0.001 * (1 + sum(name.encode()) % 7))) for name in names)
-    asked = Experiment(name="x", groups=groups, slots=(), devices=())
+    asked = ExperimentSettings(name="x", groups=groups, slots=(), devices=())
     return msgspec.structs.replace(asked, **changes)
 
 
-def planned(asked: Experiment, there: Machine) -> Plan:
+def planned(asked: ExperimentSettings, there: Machine) -> Plan:
     return make_plan(resolve(asked, there), there, calibrate)
 
 

@@ -12,7 +12,7 @@ from scipy import stats
 from statsmodels.stats.power import TTestPower
 
 from esper_ab.boundary_cache import calibrate
-from esper_ab.config import Experiment, Group
+from esper_ab.config import ExperimentSettings, Group
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.counterbalance import order
 from esper_ab.design import Contrast, default_looks, make_design
@@ -100,7 +100,7 @@ def test_published_power_of_the_procedure(rho, replicates, power, used):
 def test_power_is_what_experiments_find():
     """Pairs drawn, decided by `follow`, against the simulation of the t alone."""
     groups = tuple(Group(name=name, settings=GroupSettings()) for name in "ab")
-    experiment = Experiment(name="x", groups=groups, slots=(), devices=(), replicates=10, margin=0.5)
+    experiment = ExperimentSettings(name="x", groups=groups, slots=(), devices=(), replicates=10, margin=0.5)
     orders = [tuple("ab"[group] for group in order(2, block)) for block in range(10)]
     design = make_design(experiment, orders, calibrate)
     sides = [(names.index("a"), names.index("b")) for names in orders]

@@ -10,10 +10,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import msgspec
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support.journals import (
     Shape,
     Synthetic,
@@ -34,9 +31,6 @@ from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.report.build import build_report, render_report
 from esper_ab.report.content import content
-from esper_ab.report.figures_curves import quantile
-from esper_ab.report.figures_growth import shares
-from esper_ab.report.figures_outcome import spread
 from esper_ab.report.markdown import escaped, render_markdown
 from esper_ab.report.page import render_page
 from esper_ab.report.text import render_text
@@ -291,36 +285,6 @@ def test_numbers_in_the_words_of_a_figure_are_left_alone():
     made = page(Synthetic(groups=groups).events())
     in_figures = [word for word in made.words if word.strip() == "lr=0.00125"]
     assert len(in_figures) > 10
-
-
-def test_shares_of_stages_follow_the_events_of_a_slot():
-    """Of one host with three slots: germinated at 2, training at 5, fossilised at 9; all before is empty."""
-    run = fold(Synthetic(replicates=2, episodes=1, n_envs=1).events()).of_group("shaped")[0]
-    record = run.curve()[0]
-    template = record.seed_events[0]
-    events = tuple(
-        msgspec.structs.replace(template, step=step, stage=stage)
-        for step, stage in ((2, "GERMINATED"), (5, "TRAINING"), (5, "BLENDING"), (9, "FOSSILIZED"))
-    )
-    run.episodes[0] = msgspec.structs.replace(record, seed_events=events)
-    fossilised, _, blending, training, germinated, _ = shares([run], ("early", "mid", "late"), [1, 2, 4, 5, 8, 9, 25])
-    third = pytest.approx(100 / 3)
-    assert germinated == [0, third, third, 0, 0, 0, 0]
-    assert training == [0] * 7
-    assert blending == [0, 0, 0, third, third, 0, 0]
-    assert fossilised == [0, 0, 0, 0, 0, third, third]
-
-
-@given(st.lists(st.floats(0, 100), min_size=1, max_size=40), st.floats(0, 1))
-def test_quantiles_are_those_of_numpy(values, share):
-    assert quantile(values, share) == pytest.approx(float(np.quantile(values, share)), abs=1e-9)
-
-
-@given(st.lists(st.floats(0, 100), max_size=40))
-def test_spread_keeps_every_value_and_stays_in_its_row(values):
-    placed = spread(values, 1.0)
-    assert sorted(value for value, _ in placed) == sorted(values)
-    assert all(abs(lift) <= 0.3 for _, lift in placed)
 
 
 @pytest.mark.parametrize(("groups", "replicates", "episodes"), [(6, 20, 40), (2, 2, 1500)])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esper_ab.boundary_cache import calibrate
-from esper_ab.config import Experiment
+from esper_ab.config import ExperimentSettings
 from esper_ab.contracts import catalog
 from esper_ab.contracts.machine import Device, Machine, TaskFacts
 from esper_ab.control.preflight import check_run_dir, expected_bytes
@@ -40,7 +40,7 @@ def planned(*groups: str, group: tuple[str, ...] = (), sets: tuple[str, ...] = (
     return make_plan(resolve(msgspec.structs.replace(asked, name=asked.name or "x"), MACHINE), MACHINE, calibrate)
 
 
-def read_again(plan: Plan, folder: Path) -> Experiment:
+def read_again(plan: Plan, folder: Path) -> ExperimentSettings:
     path = folder / "experiment.toml"
     path.write_text(experiment_toml(plan, MACHINE), encoding="utf-8")
     return parse(Request(), read_toml(path), CATALOGUE)

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-import validate_statistics
 from scipy import stats
 from simulation import agreement, laws, naive, procedure, results, rules, tasks
 from simulation.laws import Size
@@ -138,10 +137,3 @@ def test_limits_are_judged_by_the_ends_of_the_exact_interval():
 def test_nothing_is_promised_of_laws_beyond():
     counts = {"experiments": 1000.0, "wrong": 900.0, "missed 0": 900.0}
     assert results.checks([results.Row("pairs", "10 pairs", "B collapses by 20", 0.0, tasks.NO_STOP, counts)]) == []
-
-
-def test_the_tables_go_between_the_marks():
-    start, end = validate_statistics.MARKS
-    assert validate_statistics.between(f"a\n{start}\nold\n{end}\nb\n", "new") == f"a\n{start}\nnew\n{end}\nb\n"
-    with pytest.raises(SystemExit, match="no place marked"):
-        validate_statistics.between("a", "new")

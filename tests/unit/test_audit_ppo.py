@@ -1,0 +1,73 @@
+"""What the audit finds in policy updates: pathologies, an update that saw something else, heads without a choice."""
+
+from __future__ import annotations
+
+import pytest
+from support.audited import episodes, found, only, planned, replace, updates
+from support.journals import planted_effect
+
+from esper_ab.contracts.records import HeadUse
+from esper_ab.journal.events import EpisodeRecorded
+
+PATHOLOGIES = {
+    "no step": {"grad_norm": None},
+    "ratio explosion": {"ratio_max": 6.0},
+    "ratio collapse": {"clip_fraction": 0.6},
+    "entropy collapse": {"entropy": 1e-6},
+    "value collapse": {"explained_variance": -0.1, "value_loss": 0.7},
+}
+
+
+@pytest.mark.parametrize(("kind", "change"), PATHOLOGIES.items())
+def test_pathologies_are_noted_and_cap_when_a_group_never_trained(kind, change):
+    some = updates(planted_effect(), which=lambda record: record.episode == 3, **change)
+    assert only(some) == ((kind, "notes", ("simplified",)), f"simplified: {kind} in 6 of 48 updates, 6 of 6 runs.")
+    most = updates(planted_effect(), which=lambda record: record.episode >= 3, **change)
+    (key, sentence) = only(most)
+    assert key == (kind, "caps", ("simplified",))
+    assert "(30 of 48 updates, 6 of 6 runs): it did not train." in sentence
+    all_but_one_run = updates(planted_effect(), which=lambda record: record.run.replicate > 0, **change)
+    assert only(all_but_one_run)[0] == (kind, "notes", ("simplified",))
+
+
+def test_an_update_that_does_not_see_what_the_policy_saw_blocks():
+    events = updates(planted_effect(), which=lambda record: record.episode == 2, first_ratio_error=0.25)
+    (key, sentence) = only(events)
+    assert key == ("ratio mismatch", "blocks", ("simplified",))
+    assert "off 1 by up to 2.5e-01 (6 of 48 updates, 6 of 6 runs)" in sentence
+
+
+def heads(events, head, which=lambda record: True):
+    """No choice for one head of `simplified`."""
+
+    def change(record):
+        unused = {**record.ppo.heads, head: HeadUse(entropy=None, learnable=0.0)}
+        return replace(record, ppo=replace(record.ppo, heads=unused))
+
+    return episodes(events, change, which=which)
+
+
+def test_heads_without_a_choice_throughout_a_run_are_dead():
+    assert found(heads(planted_effect(), "slot", lambda record: record.episode > 0)) == {}
+    (key, sentence) = only(heads(planted_effect(), "slot", lambda record: record.run.replicate < 2))
+    assert key == ("dead heads", "notes", ("simplified",))
+    assert "slot (2 of 6 runs)" in sentence
+    (key, sentence) = only(heads(planted_effect(), "op"))
+    assert key == ("dead heads", "caps", ("simplified",))
+    assert sentence.endswith("it did not train.")
+
+
+def test_a_head_that_has_one_choice_by_its_settings_is_not_dead():
+    def one_slot(plan):
+        blocks = tuple(
+            replace(block, runs=tuple(replace(spec, slots=("early",)) for spec in block.runs)) for block in plan.blocks
+        )
+        return replace(plan, blocks=blocks)
+
+    assert found(planned(heads(planted_effect(), "slot"), one_slot)) == {}
+
+
+def test_a_run_in_progress_has_no_dead_head_yet():
+    events = heads(planted_effect(), "slot")
+    cut = next(i for i, event in enumerate(events) if isinstance(event, EpisodeRecorded) and event.record.episode == 3)
+    assert found(events[:cut]) == {}
