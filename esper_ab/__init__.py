@@ -1,3 +1,29 @@
 """esper_ab: which of these training conditions trains a better policy?"""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from esper_ab.api.declared import Experiment, Variant, create_experiment
+    from esper_ab.api.loaded import load_run
+    from esper_ab.api.running import run_ab_test
+
 __version__ = "0.1.0"
+__all__ = ["Experiment", "Variant", "create_experiment", "load_run", "run_ab_test"]
+
+# Loaded when asked for: every command and every worker imports this file first.
+_HOMES = {
+    "Experiment": "esper_ab.api.declared",
+    "Variant": "esper_ab.api.declared",
+    "create_experiment": "esper_ab.api.declared",
+    "load_run": "esper_ab.api.loaded",
+    "run_ab_test": "esper_ab.api.running",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

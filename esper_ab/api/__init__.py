@@ -1,0 +1,1 @@
+"""Experiments as Python: declare, run, look at what came out."""
