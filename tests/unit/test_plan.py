@@ -14,7 +14,7 @@ from esper_ab.boundary_cache import calibrate
 from esper_ab.config import ExperimentSettings, Group
 from esper_ab.contracts.machine import Device, Machine, TaskFacts, UserReward
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.settings import ControllerSettings, GroupSettings, PPOSettings, RewardSettings
+from esper_ab.contracts.settings import ControllerSettings, GroupSettings, GrowthSettings, PPOSettings, RewardSettings
 from esper_ab.counterbalance import blocks_needed, cycle, estimable, order, williams_square
 from esper_ab.errors import UsageError
 from esper_ab.plan import Plan, make_plan
@@ -200,6 +200,10 @@ def test_more_cpu_lanes_than_cores_are_time_sliced_aloud() -> None:
         ({"n_envs": 1}, machine(), "ppo.minibatches=2 with --n-envs 1"),
         ({"groups": (group("a"), group("b", reward=RewardSettings(mode="shapd")))}, machine(), "did you mean shaped"),
         ({"groups": (group("a"), group("b", controller=ControllerSettings(name="wai")))}, machine(), "mean wait"),
+        (
+            {"groups": (group("a"), group("b", growth=GrowthSettings(blueprints=("norm", "conv_lite"))))}, machine(),
+            "no blueprint 'conv_lite'; did you mean conv_light",
+        ),
         (
             {"groups": (group("a"), group("b", reward=RewardSettings(mode="f.py:r")))},
             machine(user_rewards=(UserReward(reference="f.py:r", sha256="", problem="no file"),)),
