@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -10,10 +9,15 @@ from pathlib import Path
 import click
 
 from esper_ab.contracts.visible import visible
-from esper_ab.exit_status import EPILOG, invoke
+from esper_ab.examples import epilog
+from esper_ab.exit_status import invoke
 
 
-@click.group(epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.group(epilog=epilog(
+    "esper-ab doctor",
+    "esper-ab launch --groups shaped,simplified --replicates 10",
+    "esper-ab report runs/RUN",
+), context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})  # fmt: skip
 @click.version_option(package_name="esper-ab")
 def group() -> None:
     """Which of these training conditions trains a better policy?"""
@@ -33,13 +37,19 @@ group.add_command(_command("esper_ab.programs.logs"), "logs")
 group.add_command(_command("esper_ab.programs.stop"), "stop")
 group.add_command(_command("esper_ab.programs.listing"), "list")
 group.add_command(_command("esper_ab.programs.gc"), "gc")
+group.add_command(_command("esper_ab.programs.evaluate"), "evaluate")
+group.add_command(_command("esper_ab.programs.fetch"), "fetch")
 
 _run_dir = click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
 _as_json = click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 _detach = click.option("--detach", is_flag=True, help="Go on without this terminal; see `attach` and `stop`.")
 
 
-@group.command()
+@group.command(epilog=epilog(
+    "esper-ab report runs/RUN",
+    "esper-ab report runs/RUN --format md",
+    "esper-ab report runs/RUN --fail-unless 'simplified better-than shaped'",
+))  # fmt: skip
 @_run_dir
 @_as_json
 @click.option("--format", "form", type=click.Choice(("text", "md", "json")),
@@ -61,7 +71,10 @@ def report(run_dir: Path, json: bool, form: str | None, conditions: tuple[str, .
     require(asked, paths.content.comparisons)
 
 
-@group.command()
+@group.command(epilog=epilog(
+    "esper-ab status runs/RUN",
+    "esper-ab status runs/RUN --json",
+))  # fmt: skip
 @_run_dir
 @_as_json
 def status(run_dir: Path, json: bool) -> None:
@@ -71,7 +84,10 @@ def status(run_dir: Path, json: bool) -> None:
     click.echo(status_json(run_dir) if json else status_text(run_dir))
 
 
-@group.command()
+@group.command(epilog=epilog(
+    "esper-ab query runs/RUN 'SELECT run, avg(final_accuracy) FROM evaluations GROUP BY run'",
+    "esper-ab query runs/RUN 'SELECT * FROM seed_events' --csv",
+))  # fmt: skip
 @_run_dir
 @click.argument("sql")
 @_as_json
@@ -87,7 +103,10 @@ def query(run_dir: Path, sql: str, json: bool, csv: bool) -> None:
     click.echo(visible(answer) if sys.stdout.isatty() else answer)  # a file gets CSV as it is
 
 
-@group.command()
+@group.command(epilog=epilog(
+    "esper-ab extend runs/RUN --replicates 20 --dry-run",
+    "esper-ab extend runs/RUN --replicates 20 --detach",
+))  # fmt: skip
 @_run_dir
 @click.option("--replicates", type=click.IntRange(min=1), required=True, metavar="N", help="How many in all.")
 @click.option("--launcher", type=click.Choice(["local", "inline"]), default="local", help="Processes, or threads here.")
@@ -116,7 +135,10 @@ def extend(run_dir: Path, replicates: int, launcher: str, dry_run: bool, detach:
     click.echo(paths.verdict.read_text(encoding="utf-8").strip() if json else render_report(paths))
 
 
-@group.command()
+@group.command(epilog=epilog(
+    "esper-ab resume runs/RUN",
+    "esper-ab resume runs/RUN --detach",
+))  # fmt: skip
 @_run_dir
 @click.option("--launcher", type=click.Choice(["local", "inline"]), default="local", help="Processes, or threads here.")
 @click.option("--quiet", is_flag=True, help="No live view.")
@@ -154,7 +176,10 @@ def _go_on_by_itself(run_dir: Path, name: str, *args: str, json: bool) -> None:
     click.echo(detached.shown(as_json=json))
 
 
-@group.command()
+@group.command(epilog=epilog(
+    "esper-ab fsck runs/RUN",
+    "esper-ab fsck runs/RUN --repair",
+))  # fmt: skip
 @_run_dir
 @click.option("--repair", is_flag=True, help="Cut the journal at its first damaged line, keep what is cut off beside "
               "it, and remove temporary files of killed processes.")
@@ -166,26 +191,6 @@ def fsck(run_dir: Path, repair: bool, json: bool) -> int:
     found = program.repair(run_dir) if repair else program.examine(run_dir)
     click.echo(program.fsck_json(found) if json else program.fsck_text(found))
     return found.exit_status
-
-
-def _child(module: str, arguments: tuple[str, ...]) -> int:
-    """Run a module of the data plane, which may import torch, with this terminal; its exit status."""
-    return subprocess.run([sys.executable, "-m", module, *arguments], check=False).returncode
-
-
-@group.command(context_settings={"ignore_unknown_options": True}, add_help_option=False)
-@click.argument("arguments", metavar="POLICY…", nargs=-1, required=True, type=click.UNPROCESSED)
-def evaluate(arguments: tuple[str, ...]) -> int:
-    """Evaluate saved policies on fresh hosts."""
-    return _child("workers.evaluate", arguments)
-
-
-@group.command()
-@click.argument("task")
-@click.option("--data-dir", default="", metavar="DIR", help="Where to put it. [default: the user's cache]")
-def fetch(task: str, data_dir: str) -> int:
-    """Download what TASK needs (cifar10), verified by size and checksum."""
-    return _child("workers.fetch", (task, data_dir))
 
 
 def main() -> int:

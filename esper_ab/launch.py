@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from esper_ab.exit_status import EPILOG, invoke
+from esper_ab.examples import epilog
+from esper_ab.exit_status import invoke
 from esper_ab.options import ARGUMENTS, ExperimentCommand, experiment_options
 from esper_ab.programs.detach import detach
 from esper_ab.programs.experiment import Planned, as_asked, calibrated, carry_out, launcher_named, planned
@@ -23,7 +24,12 @@ if TYPE_CHECKING:
 
 @click.command(
     cls=ExperimentCommand,
-    epilog=EPILOG,
+    epilog=epilog(
+        "esper-ab launch --groups shaped,simplified,wait --replicates 10",
+        "esper-ab launch --groups shaped --group fast:ppo.lr=3e-3 --dry-run",
+        "esper-ab launch --config experiment.toml --detach",
+        "esper-ab launch --exam --replicates auto --max 20 --devices cuda:0 cuda:1",
+    ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 @experiment_options()

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 
+from esper_ab.examples import epilog
 
-@click.command()
+
+@click.command(epilog=epilog("esper-ab attach runs/RUN", "esper-ab attach runs/RUN --json | tail -n 1"))
 @click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
 @click.option("--json", is_flag=True, help="`status` as a line of JSON now, after every barrier, and at the end.")
 def command(run_dir: Path, json: bool) -> None:

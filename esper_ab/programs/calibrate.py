@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from esper_ab.exit_status import EPILOG
+from esper_ab.examples import epilog
 from esper_ab.options import ExperimentCommand, experiment_options
 from esper_ab.programs.experiment import Planned, as_asked, carry_out, launcher_named, planned
 from esper_ab.programs.power import RHO, ROWS, Known, power_tables, table_lines
@@ -34,7 +34,10 @@ _OWN = (
 @click.command(
     "calibrate",
     cls=ExperimentCommand,
-    epilog=EPILOG,
+    epilog=epilog(
+        "esper-ab calibrate --mode shaped --runs 20",
+        "esper-ab calibrate --mode wait --runs 4 --episodes 1 --dry-run",
+    ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 @click.option("--mode", default="shaped", show_default=True, metavar="NAME", help="The condition: a reward mode or a "
@@ -134,7 +137,7 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool) ->
         spread,
     )
     from esper_ab.stats.false_claims import false_claims
-    from esper_ab.stats.power import Question
+    from esper_ab.stats.power import PowerQuestion
 
     plan, experiment = history.plan, history.plan.experiment
     runs = [run for run in history.runs.values() if endpoint(run, experiment.endpoint) is not None]
@@ -167,7 +170,7 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool) ->
         replicates=per_group,
         claims=false_claims(curves, endpoints, per_group, tuple(zip(looks, nominal, strict=False)), rng),
         margin=experiment.margin,
-        power=power_tables(known, RHO, ROWS, Question(margin=experiment.margin, alpha=experiment.alpha))
+        power=power_tables(known, RHO, ROWS, PowerQuestion(margin=experiment.margin, alpha=experiment.alpha))
         if known.sd > 0.0
         else (),
     )

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from esper_ab.examples import epilog
+
 if TYPE_CHECKING:
     from esper_ab.journal.fold import History
 
@@ -30,7 +32,7 @@ class Found:
     kept: str  # what stays that would go if the run were finished; "" when nothing does
 
 
-@click.command()
+@click.command(epilog=epilog("esper-ab gc runs/RUN --dry-run", "esper-ab gc runs/*"))
 @click.argument("run_dirs", metavar="RUN…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Say what would go and remove nothing.")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from esper_ab.contracts.visible import visible_line
+from esper_ab.examples import epilog
 
 _HEADINGS = ("run", "state", "done", "last event", "groups", "verdict")
 
@@ -29,7 +30,7 @@ class Listed:
     problem: str = ""  # of a damaged one
 
 
-@click.command()
+@click.command(epilog=epilog("esper-ab list", "esper-ab list runs --json"))
 @click.argument("folder", metavar="[DIR]", default="runs", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 def command(folder: Path, json: bool) -> None:

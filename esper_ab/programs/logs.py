@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from esper_ab.contracts.visible import visible
+from esper_ab.examples import epilog
 
 if TYPE_CHECKING:
     from esper_ab.journal.fold import History
@@ -22,7 +23,7 @@ _CONSOLE = "console"
 _SHOWN = 8  # names in an error
 
 
-@click.command()
+@click.command(epilog=epilog("esper-ab logs runs/RUN", "esper-ab logs runs/RUN shaped/0 --follow"))
 @click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
 @click.argument("name", metavar="[GROUP/REPLICATE]", default="")
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is written, until the run ends.")

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from esper_ab.exit_status import EPILOG
+from esper_ab.examples import epilog
 
 if TYPE_CHECKING:
     from esper_ab.journal.fold import History
     from esper_ab.plan import Plan
-    from esper_ab.stats.power import PowerRow, PowerTable, Question, ReplicatesNeeded
+    from esper_ab.stats.power import PowerQuestion, PowerRow, PowerTable, ReplicatesNeeded
 
 ROWS = (6, 8, 10, 12, 16, 20, 24, 30)  # replicates of the table
 RHO = (0.0, 0.3, 0.6)  # nobody knows the pair correlation before the first pairs
@@ -43,7 +43,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 @click.command(
     "power",
-    epilog=EPILOG,
+    epilog=epilog(
+        "esper-ab power --sd-run 3.5 --replicates 10",
+        "esper-ab power --run runs/RUN --margin 1 --comparisons 3",
+    ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 @click.option("--sd-run", type=float, metavar="SD", help="Standard deviation of runs of one condition, in points.")
@@ -62,11 +65,11 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 def command(**options: Any) -> None:
     """The smallest difference that R replicates resolve with 80 % power, and the replicates that a margin needs."""
-    from esper_ab.stats.power import Question
+    from esper_ab.stats.power import PowerQuestion
 
     _check(options)
     known = _known(options)
-    question = Question(margin=options["margin"], alpha=options["alpha"], comparisons=options["comparisons"])
+    question = PowerQuestion(margin=options["margin"], alpha=options["alpha"], comparisons=options["comparisons"])
     found = answer(known, options["replicates"], question)
     click.echo(msgspec.json.encode(found) if options["json"] else power_text(found))
 
@@ -146,7 +149,7 @@ def _varied(known: Known) -> Known:
     return known
 
 
-def answer(known: Known, replicates: int, question: Question, rows: Sequence[int] = ROWS) -> Answer:
+def answer(known: Known, replicates: int, question: PowerQuestion, rows: Sequence[int] = ROWS) -> Answer:
     """For `replicates` and for the `rows` of the table. Simulated power is seeded by what is asked."""
     rhos = RHO if known.rho is None else (known.rho, *(rho for rho in RHO if rho != known.rho))
     tables = power_tables(known, rhos, sorted({*rows, replicates}), question)
@@ -154,7 +157,7 @@ def answer(known: Known, replicates: int, question: Question, rows: Sequence[int
 
 
 def power_tables(
-    known: Known, rhos: Sequence[float], replicates: Sequence[int], question: Question
+    known: Known, rhos: Sequence[float], replicates: Sequence[int], question: PowerQuestion
 ) -> tuple[PowerTable, ...]:
     """One table for each pair correlation, from the same draws."""
     import hashlib
@@ -235,13 +238,13 @@ def table_lines(tables: Sequence[PowerTable]) -> list[str]:
 
 def plan_power(plan: Plan, df: int) -> str:
     """What a plan can resolve when its runs differ as calibrated, `df` degrees of freedom; for the plan's own looks."""
-    from esper_ab.stats.power import Question
+    from esper_ab.stats.power import PowerQuestion
 
     assert plan.run_sd is not None
     design = plan.design
     if not design.looks:
         return f"runs differ by {plan.run_sd:.2g} points (SD, calibrated); without a maximum every difference is found"
-    question = Question(
+    question = PowerQuestion(
         margin=design.margin, alpha=design.alpha, groups=design.positions, comparisons=len(design.comparisons),
         looks=design.looks,
     )  # fmt: skip

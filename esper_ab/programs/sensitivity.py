@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from esper_ab.exit_status import EPILOG
+from esper_ab.examples import epilog
 from esper_ab.options import ExperimentCommand, experiment_options
 from esper_ab.programs.experiment import Planned, as_asked, carry_out, check_new, launcher_named, named, plan_of
 
@@ -34,7 +34,10 @@ _HASH = 8  # hexadecimal digits
 @click.command(
     "sensitivity",
     cls=ExperimentCommand,
-    epilog=EPILOG,
+    epilog=epilog(
+        "esper-ab sensitivity --lr 3e-4,1e-3 --episodes 3,6 --name horizon",
+        "esper-ab sensitivity --groups shaped,wait --over n_envs=4,8 --dry-run",
+    ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 @click.option("--episodes", metavar="N,N,…", help="Training episodes per run: one point for each.")

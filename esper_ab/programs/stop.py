@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from esper_ab.examples import epilog
+
 if TYPE_CHECKING:
     from esper_ab.journal.file import Reading
     from esper_ab.journal.lock import Holder
@@ -21,7 +23,7 @@ _POLL_MS = 200
 _LEAVE_POLLS = 25  # 5 s for a process to end once it has let go of the run directory; one with other work does not
 
 
-@click.command()
+@click.command(epilog=epilog("esper-ab stop runs/RUN", "esper-ab stop runs/RUN --now"))
 @click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
 @click.option("--now", is_flag=True, help="Do not wait for the barrier in progress: as Ctrl-C twice.")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
