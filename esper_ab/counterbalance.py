@@ -56,7 +56,7 @@ def _rank(matrix: list[list[Fraction]]) -> int:
     return rank
 
 
-def estimable(orders: Sequence[tuple[int, ...]]) -> bool:
+def orders_estimable(orders: Sequence[tuple[int, ...]]) -> bool:
     """Whether group differences can be told from block and position effects in blocks run in these `orders`.
 
     Exact: the rank of [block, position] must grow by n - 1 when the groups are added.
@@ -78,4 +78,5 @@ def estimable(orders: Sequence[tuple[int, ...]]) -> bool:
 
 def blocks_needed(n: int) -> int:
     """The least number of consecutive blocks from which group differences are estimable beside the positions."""
-    return next(count for count in range(1, cycle(n) + 1) if estimable([order(n, block) for block in range(count)]))
+    orders = [order(n, block) for block in range(cycle(n))]
+    return next(count for count in range(1, len(orders) + 1) if orders_estimable(orders[:count]))

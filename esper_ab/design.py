@@ -12,7 +12,7 @@ import msgspec
 
 from esper_ab.config import ExperimentSettings
 from esper_ab.contracts.settings import Settings
-from esper_ab.counterbalance import estimable
+from esper_ab.counterbalance import orders_estimable
 from esper_ab.errors import UsageError
 
 LEAST_PAIRS = 6  # with fewer, no exact test could back a rejection at 5 %: 2 / 2^5 > 0.05
@@ -114,7 +114,7 @@ def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:
 
     `orders`: groups by position in the blocks up to the first look; a whole cycle of a repeating order will do.
     """
-    return first_look - len(orders[0]) >= _LEAST_DF and estimable(orders)
+    return first_look - len(orders[0]) >= _LEAST_DF and orders_estimable(orders)
 
 
 def make_design(experiment: ExperimentSettings, orders: Sequence[tuple[str, ...]], calibrate: Calibrate) -> Design:

@@ -46,7 +46,7 @@ def audit(history: History) -> Audit:
     return Audit(findings=tuple(sorted(found, key=lambda finding: _WEIGHTS.index(finding.weight))))
 
 
-def estimable(places: Sequence[Place]) -> bool:
+def places_estimable(places: Sequence[Place]) -> bool:
     """Whether the group difference can be told from the effects of replicate, lane and start order.
 
     The column of the group must raise the rank of the others: exact for these small matrices of 0, 1 and -1.
@@ -99,9 +99,9 @@ def _places(blocks: Sequence[Block], contrast: Contrast, replicates: set[int] | 
 
 def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pairs: int) -> Iterator[Finding]:
     """With few pairs so far it says something only if the whole plan cannot do better."""
-    if pairs < 2 or estimable(places):
+    if pairs < 2 or places_estimable(places):
         return
-    if pairs < LEAST_PAIRS and estimable(_places(history.blocks, contrast, None)):
+    if pairs < LEAST_PAIRS and places_estimable(_places(history.blocks, contrast, None)):
         return
     a, b = contrast.a, contrast.b
     sentence = (

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-_ROUNDING = 64 * float(np.finfo(np.float64).eps)  # a deviation this small beside the values is rounding
+from esper_ab.stats.pair import ROUNDING
 
 
 class PositionEffect(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,7 +94,7 @@ def adjusted_difference(
     residuals = d - matrix @ solution
     sd = math.sqrt(math.fsum(residuals**2) / df)
     scale = float(np.max(np.abs(np.concatenate((x, y)))))
-    if sd <= _ROUNDING * scale:
+    if sd <= ROUNDING * scale:
         return msgspec.structs.replace(none, sd=0.0, se=0.0)
     se = sd / math.sqrt(information)
     t = mean / se

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
+
+ROUNDING = 64 * float(np.finfo(np.float64).eps)  # a deviation this small beside the values is rounding
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):

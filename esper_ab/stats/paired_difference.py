@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from esper_ab.stats.pair import ROUNDING
+
 # A deviation this small beside the values is rounding of their mean, not variation between pairs.
-_ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
 class PairedDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +57,7 @@ def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Paired
         )
     sd = float(np.std(d, ddof=1))
     scale = max(float(np.max(np.abs(np.asarray(a)))), float(np.max(np.abs(np.asarray(b)))))
-    if sd <= _ROUNDING * scale:
+    if sd <= ROUNDING * scale:
         return PairedDifference(
             pairs=n, mean=mean, sd=0.0, se=0.0, low=None, high=None, level=level, t=None, df=n - 1, p=None
         )

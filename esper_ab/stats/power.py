@@ -16,10 +16,10 @@ from scipy import stats
 
 from esper_ab.counterbalance import cycle, order
 from esper_ab.design import LEAST_PAIRS, Calibrate, adjusts, default_looks
+from esper_ab.stats.pairs_needed import POWER
 from esper_ab.stats.sd_limits import sd_limits
 from esper_ab.stats.t_process import Draws, TProcess, draw, t_process, t_values
 
-POWER = 0.8
 SD_LIMITS = 0.8  # confidence of the range that comes from the uncertainty of the SD
 MOST = 10_000  # replicates; beyond, it is said that more are needed
 _PATHS = 100_000  # standard error of a power of 0.8: 0.0013
@@ -35,7 +35,7 @@ class Scheme(msgspec.Struct, frozen=True, kw_only=True):
     nominal_p: tuple[float, ...]  # at the looks of `process`; empty below 6 replicates, where nothing is decided
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True):
+class PowerQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked of `power_table`."""
 
     margin: float  # points, > 0
@@ -74,7 +74,7 @@ class PowerTable(msgspec.Struct, frozen=True, kw_only=True):
     sd: float  # of the paired differences
     sd_low: float | None
     sd_high: float | None
-    question: Question
+    question: PowerQuestion
     rows: tuple[PowerRow, ...]
     needed: ReplicatesNeeded
 
@@ -91,7 +91,7 @@ def sd_of_differences(sd_run: float, rho: float) -> float:
     return sd_run * math.sqrt(2.0 * (1.0 - rho))
 
 
-def scheme(replicates: int, looks: tuple[int, ...], question: Question, calibrate: Calibrate) -> Scheme:
+def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion, calibrate: Calibrate) -> Scheme:
     """The rule of a plan whose blocks are counterbalanced in the usual order; `looks` end at `replicates`."""
     orders = [order(question.groups, block) for block in range(replicates)]
     adjusted = adjusts(orders[: cycle(question.groups)], looks[0])
@@ -157,7 +157,7 @@ def power_table(
     spread: RunSpread,
     rho: float,
     replicates: Sequence[int],
-    question: Question,
+    question: PowerQuestion,
     calibrate: Calibrate,
     rng: np.random.Generator,
 ) -> PowerTable:
@@ -191,7 +191,7 @@ def power_table(
 def replicates_needed(
     sd: float,
     limits: tuple[float, float] | None,
-    question: Question,
+    question: PowerQuestion,
     calibrate: Calibrate,
     rng: np.random.Generator,
 ) -> ReplicatesNeeded:
@@ -218,7 +218,7 @@ def _row(
     )
 
 
-def _least(effect: float, question: Question, calibrate: Calibrate, rng: np.random.Generator) -> int | None:
+def _least(effect: float, question: PowerQuestion, calibrate: Calibrate, rng: np.random.Generator) -> int | None:
     """Least even number of replicates with enough power at `effect`; None beyond MOST."""
 
     def enough(half: int, looks: Callable[[int], tuple[int, ...]]) -> bool:

@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from support.audited import episodes, found, only, planned, replace, updates, with_entry
 from support.journals import Synthetic, failed_run, one_replicate, planted_effect, same_twice, three_groups
 
-from esper_ab.analysis.audit import Place, audit, estimable, hardware
+from esper_ab.analysis.audit import Place, audit, hardware, places_estimable
 from esper_ab.analysis.conduct import conduct
 from esper_ab.boundary_cache import calibrate
 from esper_ab.contracts.machine import Device
 from esper_ab.contracts.messages import Lane
 from esper_ab.control import provenance
-from esper_ab.counterbalance import estimable as estimable_exactly
-from esper_ab.counterbalance import order
+from esper_ab.counterbalance import order, orders_estimable
 from esper_ab.journal.events import (
     ExperimentContinued,
     ExperimentStarted,
@@ -126,9 +125,9 @@ def test_all_groups_are_estimable_exactly_when_every_pair_is(orders):
 
     pairs = [(a, b) for a in range(n) for b in range(a)]
     if n == 2:
-        assert estimable(places(1, 0)) == estimable_exactly([tuple(groups) for groups in orders])
-    elif all(estimable(places(a, b)) for a, b in pairs):
-        assert estimable_exactly([tuple(groups) for groups in orders])
+        assert places_estimable(places(1, 0)) == orders_estimable([tuple(groups) for groups in orders])
+    elif all(places_estimable(places(a, b)) for a, b in pairs):
+        assert orders_estimable([tuple(groups) for groups in orders])
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])
@@ -139,9 +138,9 @@ def test_the_planned_order_is_estimable_on_two_sets_of_lanes_too(n):
         for i, group in enumerate(order(n, r // 2))
         if group < 2
     ]
-    assert estimable(places)
-    assert not estimable([place for place in places if place.replicate < 2])
-    assert not estimable([])
+    assert places_estimable(places)
+    assert not places_estimable([place for place in places if place.replicate < 2])
+    assert not places_estimable([])
 
 
 @pytest.mark.parametrize("aliased", ["lane", "order", "neither"])
@@ -153,7 +152,7 @@ def test_lane_and_order_are_told_apart(aliased):
             lane = group if aliased == "lane" else (group + r) % 2
             start = group if aliased == "order" else (group + r // 2) % 2
             places.append(Place(replicate=r, lane=f"cpu:{lane}", order=start, sign=1 - 2 * group))
-    assert estimable(places) == (aliased == "neither")
+    assert places_estimable(places) == (aliased == "neither")
 
 
 # --- amounts ---

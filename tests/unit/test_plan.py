@@ -15,7 +15,7 @@ from esper_ab.config import ExperimentSettings, Group
 from esper_ab.contracts.machine import Device, Machine, TaskFacts, UserReward
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings, GrowthSettings, PPOSettings, RewardSettings
-from esper_ab.counterbalance import blocks_needed, cycle, estimable, order, williams_square
+from esper_ab.counterbalance import blocks_needed, cycle, order, orders_estimable, williams_square
 from esper_ab.errors import UsageError
 from esper_ab.plan import Plan, make_plan
 from esper_ab.resolve import resolve
@@ -68,16 +68,16 @@ def test_williams_square_balances_positions_and_neighbours(n: int) -> None:
 
 
 def test_fixed_positions_are_not_estimable() -> None:
-    assert not estimable([(0, 1), (0, 1), (0, 1)])
-    assert estimable([(0, 1), (1, 0)])
-    assert not estimable([(0, 1, 2), (1, 0, 2)])
+    assert not orders_estimable([(0, 1), (0, 1), (0, 1)])
+    assert orders_estimable([(0, 1), (1, 0)])
+    assert not orders_estimable([(0, 1, 2), (1, 0, 2)])
 
 
 @pytest.mark.parametrize("n", range(2, 7))
-def test_a_cycle_and_the_blocks_needed_are_estimable(n: int) -> None:
+def test_a_cycle_and_the_blocks_needed_are_orders_estimable(n: int) -> None:
     for count in (blocks_needed(n), cycle(n)):
-        assert estimable([order(n, block) for block in range(count)])
-    assert not estimable([order(n, block) for block in range(blocks_needed(n) - 1)] or [order(n, 0)])
+        assert orders_estimable([order(n, block) for block in range(count)])
+    assert not orders_estimable([order(n, block) for block in range(blocks_needed(n) - 1)] or [order(n, 0)])
 
 
 # --- lanes and blocks -----------------------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def test_every_plan_is_whole_and_balanced(shape: tuple[int, int, int, int, str])
             seen = Counter(groups[lane] for groups in orders)
             assert max(seen.values()) - min(seen[name] for name in names) <= 2
         if replicates >= blocks_needed(n):
-            assert estimable([tuple(names.index(name) for name in groups) for groups in orders])
+            assert orders_estimable([tuple(names.index(name) for name in groups) for groups in orders])
 
 
 def test_start_order_turns_with_the_lanes() -> None:

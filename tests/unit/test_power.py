@@ -19,7 +19,7 @@ from esper_ab.design import Contrast, default_looks, make_design
 from esper_ab.stats.pair import Pair
 from esper_ab.stats.pairs_needed import pairs_needed
 from esper_ab.stats.power import (
-    Question,
+    PowerQuestion,
     RunSpread,
     Simulation,
     power_table,
@@ -30,7 +30,7 @@ from esper_ab.stats.power import (
 from esper_ab.stats.sd_limits import sd_limits
 from esper_ab.stats.sequential import follow
 
-TWO = Question(margin=3.5)
+TWO = PowerQuestion(margin=3.5)
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +74,7 @@ def test_without_positions_it_is_the_paired_t_of_statsmodels(replicates, effect)
 
 def plain(replicates):
     """A block of six groups leaves too little at the first look of few replicates: not adjusted."""
-    return scheme(replicates, (replicates,), Question(margin=1.0, groups=6), calibrate)
+    return scheme(replicates, (replicates,), PowerQuestion(margin=1.0, groups=6), calibrate)
 
 
 @pytest.mark.parametrize(
@@ -120,9 +120,9 @@ def test_power_is_what_experiments_find():
 def test_the_smallest_difference_has_the_power_it_promises(replicates):
     spread = RunSpread(sd=3.5)
     (row,) = table(spread, 0.3, (replicates,)).rows
-    (again,) = table(spread, 0.3, (replicates,), Question(margin=row.smallest)).rows
+    (again,) = table(spread, 0.3, (replicates,), PowerQuestion(margin=row.smallest)).rows
     assert again.power == pytest.approx(0.8, abs=0.001)
-    (less,) = table(spread, 0.3, (replicates,), Question(margin=0.95 * row.smallest)).rows
+    (less,) = table(spread, 0.3, (replicates,), PowerQuestion(margin=0.95 * row.smallest)).rows
     assert less.power < 0.79
 
 
@@ -146,20 +146,21 @@ def test_below_six_replicates_nothing_is_decided():
 
 
 def test_alpha_shared_by_comparisons_resolves_less():
-    one, three = (table(RunSpread(sd=3.5), 0.0, (10,), Question(margin=3.5, groups=3, comparisons=m)) for m in (1, 3))
+    questions = (PowerQuestion(margin=3.5, groups=3, comparisons=m) for m in (1, 3))
+    one, three = (table(RunSpread(sd=3.5), 0.0, (10,), question) for question in questions)
     assert three.rows[0].smallest > 1.1 * one.rows[0].smallest
     assert three.needed.replicates > one.needed.replicates
 
 
 def test_looks_that_the_user_names():
-    asked = Question(margin=3.5, looks=(8, 12))
+    asked = PowerQuestion(margin=3.5, looks=(8, 12))
     rows = table(RunSpread(sd=3.5), 0.0, (10, 12), asked).rows
     assert [row.looks for row in rows] == [(6, 10), (8, 12)]
 
 
 @pytest.mark.parametrize(("sd", "margin"), [(3.15, 2.0), (2.0, 2.0), (7.0, 2.0)])
 def test_replicates_needed_is_the_least_even_number(sd, margin):
-    question = Question(margin=margin)
+    question = PowerQuestion(margin=margin)
     needed = replicates_needed(sd, None, question, calibrate, rng())
     assert needed.low == needed.replicates == needed.high
 
@@ -175,7 +176,7 @@ def test_replicates_needed_is_the_least_even_number(sd, margin):
 
 
 def test_range_of_replicates_from_the_limits_of_the_sd():
-    found = table(RunSpread(sd=3.15 / math.sqrt(2.0), df=4), 0.0, (10,), Question(margin=2.0))
+    found = table(RunSpread(sd=3.15 / math.sqrt(2.0), df=4), 0.0, (10,), PowerQuestion(margin=2.0))
     assert found.sd == pytest.approx(3.15)
     assert (found.sd_low, found.sd_high) == pytest.approx(sd_limits(3.15, 4, 0.8))
     assert found.needed.low < found.needed.replicates < found.needed.high
@@ -187,11 +188,11 @@ def test_range_of_replicates_from_the_limits_of_the_sd():
 
 
 def test_beyond_reach_is_said():
-    assert replicates_needed(500.0, None, Question(margin=1.0), calibrate, rng()).replicates is None
+    assert replicates_needed(500.0, None, PowerQuestion(margin=1.0), calibrate, rng()).replicates is None
 
 
 def test_easily_seen_needs_six():
-    assert replicates_needed(0.1, None, Question(margin=2.0), calibrate, rng()).replicates == 6
+    assert replicates_needed(0.1, None, PowerQuestion(margin=2.0), calibrate, rng()).replicates == 6
 
 
 def test_same_generator_same_table():
@@ -202,12 +203,12 @@ def test_same_generator_same_table():
 @given(st.floats(0.5, 10.0), st.floats(0.0, 0.9), st.sampled_from([6, 8]))
 @settings(max_examples=30)
 def test_smallest_difference_scales_with_the_spread(sd, rho, replicates):
-    (row,) = table(RunSpread(sd=sd), rho, (replicates,), Question(margin=2.0 * sd)).rows
-    (unit,) = table(RunSpread(sd=1.0), 0.0, (replicates,), Question(margin=2.0)).rows
+    (row,) = table(RunSpread(sd=sd), rho, (replicates,), PowerQuestion(margin=2.0 * sd)).rows
+    (unit,) = table(RunSpread(sd=1.0), 0.0, (replicates,), PowerQuestion(margin=2.0)).rows
     assert row.smallest == pytest.approx(unit.smallest * sd * math.sqrt(1.0 - rho), rel=1e-6)
 
 
 @pytest.mark.parametrize(("sd", "rho", "margin"), [(0.0, 0.0, 2.0), (1.0, 1.0, 2.0), (1.0, 0.0, 0.0), (-1.0, 0.0, 1.0)])
 def test_what_makes_no_sense_is_refused(sd, rho, margin):
     with pytest.raises(ValueError, match="power needs"):
-        table(RunSpread(sd=sd), rho, (6,), Question(margin=margin))
+        table(RunSpread(sd=sd), rho, (6,), PowerQuestion(margin=margin))

@@ -16,12 +16,12 @@ from esper_ab.errors import UsageError
 from esper_ab.journal.fold import fold
 from esper_ab.programs.power import Known, answer, command, known_from_pairs, power_text
 from esper_ab.stats.pairs_needed import power
-from esper_ab.stats.power import Question
+from esper_ab.stats.power import PowerQuestion
 
 
 def table(known: Known, *replicates: int):
     """With one or two rows: each costs a simulation."""
-    return answer(known, replicates[0], Question(margin=2.0), replicates)
+    return answer(known, replicates[0], PowerQuestion(margin=2.0), replicates)
 
 
 def test_one_look_is_the_noncentral_t() -> None:
