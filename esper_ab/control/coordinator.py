@@ -19,7 +19,7 @@ from esper_ab.control.hub import BadMessage, Hub, Incoming, Readable, Received
 from esper_ab.control.intake import Rejected, Report, check_hello, point_of
 from esper_ab.control.liveness import ASSIGNED, START_UP, Laggard, Limits, Liveness, Sign
 from esper_ab.control.recorder import Recorder
-from esper_ab.control.recovery import DEATHS, Deaths, any_complete, nothing_left
+from esper_ab.control.recovery import Deaths, any_complete, nothing_left
 from esper_ab.control.runs import NOWHERE, Run, barrier_again, begun, given_up, in_progress, run_of
 from esper_ab.control.scribe import Death, Scribe
 from esper_ab.control.signals import Signals
@@ -41,7 +41,8 @@ class Coordinator:
         self._plan, self._recorder, self._hub, self._fleet = plan, recorder, hub, fleet
         self._liveness = Liveness(limits, time.monotonic())
         self._scribe = Scribe(recorder, fleet)
-        self._deaths = Deaths()
+        self._limits = limits
+        self._deaths = Deaths(limits.deaths)
         self._to_start = [block for block in recorder.history.blocks if not begun(recorder.history, block)]
         self._blocks: dict[int, barrier.State] = {}  # in progress, by block
         self._runs: dict[str, Run] = {}  # every run assigned so far
@@ -319,7 +320,8 @@ class Coordinator:
 
     def _drop(self, run: Run, what: str, error: WorkerFailed | WorkerHung) -> None:
         """Give up the replicate of a run that keeps dying at one point; `error` when it is not the first such one."""
-        why = f"{run.name} died {DEATHS} times after point {run.recorded}: {what}"
+        times = "once" if self._limits.deaths == 1 else f"{self._limits.deaths} times"
+        why = f"{run.name} died {times} after point {run.recorded}: {what}"
         block = next(block for block in self._recorder.history.blocks if block.index == run.spec.block)
         self._give_up(block, why, failed=run.name)
         self._recorder.commit()

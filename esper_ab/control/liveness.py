@@ -20,13 +20,14 @@ _INTERVALS_KEPT = 64  # per phase: follows a change of pace within an episode or
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How long silence may last, seconds."""
+    """How long silence may last, seconds, and how often a worker may die."""
 
     floor_s: float = 60.0
     start_up_s: float = 300.0  # cold disks, compilation, first allocation
     factor: float = 5.0
     pause_s: float = 10.0  # the coordinator itself stood still this long (suspended): nobody is blamed for it
     disk_full_s: float = 600.0  # for room on the disk, before the experiment ends with DiskFull
+    deaths: int = 3  # at one point of a run: the last of them costs the replicate, the others are followed by a restart
 
 
 class Sign(msgspec.Struct, frozen=True, kw_only=True):

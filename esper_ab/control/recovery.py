@@ -1,7 +1,7 @@
 """What a death means: start the worker again, give the replicate up, or end the experiment. Pure.
 
 A run whose worker dies three times without getting any further dies of something that a fourth start will not mend: its
-replicate is given up in every group. A worker that does not even get as far as a run, three times over, or three
+replicate is given up in every group (`Limits.deaths`, for those who want more or fewer starts). A worker that does not even get as far as a run, three times over, or three
 replicates given up for one reason before any was complete, is a fault of the whole set-up: going on would only burn
 through the plan.
 """
@@ -13,14 +13,16 @@ from collections import Counter
 
 from esper_ab.journal.fold import History
 
-DEATHS = 3  # at one point of a run, or of one lane's worker without a run
+DEATHS_OUTSIDE = 3  # of one lane's worker without a run
 DROPS = 3  # replicates given up for one reason, with none complete
 
 
 class Deaths:
     """Counts deaths since the last progress."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        """`most`: deaths at one point of a run that cost the replicate."""
+        self._most = most
         self._of_run: dict[str, tuple[int, int]] = {}  # run -> last recorded point, deaths since
         self._of_lane: Counter[str] = Counter()
         self._reasons: Counter[str] = Counter()
@@ -30,12 +32,12 @@ class Deaths:
         before, deaths = self._of_run.get(run, (point, 0))
         deaths = deaths + 1 if before == point else 1
         self._of_run[run] = (point, deaths)
-        return deaths >= DEATHS
+        return deaths >= self._most
 
     def outside(self, lane: str) -> bool:
         """One more death without a run at work; whether the experiment is to end."""
         self._of_lane[lane] += 1
-        return self._of_lane[lane] >= DEATHS
+        return self._of_lane[lane] >= DEATHS_OUTSIDE
 
     def got_on(self, lane: str) -> None:
         """The lane's worker has reported something of a run."""

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
+from types import ModuleType
 
 from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.launchers import Transport, _entry
@@ -72,7 +76,23 @@ class LocalLauncher:
         try:
             resource_tracker.ensure_running()
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-            process.start()
+            with _no_main_module():
+                process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return LocalWorker(order.identity, process)
+
+
+@contextmanager
+def _no_main_module() -> Iterator[None]:
+    """While entered, a spawned process is told of no main module, so it imports none.
+
+    multiprocessing has every child import the parent's main module again, for functions that may live there. A worker's
+    entry does not, and a script or notebook that starts an experiment would start it again in every worker.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main

@@ -20,27 +20,27 @@ SPEC = plan().blocks[0].runs[0]
 LOST = [Ledger(category="dropped_pair", run=run, episode=None, detail="") for run in ("shaped/0", "simplified/0")]
 
 
-@given(points=st.lists(st.integers(0, 3), max_size=20).map(sorted))
-def test_a_run_is_given_up_at_the_third_death_without_progress_and_not_before(points):
-    deaths = Deaths()
+@given(points=st.lists(st.integers(0, 3), max_size=20).map(sorted), most=st.integers(1, 4))
+def test_a_run_is_given_up_at_the_last_death_without_progress_and_not_before(points, most):
+    deaths = Deaths(most)
     for n, point in enumerate(points):
-        assert deaths.in_run("a/0", point) == (points[: n + 1].count(point) >= 3)
+        assert deaths.in_run("a/0", point) == (points[: n + 1].count(point) >= most)
 
 
 def test_deaths_of_one_run_are_not_those_of_another():
-    deaths = Deaths()
+    deaths = Deaths(3)
     assert not any(deaths.in_run(run, 1) for run in ("a/0", "b/0", "a/1", "b/1", "a/0", "b/0"))
 
 
 def test_deaths_without_a_run_count_until_the_worker_gets_somewhere():
-    deaths = Deaths()
+    deaths = Deaths(3)
     assert [deaths.outside("cpu:0"), deaths.outside("cpu:1"), deaths.outside("cpu:0")] == [False] * 3
     deaths.got_on("cpu:0")
     assert [deaths.outside("cpu:0") for _ in range(3)] == [False, False, True]
 
 
 def test_three_replicates_given_up_for_one_reason_whatever_its_numbers():
-    deaths = Deaths()
+    deaths = Deaths(3)
     reasons = ("no sign of life for 61 s", "was killed", "no sign of life for 75 s", "no sign of life for 103 s")
     assert [deaths.gave_up(reason) for reason in reasons] == [False, False, False, True]
 
