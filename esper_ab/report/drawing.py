@@ -1,8 +1,10 @@
-"""A figure as the page takes it: SVG, title, caption, and the same in words for who cannot see it."""
+"""A figure with title, caption, and the same in words for who cannot see it."""
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
+from functools import cached_property
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,16 +16,32 @@ from esper_ab.report import style
 _WIDTH = 9.4  # inches of a figure over the whole page
 
 
+class Picture(Figure):
+    """A figure that a notebook shows, whether or not pyplot was ever imported."""
+
+    def _repr_png_(self) -> bytes:
+        buffer = io.BytesIO()
+        with style.look():
+            self.savefig(buffer, format="png", dpi=110, transparent=False)
+        return buffer.getvalue()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Drawing:
-    """`svg` is markup of our own making; everything else is text and gets escaped."""
+    """All text gets escaped; the figure is drawn in the marker colours of `style`."""
 
     name: str
     title: str
     caption: str
     alt: str
-    svg: str
+    figure: Figure
     wide: bool = False
+
+    @cached_property
+    def svg(self) -> str:
+        """As the page takes it: markup of our own making."""
+        with style.look():
+            return style.svg(self.figure, self.name)
 
 
 _ENDPOINTS = {"evaluation": "", "last-tenth": " (last tenth of training)", "curve-mean": " (mean of training)"}
@@ -45,11 +63,11 @@ def grid(
 ) -> tuple[Figure, list[Axes]]:
     """A figure with `count` panels, row by row; one panel alone has the size `single`. Nothing is drawn elsewhere."""
     if count == 1:
-        figure = Figure(figsize=single)
+        figure = Picture(figsize=single)
         return figure, [figure.subplots()]
     columns = min(columns, count)
     rows = -(-count // columns)
-    figure = Figure(figsize=(_WIDTH, 0.7 + 2.0 * rows))
+    figure = Picture(figsize=(_WIDTH, 0.7 + 2.0 * rows))
     panels = figure.subplots(rows, columns, sharey=sharey, squeeze=False)
     flat: list[Axes] = list(panels.flat)
     for axes in flat[count:]:

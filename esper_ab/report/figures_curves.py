@@ -92,7 +92,7 @@ def _curves(content: Content, words: _Words, value: Value) -> Drawing | None:
         title=words.title,
         caption=words.caption + (" Grey: the means of the other groups." if apart else ""),
         alt=f"{words.label}, first to last episode, mean over runs: " + "; ".join(ends) + ".",
-        svg=style.svg(figure, words.name),
+        figure=figure,
         wide=True,
     )
 
@@ -239,7 +239,7 @@ def _panels(
         title=words.title,
         caption=words.caption,
         alt=f"{words.label}, last episode, mean over runs: " + "; ".join(ends) + ".",
-        svg=style.svg(figure, words.name),
+        figure=figure,
         wide=True,
     )
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from esper_ab.report import style
 from esper_ab.report.content import Content
-from esper_ab.report.drawing import Drawing, endpoint_label, shortened
+from esper_ab.report.drawing import Drawing, Picture, endpoint_label, shortened
 from esper_ab.stats.comparison import Comparison
 from esper_ab.stats.wording import points
 
@@ -22,7 +21,7 @@ def effects(content: Content) -> Drawing | None:
     if not shown:
         return None
     margin = content.history.design.margin
-    figure = Figure(figsize=(9.4, 0.95 + 0.62 * len(shown)))
+    figure = Picture(figsize=(9.4, 0.95 + 0.62 * len(shown)))
     axes = figure.subplots()
     axes.axvspan(-margin, margin, color=style.BAND, linewidth=0)
     for edge in (-margin, margin):
@@ -52,7 +51,7 @@ def effects(content: Content) -> Drawing | None:
         "one look. Arrowhead: goes on beyond the figure. "
         f"Ticks: the pairs used. Shaded between broken lines: within the margin of {margin:g} points.",
         alt="; ".join(_words(item) for item in shown) + ".",
-        svg=style.svg(figure, "effects"),
+        figure=figure,
         wide=True,
     )
 

@@ -60,7 +60,7 @@ def lifecycle(content: Content) -> Drawing | None:
         "training episodes. Blank: empty. The stronger the shade, the further in its life; fossilised seeds stay."
         + (f" No seed in: {', '.join(silent)}." if silent else ""),
         alt="After the last step: " + "; ".join(_last(group, bands) for group, bands in shown.items()) + ".",
-        svg=style.svg(figure, "lifecycle"),
+        figure=figure,
         wide=True,
     )
 

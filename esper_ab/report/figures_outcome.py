@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from esper_ab.journal.outcomes import RunOutcome, mean
 from esper_ab.report import style
 from esper_ab.report.content import Content
-from esper_ab.report.drawing import Drawing, endpoint_label, grid, group_legend, shortened
+from esper_ab.report.drawing import Drawing, Picture, endpoint_label, grid, group_legend, shortened
 
 _MOST_PANELS = 9  # of single comparisons; more are left to the table of pairs
 
@@ -22,7 +21,7 @@ def endpoints(content: Content) -> Drawing | None:
     values = {group: _endpoints(content.of_group(group)) for group in content.groups}
     if not any(values.values()):
         return None
-    figure = Figure(figsize=(9.4, 0.75 + 0.5 * len(values)))
+    figure = Picture(figsize=(9.4, 0.75 + 0.5 * len(values)))
     axes = figure.subplots()
     everything = [value for found in values.values() for value in found]
     near = max((max(everything) - min(everything)) / 90, 1e-9)
@@ -48,7 +47,7 @@ def endpoints(content: Content) -> Drawing | None:
         title="Every run's endpoint",
         caption="One point per run: one trained policy. Bar: mean of the group.",
         alt="Mean and range: " + "; ".join(words) + ".",
-        svg=style.svg(figure, "endpoints"),
+        figure=figure,
         wide=True,
     )
 
@@ -114,7 +113,7 @@ def pairs(content: Content) -> Drawing | None:
         + (" Each panel has its own scale." if len(shown) > 1 else "")
         + (f" {left_out} more comparisons are in the tables." if left_out > 0 else ""),
         alt="Pairs: " + "; ".join(words) + ". Values in the tables of pairs.",
-        svg=style.svg(figure, "pairs"),
+        figure=figure,
         wide=len(shown) > 1,
     )
 
@@ -124,7 +123,7 @@ def cost(content: Content) -> Drawing | None:
     shown: list[tuple[int, str]] = []
     words = []
     wide = len(content.comparisons) > 1  # as the figure of pairs, which stands before it
-    figure = Figure(figsize=(9.4 if wide else 4.6, 3.3))
+    figure = Picture(figsize=(9.4 if wide else 4.6, 3.3))
     axes = figure.subplots()
     for index, group in enumerate(content.groups):
         runs = [
@@ -153,6 +152,6 @@ def cost(content: Content) -> Drawing | None:
         title="Cost against accuracy",
         caption="Small: one run. Large: mean of the group. Further up is better, further left is cheaper.",
         alt="Means: " + "; ".join(words) + ".",
-        svg=style.svg(figure, "cost"),
+        figure=figure,
         wide=wide,
     )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from matplotlib.figure import Figure
-
 from esper_ab.journal.fold import RunHistory
 from esper_ab.report import style
 from esper_ab.report.content import Content
-from esper_ab.report.drawing import Drawing, group_legend, shortened
+from esper_ab.report.drawing import Drawing, Picture, group_legend, shortened
 
 _MOST_BLOCKS = 60  # columns that stay legible; the table of lanes counts all
 
@@ -29,7 +27,7 @@ def layout(content: Content) -> Drawing | None:
     column = {replicate: place for place, replicate in enumerate(replicates)}
     runs = [run for run in history.runs.values() if run.ref.replicate in column and run.ref.device in lanes]
     size = 8.0 if len(replicates) <= 24 else 5.0
-    figure = Figure(figsize=(9.4, 1.15 + 0.3 * len(lanes)))
+    figure = Picture(figsize=(9.4, 1.15 + 0.3 * len(lanes)))
     axes = figure.subplots()
     for run in runs:
         index = content.groups.index(run.ref.group_id)
@@ -56,7 +54,7 @@ def layout(content: Content) -> Drawing | None:
         "Hollow: not yet, not needed, or lost." + _ORDERS[history.plan.experiment.order]
         + (f" The first {_MOST_BLOCKS} blocks." if len(history.plan.blocks) > _MOST_BLOCKS else ""),
         alt="Runs per lane: " + "; ".join(_on_lanes(content, group, lanes, runs) for group in content.groups) + ".",
-        svg=style.svg(figure, "layout"),
+        figure=figure,
         wide=True,
     )
 

@@ -21,6 +21,11 @@ _VARIABLES = (
     | {f"#a0000{i}": f"--group-{i}" for i in range(MOST_COLOURS)}
     | {f"#c0000{i}": f"--stage-{i}" for i in range(N_STAGES)}
 )
+LIGHT = {  # marker colour -> what report.css has for it in the light, for a figure outside of the page
+    **dict(zip((INK, MUTED, GRID, BAND, CARD), ("#1c1d20", "#5d6068", "#dcdcd6", "#efeee6", "#ffffff"), strict=True)),
+    **{f"#a0000{i}": c for i, c in enumerate(("#0072b2", "#d55e00", "#009e73", "#b0548a", "#b07d00", "#3b8fc2"))},
+    **{f"#c0000{i}": c for i, c in enumerate(("#e8ebee", "#c9d6e0", "#9db9cd", "#6a95b3", "#3a6c90", "#173d5c"))},
+}
 _TENTHS = re.compile(r"(\d\.\d)\d+")  # of a point, a 72nd of an inch
 ARROW_LEFT, ARROW_RIGHT = 4, 5  # matplotlib's markers whose tip is the point
 _LINES = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)), (0, (3, 1)), (0, (1, 3)))

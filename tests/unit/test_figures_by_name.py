@@ -1,0 +1,57 @@
+"""Figures of a report outside of its page: each by its name, in real colours, without a display or pyplot."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib import resources
+
+import pytest
+from matplotlib.colors import to_hex
+from support.journals import one_replicate, three_groups
+
+from esper_ab.journal.fold import fold
+from esper_ab.report import figures, style
+from esper_ab.report.content import content
+
+
+@pytest.fixture(scope="module")
+def found():
+    return content(fold(three_groups()))
+
+
+@pytest.mark.parametrize("name", figures.NAMES)
+def test_each_is_drawn_without_marker_colours(found, name):
+    figure = figures.figure(name, found)
+    assert figure is not None
+    figure.draw_without_rendering()
+    left = set()
+    for artist in figure.findobj():
+        for key in ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor"):
+            value = getattr(artist, f"get_{key}", lambda: "none")()
+            left |= {to_hex(one) for one in (value if getattr(value, "ndim", 1) == 2 else [value])} & set(style.LIGHT)
+    assert not left
+    assert figure._repr_png_().startswith(b"\x89PNG")
+
+
+def test_the_colours_are_those_of_the_page_in_the_light():
+    css = resources.files("esper_ab.report").joinpath("report.css").read_text().partition("@media")[0]
+    said = dict(re.findall(r"(--[\w-]+): (#[0-9a-f]{6})", css))
+    for marker, colour in style.LIGHT.items():
+        assert said[style._VARIABLES[marker]] == colour
+    assert set(style.LIGHT) == set(style._VARIABLES)
+
+
+def test_names_are_those_of_the_page(found):
+    drawings = [drawing for section in ("outcome", "training", "trust") for drawing in figures.drawn(section, found)]
+    assert tuple(drawing.name for drawing in drawings) == figures.NAMES
+
+
+def test_nothing_to_draw_is_none():
+    assert figures.figure("effects", content(fold(one_replicate()[:1]))) is None
+
+
+def test_no_pyplot_is_loaded():
+    code = "import esper_ab.report.figures, sys; sys.exit('matplotlib.pyplot' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
