@@ -35,6 +35,7 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     rng_seed: NonNegativeInt = 0
     devices: tuple[str, ...]  # the pool, as plan names: "cpu:0", "cuda:1"
     devices_per_run: PositiveInt = 1
+    max_parallel: NonNegativeInt = 0  # runs that train at the same time, at most; 0: as many as the devices carry
     placement: Literal["spread", "share", "alternate", "sequence"] = "spread"
     order: Literal["balanced", "fixed", "shuffled"] = "balanced"  # which group takes which position in a block
     sync: Literal["lockstep", "independent"] = "lockstep"

@@ -18,8 +18,9 @@ _FLAG_KEYS = {"threads": "arithmetic.threads"}
 ARGUMENTS = "esper_ab.arguments"
 _LIST_FLAGS = {"slots": "--slots early late", "devices": "--devices cpu:0 cpu:1"}  # with an example
 _AS_THEY_STAND = (
-    "task", "data_dir", "slots", "episodes", "steps", "n_envs", "eval_episodes", "endpoint", "test", "alpha", "margin",
-    "control", "rng_seed", "unpaired", "devices", "devices_per_run", "placement", "order", "sync", "threads", "name",
+    "max_parallel", "task", "data_dir", "slots", "episodes", "steps", "n_envs", "eval_episodes", "endpoint", "test", "alpha", "margin",
+    "control", "rng_seed", "unpaired", "devices", "devices_per_run", "placement", "order", "sync", "threads",
+    "share_observation_norm", "name",
 )  # settings of the experiment; the other flags are none, or not as they stand
 
 _OPTIONS: dict[str, Decorator] = {
@@ -61,6 +62,8 @@ _OPTIONS: dict[str, Decorator] = {
     "devices": click.option("--devices", metavar="A B …", help="cuda:0, cpu:1, or cuda, cpu for all. [default: all "
                             "GPUs, or cores]"),
     "devices_per_run": click.option("--devices-per-run", type=int, metavar="N", help="Devices of one run."),
+    "max_parallel": click.option("--max-parallel", type=int, metavar="N", help="Runs that train at the same time, at "
+                                 "most."),
     "placement": click.option("--placement", metavar="spread|share|alternate|sequence", help="One run per device; or "
                               "on one device a block's runs side by side, in turn by episode, or one whole run after "
                               "the other."),

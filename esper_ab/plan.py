@@ -146,11 +146,24 @@ def _lane_sets(experiment: ExperimentSettings, machine: Machine) -> tuple[LaneSe
     pool = experiment.devices
     units = [pool[i : i + per_run] for i in range(0, len(pool) - per_run + 1, per_run)]
     _refuse_too_few(experiment, len(units))
-    at_once = max(1, experiment.replicates // blocks_needed(n_groups))
+    at_once = min(max(1, experiment.replicates // blocks_needed(n_groups)), _most_blocks(experiment))
     if experiment.placement == "spread":
         chosen = [units[i : i + n_groups] for i in range(0, len(units) - n_groups + 1, n_groups)]
         return tuple(tuple(_lane(unit, devices) for unit in one_set) for one_set in chosen[:at_once])
     return tuple(tuple(_lane(unit, devices, f"/{i}") for i in range(n_groups)) for unit in units[:at_once])
+
+
+def _most_blocks(experiment: ExperimentSettings) -> int:
+    """Blocks that `max_parallel` lets train at the same time; UsageError when not even one."""
+    n_groups, most = len(experiment.groups), experiment.max_parallel
+    in_turn = experiment.placement in ("alternate", "sequence")
+    each = 1 if in_turn else n_groups
+    if 0 < most < each:
+        raise UsageError(
+            f"--max-parallel {most}, but the {n_groups} runs of a block train at the same time; --placement sequence "
+            f"trains one after the other, or allow {n_groups}"
+        )
+    return most // each or experiment.replicates
 
 
 def _lane(devices: Sequence[str], known: dict[str, Device], suffix: str = "") -> Lane:

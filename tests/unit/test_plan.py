@@ -175,6 +175,23 @@ def test_environments_go_round_the_devices_of_a_run() -> None:
     assert plan.blocks[0].runs[0].ref.device == "cuda:0+cuda:1"
 
 
+@pytest.mark.parametrize(("most", "placement", "lanes"), [
+    (0, "spread", 8), (8, "spread", 8), (7, "spread", 6), (2, "spread", 2), (3, "share", 2), (1, "sequence", 2),
+    (2, "alternate", 4),
+])  # fmt: skip
+def test_no_more_runs_train_at_the_same_time_than_allowed(most: int, placement: str, lanes: int) -> None:
+    """Where runs take turns only one of a block's lanes is at work."""
+    plan = planned(experiment(replicates=40, max_parallel=most, placement=placement), machine(0, gpus=8))
+    assert len(plan.lanes) == lanes
+    busy = len(plan.lanes) // (2 if placement in ("sequence", "alternate") else 1)
+    assert not most or busy <= most
+
+
+def test_a_limit_below_one_block_is_refused_with_what_would_do() -> None:
+    with pytest.raises(UsageError, match="--placement sequence trains one after the other, or allow 3"):
+        planned(experiment(("a", "b", "c"), max_parallel=2), machine(3))
+
+
 def test_more_cpu_lanes_than_cores_are_time_sliced_aloud() -> None:
     plan = planned(experiment(("a", "b", "c")), machine(cores=2))
     assert [lane.name for lane in plan.lanes] == ["cpu:0", "cpu:1", "cpu:2"]
