@@ -15,13 +15,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from esper_ab.contracts.visible import visible_line
 from esper_ab.errors import UsageError
 from esper_ab.journal.file import JOURNAL_NAME, read
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 VIEWS = ("runs", "episodes", "env_episodes", "evaluations", "ppo_updates", "seed_events", "ledger")
 _LONGEST_LINE_BYTES = 64 << 20
@@ -49,10 +52,8 @@ def query(run_dir: Path, sql: str) -> Answer:
     """Rows of `sql`. UsageError for what DuckDB refuses, in one line; JournalError for a damaged journal."""
     import duckdb
 
-    with _intact(run_dir / JOURNAL_NAME) as path, duckdb.connect(":memory:") as connection:
-        connection.execute(_READ, {"path": str(path), "longest": _LONGEST_LINE_BYTES})
-        connection.execute(resources.files("esper_ab.report").joinpath("views.sql").read_text(encoding="utf-8"))
-        connection.execute(_LOCK)
+    with viewed(run_dir) as connection:
+        lock(connection)
         try:
             result = connection.execute(sql)
             if result is None:  # nothing but white space or comments
@@ -60,8 +61,31 @@ def query(run_dir: Path, sql: str) -> Answer:
             columns = tuple(column[0] for column in result.description or ())
             rows = tuple(result.fetchall()) if columns else ()
         except duckdb.Error as error:
-            raise UsageError(f"SQL: {_one_line(error)}; views: {', '.join(VIEWS)}") from None
+            raise UsageError(f"SQL: {one_line(error)}; views: {', '.join(VIEWS)}") from None
     return Answer(columns=columns, rows=rows)
+
+
+def viewed(run_dir: Path, lines: int | None = None) -> DuckDBPyConnection:
+    """A database in memory with the journal's first `lines` lines (None: all there are) and the views over them.
+
+    UsageError for an empty journal, JournalError for a damaged one.
+    """
+    import duckdb
+
+    connection = duckdb.connect(":memory:")
+    try:
+        with _intact(run_dir / JOURNAL_NAME, lines) as path:
+            connection.execute(_READ, {"path": str(path), "longest": _LONGEST_LINE_BYTES})
+        connection.execute(resources.files("esper_ab.report").joinpath("views.sql").read_text(encoding="utf-8"))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def lock(connection: DuckDBPyConnection) -> None:
+    """From here on its queries read no file, no network and no Python variable, and change no setting."""
+    connection.execute(_LOCK)
 
 
 def query_json(run_dir: Path, sql: str) -> str:
@@ -116,13 +140,13 @@ def _cell(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else visible_line(str(value))
 
 
-def _one_line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
     """Without the excerpt of the statement and without tracebacks."""
     return " ".join(re.split(r"\s+LINE \d+:|\s+Traceback", str(error))[0].split())
 
 
 @contextmanager
-def _intact(journal: Path) -> Iterator[Path]:
+def _intact(journal: Path, lines: int | None) -> Iterator[Path]:
     """A file of the journal's verified lines as they are now: a writer may be adding to it, and a tail may be torn."""
     reading = read(journal)
     for _ in reading:
@@ -130,7 +154,7 @@ def _intact(journal: Path) -> Iterator[Path]:
     if reading.lines == 0:
         raise UsageError(f"{journal} holds no event yet; try again when the experiment has started")
     with tempfile.NamedTemporaryFile(suffix=".jsonl") as copy, journal.open("rb") as source:
-        for _ in range(reading.lines):
+        for _ in range(reading.lines if lines is None else min(lines, reading.lines)):
             copy.write(source.readline())
         copy.flush()
         yield Path(copy.name)
