@@ -39,6 +39,7 @@ group.add_command(_command("esper_ab.programs.listing"), "list")
 group.add_command(_command("esper_ab.programs.gc"), "gc")
 group.add_command(_command("esper_ab.programs.evaluate"), "evaluate")
 group.add_command(_command("esper_ab.programs.fetch"), "fetch")
+group.add_command(_command("esper_ab.programs.heuristic"), "heuristic")
 
 _run_dir = click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
 _as_json = click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")

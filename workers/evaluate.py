@@ -36,7 +36,7 @@ def evaluate_file(path: Path, episodes: int | None, rng_seed: int | None, device
         settings=_without_code(policy.spec.settings),
     )
     task: Task = catalog.entry("workers.tasks", spec.task, "TASK")
-    data = {device: DeviceData.of(task.load(spec.data_dir), _device(device))}
+    data = {device: DeviceData.of(task.load(spec.data_dir), torch_device(device))}
     return evaluate_policy(Session(spec, task, data), policy, lambda _step: None)
 
 
@@ -50,7 +50,7 @@ def _without_code(settings: GroupSettings) -> GroupSettings:
     return msgspec.structs.replace(settings, reward=RewardSettings()) if _is_code(settings.reward.mode) else settings
 
 
-def _device(name: str) -> torch.device:
+def torch_device(name: str) -> torch.device:
     there = ("cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count())))
     if name not in there:
         raise ValueError(f"no device {name!r} here; there is {', '.join(there)}")

@@ -1,0 +1,82 @@
+"""`esper-ab heuristic`: the hand-written controller manages seeds in several slots of one host."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from esper_ab.contracts.solo import Host, Seed, SoloAnswer
+from esper_ab.programs.heuristic import by_slot, question, several_slots, text
+
+_ASKED = ("--task", "digits", "--episodes", "1", "--slots", "early", "mid", "late")
+
+
+def heuristic(*args: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "esper_ab.cli", "heuristic", *args]
+    return subprocess.run(command, capture_output=True, text=True, timeout=200)
+
+
+def test_seeds_live_in_more_than_one_slot_of_one_host() -> None:
+    done = heuristic(*_ASKED, "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    slots = [{seed["slot"] for seed in host["seeds"]} for host in answer["hosts"]]
+    assert any(len(used) >= 2 for used in slots)
+    assert answer["several_slots"] == sum(len(used) >= 2 for used in slots)
+    assert any(seed["end"] == "fossilized" for host in answer["hosts"] for seed in host["seeds"])
+    for host in answer["hosts"]:
+        births = [seed["germinated"] for seed in host["seeds"]]
+        ends = [seed["end_step"] for seed in host["seeds"]]
+        assert None not in ends[:-1]  # one at a time, and only the last may be under way
+        assert all(end < birth for end, birth in zip(ends, births[1:], strict=False))
+        assert all(birth >= host["settled_step"] for birth in births)
+    assert answer["by_slot"]["early"]["germinated"] == sum(
+        seed["slot"] == "early" for host in answer["hosts"] for seed in host["seeds"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("--task", "digts"), "did you mean digits"),
+        (("--slots", "erly"), "no slot 'erly' in task digits; it has early, mid, late"),
+        (("--slots", "late", "early"), "as in --slots early late"),
+        (("--slots",), "names are missing"),
+        (("--device", "cuda:99"), "no device 'cuda:99' here"),
+    ],
+)
+def test_what_is_not_there_is_one_line_and_status_2(args: tuple[str, ...], words: str) -> None:
+    done = heuristic(*args, "--json")
+    assert done.returncode == 2
+    assert words in json.loads(done.stdout)["error"]
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def host(*seeds: Seed, settled: int | None = 4) -> Host:
+    return Host(
+        episode=0, env=len(seeds), seeds=seeds, final_accuracy=50.0, params_added=0, settled_step=settled,
+        unsettled_steps=3, improving_steps=5, diverged=False,
+    )  # fmt: skip
+
+
+def seed(slot: str, end: str = "") -> Seed:
+    return Seed(
+        slot=slot, blueprint="norm", germinated=6, advanced=2, end=end, end_step=9 if end else None, contribution=None
+    )
+
+
+def test_text_says_slot_by_slot_what_was_done_and_why_nothing_was() -> None:
+    lived = host(seed("early", "fossilized"), seed("late", "pruned"), seed("late"))
+    answer = SoloAnswer(slots=("early", "late"), hosts=(lived, host(seed("late")), host(settled=None)))
+    assert several_slots(answer) == 1
+    assert by_slot(answer)["late"] == {"germinated": 3, "advanced": 6, "fossilised": 0, "pruned": 1}
+    asked = question(
+        slots=None, task="digits", data_dir="", episodes=1, steps=9, n_envs=3, rng_seed=0, device="cpu"
+    )
+    shown = text(asked, answer)
+    assert "early           1         2           1       0" in shown
+    assert "early norm from 6, fossilised at 9; late norm from 6, pruned at 9; late norm from 6, under way" in shown
+    assert "never settled; no seed: 3 steps not settled, 5 without a plateau" in shown
