@@ -52,7 +52,8 @@ EXPERIMENT_KEYS = {key: kind for key, kind in _flatten(ExperimentSettings).items
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of a sentence about an unknown name: a close one, or all there are."""
     known = list(known)
-    ends = [key for key in known if key.rpartition(".")[2] == name]
+    last = name.rpartition(".")[2]
+    ends = [key for key in known if key.rpartition(".")[2] == last]
     close = ends or difflib.get_close_matches(name, known, n=3)
     if close:
         return f"did you mean {' or '.join(close)}?"

@@ -18,9 +18,9 @@ _FLAG_KEYS = {"threads": "arithmetic.threads"}
 ARGUMENTS = "esper_ab.arguments"
 _LIST_FLAGS = {"slots": "--slots early late", "devices": "--devices cpu:0 cpu:1"}  # with an example
 _AS_THEY_STAND = (
-    "max_parallel", "task", "data_dir", "slots", "episodes", "steps", "n_envs", "eval_episodes", "endpoint", "test", "alpha", "margin",
+    "task", "data_dir", "slots", "episodes", "steps", "n_envs", "eval_episodes", "endpoint", "test", "alpha", "margin",
     "control", "rng_seed", "unpaired", "devices", "devices_per_run", "placement", "order", "sync", "threads",
-    "share_observation_norm", "name",
+    "share_observation_norm", "max_parallel", "name",
 )  # settings of the experiment; the other flags are none, or not as they stand
 
 _OPTIONS: dict[str, Decorator] = {
@@ -71,6 +71,9 @@ _OPTIONS: dict[str, Decorator] = {
                           "in the start order of a block."),
     "sync": click.option("--sync", metavar="lockstep|independent", help="Whether runs wait for one another after every "
                          "episode."),
+    "share_observation_norm": click.option("--share-observation-norm", is_flag=True, help="The learners of a "
+                                           "replicate normalise observations by the moments of all of them; couples "
+                                           "the groups."),
     "threads": click.option("--threads", type=int, metavar="N", help="CPU threads per worker, the same for all."),
     "no_telemetry": click.option("--no-telemetry", is_flag=True, help="Do not record the life of every seed; no result "
                                  "depends on it."),

@@ -29,6 +29,7 @@ from esper_ab.assignments import (
 from esper_ab.config import ExperimentSettings, Group
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.errors import UsageError
+from esper_ab.foreign_keys import foreign
 
 DEFAULT_GROUPS = ("shaped", "simplified")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -110,7 +111,7 @@ def _known(assignment: Assignment, *, of_group: bool) -> Assignment:
     if key in EXPERIMENT_KEYS:
         raise UsageError(f"{assignment.origin}: {key} cannot differ between groups; use --set {key}=… for all of them")
     known = [*GROUP_KEYS, *SHORT] if of_group else [*GROUP_KEYS, *SHORT, *EXPERIMENT_KEYS]
-    raise UsageError(f"{assignment.origin}: unknown key {key!r}; {did_you_mean(key, known)}")
+    raise UsageError(f"{assignment.origin}: unknown key {key!r}; {foreign(key) or did_you_mean(key, known)}")
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,8 @@ def _asked(request: Request, file: FileSettings, catalogue: Catalogue) -> list[_
     for name in dict.fromkeys(created):
         if name not in names:
             choice = _choice(name, catalogue, name) if ":" not in name else None
-            chosen = (choice,) if choice else ()
+            own = {assignment.key for assignment in file.tables.get(name, ())}
+            chosen = (choice,) if choice and choice.key not in own else ()
             asked.append(_Asked(name, file.tables.get(name, ()), chosen, tuple(altered.get(name, ()))))
     return asked
 

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from esper_ab.assignments import EXPERIMENT_KEYS, GROUP_KEYS
 from esper_ab.config import ExperimentSettings, Group
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.errors import UsageError
+from esper_ab.foreign_keys import OURS
 from esper_ab.parse import Catalogue, FileSettings, Request, parse, read_toml
 
 CATALOGUE = Catalogue(
@@ -95,6 +97,34 @@ def test_file_has_the_same_structure_and_flags_win(tmp_path: Path) -> None:
     assert groups["b"].growth.batch_size == 8
     assert groups["fast"].reward.mode == "simplified"
     assert list(by_name(asked("fast", "wait", toml=file))) == ["fast", "wait"]
+
+
+def test_a_table_that_bears_a_modes_name_and_sets_another_is_refused_not_overruled(tmp_path: Path) -> None:
+    file = toml(tmp_path, '[group.simplified]\nreward = "sparse"\n[group.b]\nppo.lr = 0.1')
+    with pytest.raises(UsageError, match="group 'simplified' would use reward 'sparse'"):
+        asked(toml=file)
+    same = toml(tmp_path, '[group.simplified]\nppo.lr = 0.2\n[group.b]\nppo.lr = 0.1')
+    assert by_name(asked(toml=same))["simplified"].reward.mode == "simplified"
+
+
+@pytest.mark.parametrize(("key", "ours"), [
+    ("trainer.learning_rate", "here that is ppo.lr"),
+    ("total_timesteps", "here that is episodes x steps x n_envs"),
+    ("trainer.num_workers", "here that is n_envs and max_parallel"),
+    ("defaults", "Hydra's defaults list has no counterpart"),
+    ("trainer.curriculum", "there is no curriculum here; what hosts learn is the experiment's task"),
+    ("trainer.simulation.evaluate_interval", "here that is eval_episodes"),
+    ("trainer.lr", "did you mean ppo.lr?"),
+])  # fmt: skip
+def test_keys_of_other_trainers_are_refused_with_the_name_of_ours(key: str, ours: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        asked(sets=(f"{key}=1",))
+    assert f"unknown key {key!r}; {ours}" in str(caught.value)
+
+
+def test_what_a_foreign_key_is_said_to_be_here_exists() -> None:
+    assert {key for ours in OURS.values() for key in ours} <= GROUP_KEYS.keys() | EXPERIMENT_KEYS.keys()
+    assert not OURS.keys() & (GROUP_KEYS.keys() | EXPERIMENT_KEYS.keys())
 
 
 def test_default_settings_are_those_of_the_contract() -> None:
