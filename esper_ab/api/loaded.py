@@ -1,0 +1,235 @@
+"""A run directory in Python: its records as data frames, its verdicts, its figures, its policies.
+
+    run = load_run("runs/demo")
+    run.episodes()
+    run.verdicts
+    run.plot("pairs")
+
+Errors are those of `esper_ab.errors`, each one line that says what would be right: UsageError for what cannot be had,
+JournalError for a damaged run directory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from html import escape
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from esper_ab.assignments import did_you_mean
+from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.visible import visible
+from esper_ab.errors import UsageError
+from esper_ab.journal.fold import History, RunHistory
+from esper_ab.journal.load import Loaded, load
+from esper_ab.journal.lock import holder
+from esper_ab.live.status import ExperimentState, state_of
+from esper_ab.report import records
+from esper_ab.report.content import Content, content
+from esper_ab.report.query import lock, viewed
+from esper_ab.stats.comparison import Comparison
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+    from matplotlib.figure import Figure
+
+_POLICIES = "workers.policy_file"  # of the data plane, which the control plane names by string only
+
+
+class Policy(Protocol):
+    """A saved policy, frozen with its normaliser, and the orders it was trained under (workers/policy_file.py)."""
+
+    @property
+    def spec(self) -> RunSpec: ...
+
+    @property
+    def agent(self) -> Any:
+        """The actor-critic with its normaliser; None for a controller that does not learn."""
+
+    def decider(self, *, greedy: bool) -> Any:
+        """What decides: `.decide(view, uniforms)`."""
+
+
+def load_run(path: str | Path) -> LoadedRun:
+    """The run directory `path` as it is now, whether it is running, stopped or finished.
+
+    UsageError when there is no journal or nothing in it yet; JournalError when it is damaged.
+    """
+    run_dir = Path(path)
+    held = holder(run_dir) is not None  # before reading: a run that ends in between is then seen as finished
+    return LoadedRun(run_dir, load(run_dir), held=held)
+
+
+class LoadedRun:
+    """What a run directory said when it was loaded; what is recorded later needs another `load_run`.
+
+    The frames have the columns of docs/sql.md. `as_`: "pandas", "polars", "pyarrow" or "duckdb"; None: the first of
+    them, in this order, that is installed. Accuracies are percent, differences points, times UTC.
+    """
+
+    def __init__(self, path: Path, loaded: Loaded, *, held: bool) -> None:
+        """`held`: whether somebody is carrying the run out."""
+        self.path = path
+        self.history: History = loaded.history
+        self.state: ExperimentState = state_of(loaded.history, held=held)
+        self._lines = loaded.lines
+
+    @property
+    def name(self) -> str:
+        """Of the experiment: the folder in which it was run."""
+        return self.history.plan.experiment.name
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names, in the order of the experiment."""
+        return self.history.groups
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """All that is known of each comparison, in the order of the design, as in verdict.json (docs/verdict.md)."""
+        return self._content.comparisons
+
+    @property
+    def verdicts(self) -> dict[tuple[str, str], str]:
+        """(a, b) -> the verdict on a - b: "BETTER", "INCONCLUSIVE", ... (docs/statistics.md). Of a run in progress,
+        what is decided so far."""
+        return {(one.question.a, one.question.b): str(one.verdict) for one in self.comparisons}
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What may be said of each comparison, a sentence each."""
+        return tuple(one.sentence for one in self.comparisons)
+
+    def comparison(self, a: str, b: str) -> Comparison:
+        """That of a - b; UsageError when it was not declared, or the other way round."""
+        found = {(one.question.a, one.question.b): one for one in self.comparisons}
+        if (a, b) not in found:
+            there = ", ".join(f"{x} - {y}" for x, y in found)
+            raise UsageError(f"no comparison {a} - {b} in {self.path}; there is {there}")
+        return found[a, b]
+
+    def runs(self, as_: str | None = None) -> Any:
+        """One row per planned run, with its endpoint."""
+        return self._table("runs", as_)
+
+    def episodes(self, as_: str | None = None) -> Any:
+        """One row per training episode: means over its environments, and times."""
+        return self._table("episodes", as_)
+
+    def env_episodes(self, as_: str | None = None) -> Any:
+        """One row per environment and training episode: one host grown from scratch."""
+        return self._table("env_episodes", as_)
+
+    def evaluations(self, as_: str | None = None) -> Any:
+        """One row per environment and evaluation episode of the frozen policies."""
+        return self._table("evaluations", as_)
+
+    def ppo_updates(self, as_: str | None = None) -> Any:
+        """One row per policy update; none of controllers that do not learn."""
+        return self._table("ppo_updates", as_)
+
+    def seed_events(self, as_: str | None = None) -> Any:
+        """One row per change in the life of a seed in training."""
+        return self._table("seed_events", as_)
+
+    def ledger(self, as_: str | None = None) -> Any:
+        """One row per thing that could confound the comparison; often none."""
+        return self._table("ledger", as_)
+
+    def comparisons_frame(self, as_: str | None = None) -> Any:
+        """One row per comparison: verdict, estimate, interval, the other statistics (docs/data.md)."""
+        return self._table("comparisons", as_)
+
+    def pairs_frame(self, as_: str | None = None) -> Any:
+        """One row per comparison and complete pair of runs: both endpoints and their difference (docs/data.md)."""
+        return self._table("pairs", as_)
+
+    def query(self, sql: str, as_: str | None = None) -> Any:
+        """What SQL gives over the tables above; it reads nothing else. UsageError for what DuckDB refuses."""
+        return records.frame(records.relation(self._database, sql), as_)
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """Names that `plot` knows."""
+        from esper_ab.report.figures import NAMES
+
+        return NAMES
+
+    def plot(self, name: str = "effects") -> Figure:
+        """A figure of the report: a matplotlib Figure that no pyplot knows of, so that nothing needs to be closed.
+
+        UsageError for a name that is none of `figures`, and when there is nothing to draw yet.
+        """
+        from esper_ab.report.figures import NAMES, figure
+
+        if name not in NAMES:
+            raise UsageError(f"no figure {name!r}; {did_you_mean(name, NAMES)}")
+        drawn = figure(name, self._content)
+        if drawn is None:
+            raise UsageError(f"no figure {name!r} of {self.path}: the records hold nothing to draw in it")
+        return drawn
+
+    def policy(self, group: str, replicate: int) -> Policy:
+        """The trained policy of one run; loads torch, and never executes what is in the file.
+
+        UsageError when there is no such run, it has no policy yet, or the file is not the one that was evaluated.
+        """
+        run = self._run(group, replicate)
+        path = self.path / run.spec.policy_file
+        if run.evaluation is None:
+            raise UsageError(f"{run.ref.run} has no policy in {self.path}: it is {run.state}, not finished")
+        try:
+            found = hashlib.sha256(path.read_bytes()).hexdigest()
+        except OSError as error:
+            raise UsageError(f"{path}: {error.strerror}; the journal names it as the policy of {run.ref.run}") from None
+        if found != run.evaluation.policy_sha256:
+            raise UsageError(f"{path} is not the policy that was evaluated: its sha256 is not the journal's")
+        try:
+            policy: Policy = import_module(_POLICIES).load(path)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        return policy
+
+    def __repr__(self) -> str:
+        said = "; ".join(f"{a} - {b}: {verdict}" for (a, b), verdict in self.verdicts.items())
+        return visible(f"<LoadedRun {str(self.path)!r}, {self.state}: {self._content.title}; {self._done}; {said}>")
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(one.question.a)} &minus; {escape(one.question.b)}</td>"
+            f"<td><b>{escape(str(one.verdict))}</b></td>"
+            f'<td style="text-align:left">{escape(visible(one.sentence))}</td></tr>'
+            for one in self.comparisons
+        )
+        head = f"{escape(visible(self._content.title))} ({escape(visible(str(self.path)))})"
+        return f"<p><b>{head}</b><br>{escape(self.state)}: {escape(self._done)}</p><table>{rows}</table>"
+
+    @property
+    def _done(self) -> str:
+        finished = sum(run.evaluation is not None for run in self.history.runs.values())
+        return f"{finished} of {len(self.history.runs)} runs evaluated"
+
+    @cached_property
+    def _content(self) -> Content:
+        return content(self.history)
+
+    @cached_property
+    def _database(self) -> DuckDBPyConnection:
+        connection = viewed(self.path, self._lines)
+        records.add_conclusions(connection, self.comparisons)
+        lock(connection)
+        return connection
+
+    def _table(self, name: str, as_: str | None) -> Any:
+        records.kind_of(as_)  # before anything is read
+        return records.frame(records.relation(self._database, records.table_sql(name)), as_)
+
+    def _run(self, group: str, replicate: int) -> RunHistory:
+        if group not in self.groups:
+            raise UsageError(f"no group {group!r} in {self.path}; {did_you_mean(group, self.groups)}")
+        runs = {run.ref.replicate: run for run in self.history.of_group(group)}
+        if replicate not in runs:
+            raise UsageError(f"no replicate {replicate!r} of {group} in {self.path}; there is 0 to {max(runs)}")
+        return runs[replicate]
