@@ -28,6 +28,7 @@ def _command(module: str) -> click.Command:
     return command
 
 
+group.add_command(_command("esper_ab.programs.doctor"), "doctor")
 group.add_command(_command("esper_ab.launch"), "launch")
 group.add_command(_command("esper_ab.programs.power"), "power")
 group.add_command(_command("esper_ab.programs.calibrate"), "calibrate")

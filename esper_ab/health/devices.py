@@ -1,0 +1,115 @@
+"""GPUs as the driver and as torch see them. Texts of nvidia-smi and the preflight's answer in, findings out."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from esper_ab.contracts.machine import Machine
+from esper_ab.health.finding import Finding, ok, problem, warning
+
+_DRIVER_FILE = Path("/proc/driver/nvidia/version")
+_FIELDS = "name,driver_version,compute_cap,mig.mode.current"
+_TIMEOUT_S = 20.0
+_BF16 = 8.0  # compute capability of Ampere, the first with bf16 arithmetic
+
+
+class Driver(msgspec.Struct, frozen=True, kw_only=True):
+    """What nvidia-smi says; empty without it."""
+
+    version: str = ""
+    cuda: str = ""  # the newest CUDA it supports
+    gpus: tuple[tuple[str, str, str], ...] = ()  # name, compute capability, MIG mode
+
+
+def device_findings(machine: Machine) -> Iterator[Finding]:
+    """All about the GPUs of this machine, or that there are none."""
+    yield from gpu_findings(machine, ask_driver(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+
+
+def ask_driver() -> Driver:
+    """Empty where no driver answers."""
+    return parse_driver(
+        _smi(f"--query-gpu={_FIELDS}", "--format=csv,noheader"), _smi(), _version_file()
+    )
+
+
+def parse_driver(table: str, screen: str, version_file: str) -> Driver:
+    """`table`: the CSV of `_FIELDS`; `screen`: nvidia-smi's own, for its CUDA version; `version_file`: of /proc."""
+    rows = [[cell.strip() for cell in row] for row in csv.reader(table.splitlines()) if len(row) == 4]
+    cuda = re.search(r"CUDA Version:\s*([0-9.]+)", screen)
+    loaded = re.search(r"Kernel Module\D*([0-9.]+)", version_file)
+    version = rows[0][1] if rows else loaded[1] if loaded else ""
+    return Driver(
+        version=version, cuda=cuda[1] if cuda else "", gpus=tuple((row[0], row[2], row[3]) for row in rows)
+    )
+
+
+def gpu_findings(machine: Machine, driver: Driver, pool: str | None) -> Iterator[Finding]:
+    """`pool`: CUDA_VISIBLE_DEVICES, which an experiment takes as the devices it may use."""
+    gpus = [device for device in machine.devices if device.name.startswith("cuda:")]
+    build = f"torch {machine.torch_version}, {f'CUDA {machine.cuda_build}' if machine.cuda_build else 'for the CPU'}"
+    if machine.gpu_problem:
+        yield problem(
+            "gpu", machine.gpu_problem, "install a torch build for this driver's CUDA, or say --devices cpu"
+        )
+    elif gpus:
+        names = ", ".join(f"{gpu.name} {gpu.title} {gpu.memory_bytes / 2**30:.0f} GiB" for gpu in gpus)
+        yield ok("gpu", names)
+    else:
+        emptied = " (CUDA_VISIBLE_DEVICES is empty)" if pool in ("", "-1") else ""
+        yield ok("gpu", f"none{emptied}: experiments run on CPU lanes")
+    yield _against(build, machine.cuda_build, driver)
+    if len({gpu.title for gpu in gpus}) > 1:
+        yield warning("gpu", "unlike GPUs in one pool", "name alike ones with --devices; lanes are counterbalanced")
+    if pool:
+        yield ok("gpu pool", f"CUDA_VISIBLE_DEVICES={pool}")
+    yield from _abilities(driver)
+
+
+def _against(build: str, cuda_build: str, driver: Driver) -> Finding:
+    """CUDA's major version of the build must not be newer than the driver's; a newer minor one is compatible."""
+    if not driver.version:
+        return ok("torch", f"{build}; no NVIDIA driver")
+    what = f"{build}; driver {driver.version}, {f'CUDA {driver.cuda} at most' if driver.cuda else 'CUDA unknown'}"
+    if cuda_build and driver.cuda and int(cuda_build.split(".")[0]) > int(driver.cuda.split(".")[0]):
+        return problem("torch", what, "update the driver, or install a torch build for an older CUDA")
+    return ok("torch", what)
+
+
+def _abilities(driver: Driver) -> Iterator[Finding]:
+    if any(mig.lower() == "enabled" for _, _, mig in driver.gpus):
+        yield warning(
+            "mig", "MIG is on: a process sees one instance, and torch counts it as one GPU",
+            "name the instance with CUDA_VISIBLE_DEVICES=MIG-…, one lane each, or switch MIG off",
+        )  # fmt: skip
+    slow = [name for name, capability, _ in driver.gpus if _number(capability) < _BF16]
+    if slow:
+        yield warning("bf16", f"{slow[0]} has no bf16 arithmetic", "leave growth.amp off there")
+    elif driver.gpus:
+        yield ok("bf16", "every GPU has it")
+
+
+def _number(text: str) -> float:
+    return float(text) if re.fullmatch(r"\d+(\.\d+)?", text) else _BF16
+
+
+def _smi(*arguments: str) -> str:
+    try:
+        done = subprocess.run(["nvidia-smi", *arguments], capture_output=True, timeout=_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode(errors="replace") if done.returncode == 0 else ""
+
+
+def _version_file() -> str:
+    try:
+        return _DRIVER_FILE.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

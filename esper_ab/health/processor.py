@@ -1,0 +1,106 @@
+"""Cores, how many of them may be used, what they can do, and memory. Texts of /proc and /sys in, findings out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from esper_ab.health.finding import Finding, ok, warning
+
+_CGROUP = Path("/sys/fs/cgroup")
+_FEATURES = ("avx2", "avx512f", "avx512_bf16", "amx_tile", "amx_bf16", "asimd", "bf16")  # names of /proc/cpuinfo
+_LITTLE_BYTES = 2 << 30  # for two workers and the report
+
+
+def processor_findings() -> Iterator[Finding]:
+    """Of this process: what holds for it holds for its workers."""
+    usable, there = len(os.sched_getaffinity(0)), os.cpu_count() or 1
+    yield cores(usable, there)
+    yield quota(cpu_quota(cgroup_folders()), usable)
+    yield features(_text(Path("/proc/cpuinfo")))
+    yield memory(_text(Path("/proc/meminfo")), memory_limit(cgroup_folders()))
+
+
+def cores(usable: int, there: int) -> Finding:
+    """Affinity: cores of the machine that this process may not use."""
+    if usable < there:
+        return warning(
+            "cores", f"{usable} of {there} cores may be used (CPU affinity)",
+            "start with a wider `taskset`, or ask the batch system for more cores; lanes are counted by usable cores",
+        )  # fmt: skip
+    return ok("cores", f"{usable}, all of this machine may be used")
+
+
+def cgroup_folders() -> list[Path]:
+    """Folders of this process's control group, v2 and v1, the innermost first."""
+    folders: list[Path] = []
+    for line in _text(Path("/proc/self/cgroup")).splitlines():
+        _, controllers, path = line.split(":", 2)
+        root = _CGROUP / controllers if controllers else _CGROUP
+        inner = root / path.lstrip("/")
+        folders += [folder for folder in (inner, *inner.parents) if folder.is_relative_to(root)]
+    return folders
+
+
+def cpu_quota(folders: list[Path]) -> float | None:
+    """The least number of cores' worth of time that a group of `folders` allows; None without a limit."""
+    limits = []
+    for folder in folders:
+        words = _text(folder / "cpu.max").split()  # v2: "150000 100000" or "max 100000"
+        if not words:
+            words = [_text(folder / f"cpu.cfs_{name}_us").strip() for name in ("quota", "period")]
+        if len(words) == 2 and all(word.isdigit() for word in words) and int(words[1]):
+            limits.append(int(words[0]) / int(words[1]))
+    return min(limits, default=None)
+
+
+def quota(cores_worth: float | None, usable: int) -> Finding:
+    """A quota below the number of cores stops every worker for part of each period."""
+    if cores_worth is None or cores_worth >= usable:
+        return ok("cpu quota", "none below the number of cores")
+    return warning(
+        "cpu quota", f"the control group allows the time of {cores_worth:g} of {usable} cores: workers are throttled",
+        "raise the container's CPU limit; results do not depend on it, times do",
+    )  # fmt: skip
+
+
+def features(cpuinfo: str) -> Finding:
+    """Instructions that decide how fast the CPU path is, and whether bf16 is arithmetic there."""
+    flags: set[str] = set()
+    for line in cpuinfo.splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() in ("flags", "Features"):
+            flags |= set(value.split())
+    found = [name for name in _FEATURES if name in flags]
+    native = {"avx512_bf16", "amx_bf16", "bf16"} & flags
+    return ok(
+        "instructions",
+        f"{', '.join(found) or 'none known'}; bf16 on the CPU is {'native' if native else 'converted to float32'}",
+    )
+
+
+def memory_limit(folders: list[Path]) -> int | None:
+    """The least limit that a group of `folders` sets, bytes; None without one."""
+    texts = [_text(folder / name).strip() for folder in folders for name in ("memory.max", "memory.limit_in_bytes")]
+    return min((int(text) for text in texts if text.isdigit() and int(text) < 1 << 60), default=None)
+
+
+def memory(meminfo: str, limit_bytes: int | None) -> Finding:
+    """Available memory of the machine, or what the control group leaves of it."""
+    words = {line.split(":")[0]: line.split() for line in meminfo.splitlines() if ":" in line}
+    available = int(words["MemAvailable"][1]) << 10 if "MemAvailable" in words else 0
+    room = available if limit_bytes is None else min(available, limit_bytes)
+    what = f"{room / 2**30:.1f} GiB available"
+    if limit_bytes is not None and limit_bytes < available:
+        what += " by the control group's limit"
+    if room < _LITTLE_BYTES:
+        return warning("memory", what, "fewer runs at once: --devices cpu:0 --placement sequence")
+    return ok("memory", what)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,152 @@
+"""The folder of the run directories: file system, room, lock and fsync as the journal needs them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from esper_ab.health.finding import Finding, ok, problem, warning
+
+_NETWORK = re.compile(
+    r"nfs\d?|cifs|smb\d?|smbfs|lustre|gpfs|beegfs|ceph|glusterfs|afs|orangefs|9p|virtiofs|fuse(blk)?(\..+)?"
+)
+_VOLATILE = ("tmpfs", "ramfs")
+_SYNCS = 9
+_SLOW_S = 0.05  # of one fdatasync; an experiment pays it once per record
+_LITTLE_BYTES = 1 << 30
+_LITTLE_FILES = 10_000
+_CLOCK_S = 2.0  # between the clock here and the one that stamps files
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A line of /proc/mounts."""
+
+    point: str
+    kind: str
+    options: tuple[str, ...]
+
+
+def storage_findings(out: Path, needed_bytes: int) -> Iterator[Finding]:
+    """Of the folder that `out` is, or would be made in; `needed_bytes`: of the smallest experiment."""
+    folder = next(one for one in (out.absolute(), *out.absolute().parents) if one.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        yield problem("run folder", f"{folder} is not a folder that can be written", "choose another with --out")
+        return
+    mounts = parse_mounts(Path("/proc/mounts").read_text(encoding="utf-8", errors="replace"))
+    yield file_system(folder, mount_of(folder.resolve(), mounts))
+    yield room(folder, needed_bytes)
+    yield from _tried(folder)
+
+
+def parse_mounts(text: str) -> list[Mount]:
+    """Mounts in their order; blanks in names are written as \\040 there."""
+    mounts = []
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) >= 4:
+            point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), words[1])
+            mounts.append(Mount(point, words[2], tuple(words[3].split(","))))
+    return mounts
+
+
+def mount_of(folder: Path, mounts: list[Mount]) -> Mount:
+    """The mount that `folder` is on: the deepest one above it, and of these the last."""
+    above = [mount for mount in mounts if folder.is_relative_to(mount.point)]
+    return max(enumerate(above), key=lambda pair: (len(Path(pair[1].point).parts), pair[0]))[1] if above else Mount(
+        "/", "unknown", ()
+    )
+
+
+def file_system(folder: Path, mount: Mount) -> Finding:
+    """What the kind of file system means for the journal's lock (flock) and for its fdatasync after every record."""
+    what = f"{folder} is on {mount.kind} ({mount.point})"
+    if mount.kind == "lustre" and not {"flock", "localflock"} & set(mount.options):
+        return problem(
+            "file system", f"{what}, mounted without flock: the journal cannot be locked",
+            "have it mounted with -o flock, or keep runs elsewhere with --out",
+        )  # fmt: skip
+    local_lock = {"nolock", "local_lock=all", "local_lock=flock", "localflock"} & set(mount.options)
+    if local_lock:
+        return warning(
+            "file system", f"{what} with {sorted(local_lock)[0]}: the journal's lock is not seen on other machines",
+            "start, resume and stop a run on one machine only",
+        )  # fmt: skip
+    if _NETWORK.fullmatch(mount.kind):
+        return warning(
+            "file system", f"{what}, over a network or in user space: a lock may outlive a machine that died, and "
+            "every fsync waits for the server",
+            "prefer a local disk with --out, and copy the finished run directory",
+        )  # fmt: skip
+    if mount.kind in _VOLATILE:
+        return warning("file system", f"{what}, in memory: it is gone after a restart", "keep runs on a disk: --out")
+    return ok("file system", f"{what}, local")
+
+
+def room(folder: Path, needed_bytes: int) -> Finding:
+    """Free bytes, and free files where the file system counts them."""
+    free_bytes, counts = shutil.disk_usage(folder).free, os.statvfs(folder)
+    what = f"{free_bytes / 2**30:.1f} GiB free in {folder}"
+    remedy = "make room, `esper-ab gc` finished runs, or choose another place with --out"
+    if free_bytes < needed_bytes:
+        return problem("disk", what, remedy)
+    if counts.f_files and counts.f_favail < _LITTLE_FILES:
+        return warning("disk", f"{what}, but only {counts.f_favail} files more", remedy)
+    return ok("disk", what) if free_bytes >= _LITTLE_BYTES else warning("disk", what, remedy)
+
+
+def _tried(folder: Path) -> Iterator[Finding]:
+    """A file there, locked, written and synchronised as a journal is; nothing stays."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".esper-doctor-") as file:
+            yield _lock(file.fileno())
+            yield sync_time(_sync_s(file.fileno()))
+            yield clocks(os.fstat(file.fileno()).st_mtime - time.time())
+    except OSError as error:
+        yield problem("run folder", f"a file in {folder} cannot be written: {error.strerror}", "see --out")
+
+
+def _lock(descriptor: int) -> Finding:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return problem("lock", f"flock fails: {error.strerror}", "keep runs on another file system with --out")
+    return ok("lock", "a file can be locked")
+
+
+def _sync_s(descriptor: int) -> list[float]:
+    """Seconds of single fdatasyncs after a record's worth of bytes."""
+    taken = []
+    for _ in range(_SYNCS):
+        os.write(descriptor, b"x" * 4096)
+        begin = time.perf_counter()
+        os.fdatasync(descriptor)
+        taken.append(time.perf_counter() - begin)
+    return taken
+
+
+def sync_time(taken_s: list[float]) -> Finding:
+    """The median and the worst."""
+    median_s, worst_s = statistics.median(taken_s), max(taken_s)
+    what = f"median {1e3 * median_s:.2g} ms, worst {1e3 * worst_s:.2g} ms of {len(taken_s)}"
+    if median_s > _SLOW_S:
+        return warning("fsync", f"{what}; every record waits that long", "keep runs on a local disk with --out")
+    return ok("fsync", what)
+
+
+def clocks(ahead_s: float) -> Finding:
+    """How far the clock that stamps files is ahead of the one here."""
+    if abs(ahead_s) > _CLOCK_S:
+        return warning(
+            "clock", f"files are stamped {ahead_s:+.1f} s from the clock here",
+            "set both machines' clocks by NTP; `status` and `list` show times of the journal",
+        )  # fmt: skip
+    return ok("clock", f"{time.strftime('%Y-%m-%d %H:%M:%S %z')}, files agree with it")

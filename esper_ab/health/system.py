@@ -1,0 +1,148 @@
+"""Limits of this process, sockets, processes, packages and the terminal."""
+
+from __future__ import annotations
+
+import locale
+import multiprocessing
+import os
+import re
+import resource
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+
+from esper_ab.health.finding import Finding, ok, problem, warning
+
+_FEW_FILES = 1024
+_FEW_PROCESSES = 512
+_SOCKET_PATH_BYTES = 107  # of sun_path: unix(7), without the closing zero
+_LITTLE_SHM_BYTES = 64 << 20
+_SPAWN_S = 60.0
+_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)\s*>=\s*([0-9.]+)")
+
+
+def system_findings(socket_folder: Path) -> Iterator[Finding]:
+    """`socket_folder`: where the coordinator would put its socket."""
+    yield from limits({name: resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[0]
+                       for name in ("NOFILE", "NPROC", "CORE")})  # fmt: skip
+    yield shared_memory(Path("/dev/shm"))
+    yield socket_path(socket_folder)
+    yield spawning()
+
+
+def limits(soft: dict[str, int]) -> Iterator[Finding]:
+    """`soft`: limits by the names of resource(2); -1 is none."""
+    files, processes, core = soft["NOFILE"], soft["NPROC"], soft["CORE"]
+    few = 0 <= files < _FEW_FILES
+    yield (
+        warning("open files", f"{files} at most", "ulimit -n 4096") if few else ok("open files", _limit(files))
+    )
+    few = 0 <= processes < _FEW_PROCESSES
+    yield (
+        warning("processes", f"{processes} at most, threads included", "ulimit -u 4096")
+        if few else ok("processes", _limit(processes))
+    )  # fmt: skip
+    yield (
+        ok("core files", "none")
+        if core == 0
+        else warning("core files", f"{_limit(core)}: a worker that crashes may write all its memory", "ulimit -c 0")
+    )
+
+
+def _limit(value: int) -> str:
+    return "no limit" if value < 0 else f"{value} at most"
+
+
+def shared_memory(folder: Path) -> Finding:
+    """torch and its libraries keep what processes share in /dev/shm."""
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        return warning("shared memory", f"{folder} cannot be written", "mount it; docker: --shm-size 1g")
+    free_bytes = shutil.disk_usage(folder).free
+    what = f"{free_bytes / 2**20:.0f} MiB free in {folder}"
+    if free_bytes < _LITTLE_SHM_BYTES:
+        return warning("shared memory", what, "docker: --shm-size 1g")
+    return ok("shared memory", what)
+
+
+def socket_path(folder: Path) -> Finding:
+    """A unix socket is bound where the coordinator would have its own."""
+    path = folder / "hub"
+    used = len(os.fsencode(path))
+    if used > _SOCKET_PATH_BYTES:
+        return problem("socket", f"{path} has {used} bytes, {_SOCKET_PATH_BYTES} are allowed", "set TMPDIR to /tmp")
+    try:
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(str(path))
+    except OSError as error:
+        return problem("socket", f"{path}: {error.strerror}", "set TMPDIR to a local folder, or use --transport tcp")
+    finally:
+        path.unlink(missing_ok=True)
+    return ok("socket", f"{used} of {_SOCKET_PATH_BYTES} bytes of a path, below {folder.parent}")
+
+
+def spawning() -> Finding:
+    """A process started as workers are, but without torch."""
+    begin = time.perf_counter()
+    try:
+        child = multiprocessing.get_context("spawn").Process(target=os.getpid)
+        child.start()
+        child.join(_SPAWN_S)
+        status = child.exitcode
+        if status is None:
+            child.kill()
+            child.join()
+        child.close()
+    except OSError as error:
+        return problem("spawn", f"no process can be started: {error}", "see ulimit -u and the memory left")
+    if status != 0:
+        return problem(
+            "spawn", f"a spawned process ended with {status}", "python must be able to start itself: see sys.executable"
+        )
+    return ok("spawn", f"a process starts in {time.perf_counter() - begin:.2f} s without torch")
+
+
+def package_findings(package: str, *, also: Iterable[str]) -> Iterator[Finding]:
+    """Python, and the versions of what `package` requires; those of `also` are named, the others only if too old."""
+    yield ok("python", f"{sys.version.split()[0]} at {sys.executable}")
+    asked = [_REQUIREMENT.match(text) for text in requires(package) or () if "extra ==" not in text]
+    named, wrong = [], []
+    for match in filter(None, asked):
+        name, least = match.groups()
+        try:
+            found = version(name)
+        except PackageNotFoundError:
+            wrong.append(problem("packages", f"{name} is not installed", f"pip install '{name}>={least}'"))
+            continue
+        if _numbers(found) < _numbers(least):
+            wrong.append(problem("packages", f"{name} {found} is too old", f"pip install '{name}>={least}'"))
+        elif name in also:
+            named.append(f"{name} {found}")
+    yield from wrong
+    yield ok("packages", f"{package} {version(package)}, {', '.join(named)}")
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.match(r"[0-9.]*", text)[0].strip(".").split(".") if number)  # type: ignore[index]
+
+
+def terminal_findings() -> Iterator[Finding]:
+    """Where lines go, and whether every character gets there."""
+    encoding = (sys.stdout.encoding or "none").lower()
+    try:
+        locale.setlocale(locale.LC_ALL, "")
+    except locale.Error:
+        yield warning("locale", "LANG or LC_ALL names a locale that is not installed", "export LC_ALL=C.UTF-8")
+    else:
+        remedy = "export LC_ALL=C.UTF-8 or PYTHONUTF8=1"
+        utf8 = encoding.replace("-", "") == "utf8"
+        yield ok("locale", f"output is {encoding}") if utf8 else warning("locale", f"output is {encoding}", remedy)
+    if sys.stdout.isatty():
+        columns = shutil.get_terminal_size().columns
+        colours = "no colours (NO_COLOR)" if os.environ.get("NO_COLOR") else "colours"
+        yield ok("terminal", f"{os.environ.get('TERM', 'TERM is not set')}, {columns} columns, {colours}")
+    else:
+        yield ok("terminal", "none: plain lines")
