@@ -64,6 +64,8 @@ def conditions_of(experiment: ExperimentSettings) -> dict[str, str]:
         "endpoint": experiment.endpoint,
         "arithmetic": experiment.arithmetic,
     }
+    if experiment.share_observation_norm:  # no calibration has it: runs that are to be independent cannot share
+        kept["share_observation_norm"] = True
     return {key: msgspec.json.encode(value).decode() for key, value in kept.items()}
 
 
@@ -89,7 +91,9 @@ def check_belongs(calibration: Calibration, experiment: ExperimentSettings, code
     """
     here = conditions_of(experiment)
     apart = [
-        f"{key} was {there}, is {here[key]}" for key, there in calibration.conditions.items() if here.get(key) != there
+        f"{key} was {calibration.conditions.get(key, 'not set')}, is {here.get(key, 'not set')}"
+        for key in {**calibration.conditions, **here}
+        if here.get(key) != calibration.conditions.get(key)
     ]
     if not apart:
         apart = min((_apart(calibration, group) for group in experiment.groups), key=len)

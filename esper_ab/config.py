@@ -40,6 +40,7 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     order: Literal["balanced", "fixed", "shuffled"] = "balanced"  # which group takes which position in a block
     sync: Literal["lockstep", "independent"] = "lockstep"
     unpaired: bool = False
+    share_observation_norm: bool = False  # learners of a block normalise by the moments of all of them; a coupling
     telemetry: bool = True
     endpoint: Literal["evaluation", "last-tenth", "curve-mean"] = "evaluation"  # what one run comes to
     test: Literal["t", "rank"] = "t"  # rank: for tasks where more than one run in ten collapses

@@ -30,6 +30,7 @@ def notes(
     """All that apply, the most important first."""
     return (
         *_on_inference(experiment, blocks_at_once),
+        *_on_sharing(experiment),
         *_on_differences(experiment),
         *_on_devices(experiment, machine, lanes, idle),
     )
@@ -59,6 +60,21 @@ def _on_inference(experiment: ExperimentSettings, blocks_at_once: int) -> Iterat
         yield "independent: no barrier between episodes; groups may be at different episodes at the same time."
     if experiment.unpaired:
         yield "unpaired: the groups of a replicate do not share randomness; for calibration, not for comparison."
+
+
+def _on_sharing(experiment: ExperimentSettings) -> Iterator[str]:
+    if not experiment.share_observation_norm:
+        return
+    learners = [group.name for group in experiment.groups if group.settings.controller.name == "ppo"]
+    yield (
+        f"share-observation-norm: {', '.join(learners)} normalise their observations by the moments of all of them, so "
+        "they are coupled: what one group does changes the others, and adding or removing a group changes every result."
+    )
+    if len(learners) > 2 and experiment.early_stop:
+        yield (
+            "share-observation-norm: a group that is decided early leaves later blocks, and those who stay are then "
+            "trained in other company; --no-early-stop keeps the company the same."
+        )
 
 
 def _on_differences(experiment: ExperimentSettings) -> Iterator[str]:

@@ -238,5 +238,6 @@ def _run_spec(
         settings=group.settings,
         arithmetic=experiment.arithmetic,
         telemetry=experiment.telemetry,
+        share_observation_norm=experiment.share_observation_norm and group.settings.controller.name == "ppo",
         **_places(ref, lane, experiment.n_envs),
     )

@@ -80,6 +80,27 @@ def _check_group(group: Group, experiment: ExperimentSettings, machine: Machine)
         )
 
 
+def _check_sharing(experiment: ExperimentSettings) -> None:
+    """Moments of observations can be merged: a barrier after every episode, several learners, the same columns."""
+    flag = "--share-observation-norm"
+    if experiment.sync == "independent" or experiment.placement == "sequence":
+        asked = "--sync independent" if experiment.sync == "independent" else "--placement sequence"
+        raise UsageError(f"{flag} merges at the barrier after every episode; {asked} has none: choose one")
+    if experiment.unpaired:
+        raise UsageError(f"{flag} couples the groups of a replicate; --unpaired is to keep them apart: choose one")
+    learners = [group for group in experiment.groups if group.settings.controller.name == "ppo"]
+    if len(learners) < 2:
+        who = f"only {learners[0].name!r} learns" if learners else "no group learns"
+        raise UsageError(f"{flag}: {who}, and controllers that do not learn normalise nothing; leave it out")
+    first = learners[0]
+    for other in learners[1:]:
+        if other.settings.growth.blueprints != first.settings.growth.blueprints:
+            raise UsageError(
+                f"{flag}: {first.name!r} and {other.name!r} have different growth.blueprints, so their observations "
+                "have different columns; give all learners the same list, or leave it out"
+            )
+
+
 def _devices(experiment: ExperimentSettings, machine: Machine) -> tuple[str, ...]:
     """The pool: what was asked, or every GPU, or, without one, CPU lanes: as many as cores, or as a block needs."""
     if not experiment.devices:
@@ -111,6 +132,8 @@ def resolve(experiment: ExperimentSettings, machine: Machine) -> ExperimentSetti
         raise UsageError(
             f"--placement {experiment.placement} takes turns at the barrier; --sync independent has none: choose one"
         )
+    if experiment.share_observation_norm:
+        _check_sharing(experiment)
     for group in experiment.groups:
         _check_group(group, experiment, machine)
     return msgspec.structs.replace(experiment, slots=slots, devices=_devices(experiment, machine))

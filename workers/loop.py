@@ -104,14 +104,17 @@ def _run(link: Link, run_dir: Path, order: Assign, shelf: DataShelf) -> None:
     start, damaged = _take_up(session, run_dir, order)
     warm_up_s = session.warm_up(_progress(link, spec, start, "warm-up"))
     link.send(Ready(run=spec.ref, warm_up_s=round(warm_up_s, 3), point=start, damaged=damaged))
-    _await_release(link, spec, start)
+    _go_on(link, session, start)
     for episode in range(start, spec.episodes):
         point = episode + 1
         on_step, on_update = _progress(link, spec, point, "train"), _progress(link, spec, point, "update")
         record = session.train(episode, on_step, on_update)
         saved = _save(link, session, run_dir, point)
-        link.send(EpisodeFinished(run=spec.ref, seq=point, record=record, checkpoint=saved))
-        _await_release(link, spec, point)
+        observations = session.observations()
+        link.send(
+            EpisodeFinished(run=spec.ref, seq=point, record=record, checkpoint=saved, observations=observations)
+        )
+        _go_on(link, session, point)
     point = spec.episodes + 1
     on_step = _progress(link, spec, point, "evaluate")
     evaluation = _when_there_is_room(link, spec, point, lambda: session.evaluate(run_dir, on_step))
@@ -132,7 +135,7 @@ def _take_up(session: Session, run_dir: Path, order: Assign) -> tuple[int, tuple
         except state_bytes.FOREIGN as error:
             raise Damaged(f"is no checkpoint of this run: {state_bytes.reason(error)}") from None
 
-    if session.agent is None:  # a fixed controller carries nothing from episode to episode
+    if session.state() is None:  # a fixed controller carries nothing from episode to episode
         return order.point, ()
     point, damaged = checkpoint.take_up(run_dir, order.spec.ref, order.checkpoints, resume)
     for sentence in damaged:
@@ -164,12 +167,17 @@ def _when_there_is_room(link: Link, spec: RunSpec, point: int, write: Callable[[
         _listen(link, spec, _ASK_FOR_ROOM_S)
 
 
-def _await_release(link: Link, spec: RunSpec, point: int) -> None:
-    """Return when `point` is on disk and the run may go on."""
+def _go_on(link: Link, session: Session, point: int) -> None:
+    """Return when the run may go on from `point`, with what came with the release."""
+    session.released(point, _await_release(link, session.spec, point).observations)
+
+
+def _await_release(link: Link, spec: RunSpec, point: int) -> Release:
+    """The release of `point`: it is on disk, and the run may go on."""
     while True:
         message = _listen(link, spec, None)
         if isinstance(message, Release) and (message.run, message.point) == (spec.ref.run, point):
-            return
+            return message
 
 
 def _listen(link: Link, spec: RunSpec, timeout_s: float | None) -> CoordinatorMessage | None:

@@ -19,6 +19,7 @@ from esper_ab.contracts.records import (
     EpisodeRecord,
     EvaluationEpisode,
     EvaluationRecord,
+    Moments,
     PPOUpdate,
 )
 from esper_ab.contracts.rng import run_path
@@ -83,16 +84,39 @@ class Session:
             ppo=ppo,
             seed_events=tuple(self._env.events) if self.spec.telemetry else (),
             timing=self._stopwatch.lap(),
-            digest=_digest(result.envs, ppo, self._policy_bytes()),
+            digest=_digest(result.envs, ppo, self._policy_bytes(), self.observations()),
         )
 
-    def state(self) -> dict[str, Any] | None:
-        """All that a run carries from one episode to the next; None for a controller, which carries nothing.
+    def observations(self) -> Moments | None:
+        """Moments of what the policy has trained on so far, where they are shared; else None."""
+        if self.agent is None or not self.spec.share_observation_norm:
+            return None
+        return self.agent.observations.moments.told()
 
-        It is the agent alone: hosts are grown afresh in every episode, and every random number has an address instead
+    def released(self, point: int, observations: Moments | None) -> None:
+        """Go on from `point` with what its release brought.
+
+        ValueError unless there are moments exactly where they are shared, after training episodes, and of the width
+        that the policy observes.
+        """
+        expected = self.spec.share_observation_norm and 1 <= point <= self.spec.episodes
+        if (observations is not None) != expected:
+            raise ValueError(f"point {point} was released with{'out' if expected else ''} moments of observations")
+        if observations is not None and self.agent is not None:
+            self.agent.observations.apply(observations)
+
+    def state(self) -> dict[str, Any] | None:
+        """All that a run carries from one episode to the next; None when that is nothing, as with a controller.
+
+        It is the agent, and float16's loss scale: hosts are grown afresh in every episode, and every random number has an address instead
         of a place in a stream. So there is no generator to save, of Python, numpy, torch or CUDA: none is drawn from.
         """
-        return None if self.agent is None else {"format": STATE_FORMAT, "agent": self.agent.state()}
+        parts: dict[str, Any] = {}
+        if self.agent is not None:
+            parts["agent"] = self.agent.state()
+        if self._env.loss_scale is not None:
+            parts["loss_scale"] = self._env.loss_scale.state()
+        return {"format": STATE_FORMAT, **parts} if parts else None
 
     def resume(self, state: dict[str, Any]) -> None:
         """Go on as the session that `state` was taken from would. ValueError when it is not one of this run.
@@ -102,9 +126,14 @@ class Session:
         """
         if state["format"] != STATE_FORMAT:
             raise ValueError(f"format {state['format']} where {STATE_FORMAT} is expected")
-        agent = PPOAgent.from_state(state["agent"])
-        if self.agent is None or agent.spec != self.agent.spec:
+        mine = self.state()
+        if mine is None or mine.keys() != state.keys():
             raise ValueError("written under the orders of another run")
+        agent = None if self.agent is None else PPOAgent.from_state(state["agent"])
+        if agent is not None and self.agent is not None and agent.spec != self.agent.spec:
+            raise ValueError("written under the orders of another run")
+        if self._env.loss_scale is not None:
+            self._env.loss_scale.resume(state["loss_scale"])
         self.agent = agent
 
     def evaluate(self, run_dir: Path, on_step: OnStep) -> EvaluationRecord:
@@ -152,6 +181,7 @@ class Session:
                 ppo=self.spec.settings.ppo,
                 rng=self._path,
                 planned_episodes=self.spec.episodes,
+                share_observations=self.spec.share_observation_norm,
             )
         )
 
@@ -183,7 +213,10 @@ def evaluate_policy(
     return tuple(episodes)
 
 
-def _digest(envs: tuple[EnvEpisode, ...], ppo: PPOUpdate | None, policy: bytes) -> str:
+def _digest(
+    envs: tuple[EnvEpisode, ...], ppo: PPOUpdate | None, policy: bytes, shared: Moments | None = None
+) -> str:
     """sha256 of what must agree between groups with the same settings, whatever their name, device or telemetry."""
     facts = [msgspec.structs.replace(env, device="") for env in envs]
-    return hashlib.sha256(msgspec.json.encode([facts, ppo]) + policy).hexdigest()
+    told = [facts, ppo] if shared is None else [facts, ppo, shared]
+    return hashlib.sha256(msgspec.json.encode(told) + policy).hexdigest()

@@ -29,11 +29,31 @@ def findings(history: History) -> Iterator[Finding]:
     if history.plan.experiment.unpaired:
         sentence = "The groups of a replicate do not share randomness (unpaired): differences vary more than they need."
         yield Finding(kind="unpaired", weight="notes", groups=(), sentence=sentence)
+    if history.plan.experiment.share_observation_norm:
+        yield from _coupled(history)
 
 
 def _whole(kind: str, weight: Weight, sentence: str) -> Finding:
     """About the whole experiment."""
     return Finding(kind=kind, weight=weight, groups=(), sentence=sentence)
+
+
+def _coupled(history: History) -> Iterator[Finding]:
+    """Groups that share a normaliser, and whether they always were the same groups."""
+    sentence = (
+        "The learning groups share the moments that normalise their observations, so they are coupled: each result "
+        "holds in the company of the other groups, and another group would change it."
+    )
+    yield _whole("coupled", "notes", sentence)
+    companies: dict[frozenset[str], int] = {}
+    for block in history.blocks:
+        runs = [history.runs[spec.ref.run] for spec in block.runs]
+        if any(run.evaluation is not None for run in runs):
+            company = frozenset(run.ref.group_id for run in runs if run.observations is not None)
+            companies[company] = companies.get(company, 0) + 1
+    if len(companies) > 1:
+        each = [f"{', '.join(sorted(company))} in {count}" for company, count in companies.items()]
+        yield _whole("company", "notes", f"Not every replicate had the same learners that share: {'; '.join(each)}.")
 
 
 def _code(found: Sequence[Mapping[str, str]]) -> Iterator[Finding]:

@@ -11,10 +11,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, FileBelow, RunRef
+from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, FileBelow, Moments, RunRef
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 
-PROTOCOL = 4
+PROTOCOL = 5
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -52,6 +52,7 @@ class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):
     telemetry: bool
     policy_file: FileBelow  # relative to the run directory
     log_file: FileBelow  # relative to the run directory
+    share_observation_norm: bool = False  # normalise by what the releases bring; only where somebody learns
 
 
 class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):
@@ -115,6 +116,7 @@ class EpisodeFinished(Message, frozen=True, kw_only=True, tag="EpisodeFinished")
     seq: int
     record: EpisodeRecord
     checkpoint: Checkpoint | None = None  # None: the run has no state beyond its orders, as with a fixed controller
+    observations: Moments | None = None  # of all its training episodes so far, where they are shared
 
 
 class Evaluated(Message, frozen=True, kw_only=True, tag="Evaluated"):
@@ -162,6 +164,7 @@ class Release(Message, frozen=True, kw_only=True, tag="Release"):
 
     run: str
     point: int
+    observations: Moments | None = None  # of all learners of the block up to this point, where they are shared
 
 
 class Cancel(Message, frozen=True, kw_only=True, tag="Cancel"):

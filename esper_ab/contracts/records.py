@@ -104,6 +104,14 @@ class Timing(Record, frozen=True, kw_only=True):
     update_s: float
 
 
+class Moments(Record, frozen=True, kw_only=True):
+    """Running moments of what a policy observes, a number per column, in float64; they add up to those of all rows."""
+
+    count: Annotated[int, Meta(ge=0)]  # rows
+    mean: tuple[float, ...]
+    squares: tuple[float, ...]  # sum of squared deviations from the mean
+
+
 class EpisodeRecord(Record, frozen=True, kw_only=True):
     """One finished training episode of one run."""
 

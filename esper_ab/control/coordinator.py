@@ -13,7 +13,7 @@ import time
 from esper_ab.contracts.messages import Cancel, EpisodeFinished, Evaluated, Failed, Hello, Progress, Ready
 from esper_ab.contracts.messages import Release as ReleaseMessage
 from esper_ab.contracts.visible import visible_line
-from esper_ab.control import barrier, referee
+from esper_ab.control import barrier, pooling, referee
 from esper_ab.control.fleet import Fleet, Seat, ending
 from esper_ab.control.hub import BadMessage, Hub, Incoming, Readable, Received
 from esper_ab.control.intake import Rejected, Report, check_hello, point_of
@@ -145,6 +145,7 @@ class Coordinator:
             raise Rejected(f"reports about {name}, which it was not assigned")
         if self._recorder.history.runs[name].lost:
             return  # sent before it was cancelled
+        pooling.check_width(self._recorder.history, report)
         heard = run.arrive(report)
         if heard == "repeat":
             self._take_repeat(seat, run, report)
@@ -166,7 +167,7 @@ class Coordinator:
         self._scribe.compare(run, point, report, "reported again with")
         state = self._blocks.get(run.spec.block)
         if run.name not in self._held and (state is None or state.places[run.name].released >= point):
-            self._hub.send(seat.identity, ReleaseMessage(run=run.name, point=point))
+            self._hub.send(seat.identity, self._release(run, point))
 
     def _take_bad(self, bad: BadMessage) -> None:
         seat = self._fleet.of(bad.identity) if bad.known else None
@@ -206,7 +207,10 @@ class Coordinator:
                 self._held.update(release.runs)
                 continue
             released.append((block, release))
-            self._recorder.record(PointReleased(block=block, point=release.point, runs=release.runs))
+            moments = pooling.to_release(self._recorder.history, block, release.point, self._blocks[block].places)
+            self._recorder.record(
+                PointReleased(block=block, point=release.point, runs=release.runs, observations=moments)
+            )
         self._recorder.commit()
         for _, release in released:
             for name in release.runs:
@@ -227,10 +231,15 @@ class Coordinator:
     def _to_be_held(self, state: barrier.State, release: barrier.Release) -> bool:
         return self._stopped_by != "" and release.point < state.last and barrier.opens(state, release)
 
+    def _release(self, run: Run, point: int) -> ReleaseMessage:
+        """What a worker is told that goes on from a point whose release is journalled."""
+        shared = self._recorder.history.shared.get((run.spec.block, point)) if run.spec.share_observation_norm else None
+        return ReleaseMessage(run=run.name, point=point, observations=shared)
+
     def _send_on(self, run: Run, point: int) -> None:
         """A worker that is gone meanwhile gets the release again when another stands there."""
         seat = self._fleet.on_lane(run.spec.ref.device)
-        self._hub.send(seat.identity, ReleaseMessage(run=run.name, point=point))
+        self._hub.send(seat.identity, self._release(run, point))
         if point > run.spec.episodes:
             if seat.run == run.spec:
                 seat.run = None

@@ -9,9 +9,11 @@ from typing import Any
 import msgspec
 
 from esper_ab.contracts.messages import PROTOCOL, EpisodeFinished, Evaluated, Hello, Ready, RunSpec, WorkerOrder
-from esper_ab.contracts.records import Checkpoint
+from esper_ab.contracts.records import Checkpoint, Moments
 
 Report = Ready | EpisodeFinished | Evaluated
+
+OBSERVED_AT_MOST = 1e3  # an observation's entries are bounded by 2; sums of what is let through cannot overflow
 
 
 class Rejected(ValueError):
@@ -50,6 +52,7 @@ def point_of(report: Report, spec: RunSpec) -> int:
         raise Rejected(f"sent episode {report.record.episode} of {spec.episodes}")
     _check_envs([env.env for env in report.record.envs], spec.n_envs)
     _check_checkpoint(report.checkpoint, spec.ref.run, report.record.episode + 1)
+    _check_observations(report.observations, spec)
     return report.record.episode + 1
 
 
@@ -69,6 +72,22 @@ def _check_checkpoint(checkpoint: Checkpoint | None, run: str, point: int) -> No
         return
     if checkpoint.point != point or not checkpoint.file.startswith(f"checkpoints/{run}/"):
         raise Rejected(f"has a checkpoint of point {checkpoint.point} as {checkpoint.file}, at point {point} of {run}")
+
+
+def _check_observations(moments: Moments | None, spec: RunSpec) -> None:
+    """Moments of observations come from learners that share them, and from nobody else."""
+    if moments is None and spec.share_observation_norm:
+        raise Rejected("sent no moments of its observations, which are to be shared")
+    if moments is None:
+        return
+    if not spec.share_observation_norm:
+        raise Rejected("sent moments of its observations, which are not shared")
+    if len(moments.mean) != len(moments.squares):
+        raise Rejected(f"sent {len(moments.mean)} means and {len(moments.squares)} sums of squares of its observations")
+    spread = moments.count * OBSERVED_AT_MOST**2
+    possible = all(abs(mean) <= OBSERVED_AT_MOST for mean in moments.mean)  # not so for what is no number
+    if not possible or not all(0.0 <= squares <= spread for squares in moments.squares):
+        raise Rejected("sent moments that bounded observations cannot have")
 
 
 def _check_finite(where: str, value: float) -> None:

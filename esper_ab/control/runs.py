@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+import msgspec
+
 from esper_ab.contracts.messages import Assign, EpisodeFinished, Evaluated, Ready, RunSpec
 from esper_ab.contracts.records import Checkpoint
 from esper_ab.control import barrier
@@ -80,7 +82,8 @@ def event_of(report: Report) -> RunReady | EpisodeRecorded | RunEvaluated:
         case Ready():
             return RunReady(run=report.run, warm_up_s=report.warm_up_s, point=report.point)
         case EpisodeFinished():
-            return EpisodeRecorded(record=report.record, checkpoint=report.checkpoint)
+            observations = msgspec.UNSET if report.observations is None else report.observations
+            return EpisodeRecorded(record=report.record, checkpoint=report.checkpoint, observations=observations)
         case Evaluated():
             return RunEvaluated(record=report.record)
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, RunRef
+from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, Moments, RunRef
 from esper_ab.design import Contrast
 from esper_ab.plan import Extension, Plan
 
@@ -58,6 +58,7 @@ class RunReady(Event, frozen=True, kw_only=True, tag="run_ready"):
 class EpisodeRecorded(Event, frozen=True, kw_only=True, tag="episode"):
     record: EpisodeRecord
     checkpoint: Checkpoint | None = None
+    observations: Moments | msgspec.UnsetType = msgspec.UNSET  # absent unless the groups share their normaliser
 
 
 class RunEvaluated(Event, frozen=True, kw_only=True, tag="evaluation"):
@@ -70,6 +71,7 @@ class PointReleased(Event, frozen=True, kw_only=True, tag="released"):
     block: int
     point: int
     runs: tuple[str, ...]
+    observations: Moments | msgspec.UnsetType = msgspec.UNSET  # merged over the block; what its learners go on with
 
 
 class LookTaken(Event, frozen=True, kw_only=True, tag="look"):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, RunRef
+from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, Moments, RunRef
 from esper_ab.design import Design
 from esper_ab.journal.events import (
     AnyEvent,
@@ -42,6 +42,7 @@ class RunHistory:
     released: int = -1  # last released point; -1 before the first
     episodes: dict[int, EpisodeRecord] = field(default_factory=dict)  # by episode
     checkpoints: list[Checkpoint] = field(default_factory=list)  # in the order in which they were recorded
+    observations: Moments | None = None  # reported with the newest episode, where they are shared
     evaluation: EvaluationRecord | None = None
     left_out: bool = False  # never started, because every comparison of its group was decided before
     lost: bool = False  # its replicate was given up: it is in no comparison
@@ -85,6 +86,7 @@ class History:
     continued: list[ExperimentContinued] = field(default_factory=list)
     workers: list[WorkerStarted] = field(default_factory=list)
     ledger: list[Ledger] = field(default_factory=list)
+    shared: dict[tuple[int, int], Moments] = field(default_factory=dict)  # observations released, by block and point
     ended: ExperimentEnded | None = None
 
     @property
@@ -140,11 +142,18 @@ class History:
                 run.episodes[event.record.episode] = event.record
                 if event.checkpoint is not None:
                     run.checkpoints.append(event.checkpoint)
+                if isinstance(event.observations, Moments):
+                    run.observations = event.observations
             case RunEvaluated():
                 self.runs[event.record.run.run].evaluation = event.record
             case PointReleased():
-                for name in event.runs:
-                    self.runs[name].released = max(self.runs[name].released, event.point)
+                self._take_release(event)
+
+    def _take_release(self, event: PointReleased) -> None:
+        for name in event.runs:
+            self.runs[name].released = max(self.runs[name].released, event.point)
+        if isinstance(event.observations, Moments):
+            self.shared[event.block, event.point] = event.observations
 
     def _take_look(self, look: LookTaken) -> None:
         self.looks.append(look)

@@ -3,6 +3,9 @@
 Accuracy is 50 + 10·(position of the first letter of the group's name in the alphabet) + noise of the replicate's rng
 path: shared by all groups, so that the paired difference is planted exactly, or each group's own when unpaired.
 
+Where moments of observations are shared it reports planted ones, and the digest of every later record covers what the
+release before it brought.
+
 It writes real checkpoints and takes runs up from them, by the code of the real worker, with a state of a few bytes.
 
 FAKE_FAULT="kind:run:point[:times][,…]" plants a fault when `run` comes to `point`, and not where it is only taken up
@@ -42,6 +45,7 @@ from esper_ab.contracts.records import (
     EpisodeRecord,
     EvaluationEpisode,
     EvaluationRecord,
+    Moments,
     SeedEvent,
     Timing,
 )
@@ -103,12 +107,13 @@ def _run(link, order: WorkerOrder, assign: Assign) -> bool:
     """False when told to stop."""
     spec, run_dir = assign.spec, Path(order.run_dir)
     start, damaged = take_up(run_dir, assign)
+    brought = None  # by the last release
     for point in range(start, spec.episodes + 2):
         link.send(Progress(run=spec.ref, point=point, step=1, phase=phase_of(spec, point)))
         if point == start:
             report = Ready(run=spec.ref, warm_up_s=0.0, point=start, damaged=damaged)
         else:
-            report = report_of(spec, point, save(run_dir, spec, point))
+            report = report_of(spec, point, save(run_dir, spec, point), brought)
         for kind, run, at in sorted(_planted(order)):
             if (run, at) == (spec.ref.run, point) and (point > start or start == 0):
                 report = _FAULTS[kind](link, report)
@@ -116,6 +121,9 @@ def _run(link, order: WorkerOrder, assign: Assign) -> bool:
         answer = _answer(link, spec, point)
         if not isinstance(answer, Release):
             return isinstance(answer, Cancel)
+        brought = answer.observations
+        if (brought is not None) != (spec.share_observation_norm and 1 <= point <= spec.episodes):
+            raise RuntimeError(f"point {point} was released with {brought}")
     return True
 
 
@@ -159,12 +167,25 @@ def phase_of(spec, point):
     return "warm-up" if point == 0 else "train" if point <= spec.episodes else "evaluate"
 
 
-def report_of(spec: RunSpec, point: int, saved=None):
+def report_of(spec: RunSpec, point: int, saved=None, brought=None):
+    """`brought`: the moments of observations of the release before, where they are shared."""
     if point == 0:
         return Ready(run=spec.ref, warm_up_s=0.0)
     if point <= spec.episodes:
-        return EpisodeFinished(run=spec.ref, seq=point, record=episode(spec, point - 1), checkpoint=saved)
-    return Evaluated(run=spec.ref, seq=point, record=evaluation(spec))
+        return EpisodeFinished(
+            run=spec.ref, seq=point, record=episode(spec, point - 1, brought), checkpoint=saved,
+            observations=moments(spec, point) if spec.share_observation_norm else None,
+        )
+    return Evaluated(run=spec.ref, seq=point, record=evaluation(spec, brought))
+
+
+def moments(spec, point):
+    """Of a few rows by group and replicate, the number growing with every point."""
+    draws = run_path(spec.rng_seed, spec.ref.replicate, spec.ref.group_id) / "observations"
+    rows = (draws / "rows").generator().normal(0.3, 1.0, (2 + 3 * point, 4))
+    mean = rows.mean(axis=0)
+    squares = ((rows - mean) ** 2).sum(axis=0)
+    return Moments(count=len(rows), mean=tuple(mean.tolist()), squares=tuple(squares.tolist()))
 
 
 def accuracy(spec, episode, env):
@@ -181,18 +202,19 @@ def _env(spec, episode, env):
     )
 
 
-def _digest(*facts):
-    return hashlib.sha256(repr(facts).encode()).hexdigest()
+def _digest(facts, brought):
+    told = (facts,) if brought is None else (facts, brought)
+    return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
-def episode(spec, index):
+def episode(spec, index, brought=None):
     envs = tuple(_env(spec, index, env) for env in range(spec.n_envs))
     return EpisodeRecord(
-        run=spec.ref, episode=index, envs=envs, ppo=None, seed_events=(), timing=TIMING, digest=_digest(envs)
+        run=spec.ref, episode=index, envs=envs, ppo=None, seed_events=(), timing=TIMING, digest=_digest(envs, brought)
     )
 
 
-def evaluation(spec):
+def evaluation(spec, brought=None):
     episodes = tuple(
         EvaluationEpisode(
             episode=index, actions=actions, env=_env(spec, spec.episodes + index, env),
@@ -202,7 +224,7 @@ def evaluation(spec):
     )
     return EvaluationRecord(
         run=spec.ref, episodes=episodes, policy_file=spec.policy_file, policy_sha256="0" * 64, timing=TIMING,
-        digest=_digest(episodes),
+        digest=_digest(episodes, brought),
     )
 
 

@@ -35,7 +35,7 @@ from esper_ab.contracts.messages import (
     Stop,
     WorkerMessage,
 )
-from esper_ab.contracts.records import Checkpoint, HeadUse, PPOUpdate, SeedEvent
+from esper_ab.contracts.records import Checkpoint, HeadUse, Moments, PPOUpdate, SeedEvent
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = json.loads((ROOT / "tests" / "golden" / "messages.json").read_text())
@@ -52,19 +52,21 @@ SEED_EVENT = SeedEvent(
     alpha=1.0, contribution=2.5, params=16,
 )
 CHECKPOINT = Checkpoint(point=1, file="checkpoints/a/0/1.pt", sha256="0" * 64, size_bytes=4096)
+MOMENTS = Moments(count=3, mean=(0.5, -1.0), squares=(0.25, 2.0))
 EPISODE = msgspec.structs.replace(report_of(SPEC, 1), checkpoint=CHECKPOINT)
 EXAMPLES = (
     Hello(worker="w00", incarnation=1, protocol=PROTOCOL, pid=42, uuids=("GPU-1", ""), torch_version="2.13.0"),
     report_of(SPEC, 0),
     Progress(run=SPEC.ref, point=1, step=7, phase="train"),
     msgspec.structs.replace(
-        EPISODE, record=msgspec.structs.replace(EPISODE.record, ppo=PPO, seed_events=(SEED_EVENT,))
+        EPISODE, record=msgspec.structs.replace(EPISODE.record, ppo=PPO, seed_events=(SEED_EVENT,)),
+        observations=MOMENTS,
     ),
     report_of(SPEC, 3),
     Failed(worker="w00", run=None, summary="ValueError: no", traceback="Traceback …"),
     Chunk(seq=1, index=0, count=2, data=b"\x00\xff"),
     Assign(spec=SPEC, point=2, checkpoints=(CHECKPOINT,)),
-    Release(run="a/0", point=1),
+    Release(run="a/0", point=1, observations=MOMENTS),
     Cancel(run="a/0", reason="its replicate cannot be completed"),
     Stop(reason="the experiment is finished"),
 )

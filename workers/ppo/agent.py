@@ -41,6 +41,7 @@ class AgentSpec(Settings, frozen=True, kw_only=True):
     ppo: PPOSettings
     rng: RngPath  # of the replicate
     planned_episodes: int  # over which the entropy coefficient is annealed
+    share_observations: bool = False  # whether what normalises observations comes from outside
 
 
 class PPOAgent:
@@ -55,7 +56,7 @@ class PPOAgent:
         self.policy = RecurrentPolicy(
             spec.observation_width, spec.head_sizes, spec.policy.hidden, spec.rng / "policy-init"
         ).to(device)
-        self.observations = ObservationNormaliser(spec.observation_width)
+        self.observations = ObservationNormaliser(spec.observation_width, shared=spec.share_observations)
         self.returns = ReturnNormaliser()
         self._device = device
         self._optimiser = torch.optim.Adam(self.policy.parameters(), lr=spec.ppo.lr, eps=_ADAM_EPS, fused=True)
@@ -135,7 +136,7 @@ class PPOAgent:
             "spec": msgspec.to_builtins(self.spec),
             "policy": {name: tensor.detach().clone() for name, tensor in self.policy.state_dict().items()},
             "optimiser": copy.deepcopy(self._optimiser.state_dict()),
-            "observations": self.observations.moments.state(),
+            "observations": self.observations.state(),
             "returns": self.returns.moments.state(),
         }
 
@@ -145,7 +146,7 @@ class PPOAgent:
         agent = cls(msgspec.convert(state["spec"], AgentSpec), device)
         agent.policy.load_state_dict(state["policy"])
         agent._optimiser.load_state_dict(state["optimiser"])
-        agent.observations.moments.load(state["observations"])
+        agent.observations.load(state["observations"])
         agent.returns.moments.load(state["returns"])
         return agent
 

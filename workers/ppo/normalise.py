@@ -11,6 +11,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from esper_ab.contracts.records import Moments
+
 Floats = NDArray[np.float64]
 
 OBSERVATION_CLIP = 10.0
@@ -55,6 +57,19 @@ class RunningMoments:
         self._mean = self._mean + delta * (len(batch) / total)
         self._count = total
 
+    def told(self) -> Moments:
+        """As a message; `take` gives them back to the bit."""
+        return Moments(
+            count=int(self._count), mean=tuple(self._mean.tolist()), squares=tuple(self._squares.tolist())
+        )
+
+    def take(self, moments: Moments) -> None:
+        """Be `moments`; ValueError when their width is another one."""
+        if (len(moments.mean), len(moments.squares)) != (len(self._mean), len(self._mean)):
+            raise ValueError(f"moments of {len(moments.mean)} columns, expected {len(self._mean)}")
+        self._count = float(moments.count)
+        self._mean, self._squares = np.array(moments.mean), np.array(moments.squares)
+
     def state(self) -> dict[str, torch.Tensor]:
         """Plain tensors, float64."""
         arrays = {"count": np.array(self._count), "mean": self._mean, "squares": self._squares}
@@ -70,15 +85,38 @@ class RunningMoments:
 
 
 class ObservationNormaliser:
-    """(x - mean) / std, clipped. The first rollout is seen as it is, because observations are bounded."""
+    """(x - mean) / std, clipped. The first rollout is seen as it is, because observations are bounded.
 
-    def __init__(self, width: int) -> None:
+    `moments` are those of the own rollouts, `applied` those that normalise: the same unless the normaliser is shared,
+    where they are whatever was applied last.
+    """
+
+    def __init__(self, width: int, *, shared: bool = False) -> None:
         self.moments = RunningMoments(width, OBSERVATION_STD_FLOOR)
+        self.applied = RunningMoments(width, OBSERVATION_STD_FLOOR) if shared else self.moments
 
     def normalise(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
         """What the policy sees of raw observations [..., width]."""
-        scaled = (observation - self.moments.mean) / self.moments.std
+        scaled = (observation - self.applied.mean) / self.applied.std
         return np.clip(scaled, -OBSERVATION_CLIP, OBSERVATION_CLIP).astype(np.float32)
+
+    def apply(self, moments: Moments) -> None:
+        """Normalise by `moments` from now on; ValueError when they have another width or nothing is shared."""
+        if self.applied is self.moments:
+            raise ValueError("moments of observations for a normaliser that is not shared")
+        self.applied.take(moments)
+
+    def state(self) -> dict[str, Any]:
+        """Plain tensors: the own moments; where they are shared, under `applied` those that normalise, too."""
+        if self.applied is self.moments:
+            return self.moments.state()
+        return {**self.moments.state(), "applied": self.applied.state()}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take over what `state` returned; KeyError and ValueError as for its parts."""
+        if self.applied is not self.moments:
+            self.applied.load(state["applied"])
+        self.moments.load(state)
 
 
 class ReturnNormaliser:
