@@ -98,7 +98,7 @@ def test_verdicts_sentences_and_comparisons(run):
     assert run.comparison("shaped", "simplified").sentence == run.sentences[0]
     rows = run.comparisons_frame("duckdb").project("a, b, verdict, estimate, sentence").fetchall()
     assert rows == [(c.question.a, c.question.b, str(c.verdict), c.estimate, c.sentence) for c in run.comparisons]
-    with pytest.raises(UsageError, match="no comparison simplified - shaped in .*; there is shaped - simplified"):
+    with pytest.raises(UsageError, match=r"no comparison simplified - shaped in .*; there is shaped - simplified"):
         run.comparison("simplified", "shaped")
 
 
@@ -205,8 +205,9 @@ def test_no_run_directory(tmp_path):
 
 def test_loading_loads_no_torch_and_no_frame_library(run_dir):
     code = (
-        f"import sys; from esper_ab import load_run; run = load_run({str(run_dir)!r}); repr(run); run.query('SELECT 1', "
-        "'duckdb').fetchall(); print(sorted({'torch', 'polars', 'pyarrow', 'workers'} & set(sys.modules)))"
+        f"import sys; from esper_ab import load_run; run = load_run({str(run_dir)!r}); repr(run)\n"
+        "run.query('SELECT 1', 'duckdb').fetchall()\n"
+        "print(sorted({'torch', 'polars', 'pyarrow', 'workers'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
