@@ -1,0 +1,116 @@
+"""Coordinator: from the last report of a barrier to its release, and how many blocks one of them carries."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import fake_plans
+import msgspec
+import numpy as np
+
+from benchmarks.fake_fleet import Fleet
+from benchmarks.machine import Spread
+from esper_ab.contracts.messages import Lane, RunSpec
+from esper_ab.control import conduct
+from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.plan import Plan
+
+_SYNCS = 50
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def measure(quick: bool) -> dict[str, Any]:
+    """One block of 2, 6 and 64 runs; 32, 128 and 512 blocks of two."""
+    episodes = 10 if quick else 40
+    sizes = [(1, 2), (1, 6), (1, 64), (32, 2), (128, 2), (512, 2)]
+    cells = []
+    for n_envs in (4, 16):
+        for blocks, runs in sizes:
+            found = cell(blocks, runs, n_envs, episodes)
+            cells.append(found)
+            print(_line(found), flush=True)
+    return {"sync_ms": asdict(Spread.of(_sync_ms())), "cells": cells}
+
+
+def cell(blocks: int, runs: int, n_envs: int, episodes: int) -> dict[str, Any]:
+    """One experiment of fake workers, from its first episode on."""
+    plan = _plan(blocks, runs, n_envs, episodes)
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+        fleet = Fleet(processes=min(2, blocks * runs), workers=blocks * runs)
+        conduct.run(plan, Path(folder), fleet, ())
+        rounds = fleet.rounds()[2:-1]  # neither readiness, nor the first episode, nor the evaluation
+        size = (Path(folder) / JOURNAL_NAME).stat().st_size / (blocks * runs * episodes)
+    of_block = {spec.ref.run: block.index for block in plan.blocks for spec in block.runs}
+    waits = [wait for found in rounds for wait in _waits(found, of_block)]
+    whole = [max(found["released"].values()) - min(found["sent"].values()) for found in rounds]
+    core = [found["coordinator_s"] for found in rounds]
+    return {
+        "blocks": blocks, "runs": runs, "n_envs": n_envs, "rounds": len(rounds), "bytes_per_record": round(size),
+        "wait_ms": _quantiles([1e3 * wait for wait in waits]),
+        "round_ms": asdict(Spread.of([1e3 * seconds for seconds in whole])),
+        "coordinator_core_ms": asdict(Spread.of([1e3 * seconds for seconds in core])),
+        "core_us_per_record": 1e6 * float(np.median(core)) / (blocks * runs),
+        "records_per_s": blocks * runs / float(np.median(whole)),
+        "share_of_a_second": float(np.median(waits)),
+    }  # fmt: skip
+
+
+def _plan(blocks: int, runs: int, n_envs: int, episodes: int) -> Plan:
+    """Every run on a lane of its own, so that all blocks are in progress at once."""
+    groups = tuple(f"{_LETTERS[i % 26]}{i}" for i in range(runs))
+    plan = fake_plans.plan(
+        cores=runs, groups=groups, replicates=blocks, episodes=episodes, n_envs=n_envs, steps=25, early_stop=False
+    )
+    specs = [spec for block in plan.blocks for spec in block.runs]
+    lanes = {
+        spec.ref.run: Lane(name=f"cpu:{i}", devices=(f"cpu:{i}",), uuids=("",)) for i, spec in enumerate(specs)
+    }
+    spread = tuple(
+        msgspec.structs.replace(block, runs=tuple(_on(spec, lanes[spec.ref.run]) for spec in block.runs))
+        for block in plan.blocks
+    )
+    return msgspec.structs.replace(plan, lanes=tuple(lanes.values()), blocks=spread)
+
+
+def _on(spec: RunSpec, lane: Lane) -> RunSpec:
+    ref = msgspec.structs.replace(spec.ref, device=lane.name)
+    return msgspec.structs.replace(spec, ref=ref, env_devices=lane.devices * spec.n_envs)
+
+
+def _waits(found: dict[str, Any], of_block: dict[str, int]) -> list[float]:
+    """Seconds from the last report of each block to its last release."""
+    sent: dict[int, float] = {}
+    released: dict[int, float] = {}
+    for run, block in of_block.items():
+        sent[block] = max(sent.get(block, 0.0), found["sent"][run])
+        released[block] = max(released.get(block, 0.0), found["released"][run])
+    return [released[block] - sent[block] for block in sent]
+
+
+def _quantiles(values: list[float]) -> dict[str, float]:
+    at = np.percentile(np.asarray(values), [50, 90, 99, 100]).tolist()
+    return dict(zip(("median", "p90", "p99", "max"), at, strict=True))
+
+
+def _sync_ms() -> list[float]:
+    """Milliseconds of one fdatasync after 8 KiB were appended, on the disk of the working directory."""
+    found = []
+    with tempfile.NamedTemporaryFile(dir=Path.cwd()) as file:
+        for _ in range(_SYNCS):
+            os.write(file.fileno(), bytes(8192))
+            began = time.perf_counter()
+            os.fdatasync(file.fileno())
+            found.append(1e3 * (time.perf_counter() - began))
+    return found
+
+
+def _line(found: dict[str, Any]) -> str:
+    return (
+        f"{found['blocks']} x {found['runs']}, n_envs {found['n_envs']}: round {found['round_ms']['median']:.1f} ms, "
+        f"wait {found['wait_ms']['median']:.2f} ms, core {found['core_us_per_record']:.0f} us per record"
+    )
