@@ -29,6 +29,7 @@ def _command(module: str) -> click.Command:
 
 
 group.add_command(_command("esper_ab.programs.doctor"), "doctor")
+group.add_command(_command("esper_ab.programs.init"), "init")
 group.add_command(_command("esper_ab.launch"), "launch")
 group.add_command(_command("esper_ab.programs.power"), "power")
 group.add_command(_command("esper_ab.programs.calibrate"), "calibrate")
@@ -41,6 +42,7 @@ group.add_command(_command("esper_ab.programs.gc"), "gc")
 group.add_command(_command("esper_ab.programs.evaluate"), "evaluate")
 group.add_command(_command("esper_ab.programs.fetch"), "fetch")
 group.add_command(_command("esper_ab.programs.heuristic"), "heuristic")
+group.add_command(_command("esper_ab.programs.track"), "track")
 
 _run_dir = click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
 _as_json = click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")

@@ -102,6 +102,12 @@ def experiment_options(*, without: Sequence[str] = ()) -> Decorator:
     return decorate
 
 
+def flag_help() -> dict[str, str]:
+    """Flag -> its help in one line, without the default."""
+    parameters = click.command()(experiment_options()(lambda **_: None)).params
+    return {one.name or "": (getattr(one, "help", None) or "").split(" [default")[0] for one in parameters}
+
+
 def gather_lists(args: Sequence[str]) -> list[str]:
     """`--slots early mid late` as `--slots early,mid,late`, which is what click can read."""
     gathered: list[str] = []
