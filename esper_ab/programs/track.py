@@ -1,0 +1,293 @@
+"""Trackers: `esper-ab track`, and what starts one process per tracker beside a run and looks after it.
+
+Light: the libraries of the trackers are loaded in their own processes only.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
+
+import click
+
+if TYPE_CHECKING:
+    from esper_ab.contracts.messages import Progress as SignOfLife
+    from esper_ab.journal.events import AnyEvent
+    from esper_ab.trackers.settings import Tracking
+    from esper_ab.trackers.subject import Name
+
+_POLL_S = 0.1
+_PATIENCE_S = 20.0  # for trackers to catch up at the end of a run, before the command goes on without them
+_TAG_CHARS = 64  # what W&B takes
+
+
+@click.command()
+@click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--wandb", is_flag=False, flag_value="", metavar="[offline|online]", help="Weights & Biases. "
+              "[default: WANDB_MODE, else online]")
+@click.option("--tensorboard", is_flag=True, help="Event files in RUN/tensorboard.")
+@click.option("--mlflow", is_flag=True, help="MLflow, at --uri.")
+@click.option("--uri", metavar="URI", help="Of MLflow's server or store. [default: MLFLOW_TRACKING_URI, else MLflow's]")
+@click.option("--wandb-entity", metavar="NAME", help="Team or user.")
+@click.option("--wandb-project", metavar="NAME", help="[default: ab_test_NAME_DATE]")
+@click.option("--follow", is_flag=True, help="Go on until the run ends.")
+@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+def command(run_dir: Path, follow: bool, json: bool, **options: Any) -> int:
+    """Fill trackers with what RUN has recorded, of a finished, running or stopped run; twice is the same as once.
+
+    \b
+    Without a tracker: those that follow RUN already. What is named here follows RUN when it is resumed or extended.
+      esper-ab track runs/digits-20260131-113000 --tensorboard
+      esper-ab track runs/digits-20260131-113000 --wandb offline --mlflow --uri http://localhost:5000
+    """
+    from esper_ab.errors import UsageError
+    from esper_ab.journal.load import load
+    from esper_ab.trackers.state import at_work, read_settings, save_settings, wanted
+
+    load(run_dir)  # a damaged or absent journal is refused here
+    before = read_settings(run_dir)
+    asked = _asked(before, options)
+    names = wanted(asked) if not _names_any(options) else _named(options)
+    if not names:
+        raise UsageError(f"{run_dir} is followed by no tracker: name one, as in --tensorboard; also --wandb, --mlflow")
+    check_tracking(asked)
+    for name in names:
+        if at_work(run_dir, name):
+            see = f"`esper-ab logs {run_dir} tracker-{name}`"
+            raise UsageError(f"{run_dir}: {name} follows this run already; see {see}")
+    save_settings(run_dir, asked)
+    return _fill(run_dir, names, live=follow, as_json=json)
+
+
+def _names_any(options: dict[str, Any]) -> bool:
+    return options["wandb"] is not None or options["tensorboard"] or options["mlflow"]
+
+
+def _named(options: dict[str, Any]) -> tuple[Name, ...]:
+    from esper_ab.trackers.subject import NAMES
+
+    return tuple(name for name in NAMES if options[name] not in (None, False))
+
+
+def _asked(before: Tracking, options: dict[str, Any]) -> Tracking:
+    """What followed the run, and what is named now."""
+    import msgspec
+
+    from esper_ab.errors import UsageError
+
+    if options["uri"] is not None and not options["mlflow"]:
+        raise UsageError("--uri is MLflow's; give --mlflow, too")
+    changed: dict[str, Any] = {}
+    if options["wandb"] is not None:
+        changed["wandb"] = wandb_mode(options["wandb"])
+    changed |= {name: True for name in ("tensorboard", "mlflow") if options[name]}
+    for option, key in (("uri", "mlflow_uri"), ("wandb_entity",) * 2, ("wandb_project",) * 2):
+        if options[option] is not None:
+            changed[key] = options[option]
+    return msgspec.structs.replace(before, **changed)
+
+
+def wandb_mode(asked: str | None) -> Literal["online", "offline"]:
+    """What was asked for, or WANDB_MODE, or online; UsageError for what is neither."""
+    from esper_ab.errors import UsageError
+
+    origin, mode = ("--wandb", asked) if asked else ("WANDB_MODE", os.environ.get("WANDB_MODE") or "online")
+    if mode not in ("online", "offline"):
+        raise UsageError(f"{origin} {mode!r}: online or offline; leave wandb out for none")
+    return "online" if mode == "online" else "offline"
+
+
+def tracking_of(options: dict[str, Any]) -> Tracking:
+    """The flags of `launch`; checked. UsageError, before anything starts, for what cannot be tracked with."""
+    from esper_ab.assignments import split_commas
+    from esper_ab.errors import UsageError
+    from esper_ab.trackers.settings import Tracking
+    from esper_ab.trackers.subject import NAMES
+
+    names = split_commas(options["track"], "--track") if options["track"] is not None else []
+    unknown = [name for name in names if name not in NAMES]
+    if unknown:
+        raise UsageError(f"--track {unknown[0]}: no such tracker; there are {', '.join(NAMES)}")
+    for flag in ("wandb_mode", "wandb_entity", "wandb_project"):
+        if options[flag] is not None and "wandb" not in names:
+            raise UsageError(f"--{flag.replace('_', '-')} goes with --track wandb")
+    tracking = Tracking(
+        wandb=wandb_mode(options["wandb_mode"]) if "wandb" in names else "off",
+        wandb_entity=options["wandb_entity"] or "", wandb_project=options["wandb_project"] or "",
+        tensorboard="tensorboard" in names, mlflow="mlflow" in names,
+    )  # fmt: skip
+    check_tracking(tracking)
+    return tracking
+
+
+def check_tracking(tracking: Tracking) -> None:
+    """UsageError for a library that is not installed, and for what a tracker would refuse later."""
+    from esper_ab.errors import UsageError
+    from esper_ab.trackers.state import wanted
+
+    for name in wanted(tracking):
+        needed: list[str] = [name]
+        if name == "mlflow" and _store(tracking).startswith("sqlite"):
+            needed.append("sqlalchemy")
+        for module in needed:
+            if importlib.util.find_spec(module) is None:
+                raise UsageError(f"{name} needs {module}, which is not installed: pip install 'esper-ab[{name}]'")
+    if urlsplit(tracking.mlflow_uri).password:
+        raise UsageError("the URI of MLflow holds a password, which would be kept in the run directory; use "
+                         "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD")  # fmt: skip
+    for group, tags in tracking.tags.items():
+        for tag in tags:
+            if not 0 < len(tag) <= _TAG_CHARS:
+                raise UsageError(f"tag {tag!r} of {group}: 1 to {_TAG_CHARS} characters, which is what trackers take")
+
+
+def _store(tracking: Tracking) -> str:
+    """What MLflow will open; its own default is a file of SQLite."""
+    return tracking.mlflow_uri or os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:"
+
+
+def start_tracking(run_dir: Path, tracking: Tracking) -> None:
+    """Remember `tracking` and start one process per tracker, which follows the journal of `run_dir` to its end.
+
+    `run_dir` exists; its journal may be a few seconds away. They have no terminal, no parent and low priority; what
+    they say is in RUN/logs. Raises nothing: what cannot be started is one line on stderr. Libraries that are absent
+    are refused by `check_tracking`, which is to be called before the run directory is made.
+    """
+    from esper_ab.trackers.state import Progress, log_file, save_settings, wanted, write_progress
+
+    try:
+        save_settings(run_dir, tracking)
+        for name in wanted(tracking):
+            log_file(run_dir, name).parent.mkdir(exist_ok=True)
+            write_progress(run_dir, name, Progress(state="starting"))
+            # By way of a shell that leaves at once, so that no process of this one's is left to be waited for.
+            subprocess.run(
+                ["sh", "-c", '"$@" </dev/null >>"$0" 2>&1 &', log_file(run_dir, name).absolute(),
+                 *_process(run_dir, name, live=True)],
+                check=True, start_new_session=True, stdin=subprocess.DEVNULL, env=_environment(),
+            )  # fmt: skip
+    except (OSError, subprocess.CalledProcessError) as error:
+        _warn(f"trackers cannot be started ({error}); the run goes on, `esper-ab track {run_dir}` can do it later")
+
+
+def _process(run_dir: Path, name: Name, *, live: bool) -> Sequence[str]:
+    line = [sys.executable, "-m", "esper_ab.trackers.process", str(run_dir.absolute()), name]
+    return [*line, "--live"] if live else line
+
+
+def _environment() -> dict[str, str]:
+    """One thread: the cores are the training's."""
+    return {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+class Trackers:
+    """An observer that starts the trackers once there is a journal to follow, and says when one has failed."""
+
+    def __init__(self, run_dir: Path, tracking: Tracking) -> None:
+        from esper_ab.trackers.state import wanted
+
+        self._run_dir, self._tracking = run_dir, tracking
+        self._started = False
+        self._unheard = set(wanted(tracking))  # those that have not failed so far
+
+    def observe(self, event: AnyEvent | SignOfLife | str) -> None:
+        """Called on the audience's thread, never on the barrier's path."""
+        from esper_ab.journal.events import Event, PointReleased
+
+        if not self._started and isinstance(event, Event):
+            self._started = True
+            start_tracking(self._run_dir, self._tracking)
+        elif isinstance(event, PointReleased):
+            self._tell_failures()
+
+    def settle(self, kind: type[BaseException] | None, *error: object) -> None:
+        """At the end of a run that succeeded: wait a little for the trackers, and name those that are not done."""
+        from esper_ab.trackers.state import read_progress
+
+        if kind is not None or not self._started:
+            return
+        deadline = time.monotonic() + _PATIENCE_S
+        left = set(self._unheard)
+        with suppress(KeyboardInterrupt):
+            while left and time.monotonic() < deadline:
+                left = {name for name in left if self._works(name)}
+                time.sleep(_POLL_S if left else 0)
+        self._tell_failures()
+        for name in sorted(self._unheard):
+            progress = read_progress(self._run_dir, name)
+            if name in left:
+                _warn(f"{name} goes on with what is left; `esper-ab logs {self._run_dir} tracker-{name}` shows it")
+            elif progress is None or progress.state != "done":
+                _warn(_broken(self._run_dir, name, "its process is gone"))
+
+    def _works(self, name: Name) -> bool:
+        from esper_ab.trackers.state import at_work, read_progress
+
+        working = at_work(self._run_dir, name)  # before its progress: the last word is written under the lock
+        progress = read_progress(self._run_dir, name)
+        return progress is not None and (progress.state == "starting" or (progress.state == "following" and working))
+
+    def _tell_failures(self) -> None:
+        from esper_ab.trackers.state import read_progress
+
+        for name in sorted(self._unheard):
+            progress = read_progress(self._run_dir, name)
+            if progress is not None and progress.state == "failed":
+                self._unheard.discard(name)
+                _warn(_broken(self._run_dir, name, progress.detail))
+
+
+def _broken(run_dir: Path, name: str, why: str) -> str:
+    return f"{name} has stopped: {why}; the run is not concerned, `esper-ab track {run_dir}` fills in what is missing"
+
+
+def _warn(text: str) -> None:
+    from esper_ab.contracts.visible import visible_line
+
+    with suppress(OSError):
+        sys.stderr.write(f"warning: {visible_line(text)}\n")
+
+
+def _fill(run_dir: Path, names: Sequence[Name], *, live: bool, as_json: bool) -> int:
+    """Run the trackers side by side and wait for them; exit status 1 when one fails."""
+    import json
+
+    from esper_ab.trackers.state import Progress, log_file, read_progress
+
+    (run_dir / "logs").mkdir(exist_ok=True)
+    children = {}
+    for name in names:
+        with log_file(run_dir, name).open("ab") as log:
+            children[name] = subprocess.Popen(
+                _process(run_dir, name, live=live), stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=_environment()
+            )
+    try:
+        statuses = {name: child.wait() for name, child in children.items()}
+    except BaseException:
+        for child in children.values():
+            child.kill()
+            child.wait()
+        raise
+    told = {name: read_progress(run_dir, name) or Progress(state="failed") for name in names}
+    for name in names:
+        if statuses[name] and not told[name].detail:
+            told[name] = Progress(state="failed", detail=f"its process ended with {statuses[name]}")
+    if as_json:
+        click.echo(json.dumps({
+            name: {"state": one.state, "where": one.where, "lines": one.lines, "detail": one.detail}
+            for name, one in told.items()
+        }))  # fmt: skip
+    for name, one in told.items():
+        if statuses[name]:
+            _warn(f"{name}: {one.detail}")
+        elif not as_json:
+            click.echo(f"{name}: {one.lines} lines of the journal in {one.where}")
+    return 1 if any(statuses.values()) else 0

@@ -1,0 +1,114 @@
+"""The journal as trackers see it: events in, subjects with their numbers out."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from esper_ab.journal.events import AnyEvent, EpisodeRecorded, ExperimentStarted, Ledger, RunEvaluated, RunStarted
+from esper_ab.journal.fold import History, begin
+from esper_ab.trackers.numbers import (
+    episode_numbers,
+    evaluation_numbers,
+    experiment_id,
+    experiment_settings,
+    identity,
+    run_settings,
+)
+from esper_ab.trackers.settings import Tracking
+from esper_ab.trackers.subject import COMPARISON, Conclusion, Experiment, Subject, Tracker
+
+
+def unix_ms(wall_time: str) -> int:
+    """Of a time as the journal writes it, ISO 8601."""
+    return round(datetime.fromisoformat(wall_time).timestamp() * 1000)
+
+
+def experiment_of(started: ExperimentStarted, wall_time: str, tracking: Tracking) -> Experiment:
+    """What the first line says of all runs."""
+    return Experiment(
+        name=started.plan.experiment.name,
+        id=experiment_id(started, wall_time),
+        description=tracking.description,
+        date=f"{datetime.fromisoformat(wall_time):%Y%m%d}",
+    )
+
+
+class Fold:
+    """One pass over one journal for one tracker."""
+
+    def __init__(self, started: ExperimentStarted, wall_time: str, tracking: Tracking, tracker: Tracker) -> None:
+        """`wall_time`: of the first line."""
+        self.history: History = begin(started)
+        self._tracker = tracker
+        self._tags = tracking.tags
+        self._id = experiment_id(started, wall_time)
+        self._began_ms = self._at_ms = unix_ms(wall_time)
+        self._subjects: dict[str, Subject] = {}  # begun, by run
+        self._over: set[str] = set()
+
+    def add(self, event: AnyEvent, wall_time: str) -> None:
+        """Tell the tracker what follows from one more event; raises whatever the tracker raises."""
+        self.history.add(event)
+        self._at_ms = unix_ms(wall_time)
+        match event:
+            case RunStarted():
+                self._subject(event.run.run)
+            case EpisodeRecorded(record=record):
+                subject = self._subject(record.run.run)
+                self._tracker.log(subject, record.episode, episode_numbers(record), self._at_ms)
+            case RunEvaluated(record=evaluation):
+                numbers = evaluation_numbers(self.history, evaluation.run.run)
+                words = {
+                    "policy_file": evaluation.policy_file, "policy_sha256": evaluation.policy_sha256,
+                    "digest": evaluation.digest,
+                }
+                self._conclude(evaluation.run.run, numbers, words)
+            case Ledger(category="dropped_pair" | "cancelled") if event.run in self._subjects:
+                self._conclude(event.run, {}, {"lost": event.detail})
+
+    def finish(self) -> None:
+        """Nothing more comes for now: what the experiment came to, if it has ended."""
+        if self.history.ended is not None:
+            subject = Subject(
+                key=COMPARISON, id=identity(self._id, COMPARISON), group="", tags=(COMPARISON,),
+                settings=experiment_settings(self.history), began_ms=self._began_ms,
+            )  # fmt: skip
+            self._tracker.begin(subject)
+            self._tracker.conclude(subject, self._verdicts())
+        self._tracker.close()
+
+    def _subject(self, run: str) -> Subject:
+        """Begun at its first mention."""
+        if run not in self._subjects:
+            spec = self.history.runs[run].spec
+            group = spec.ref.group_id
+            self._subjects[run] = Subject(
+                key=run, id=identity(self._id, run), group=group,
+                tags=tuple(dict.fromkeys((group, *self._tags.get(group, ())))),
+                settings=run_settings(self.history, spec), began_ms=self._at_ms,
+            )  # fmt: skip
+            self._tracker.begin(self._subjects[run])
+        return self._subjects[run]
+
+    def _conclude(self, run: str, numbers: dict[str, float], words: dict[str, str]) -> None:
+        """Once: a run that is lost was not evaluated."""
+        subject = self._subject(run)
+        if run in self._over:
+            return
+        self._over.add(run)
+        conclusion = Conclusion(
+            step=self.history.runs[run].spec.episodes, numbers=numbers, words=words,
+            state="failed" if "lost" in words else "finished", at_ms=self._at_ms,
+        )  # fmt: skip
+        self._tracker.conclude(subject, conclusion)
+
+    def _verdicts(self) -> Conclusion:
+        from esper_ab.trackers.verdicts import verdict_numbers, verdict_words, verdicts
+
+        ended = self.history.ended
+        assert ended is not None
+        comparisons = verdicts(self.history)
+        return Conclusion(
+            step=self.history.replicates, numbers=verdict_numbers(self.history, comparisons),
+            words=verdict_words(self.history, comparisons), state=ended.status, at_ms=self._at_ms,
+        )  # fmt: skip

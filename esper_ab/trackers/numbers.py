@@ -1,0 +1,109 @@
+"""From records to the names and numbers that trackers hold. Pure. What does not exist (None) is left out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.records import EpisodeRecord, PPOUpdate
+from esper_ab.journal.events import ExperimentStarted
+from esper_ab.journal.fold import History
+from esper_ab.journal.outcomes import episode_mean, held_out_accuracy, outcomes
+from esper_ab.trackers.subject import Scalar
+
+_ID_DIGITS = 16
+_OF_THE_RUN = ("rng_seed", "task", "n_envs", "episodes", "steps", "eval_episodes", "rng_label")
+
+
+def identity(*parts: str) -> str:
+    """16 hexadecimal digits that stand for `parts`."""
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:_ID_DIGITS]
+
+
+def experiment_id(started: ExperimentStarted, began: str) -> str:
+    """The same for every copy of a journal, another for the same plan carried out again; `began`: its first time."""
+    return identity(started.plan.digest, began)
+
+
+def episode_numbers(record: EpisodeRecord) -> dict[str, float]:
+    """One training episode: means over its environments, the update, wall time."""
+    return _there(
+        {
+            "train/held_out_accuracy": held_out_accuracy(record),  # percent
+            "train/val_accuracy": episode_mean(record, lambda env: env.val_accuracy),
+            "train/val_loss": episode_mean(record, lambda env: env.val_loss),
+            "train/reward": episode_mean(record, lambda env: env.reward_sum),
+            "train/diverged": episode_mean(record, lambda env: float(env.diverged)),  # share
+            "growth/params_added": episode_mean(record, lambda env: float(env.params_added)),
+            "growth/germinated": episode_mean(record, lambda env: float(env.germinated)),
+            "growth/pruned": episode_mean(record, lambda env: float(env.pruned)),
+            "growth/fossilized": episode_mean(record, lambda env: float(env.fossilized)),
+            "growth/contributing": episode_mean(record, lambda env: float(env.contributing)),
+            **({} if record.ppo is None else dict(_update(record.ppo))),
+            **{f"time/{name}": getattr(record.timing, name) for name in record.timing.__struct_fields__},
+        }
+    )
+
+
+def _update(ppo: PPOUpdate) -> Iterator[tuple[str, float | None]]:
+    for name in ppo.__struct_fields__:
+        if name != "heads":
+            value = getattr(ppo, name)
+            yield f"ppo/{name}", None if value is None else float(value)
+    for head, use in ppo.heads.items():
+        yield f"ppo/head/{head}/entropy", use.entropy
+        yield f"ppo/head/{head}/learnable", use.learnable
+
+
+def evaluation_numbers(history: History, run: str) -> dict[str, float]:
+    """What one run came to; points and percent as in the report. Of the run alone: no other run's number is in it."""
+    outcome = outcomes(replace(history, runs={run: history.runs[run]}))[run]
+    numbers = {
+        f"evaluation/{name}": value
+        for name in outcome.__struct_fields__
+        if isinstance(value := getattr(outcome, name), float | int)
+    }
+    return _there(numbers | {f"evaluation/reward/{mode}": value for mode, value in outcome.rewards.items()})
+
+
+def run_settings(history: History, spec: RunSpec) -> dict[str, Scalar]:
+    """Everything that was set for one run, by dotted key."""
+    return {
+        "group": spec.ref.group_id,
+        "replicate": spec.ref.replicate,
+        "device": spec.ref.device,
+        "experiment": history.plan.experiment.name,
+        "plan": history.plan.digest,
+        **{name: getattr(spec, name) for name in _OF_THE_RUN},
+        "slots": ",".join(spec.slots),
+        **dict(_flat(msgspec.to_builtins(spec.settings))),
+        **dict(_flat({"arithmetic": msgspec.to_builtins(spec.arithmetic)})),
+    }
+
+
+def experiment_settings(history: History) -> dict[str, Scalar]:
+    """Everything that is the same for all groups, by dotted key, and how they differ."""
+    tree = msgspec.to_builtins(history.plan.experiment)
+    tree["groups"] = ",".join(history.groups)
+    differences = {f"differs.{one.key}": json.dumps(one.values) for one in history.plan.differences}
+    return {"plan": history.plan.digest, **dict(_flat(tree)), **differences}
+
+
+def _flat(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Scalar]]:
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{above}{key}.")
+        elif isinstance(value, bool | int | float | str):
+            yield f"{above}{key}", value
+        else:
+            yield f"{above}{key}", json.dumps(value)
+
+
+def _there(numbers: Mapping[str, float | None]) -> dict[str, float]:
+    return {name: float(value) for name, value in numbers.items() if value is not None}

@@ -1,0 +1,142 @@
+"""`python -m esper_ab.trackers.process RUN NAME [--live]`: one tracker, in a process in which it may do what it likes.
+
+Whatever goes wrong here is one line in RUN/logs/tracker-NAME.log and in RUN/tracking/NAME.json, never more.
+With --live it ends by itself when the run has ended, also when a library hangs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from esper_ab.contracts.visible import visible_line
+from esper_ab.journal.lock import holder
+from esper_ab.trackers.following import tell
+from esper_ab.trackers.settings import Tracking
+from esper_ab.trackers.state import Progress, State, read_progress, read_settings, take, write_progress
+from esper_ab.trackers.subject import NAMES, Experiment, Name, Tracker
+
+_NICE = 10  # training goes first
+_LOCK_S = 600.0  # for the tracker of an earlier coordinator to come to its end
+_END_S = 120.0  # without any progress, after the run has ended
+_WATCH_S = 1.0
+# Nothing is reported to those who make the libraries.
+_QUIET = {
+    "WANDB_ERROR_REPORTING": "false", "WANDB_SILENT": "true",
+    "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true",
+}  # fmt: skip
+
+
+def _wandb(run_dir: Path, experiment: Experiment, tracking: Tracking) -> Tracker:
+    from esper_ab.trackers.wandb_runs import WandbRuns
+
+    return WandbRuns(run_dir, experiment, tracking)
+
+
+def _tensorboard(run_dir: Path, experiment: Experiment, tracking: Tracking) -> Tracker:
+    from esper_ab.trackers.tensorboard_files import TensorBoardFiles
+
+    return TensorBoardFiles(run_dir)
+
+
+def _mlflow(run_dir: Path, experiment: Experiment, tracking: Tracking) -> Tracker:
+    uri = tracking.mlflow_uri or os.environ.get("MLFLOW_TRACKING_URI", "")
+    if uri.startswith("file:"):
+        os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"  # it was asked for by name
+    import mlflow
+
+    from esper_ab.trackers.mlflow_runs import MLflowRuns
+
+    before = read_progress(run_dir, "mlflow")  # the default depends on the working directory: stay where it began
+    uri = uri or (before.where if before else "") or mlflow.get_tracking_uri()
+    return MLflowRuns(experiment, uri)
+
+
+_MAKERS: dict[Name, Callable[[Path, Experiment, Tracking], Tracker]] = {
+    "wandb": _wandb, "tensorboard": _tensorboard, "mlflow": _mlflow,
+}  # fmt: skip
+
+
+class _Work:
+    """One tracker at work."""
+
+    def __init__(self, run_dir: Path, name: Name) -> None:
+        self._run_dir, self._name = run_dir, name
+        before = read_progress(run_dir, name)
+        self._where = before.where if before else ""
+        self._lines = 0
+        self._moved_at = time.monotonic()
+
+    def carry_out(self, *, live: bool) -> int:
+        """Exit status."""
+        try:
+            self._say("following")
+            os.environ.update(_QUIET)
+            tell(self._run_dir, read_settings(self._run_dir), self._made, self._moved, live=live)
+            self._say("done")
+        except BaseException as error:  # noqa: BLE001 the border of this process: a library may raise anything
+            return self.fail(f"{type(error).__name__}: {error}")
+        return 0
+
+    def fail(self, why: str) -> int:
+        """Say in one line what ended it; also when the disk is full."""
+        first = visible_line(" ".join(why.split()))[:500]
+        with suppress(OSError):
+            sys.stderr.write(f"error: {self._name}: {first}\n")
+            sys.stderr.flush()
+        with suppress(OSError):
+            self._say("failed", first)
+        return 1
+
+    def watch(self) -> None:
+        """On a thread: end the process when the run has ended and nothing moves any more."""
+        free_since: float | None = None
+        while True:
+            time.sleep(_WATCH_S)
+            now = time.monotonic()
+            free_since = None if holder(self._run_dir) is not None else free_since or now
+            if free_since is not None and now - max(free_since, self._moved_at) > _END_S:
+                os._exit(self.fail(f"nothing moved for {_END_S:.0f} s after the run had ended"))
+
+    def _made(self, experiment: Experiment, tracking: Tracking) -> Tracker:
+        tracker = _MAKERS[self._name](self._run_dir, experiment, tracking)
+        self._where = tracker.where
+        self._say("following")
+        return tracker
+
+    def _moved(self, lines: int) -> None:
+        self._lines, self._moved_at = lines, time.monotonic()
+
+    def _say(self, state: State, detail: str = "") -> None:
+        progress = Progress(state=state, detail=detail, where=self._where, lines=self._lines)
+        write_progress(self._run_dir, self._name, progress)
+
+
+def main(run_dir: Path, name: Name, *, live: bool) -> int:
+    """Exit status: 0 when the tracker holds everything, 1 when something went wrong, 3 when another one is at work."""
+    os.nice(_NICE)
+    warnings.simplefilter("ignore")  # of libraries, about themselves
+    deadline = time.monotonic() + (_LOCK_S if live else 0.0)
+    while (lock := take(run_dir, name)) is None:
+        if time.monotonic() > deadline:
+            return 3
+        time.sleep(_WATCH_S)
+    work = _Work(run_dir, name)
+    if live:
+        threading.Thread(target=work.watch, daemon=True).start()
+    status = work.carry_out(live=live)
+    os.close(lock)
+    return status
+
+
+if __name__ == "__main__":
+    chosen = next(name for name in NAMES if name == sys.argv[2])
+    status = main(Path(sys.argv[1]), chosen, live="--live" in sys.argv[3:])
+    sys.stdout.flush()
+    os._exit(status)  # no library has a last word at exit: one that hangs would stay

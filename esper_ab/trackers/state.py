@@ -1,0 +1,120 @@
+"""RUN/tracking: which trackers follow a run, how far each is, and who is at work. Light; no tracker's library."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from esper_ab.errors import UsageError
+from esper_ab.trackers.settings import Tracking
+from esper_ab.trackers.subject import NAMES, Name
+
+FOLDER = "tracking"
+_SETTINGS = "settings.json"
+_TRIES = 5  # somebody who only asks holds the lock for an instant
+_TRY_S = 0.02
+
+
+State = Literal["starting", "following", "done", "failed"]
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far one tracker is."""
+
+    state: State
+    detail: str = ""  # of a failure, one line
+    where: str = ""  # what the user opens or gives to the tool
+    lines: int = 0  # of the journal, told so far
+
+
+def save_settings(run_dir: Path, tracking: Tracking) -> None:
+    """Remember what follows the run, for those who go on with it."""
+    (run_dir / FOLDER).mkdir(exist_ok=True)
+    write_whole(run_dir / FOLDER / _SETTINGS, msgspec.json.format(msgspec.json.encode(tracking), indent=2) + b"\n")
+
+
+def read_settings(run_dir: Path) -> Tracking:
+    """What follows the run; nothing when nothing was asked for. UsageError when somebody has made it unreadable."""
+    path = run_dir / FOLDER / _SETTINGS
+    if not path.exists():
+        return Tracking()
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Tracking)
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"{path}: {error}; remove it, and no tracker follows, or see docs/trackers.md") from None
+
+
+def wanted(tracking: Tracking) -> tuple[Name, ...]:
+    """Names of the trackers that are asked for."""
+    asked = {"wandb": tracking.wandb != "off", "tensorboard": tracking.tensorboard, "mlflow": tracking.mlflow}
+    return tuple(name for name in NAMES if asked[name])
+
+
+def write_progress(run_dir: Path, name: Name, progress: Progress) -> None:
+    """OSError when it cannot be written."""
+    (run_dir / FOLDER).mkdir(exist_ok=True)
+    write_whole(run_dir / FOLDER / f"{name}.json", msgspec.json.encode(progress) + b"\n")
+
+
+def read_progress(run_dir: Path, name: Name) -> Progress | None:
+    """None when the tracker was never started, or nobody can say."""
+    try:
+        return msgspec.json.decode((run_dir / FOLDER / f"{name}.json").read_bytes(), type=Progress)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def take(run_dir: Path, name: Name) -> int | None:
+    """A descriptor that holds the tracker's lock until it is closed; None when another process has it."""
+    (run_dir / FOLDER).mkdir(exist_ok=True)
+    descriptor = os.open(run_dir / FOLDER / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    for _ in range(_TRIES):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_TRY_S)
+        else:
+            return descriptor
+    os.close(descriptor)
+    return None
+
+
+def at_work(run_dir: Path, name: Name) -> bool:
+    """Whether a process of the tracker holds its lock."""
+    try:
+        descriptor = os.open(run_dir / FOLDER / f"{name}.lock", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def log_file(run_dir: Path, name: Name) -> Path:
+    """What `esper-ab logs RUN tracker-NAME` shows."""
+    return run_dir / "logs" / f"tracker-{name}.log"
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Whole or not at all; OSError when there is no room."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise

@@ -1,0 +1,109 @@
+"""TensorBoard: one event file per run in RUN/tensorboard/GROUP/REPLICATE, and one for the comparison.
+
+Every byte of a file follows from the journal, times included. So the file itself is the memory of how far it is: what
+is there already is compared and not written again, a torn end is written over, and twice is once.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import BinaryIO
+
+from tensorboard.compat.proto import event_pb2, summary_pb2
+from tensorboard.plugins.hparams import plugin_data_pb2, summary_v2
+from tensorboard.plugins.text.summary_v2 import text_pb
+from tensorboard.summary.writer.record_writer import RecordWriter
+
+from esper_ab.trackers.subject import Conclusion, Scalar, Subject
+
+FOLDER = "tensorboard"
+_VERSION = "brain.Event:2"  # first record of every event file, as TensorBoard's own writer puts it
+
+
+class Continuing:
+    """A file for writing that skips what it holds already, and cuts itself off where it holds something else."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        self._file: BinaryIO = path.open("r+b", buffering=0)
+        self._at = 0  # bytes written or found to be there
+        self._same = True  # so far
+
+    def write(self, data: bytes) -> None:
+        """OSError when there is no room; whoever opens the file next mends what is torn then."""
+        if self._same:
+            if self._file.read(len(data)) == data:
+                self._at += len(data)
+                return
+            self._same = False
+            self._file.seek(self._at)
+            self._file.truncate()
+        rest = memoryview(data)
+        while rest:
+            rest = rest[self._file.write(rest) :]
+        self._at += len(data)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def close(self, *, whole: bool = False) -> None:
+        """`whole`: nothing may stand behind what was written."""
+        if whole:
+            self._file.truncate(self._at)
+        self._file.close()
+
+
+class TensorBoardFiles:
+    """The Tracker of subject.py."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self._folder = run_dir / FOLDER
+        self.where = str(self._folder)
+        self._files: dict[str, Continuing] = {}  # of the subjects that are not concluded
+
+    def begin(self, subject: Subject) -> None:
+        began_s = subject.began_ms / 1000
+        path = self._folder / subject.key / f"events.out.tfevents.{int(began_s)}.{subject.id}"
+        self._files[subject.key] = Continuing(path)
+        self._put(subject, event_pb2.Event(wall_time=began_s, file_version=_VERSION))
+        self._put(subject, event_pb2.Event(wall_time=began_s, summary=_settings(subject.settings, subject, began_s)))
+
+    def log(self, subject: Subject, step: int, numbers: dict[str, float], at_ms: int) -> None:
+        self._put(subject, event_pb2.Event(wall_time=at_ms / 1000, step=step, summary=_scalars(numbers)))
+
+    def conclude(self, subject: Subject, conclusion: Conclusion) -> None:
+        at_s = conclusion.at_ms / 1000
+        scalars = _scalars(conclusion.numbers)
+        self._put(subject, event_pb2.Event(wall_time=at_s, step=conclusion.step, summary=scalars))
+        for name, text in {**conclusion.words, "outcome": conclusion.state}.items():
+            summary = text_pb(name, text)
+            self._put(subject, event_pb2.Event(wall_time=at_s, step=conclusion.step, summary=summary))
+        self._files.pop(subject.key).close(whole=True)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def close(self) -> None:
+        for file in self._files.values():
+            file.close()
+
+    def _put(self, subject: Subject, event: event_pb2.Event) -> None:
+        RecordWriter(self._files[subject.key]).write(event.SerializeToString(deterministic=True))
+
+
+def _scalars(numbers: dict[str, float]) -> summary_pb2.Summary:
+    """As 32-bit floats, which is what TensorBoard keeps."""
+    return summary_pb2.Summary(
+        value=[summary_pb2.Summary.Value(tag=name, simple_value=value) for name, value in numbers.items()]
+    )
+
+
+def _settings(settings: dict[str, Scalar], subject: Subject, began_s: float) -> summary_pb2.Summary:
+    """For the HPARAMS page; the library packs them in whatever order, here it must be one."""
+    summary = summary_v2.hparams_pb(settings, trial_id=subject.id, start_time_secs=began_s)
+    for value in summary.value:
+        packed = value.metadata.plugin_data
+        data = plugin_data_pb2.HParamsPluginData.FromString(packed.content)
+        packed.content = data.SerializeToString(deterministic=True)
+    return summary

@@ -1,0 +1,48 @@
+"""What the experiment came to, as numbers and words for trackers. Pure; loads numpy and scipy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from esper_ab.analysis.analyse import analyse
+from esper_ab.analysis.result_hash import result_hash
+from esper_ab.design import rule
+from esper_ab.journal.fold import History
+from esper_ab.journal.outcomes import mean, outcomes
+from esper_ab.stats.comparison import Comparison
+
+_NUMBERS = ("estimate", "low", "high", "hedges_g", "correlation", "used")  # of a comparison; points, but for the last 3
+
+
+def verdicts(history: History) -> Sequence[Comparison]:
+    """As the report gives them."""
+    return analyse(history).comparisons
+
+
+def verdict_numbers(history: History, comparisons: Sequence[Comparison]) -> dict[str, float]:
+    """By `a-b/name`, and each group's mean endpoint, percent."""
+    numbers: dict[str, float | None] = {
+        f"{_pair(one)}/{name}": getattr(one, name) for one in comparisons for name in _NUMBERS
+    }
+    found = outcomes(history)
+    for group in history.groups:
+        numbers[f"endpoint/{group}"] = mean(found[run.ref.run].endpoint for run in history.of_group(group))
+    return {name: float(value) for name, value in numbers.items() if value is not None}
+
+
+def verdict_words(history: History, comparisons: Sequence[Comparison]) -> dict[str, str]:
+    """Verdict and sentence by `a-b/name`, the rule, the result hash, and how the experiment ended."""
+    words = {}
+    for one in comparisons:
+        words[f"{_pair(one)}/verdict"] = one.verdict.value
+        words[f"{_pair(one)}/sentence"] = one.sentence
+    ended = history.ended
+    return words | {
+        "rule": rule(history.design),
+        "result": result_hash(history),
+        "state": "" if ended is None else " ".join(filter(None, (ended.status, ended.detail))),
+    }
+
+
+def _pair(one: Comparison) -> str:
+    return f"{one.question.a}-{one.question.b}"

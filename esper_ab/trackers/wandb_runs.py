@@ -1,0 +1,143 @@
+"""Weights & Biases: one project per experiment, one W&B run per esper run, and one for the comparison.
+
+Run ids follow from the journal. Online, the server says at which step a run stands, and only later ones are sent.
+Offline there is nobody to ask: a run that was not written to its end is written anew in place of what there was.
+RUN/tracking/wandb_runs.json names those that were written to their end.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import wandb
+
+from esper_ab.trackers.settings import Tracking
+from esper_ab.trackers.state import write_whole
+from esper_ab.trackers.subject import COMPARISON, Conclusion, Experiment, Subject
+
+DONE_NAME = "wandb_runs.json"
+_PROJECT_CHARS = 128
+_NOT_IN_A_PROJECT = re.compile(r"[/\\#?%:]")  # what W&B refuses there
+
+
+def project_of(experiment: Experiment, tracking: Tracking) -> str:
+    """``ab_test_{name}_{date}`` unless another is asked for; a very long name is cut."""
+    if tracking.wandb_project:
+        return tracking.wandb_project
+    ends = f"_{experiment.date}"
+    return _NOT_IN_A_PROJECT.sub("_", f"ab_test_{experiment.name}")[: _PROJECT_CHARS - len(ends)] + ends
+
+
+@dataclass(kw_only=True)
+class _Open:
+    """One W&B run in progress."""
+
+    run: Any
+    begins: int  # steps before it are there already
+
+
+class WandbRuns:
+    """The Tracker of subject.py."""
+
+    def __init__(self, run_dir: Path, experiment: Experiment, tracking: Tracking) -> None:
+        self._run_dir = run_dir
+        self._experiment = experiment
+        self._tracking = tracking
+        self._project = project_of(experiment, tracking)
+        self._to = "/".join((tracking.wandb, tracking.wandb_entity, self._project))
+        self.where = str(run_dir / "wandb") if tracking.wandb == "offline" else self._project
+        self._done_file = run_dir / "tracking" / DONE_NAME
+        self._done = self._read_done()
+        self._open: dict[str, _Open] = {}
+
+    def begin(self, subject: Subject) -> None:
+        if subject.key == COMPARISON or self._is_done(subject):
+            return  # of the comparison nothing is known before its conclusion
+        self._start(subject)
+
+    def log(self, subject: Subject, step: int, numbers: dict[str, float], at_ms: int) -> None:
+        there = self._open.get(subject.key)
+        if there is not None and step >= there.begins:
+            there.run.log({**numbers, "_timestamp": at_ms / 1000}, step=step)
+
+    def conclude(self, subject: Subject, conclusion: Conclusion) -> None:
+        said = {**conclusion.numbers, **conclusion.words, "outcome": conclusion.state}
+        mark = _mark(said)
+        if subject.key == COMPARISON and not self._is_done(subject, mark):
+            self._start(subject)
+        there = self._open.pop(subject.key, None)
+        if there is None:
+            return
+        there.run.summary.update(said)
+        there.run.finish(exit_code=0 if conclusion.state == "finished" else 1)
+        self._done[subject.key] = {"id": subject.id, "to": self._to, "mark": mark}
+        write_whole(self._done_file, msgspec.json.encode(self._done))
+
+    def flush(self) -> None:
+        """W&B sends by itself."""
+
+    def close(self) -> None:
+        for there in self._open.values():
+            there.run.finish(exit_code=1)
+
+    def _start(self, subject: Subject) -> None:
+        offline = self._tracking.wandb == "offline"
+        if offline:
+            self._remove_unfinished(subject)
+        run = wandb.init(
+            mode="offline" if offline else "online", project=self._project, entity=self._tracking.wandb_entity or None,
+            group=self._experiment.name, job_type=subject.group or COMPARISON, id=subject.id, name=subject.key,
+            tags=list(subject.tags), notes=self._experiment.description or None, config=_nested(subject),
+            dir=str(self._run_dir), reinit="create_new", resume=None if offline else "allow", settings=_settings(),
+        )  # fmt: skip
+        self._open[subject.key] = _Open(run=run, begins=0 if offline else run.starting_step)
+
+    def _remove_unfinished(self, subject: Subject) -> None:
+        """What an earlier attempt left of this run; what was uploaded with `wandb sync` stays."""
+        for folder in (self._run_dir / "wandb").glob(f"offline-run-*-{subject.id}"):
+            if not any(folder.glob("*.synced")):
+                shutil.rmtree(folder)
+
+    def _is_done(self, subject: Subject, mark: str | None = None) -> bool:
+        """Whether it was written to its end, with the conclusion of this mark, and is still there."""
+        done = self._done.get(subject.key)
+        if done is None or (done["id"], done["to"]) != (subject.id, self._to) or mark not in (None, done["mark"]):
+            return False
+        return self._tracking.wandb != "offline" or any((self._run_dir / "wandb").glob(f"offline-run-*-{subject.id}"))
+
+    def _read_done(self) -> dict[str, dict[str, str]]:
+        try:
+            return msgspec.json.decode(self._done_file.read_bytes(), type=dict[str, dict[str, str]])
+        except (OSError, msgspec.MsgspecError):
+            return {}  # then every run is looked at again
+
+
+def _mark(said: dict[str, float | str]) -> str:
+    from esper_ab.trackers.numbers import identity
+
+    return identity(msgspec.json.encode(said, order="sorted").decode())
+
+
+def _settings() -> wandb.Settings:
+    """Only what is told: no console, no code, no machine statistics, nothing of the environment."""
+    return wandb.Settings(
+        silent=True, console="off", disable_git=True, disable_code=True, save_code=False, x_disable_stats=True,
+        x_disable_meta=True, x_save_requirements=False,
+    )  # fmt: skip
+
+
+def _nested(subject: Subject) -> dict[str, Any]:
+    """W&B folds and unfolds its config by itself."""
+    tree: dict[str, Any] = {}
+    for name, value in subject.settings.items():
+        *above, last = name.split(".")
+        place = tree
+        for part in above:
+            place = place.setdefault(part, {})
+        place[last] = value
+    return tree
