@@ -108,8 +108,9 @@ class Session:
     def state(self) -> dict[str, Any] | None:
         """All that a run carries from one episode to the next; None when that is nothing, as with a controller.
 
-        It is the agent, and float16's loss scale: hosts are grown afresh in every episode, and every random number has an address instead
-        of a place in a stream. So there is no generator to save, of Python, numpy, torch or CUDA: none is drawn from.
+        It is the agent, and float16's loss scale: hosts are grown afresh in every episode, and every random number has
+        an address instead of a place in a stream. So there is no generator to save, of Python, numpy, torch or CUDA:
+        none is drawn from.
         """
         parts: dict[str, Any] = {}
         if self.agent is not None:

@@ -67,7 +67,7 @@ class GrowthSettings(Settings, frozen=True, kw_only=True):
     gates: Literal["permissive", "strict"] = "permissive"
     max_seeds: NonNegativeInt = 0  # live and fossilised seeds per environment; 0: as many as slots
     blueprints: tuple[str, ...] = DEFAULT_BLUEPRINTS  # ordered: the order of the blueprint head
-    amp: Literal["off", "bf16"] = "off"  # host training only
+    amp: Literal["off", "bf16", "fp16", "auto"] = "off"  # activations of host training; no plan holds "auto"
 
 
 class RewardSettings(Settings, frozen=True, kw_only=True):

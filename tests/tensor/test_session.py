@@ -144,20 +144,6 @@ def test_divergence_is_paid_by_the_last_executed_decision(tmp_path) -> None:
     session.agent.finish_episode(0)
 
 
-def test_bf16_is_for_host_training_alone_and_trains(tmp_path) -> None:
-    """Every blueprint and style under autocast; parameters and measurements stay float32."""
-    session = make_session(growth={"amp": "bf16"}, controller="random", n_envs=4, steps=12)
-    record = session.train(0, quiet, quiet)
-    assert not any(env.diverged for env in record.envs)
-    assert len({event.blueprint for event in record.seed_events}) > 3
-    assert session._env._banks[0][0].host.values.dtype.itemsize == 4
-    plain = make_session(controller="random", n_envs=4, steps=12).train(0, quiet, quiet)
-    assert record.digest != plain.digest
-    # Same decisions (the random controller looks at nothing but its masks), nearly the same losses.
-    for half, full in zip(record.envs, plain.envs, strict=True):
-        assert half.val_loss == pytest.approx(full.val_loss, rel=0.1)
-
-
 def test_waiting_for_a_release_is_no_part_of_an_episode(tmp_path) -> None:
     session = make_session()
     session._stopwatch._start -= 1e6  # as if it had waited for days

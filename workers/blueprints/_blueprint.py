@@ -2,6 +2,9 @@
 
 Activations are [B, H, W, N, C]: N networks of one architecture side by side, in memory the channels-last layout of one
 tensor with N*C channels, so that one grouped kernel serves all networks. Parameters are stacked on a leading N.
+
+Activations may be of less precision than parameters: convolutions are then done in that of the activations, while
+norms and everything per sample (pooled, linear) stay in that of the parameters. A module returns what it was given.
 """
 
 from __future__ import annotations
@@ -49,8 +52,9 @@ class Blueprint:
     """A shape-preserving module. One file of this folder each: `BLUEPRINT = Blueprint(...)`.
 
     `params(channels)` lists its parameters; `forward(x, p)` maps x [B, H, W, N, C] and stacked parameters [N, …] to
-    s(x) of the same shape. Contract (tests/catalog/test_blueprints.py): keeps shape, networks never mix, at birth at
-    least one and after one optimiser step every parameter has a non-zero gradient under every blending style.
+    s(x) of the same shape and precision. Contract (tests/catalog/test_blueprints.py): keeps shape and precision,
+    networks never mix, at birth at least one and after one optimiser step every parameter has a non-zero gradient under
+    every blending style.
     """
 
     name: str
@@ -65,8 +69,8 @@ def conv(x: Tensor, weight: Tensor, depthwise: bool = False) -> Tensor:
     if k > 1 and h == w == 1:
         weight, k = weight[..., k // 2 :, k // 2 :][..., :1, :1], 1  # around a single pixel there is only padding
     image = x.reshape(b, h, w, n * c).permute(0, 3, 1, 2)  # NCHW, channels last in memory
-    kernel = weight.reshape(n * out, *weight.shape[2:])
-    if k == 1 and not depthwise and not torch.is_autocast_enabled(x.device.type):
+    kernel = weight.reshape(n * out, *weight.shape[2:]).to(x.dtype)
+    if k == 1 and not depthwise:
         y = grouped(image, kernel, n)
     else:
         kernel = kernel.contiguous(memory_format=torch.channels_last)
@@ -91,21 +95,23 @@ class _GroupNorm(torch.autograd.Function):
     def forward(context: Any, image: Tensor, gain: Tensor, bias: Tensor, groups: int) -> Tensor:
         b, c, h, w = image.shape
         image = image.contiguous(memory_format=torch.channels_last)
-        y, mean, inverse_std = torch.ops.aten.native_group_norm(image, gain, bias, b, c, h * w, groups, _GROUP_NORM_EPS)
+        y, mean, inverse_std = torch.ops.aten.native_group_norm(
+            image.to(gain.dtype), gain, bias, b, c, h * w, groups, _GROUP_NORM_EPS
+        )
         context.save_for_backward(image, gain, mean, inverse_std)
         context.groups = groups
-        return cast(Tensor, y)
+        return cast(Tensor, y.to(image.dtype))
 
     @staticmethod
     def backward(context: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         image, gain, mean, inverse_std = context.saved_tensors
         b, c, h, w = image.shape
-        grad = grads[0].contiguous(memory_format=torch.channels_last)
+        grad = grads[0].to(gain.dtype).contiguous(memory_format=torch.channels_last)
         every = [True, True, True]
         dx, dgain, dbias = torch.ops.aten.native_group_norm_backward(
-            grad, image, mean, inverse_std, gain, b, c, h * w, context.groups, every
+            grad, image.to(gain.dtype), mean, inverse_std, gain, b, c, h * w, context.groups, every
         )
-        return dx, dgain, dbias, None
+        return dx.to(image.dtype), dgain, dbias, None
 
 
 def group_norm(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
@@ -117,8 +123,8 @@ def group_norm(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
 
 
 def pooled(x: Tensor) -> Tensor:
-    """Global average pool: [B,H,W,N,C] -> [N,B,C]."""
-    return x.mean((1, 2)).transpose(0, 1)
+    """Global average pool: [B,H,W,N,C] -> [N,B,C], in float32 at least."""
+    return x.mean((1, 2), dtype=torch.promote_types(x.dtype, torch.float32)).transpose(0, 1)
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -126,9 +132,9 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return torch.bmm(x, weight) if bias is None else torch.baddbmm(bias.unsqueeze(1), x, weight)
 
 
-def spread(values: Tensor) -> Tensor:
-    """Per-sample channel factors [N,B,C] -> [B,1,1,N,C], to multiply activations with."""
-    return values.transpose(0, 1)[:, None, None]
+def spread(values: Tensor, like: Tensor) -> Tensor:
+    """Per-sample channel factors [N,B,C] -> [B,1,1,N,C], to multiply the activations `like` with."""
+    return values.transpose(0, 1)[:, None, None].to(like.dtype)
 
 
 def norm_params(channels: int, prefix: str = "norm", gain: float = 1.0) -> tuple[ParamSpec, ParamSpec]:

@@ -24,7 +24,7 @@ def _params(channels: int) -> tuple[ParamSpec, ...]:
 
 def _forward(x: Tensor, p: Params) -> Tensor:
     hidden = F.silu(linear(pooled(x), p["squeeze"]))  # [N,B,r]
-    return x * spread(torch.sigmoid(linear(hidden, p["excite"], p["bias"])))
+    return x * spread(torch.sigmoid(linear(hidden, p["excite"], p["bias"])), x)
 
 
 BLUEPRINT = Blueprint("attention", _params, _forward)

@@ -13,7 +13,7 @@ def _params(channels: int) -> tuple[ParamSpec, ...]:
 
 
 def _forward(x: Tensor, p: Params) -> Tensor:
-    scale = torch.tanh(p["scale"])  # [N,1]
+    scale = torch.tanh(p["scale"]).to(x.dtype)  # [N,1]
     return x + scale * (group_norm(x, p["norm.gain"], p["norm.bias"]) - x)
 
 

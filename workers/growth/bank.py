@@ -20,7 +20,7 @@ from esper_ab.contracts import catalog
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings
 from workers.blueprints._blueprint import Blueprint, Params
-from workers.growth.blend import Blend, gate, gate_params, seed_delta, seed_input
+from workers.growth.blend import Blend, gate, gate_params, seed_input
 from workers.growth.configurations import Pass, plan_pass
 from workers.growth.fused_blend import fused_delta
 from workers.growth.host import (
@@ -32,6 +32,7 @@ from workers.growth.host import (
     head_forward,
     host_params,
 )
+from workers.growth.loss_scale import LossScale, PartScale
 from workers.growth.seeds import SeedTable
 from workers.growth.stack import SGD, Borrowed, Stack
 from workers.tasks._task import HostSpec, Split, Task
@@ -43,6 +44,7 @@ Bools = NDArray[np.bool_]
 
 _CACHED_BYTES = 4 << 20  # of the widest activation while training: more environments at once are slower, not faster
 _EVALUATION_CHUNK = 128  # samples per forward pass: the widened activations stay in the cache
+COMPUTED_IN = {"bf16": torch.bfloat16, "fp16": torch.float16}  # growth.amp -> activations of host training
 GATE_NAMES = tuple(spec.name for spec in gate_params(1))
 _IN_FORWARD = (Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED)
 
@@ -79,11 +81,8 @@ class SlotSeeds:
     rows: Tensor | None  # [n] positions on the activations' row axis, group after group; None: every row, in order
     blend: Blend  # [n]
 
-    def add_to(self, h: Tensor, params: list[Params], *, fused: bool) -> Tensor:
-        """h [B,H,W,R,C] with every seed applied to its row; `params` of each group, [members, …].
-
-        `fused`: by fused_delta, the same in fewer passes, in one precision throughout.
-        """
+    def add_to(self, h: Tensor, params: list[Params]) -> Tensor:
+        """h [B,H,W,R,C] with every seed applied to its row; `params` of each group, [members, …]."""
         if not self.groups:
             return h
         mine = h if self.rows is None else h.index_select(3, self.rows)
@@ -92,13 +91,15 @@ class SlotSeeds:
         outputs = [group.blueprint.forward(part, p) for group, part, p in zip(self.groups, parts, params, strict=True)]
         gates = {} if self.blend.gated is None else {name: torch.cat([p[name] for p in params]) for name in GATE_NAMES}
         s = outputs[0] if len(outputs) == 1 else torch.cat(outputs, 3)
-        if fused:
-            opening = gate(x, gates)[:, 0, 0, :, 0] if gates else None
-            delta = fused_delta(mine, s, opening, self.blend)
-        else:
-            delta = seed_delta(mine, x, s, gates, self.blend)
-        delta = delta.to(h.dtype)  # autocast: parts of the delta stay in float32
+        opening = gate(x, gates)[:, 0, 0, :, 0] if gates else None
+        delta = fused_delta(mine, s, opening, self.blend)
         return h + delta if self.rows is None else h.index_add(3, self.rows, delta)
+
+    def positions(self) -> list[Tensor]:
+        """Of every group's members on the activations' row axis."""
+        sizes = [len(group.members) for group in self.groups]
+        rows = torch.arange(sum(sizes), device=self.blend.live.device) if self.rows is None else self.rows
+        return list(torch.split(rows, sizes))
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,22 @@ class PassResult:
     loss: Floats  # [n] per-sample mean of the real networks
 
 
+@dataclass(frozen=True)
+class Batches:
+    """What one epoch of n rows is trained on: each row's `order` [n, N] of the split, and float16's scale."""
+
+    split: DeviceSplit
+    order: Tensor
+    scale: PartScale | None
+
+
 Slots = dict[int, tuple[SlotSeeds, list[Borrowed]]]  # by block
+
+
+def _with_a_say(overflowed: list[Tensor | None], positions: list[Tensor], sound: Tensor) -> Tensor:
+    """Rows that overflowed, of hosts [n] and then of each group of seeds, whose environment is `sound` [n]."""
+    at = [torch.arange(len(sound), device=sound.device), *positions]
+    return torch.cat([rows & sound[i] for rows, i in zip(overflowed, at, strict=True) if rows is not None])
 
 
 def _rows_at_once(split: DeviceSplit, spec: HostSpec, batch_size: int) -> int:
@@ -138,6 +154,7 @@ class Bank:
         self._spec = task.host
         self._rule = settings
         self._device, self._dtype = like.device, like.dtype
+        self._computed = like.dtype if settings.amp == "off" else COMPUTED_IN[settings.amp]  # in host training
         self._blocks = tuple(task.slots.index(slot) for slot in slots)  # of the enabled slots
         self._blueprints: tuple[Blueprint, ...] = tuple(
             catalog.entry("workers.blueprints", name, "BLUEPRINT") for name in settings.blueprints
@@ -226,19 +243,33 @@ class Bank:
 
     # --- training ---------------------------------------------------------------------------------------------------
 
-    def train_epoch(self, table: SeedTable, rows: Ints, split: DeviceSplit, order: Ints) -> tuple[Floats, Floats]:
+    def train_epoch(
+        self, table: SeedTable, rows: Ints, split: DeviceSplit, order: Ints, loss_scale: LossScale | None = None
+    ) -> tuple[Floats, Floats]:
         """One pass of host and seed SGD over `split` for bank rows `rows` [n], each in its own `order` [n, N].
 
         The loss is the sum over environments of per-sample means: environments never scale each other's gradients.
         Returns per-sample mean loss [n] and accuracy in percent [n], both in training mode. Other rows are untouched.
+        `loss_scale`: the run's, with float16. The device is waited for once, at the end.
         """
         step = _rows_at_once(split, self._spec, self._rule.batch_size)
         pieces = [slice(start, min(start + step, len(rows))) for start in range(0, len(rows), step)]
-        parts = [self._train_rows(table, rows[piece], split, order[piece]) for piece in pieces]
-        loss, accuracy = np.concatenate(parts, 1)
+        scales = [None if loss_scale is None else loss_scale.part(self.host.values) for _ in pieces]
+        parts = [
+            self._train_rows(table, rows[piece], split, order[piece], scale)
+            for piece, scale in zip(pieces, scales, strict=True)
+        ]
+        ended = [scale.scale.view(1) for scale in scales if scale is not None]
+        found = torch.cat([torch.cat(parts, 1).flatten(), *ended]).cpu().double().numpy()
+        if loss_scale is not None:
+            for value in found[2 * len(rows) :]:
+                loss_scale.part_ended(float(value), -(-order.shape[1] // self._rule.batch_size))
+        loss, accuracy = found[: 2 * len(rows)].reshape(2, -1)
         return loss, accuracy
 
-    def _train_rows(self, table: SeedTable, rows: Ints, split: DeviceSplit, order: Ints) -> Floats:
+    def _train_rows(
+        self, table: SeedTable, rows: Ints, split: DeviceSplit, order: Ints, scale: PartScale | None
+    ) -> Tensor:
         """train_epoch of rows whose activations fit the cache together; mean loss and accuracy [2, n]."""
         index = self._index(rows)
         host = self.host.borrow(index, None)
@@ -249,7 +280,8 @@ class Bank:
             seeds = self._seeds_in(table, slot, rows, everyone)
             idle = self._gate_size(slot) if seeds.blend.gated is None else 0  # a gate that nobody looks through
             slots[block] = seeds, [group.stack.borrow(group.members, group.trained, idle) for group in seeds.groups]
-        measured = self._sgd(host, statistics, slots, split, self._index(order))
+        batches = Batches(split, self._index(order), scale)
+        measured = self._sgd(host, statistics, slots, batches)
         self.host.give_back(index, host)
         for mine, theirs in zip(self.statistics, statistics, strict=True):
             mine.mean[index], mine.var[index] = theirs.mean, theirs.var
@@ -258,54 +290,54 @@ class Bank:
                 group.stack.give_back(group.members, borrowed)
         return measured
 
-    def _sgd(
-        self, host: Borrowed, statistics: list[BatchStatistics], slots: Slots, split: DeviceSplit, order: Tensor
-    ) -> Floats:
+    def _sgd(self, host: Borrowed, statistics: list[BatchStatistics], slots: Slots, batches: Batches) -> Tensor:
         """All minibatches of one epoch; mean loss and accuracy in percent [2, n].
 
         The gradient of softmax and cross entropy at the logits is written out, softmax(logits) − onehot(y), over the
         batch's size; what the losses themselves were is worked out once, from the logits of the whole epoch.
         """
-        rule = self._rule
+        rule, split, order, scale = self._rule, batches.split, batches.order, batches.scale
         host_rule = SGD(rule.host_lr, rule.momentum, rule.weight_decay, rule.max_grad_norm)
         seed_rule = SGD(rule.seed_lr, rule.momentum, 0.0, rule.max_grad_norm)
         optimised = [(host, host_rule), *((loan, seed_rule) for _, loans in slots.values() for loan in loans)]
+        positions = [at for seeds, _ in slots.values() for at in seeds.positions()] if scale is not None else []
         leaves = [leaf for borrowed, _ in optimised for leaf in borrowed.leaves.values()]
         n, samples = order.shape
         labels = split.y[order]  # [n, N]
         every = split.x.new_empty(n, samples, self._spec.classes)  # logits of the epoch
         minus_one = split.x.new_full((1, 1, 1), -1.0)
+        images = split.x.to(self._computed)
         for start in range(0, samples, rule.batch_size):
             now = slice(start, min(start + rule.batch_size, samples))
             batch, y = order[:, now], labels[:, now, None]  # [n,B], [n,B,1]
-            x = split.x[batch.T].permute(0, 2, 3, 1, 4).contiguous()  # [B,H,W,n,C]
-            with torch.autocast(self._device.type, torch.bfloat16, enabled=rule.amp == "bf16"):
-                logits = self._forward_training(x, host.leaves, statistics, slots)  # [n,B,classes]
-            logits = logits.to(self._dtype)
+            x = images[batch.T].permute(0, 2, 3, 1, 4).contiguous()  # [B,H,W,n,C]
+            logits = self._forward_training(x, host.leaves, statistics, slots)  # [n,B,classes]
             with torch.no_grad():
                 every[:, now] = logits
                 error = torch.softmax(logits, 2).scatter_add_(2, y, minus_one.expand(y.shape)).div_(y.shape[1])
+                if scale is not None:
+                    error *= scale.scale
             grads = torch.autograd.grad(logits, leaves, error, allow_unused=True)
-            at = 0
+            at, overflowed = 0, []
             for borrowed, sgd in optimised:
-                borrowed.step(grads[at : at + len(borrowed.leaves)], sgd)
+                overflowed.append(borrowed.step(grads[at : at + len(borrowed.leaves)], sgd, scale))
                 at += len(borrowed.leaves)
+            if scale is not None:
+                sound = torch.isfinite(logits).all(2).all(1)  # [n]
+                scale.after_step(_with_a_say(overflowed, positions, sound))
         loss = F.cross_entropy(every.flatten(0, 1), labels.flatten(), reduction="none").view(n, -1).mean(1)
         correct = (every.argmax(2) == labels).to(self._dtype).mean(1)
-        return torch.stack([loss, 100.0 * correct]).cpu().double().numpy()
+        return torch.stack([loss, 100.0 * correct])
 
     def _forward_training(
         self, x: Tensor, p: Params, statistics: list[BatchStatistics], slots: Slots
     ) -> Tensor:
         h = x
         for block in range(self._spec.blocks):
-            if self._rule.amp == "off":
-                h = fused_block_forward(h, p, self._spec, block, statistics[block])
-            else:
-                h = block_forward(h, p, self._spec, block, statistics[block], training=True)
+            h = fused_block_forward(h, p, self._spec, block, statistics[block])
             if block in slots:
                 seeds, loans = slots[block]
-                h = seeds.add_to(h, [loan.leaves for loan in loans], fused=self._rule.amp == "off")
+                h = seeds.add_to(h, [loan.leaves for loan in loans])
         return head_forward(h, p)
 
     # --- measuring --------------------------------------------------------------------------------------------------
@@ -333,7 +365,7 @@ class Bank:
                     slot = self._blocks.index(block)
                     if plan.slots[slot].widens:
                         h = h.index_select(3, self._index(plan.slots[slot].parent))
-                    h = seeds[slot][0].add_to(h, seeds[slot][1], fused=True)
+                    h = seeds[slot][0].add_to(h, seeds[slot][1])
             logits = head_forward(h, head)  # [R,B,classes]
             correct += (logits.argmax(2) == y).sum(1)
             shown = logits[self._index(real)]

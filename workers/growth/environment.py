@@ -10,7 +10,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -19,10 +22,11 @@ from numpy.typing import NDArray
 from esper_ab.contracts.records import SeedEvent
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings, RewardSettings
-from workers.growth.bank import Bank, DeviceSplit
+from workers.growth.bank import Bank, DeviceSplit, PassResult
 from workers.growth.configurations import contributions
 from workers.growth.facts import FactsMemory
 from workers.growth.lifecycle import Lifecycle
+from workers.growth.loss_scale import LossScale
 from workers.growth.measurement import Measurement
 from workers.growth.observe import layout, observe
 from workers.growth.predicates import Rules
@@ -36,6 +40,7 @@ from workers.vocabulary import HEADS, Algorithm, head_sizes
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,7 @@ class GrowthEnv:
             like = data[device].train.x
             self._banks.append((Bank(spec.task, spec.slots, envs, spec.growth, like), data[device]))
         self.host_params = self._banks[0][0].host_size
+        self.loss_scale = LossScale() if spec.growth.amp == "fp16" else None
 
     def begin_episode(self, path: RngPath) -> None:
         """Fresh hosts, empty slots; every draw of the episode has an address below `path`."""
@@ -149,11 +155,8 @@ class GrowthEnv:
         """[E] accuracy on the test split, percent; chance for diverged hosts. Mutates nothing."""
         accuracy = np.full(self.n_envs, 100.0 / self.spec.task.host.classes)
         with self._stopwatch.phase("validate"):
-            for bank, data in self._banks:
-                rows = np.flatnonzero(~self.diverged[bank.envs])
-                if len(rows):
-                    result = bank.measure(self.lifecycle.table, rows, data.test, ablate=False)
-                    accuracy[bank.envs[rows]] = result.accuracy
+            for envs, result in self._on_every_device(self._test, ~self.diverged):
+                accuracy[envs] = result.accuracy
         return accuracy
 
     @property
@@ -187,18 +190,15 @@ class GrowthEnv:
         shape = (self.n_envs, len(self.spec.slots))
         out = {name: np.full(self.n_envs, np.nan) for name in ("train_loss", "train_acc", "val_loss", "val_acc")}
         off, contribution, interaction = np.full(self.n_envs, np.nan), np.full(shape, np.nan), np.zeros(shape)
-        table = self.lifecycle.table
-        for bank, data in self._banks:
-            rows = np.flatnonzero(self.alive[bank.envs])
-            if not len(rows):
-                continue
-            envs = bank.envs[rows]
-            with self._stopwatch.phase("train"):
-                out["train_loss"][envs], out["train_acc"][envs] = bank.train_epoch(
-                    table, rows, data.train, self._orders(envs, len(data.train.y))
-                )
-            with self._stopwatch.phase("validate"):
-                result = bank.measure(table, rows, data.validation, ablate=True)
+        with self._stopwatch.phase("train"):
+            trained = self._on_every_device(self._train, self.alive)
+            if self.loss_scale is not None:
+                self.loss_scale.end_epoch()
+        for envs, (loss, accuracy) in trained:
+            out["train_loss"][envs], out["train_acc"][envs] = loss, accuracy
+        with self._stopwatch.phase("validate"):
+            validated = self._on_every_device(self._validate, self.alive)
+        for envs, result in validated:
             out["val_loss"][envs] = result.loss
             out["val_acc"][envs] = result.real_accuracy
             parts = contributions(result.active, result.accuracy, result.plan)
@@ -207,6 +207,31 @@ class GrowthEnv:
         return Measurement(
             **out, all_off_acc=off, contribution=contribution, interaction_sum=interaction, finite=finite
         )
+
+    def _on_every_device(self, work: Callable[[Bank, DeviceData, Ints], T], among: Bools) -> list[tuple[Ints, T]]:
+        """`work(bank, data, rows)` for every bank with rows `among` [E], in order, with the environments they are.
+
+        One thread per device: while one waits for its device or computes, the others go on. They share no tensor that
+        is written, and nobody goes on before all have ended; so each does what it would do alone.
+        """
+        parts = [(bank, data, np.flatnonzero(among[bank.envs])) for bank, data in self._banks]
+        parts = [part for part in parts if len(part[2])]
+        if len(parts) < 2:
+            results = [work(*part) for part in parts]
+        else:
+            with ThreadPoolExecutor(max_workers=len(parts), thread_name_prefix="device") as threads:
+                results = list(threads.map(lambda part: work(*part), parts))
+        return [(bank.envs[rows], result) for (bank, _, rows), result in zip(parts, results, strict=True)]
+
+    def _train(self, bank: Bank, data: DeviceData, rows: Ints) -> tuple[Floats, Floats]:
+        order = self._orders(bank.envs[rows], len(data.train.y))
+        return bank.train_epoch(self.lifecycle.table, rows, data.train, order, self.loss_scale)
+
+    def _validate(self, bank: Bank, data: DeviceData, rows: Ints) -> PassResult:
+        return bank.measure(self.lifecycle.table, rows, data.validation, ablate=True)
+
+    def _test(self, bank: Bank, data: DeviceData, rows: Ints) -> PassResult:
+        return bank.measure(self.lifecycle.table, rows, data.test, ablate=False)
 
     def _orders(self, envs: Ints, samples: int) -> Ints:
         """A permutation of the train split per environment, [n, samples]."""

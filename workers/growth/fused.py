@@ -9,6 +9,9 @@ a host of few channels spends its time on. Two facts carry it:
 - The gradient of batch norm (Ioffe and Szegedy 2015, arXiv:1502.03167, section 3) at the wide side is the pooled
   gradient at the pixels that won, plus a multiple of the wide activation and a constant per channel.
 
+The precision of `x` is that of the convolutions and of every activation that is kept for the backward pass; parameters,
+moments, sums and what is done to the pooled pixels are in the precision of the parameters.
+
 tests/tensor/test_fused.py holds it against the plain layers, gradients and running moments included.
 """
 
@@ -45,7 +48,7 @@ def _moments(wide: Tensor, mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor]:
     moments are merged (Chan, Golub and LeVeque 1983, doi:10.1080/00031305.1983.10483115).
     """
     b, c, h, w = wide.shape
-    if _tiles(w, c) == 1:
+    if _tiles(w, c) == 1 or wide.dtype != mean.dtype:
         return cast(tuple[Tensor, Tensor], _aten.batch_norm_update_stats(wide, mean, var, BN_MOMENTUM))
     columns = wide.permute(0, 2, 3, 1).view(b, h, 1, w * c).permute(0, 3, 1, 2)
     means, variances = _aten.batch_norm_update_stats(columns, None, None, BN_MOMENTUM)
@@ -66,9 +69,10 @@ class _Block(torch.autograd.Function):
         mean, var, pooled = moments
         b, h, w, n, into = x.shape
         out, k = weight.shape[1], weight.shape[-1]
+        kept, precise = x.dtype, weight.dtype
         image = x.reshape(b, h, w, n * into).permute(0, 3, 1, 2)
         sign = torch.ones_like(gain).copysign_(gain).view(-1)  # [N*O]
-        kernel = weight.reshape(n * out, into, k, k) * sign[:, None, None, None]
+        kernel = (weight.reshape(n * out, into, k, k) * sign[:, None, None, None]).to(kept)
         wide = convolve(image, kernel, n)
         turned = mean.view(-1) * sign
         centre, variance = _moments(wide, turned, var.view(-1))
@@ -77,10 +81,10 @@ class _Block(torch.autograd.Function):
         top, winners = _aten.max_pool2d_with_indices(wide, [2, 2], [2, 2]) if pooled else (wide, wide)
         h, w = top.shape[2:]
         t = _tiles(w, n * out)
-        lines = top.permute(0, 2, 3, 1).view(-1, t * n * out)
+        lines = top.permute(0, 2, 3, 1).view(-1, t * n * out).to(precise)
         normal = torch.addcmul(_tiled(-centre * inverse, t), lines, _tiled(inverse, t))
-        z = torch.addcmul(_tiled(bias.reshape(-1), t), normal, _tiled(gain.abs().view(-1), t)).relu_()
-        context.save_for_backward(image, kernel, wide, winners, normal, z, sign, gain, centre, inverse)
+        z = torch.addcmul(_tiled(bias.reshape(-1), t), normal, _tiled(gain.abs().view(-1), t)).relu_().to(kept)
+        context.save_for_backward(image, kernel, wide, winners, normal.to(kept), z, sign, gain, centre, inverse)
         context.pooled = pooled
         return z.view(b, h, w, n, out)
 
@@ -88,7 +92,8 @@ class _Block(torch.autograd.Function):
     def backward(context: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor, Tensor, Tensor, None]:
         image, kernel, wide, winners, normal, z, sign, gain, centre, inverse = context.saved_tensors
         b, h, w, n, out = grads[0].shape
-        at_top = _aten.threshold_backward(grads[0].reshape(z.shape), z, 0)
+        kept, precise = z.dtype, gain.dtype
+        at_top = _aten.threshold_backward(grads[0].reshape(z.shape), z, 0).to(precise)
         dbias, dgain = at_top.sum(0), (at_top * normal).sum(0)  # of the turned gain, which is not negative
         t = _tiles(w, n * out)
         if t > 1:
@@ -97,7 +102,7 @@ class _Block(torch.autograd.Function):
         pixels = wide.numel() // wide.shape[1]
         slope = -factor * inverse * dgain / pixels
         constant = -factor * dbias / pixels - slope * centre
-        pulled = at_top.mul_(_tiled(factor, t)).view(b, h, w, -1).permute(0, 3, 1, 2)
+        pulled = at_top.mul_(_tiled(factor, t)).to(kept).view(b, h, w, -1).permute(0, 3, 1, 2)
         if context.pooled:
             pulled = _aten.max_pool2d_with_indices_backward(
                 pulled, wide, [2, 2], [2, 2], [0, 0], [1, 1], False, winners
@@ -110,7 +115,7 @@ class _Block(torch.autograd.Function):
         if dimage is not None:
             rows, into, height, width = dimage.shape
             dx = dimage.permute(0, 2, 3, 1).reshape(rows, height, width, n, into // n)
-        dweight = (dkernel * sign[:, None, None, None]).view(n, out, *kernel.shape[1:])
+        dweight = (dkernel.to(precise) * sign[:, None, None, None]).view(n, out, *kernel.shape[1:])
         return dx, dweight, (dgain * sign).view(n, out), dbias.view(n, out), None
 
 

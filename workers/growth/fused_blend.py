@@ -1,7 +1,9 @@
 """What a slot's seeds add to the host's features, as one step of autograd with a backward of its own.
 
 It computes what blend.seed_delta does; that one says what is meant, this one passes over the features as seldom as it
-can, and works out each blend for its own rows only. tests/tensor/test_fused.py holds it against seed_delta.
+can, and works out each blend for its own rows only. Features may be of less precision than the blend's coefficients:
+then so is what is kept for the backward pass, and all sums are in that of the coefficients. tests/tensor/test_fused.py
+holds it against seed_delta.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ class _Delta(torch.autograd.Function):
 
     @staticmethod
     def forward(context: Any, h: Tensor, s: Tensor, opening: Tensor | None, blend: Blend) -> Tensor:
-        d = s - h
+        kept, precise = h.dtype, blend.live.dtype
+        h = h.to(precise)
+        d = s.to(precise) - h
         size = h.shape[1] * h.shape[2] * h.shape[4]
         squares = _per_network(d.square())
         ratio = (_per_network(h.square()) / size).sqrt() * torch.rsqrt((squares / size).clamp_min(TINY))
@@ -46,15 +50,16 @@ class _Delta(torch.autograd.Function):
             tanh = torch.tanh(d.index_select(3, rows))
             delta.index_copy_(3, rows, h.index_select(3, rows) * tanh * blend.live.index_select(0, rows))
         flows = (ratio <= 1.0) & (squares / size >= TINY)
-        context.save_for_backward(h, d, squares, shrink, outer, flows, tanh)
+        context.save_for_backward(h.to(kept), d.to(kept), squares, shrink, outer, flows, tanh)
         context.blend, context.gate_used = blend, opening is not None
-        return delta
+        return delta.to(kept)
 
     @staticmethod
     def backward(context: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor, Tensor | None, None]:
         h, d, squares, shrink, outer, flows, tanh = context.saved_tensors
         blend: Blend = context.blend
-        g = grads[0]
+        kept, precise = h.dtype, blend.live.dtype
+        h, d, g = h.to(precise), d.to(precise), grads[0].to(precise)
         along = _per_network(g * d)
         back = torch.where(flows, outer * along * shrink / squares, 0.0)
         ds = (g * _over(outer * shrink, d)).sub_(d * _over(back, d))
@@ -70,7 +75,7 @@ class _Delta(torch.autograd.Function):
         if blend.fossil is not None:  # a fossil looks at the features themselves
             through = torch.where(blend.fossil, ds, 0.0)
             dh = through.neg_() if dh is None else dh.sub_(through)
-        return dh, ds, dopening, None
+        return None if dh is None else dh.to(kept), ds.to(kept), dopening, None
 
 
 def fused_delta(h: Tensor, s: Tensor, opening: Tensor | None, blend: Blend) -> Tensor:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from workers.blueprints._blueprint import ParamSpec
+from workers.growth.loss_scale import PartScale
 
 
 @dataclass(frozen=True)
@@ -43,26 +44,44 @@ class Borrowed:
             start += spec.size
 
     @torch.no_grad()
-    def step(self, grads: tuple[Tensor | None, ...], rule: SGD) -> None:
-        """One update from the gradients of `leaves` in their order; None counts as zero. In place."""
+    def step(self, grads: tuple[Tensor | None, ...], rule: SGD, scaled: PartScale | None = None) -> Tensor | None:
+        """One update from the gradients of `leaves` in their order; None counts as zero. In place.
+
+        `scaled`: by what the gradients are multiplied. Returns the rows [n] whose gradient overflowed, which kept
+        their values; None without a scale.
+        """
         n = self.flat.shape[0]
         parts = [
             leaf.new_zeros(n, leaf[0].numel()) if grad is None else grad.reshape(n, -1)
             for leaf, grad in zip(self.leaves.values(), grads, strict=True)
         ]
         grad = torch.cat(parts, 1)
+        if scaled is not None:
+            grad /= scaled.scale
         norm = torch.linalg.vector_norm(grad, dim=1, keepdim=True)
         grad *= torch.clamp(rule.max_grad_norm / (norm + 1e-6), max=1.0)
         if rule.weight_decay:
             grad += rule.weight_decay * self.flat
-        if self._trained is None:
+        usable = None if scaled is None else scaled.usable(norm)
+        self._update(grad, rule, _both(self._trained, usable))
+        return None if usable is None else ~usable[:, 0]
+
+    def _update(self, grad: Tensor, rule: SGD, taken: Tensor | None) -> None:
+        if taken is None:
             self.momentum.mul_(rule.momentum).add_(grad)
             self.flat.sub_(self.momentum, alpha=rule.lr)
             return
         velocity = rule.momentum * self.momentum + grad
-        # Selected, never multiplied by zero: a non-finite gradient of an untrained row must not touch it.
-        self.momentum.copy_(torch.where(self._trained, velocity, self.momentum))
-        self.flat.copy_(torch.where(self._trained, self.flat - rule.lr * velocity, self.flat))
+        # Selected, never multiplied by zero: a non-finite gradient of a row that stays must not touch it.
+        self.momentum.copy_(torch.where(taken, velocity, self.momentum))
+        self.flat.copy_(torch.where(taken, self.flat - rule.lr * velocity, self.flat))
+
+
+def _both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+    """Rows that both masks select; a mask that is not there selects all."""
+    if a is None or b is None:
+        return b if a is None else a
+    return a & b
 
 
 class Stack:

@@ -1,0 +1,287 @@
+"""Host training in half precision: what is computed in it, what is not, and the loss scale of float16."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from support.tensor_world import device_data, make_bank, make_session, orders, plant
+
+from workers import state_bytes
+from workers.growth import loss_scale
+from workers.growth.bank import COMPUTED_IN, Bank, DeviceSplit
+from workers.growth.host import BatchStatistics, fused_block_forward
+from workers.growth.loss_scale import CLEAN_STEPS, LARGEST, LossScale
+from workers.growth.seeds import SeedTable
+from workers.growth.stack import SGD
+from workers.session import Session
+from workers.tasks.digits import TASK as DIGITS
+from workers.vocabulary import Algorithm
+
+HALVES = [torch.bfloat16, torch.float16]
+BATCH = 64
+HEAD = slice(-8, None)  # biases and some weights of the synthetic task's linear layer
+
+
+def quiet(_: int) -> None:
+    pass
+
+
+def random(*shape: int, rng_seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(rng_seed))
+
+
+def bank_in(amp: str, n_envs: int, first_env: int = 0) -> tuple[Bank, SeedTable]:
+    bank, table = make_bank(n_envs, torch.float32, first_env)
+    bank._computed = COMPUTED_IN.get(amp, torch.float32)
+    return bank, table
+
+
+def one_batch() -> DeviceSplit:
+    data = device_data(torch.float32)
+    return DeviceSplit(data.train.x[:BATCH].contiguous(), data.train.y[:BATCH])
+
+
+def step(bank: Bank, table: SeedTable, scale: LossScale | None, first_env: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    n = len(bank.envs)
+    return bank.train_epoch(table, np.arange(n), one_batch(), orders(n, BATCH, first_env), scale)
+
+
+def scaled_by(value: float) -> LossScale:
+    scale = LossScale()
+    scale.value = value
+    return scale
+
+
+def relative(mine: torch.Tensor, theirs: torch.Tensor) -> float:
+    a, b = mine.detach().double(), theirs.detach().double()
+    return float((a - b).norm() / b.norm())
+
+
+@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize(("kernel", "pools"), [(1, 0), (3, 1), (3, 0)])
+def test_a_block_in_half_precision_is_nearly_the_block(half: torch.dtype, kernel: int, pools: int) -> None:
+    """Outputs and gradients within a few roundings; parameters, their gradients and moments in float32.
+
+    Not for 1x1 kernels before a pool: of four nearly equal pixels another one wins, and hands on another gradient.
+    """
+    spec = dataclasses.replace(DIGITS.host, in_channels=3, blocks=1, kernel=kernel, pools=pools)
+    found: dict[torch.dtype, Any] = {}
+    x = random(16, 8, 8, 4, 3).to(half)  # the same numbers in both
+    g = random(16, 8 >> pools, 8 >> pools, 4, 8, rng_seed=9)
+    for dtype in (half, torch.float32):
+        p = {
+            "0.conv": random(4, 8, 3, kernel, kernel, rng_seed=1).requires_grad_(),
+            "0.bn.gain": random(4, 8, rng_seed=2).requires_grad_(),
+            "0.bn.bias": random(4, 8, rng_seed=3).requires_grad_(),
+        }
+        moments = BatchStatistics(torch.zeros(4, 8), torch.ones(4, 8))
+        seen = x.to(dtype).requires_grad_()
+        y = fused_block_forward(seen, p, spec, 0, moments)
+        assert y.dtype == dtype
+        grads = torch.autograd.grad(y, [seen, *p.values()], g.to(dtype))
+        assert [grad.dtype for grad in grads] == [dtype, *[torch.float32] * 3]
+        found[dtype] = (y, *grads, moments.mean, moments.var)
+    for mine, theirs in zip(found[half], found[torch.float32], strict=True):
+        assert 0.0 < relative(mine, theirs) < 8 * torch.finfo(half).eps  # more than nothing: it did compute in half
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_what_is_kept_for_the_backward_pass_is_half_as_large(half: torch.dtype) -> None:
+    def kept(dtype: torch.dtype) -> int:
+        sizes = {}
+        bank, _ = bank_in("off", 4)
+        p = bank.host.borrow(torch.arange(4), None).leaves
+
+        def pack(tensor: torch.Tensor) -> torch.Tensor:
+            if tensor.is_floating_point() and tensor.numel() > 4096:  # activations, not parameters
+                sizes[tensor.data_ptr()] = tensor.nbytes
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            x = random(BATCH, 8, 8, 4, 1).to(dtype)
+            y = bank._forward_training(x, p, bank.statistics, {})
+        assert y.dtype == torch.float32  # logits
+        return sum(sizes.values())
+
+    assert kept(half) == kept(torch.float32) // 2
+
+
+@pytest.mark.parametrize(("amp", "tolerance"), [("bf16", 0.25), ("fp16", 0.1)])
+def test_every_blueprint_and_style_trains_as_in_float32_nearly(amp: str, tolerance: float) -> None:
+    """One step of 7 environments with two seeds each; parameters and momentum are float32 all the time."""
+    found = {}
+    for name in (amp, "off"):
+        bank, table = bank_in(name, 7)
+        for env in range(7):
+            for slot in range(2):
+                plant(bank, table, env, slot, (env + 3 * slot) % 7, alpha=0.5, algorithm=(env + slot) % len(Algorithm))
+        loss, _ = step(bank, table, scaled_by(2.0**8) if name == "fp16" else None)
+        stacks = [bank.host, *bank._seeds.values()]
+        assert all(s.values.dtype == s.momentum.dtype == torch.float32 for s in stacks)
+        found[name] = (loss, torch.cat([s.momentum.flatten() for s in stacks]))
+    assert found[amp][0] == pytest.approx(found["off"][0], rel=0.01)
+    assert 0.0 < relative(found[amp][1], found["off"][1]) < tolerance
+
+
+def test_measurements_are_in_float32() -> None:
+    """Validation of a bank that trains in bfloat16 is to the bit that of one that does not."""
+    results = []
+    for amp in ("bf16", "off"):
+        bank, table = bank_in(amp, 2)
+        plant(bank, table, 0, 0, 4, alpha=0.5)
+        results.append(bank.measure(table, np.arange(2), one_batch(), ablate=True))
+    assert np.array_equal(results[0].loss, results[1].loss)
+    assert np.array_equal(results[0].accuracy, results[1].accuracy)
+
+
+# --- the loss scale -------------------------------------------------------------------------------------------------
+
+
+def test_an_environment_that_overflows_stays_and_halves_the_scale_and_the_others_step() -> None:
+    scale = scaled_by(2.0**8)
+    bank, table = bank_in("fp16", 3)
+    bank.host.values[1, HEAD] *= 3e6  # logits are finite; their gradient times the scale is not, in float16
+    before = bank.host.values.clone()
+    loss, _ = step(bank, table, scale)
+    scale.end_epoch()
+    assert np.isfinite(loss).all()
+    assert torch.equal(bank.host.values[1], before[1])
+    assert not bank.host.momentum[1].any()
+    assert scale.value == 2.0**7
+    for env in (0, 2):
+        alone, small = bank_in("fp16", 1, first_env=env)
+        step(alone, small, scaled_by(2.0**8), first_env=env)
+        assert relative(bank.host.momentum[env], alone.host.momentum[0]) < 1e-2
+        assert not torch.equal(bank.host.values[env], before[env])
+
+
+def test_a_diverged_environment_has_no_say_and_changes_nothing_for_the_others() -> None:
+    scale = LossScale()
+    bank, table = bank_in("fp16", 2)
+    bank.host.values[0, 0] = float("nan")
+    loss, _ = step(bank, table, scale)
+    scale.end_epoch()
+    assert np.isnan(loss[0])
+    assert np.isfinite(loss[1])
+    assert scale.value == LARGEST
+    assert torch.isfinite(bank.host.values[1]).all()
+
+
+def test_at_scale_1_a_gradient_is_taken_as_it_is() -> None:
+    """What is not finite without a scale is a divergence; the scale cannot fall any further for anybody's sake."""
+    scale = scaled_by(1.0)
+    bank, table = bank_in("fp16", 2)
+    bank.host.values[0, HEAD] *= 3e9
+    step(bank, table, scale)
+    scale.end_epoch()
+    assert not torch.isfinite(bank.host.values[0]).all()
+    assert torch.isfinite(bank.host.values[1]).all()
+    assert scale.value == 1.0
+
+
+def test_a_seed_that_overflows_stays_alone() -> None:
+    bank, table = bank_in("fp16", 2)
+    for env in range(2):
+        plant(bank, table, env, 0, 4, alpha=0.5)
+    stack = bank._seeds[0, 4]
+    stack.values[1, 0] = 1e-7
+    before = stack.values.clone()
+    borrowed = stack.borrow(torch.arange(2), None)
+    grads = tuple(torch.ones_like(leaf) for leaf in borrowed.leaves.values())
+    grads[0][1] = float("inf")
+    part = LossScale().part(stack.values)
+    overflowed = borrowed.step(grads, SGD(0.1, 0.9, 0.0, 1.0), part)
+    assert overflowed is not None
+    assert overflowed.tolist() == [False, True]
+    assert torch.equal(borrowed.flat[1], before[1])
+    assert not torch.equal(borrowed.flat[0], before[0])
+
+
+def test_gradients_are_those_without_a_scale() -> None:
+    """A power of two changes no digit: one step at two scales, where nothing under- or overflows, is the same."""
+    found = []
+    for value in (2.0**4, 2.0**8):
+        scale = scaled_by(value)
+        bank, table = bank_in("fp16", 2)
+        step(bank, table, scale)
+        found.append(bank.host.values)
+    assert relative(found[0], found[1]) < 1e-4
+
+
+def test_the_scale_of_a_run_is_the_smallest_of_its_parts_whatever_their_order() -> None:
+    for ends in ([2.0**16, 2.0**13, 2.0**15], [2.0**13, 2.0**16, 2.0**15]):
+        scale = LossScale()
+        for value in ends:
+            scale.part_ended(value, 10)
+        scale.end_epoch()
+        assert (scale.value, scale.clean_steps) == (2.0**13, 0)
+
+
+def test_clean_steps_bring_the_scale_back() -> None:
+    scale = scaled_by(LARGEST / 2)
+    for _ in range(CLEAN_STEPS // 8):
+        assert scale.value == LARGEST / 2
+        scale.part_ended(scale.value, 8)
+        scale.part_ended(scale.value, 8)  # of another device, at the same time
+        scale.end_epoch()
+    assert (scale.value, scale.clean_steps) == (LARGEST, 0)
+
+
+@pytest.mark.parametrize("state", [{"value": 0.5, "clean_steps": 0}, {"value": 2.0, "clean_steps": -1},
+                                   {"value": float("nan"), "clean_steps": 0}])  # fmt: skip
+def test_a_foreign_scale_is_refused(state: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="loss scale"):
+        LossScale().resume(state)
+
+
+@pytest.mark.parametrize("controller", ["ppo", "random"])
+def test_a_run_in_float16_goes_on_from_its_checkpoint_as_if_it_had_not_stopped(
+    controller: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loss_scale, "LARGEST", 2.0**30)  # so that it does move
+
+    def fresh() -> Session:
+        session = make_session(growth={"amp": "fp16"}, controller=controller, steps=6)
+        assert session._env.loss_scale is not None
+        return session
+
+    whole = fresh()
+    records = [whole.train(episode, quiet, quiet) for episode in range(2)]
+    stopped = fresh()
+    stopped.train(0, quiet, quiet)
+    state = stopped.state()
+    assert state is not None
+    assert state["loss_scale"] != LossScale().state()
+    again = fresh()
+    again.resume(state_bytes.from_bytes(state_bytes.to_bytes(state)))
+    assert again.train(1, quiet, quiet).digest == records[1].digest
+    assert again.state()["loss_scale"] == whole.state()["loss_scale"]
+
+
+def test_checkpoints_of_another_precision_are_refused() -> None:
+    state = make_session(growth={"amp": "fp16"}).state()
+    with pytest.raises(ValueError, match="another run"):
+        make_session().resume(state)
+
+
+def test_bf16_is_for_host_training_alone_and_trains() -> None:
+    """Every blueprint and style in a run; the same decisions as in float32, nearly the same losses."""
+    session = make_session(growth={"amp": "bf16"}, controller="random", n_envs=4, steps=12)
+    record = session.train(0, quiet, quiet)
+    assert not any(env.diverged for env in record.envs)
+    assert len({event.blueprint for event in record.seed_events}) > 3
+    plain = make_session(controller="random", n_envs=4, steps=12).train(0, quiet, quiet)
+    assert record.digest != plain.digest
+    # Same decisions (the random controller looks at nothing but its masks), nearly the same losses.
+    for half, full in zip(record.envs, plain.envs, strict=True):
+        assert half.val_loss == pytest.approx(full.val_loss, rel=0.1)
+
+
+def test_an_unresolved_choice_reaches_no_bank() -> None:
+    with pytest.raises(KeyError):
+        make_session(growth={"amp": "auto"})
+
