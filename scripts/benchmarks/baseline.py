@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from esper_ab.contracts.settings import GrowthSettings
-from workers.blueprints._blueprint import norm_groups
+from workers.blueprints._norm import norm_groups
 from workers.tasks._task import HostSpec
 from workers.vocabulary import Algorithm, Stage
 

@@ -87,8 +87,9 @@ def test_alive_under_every_style(name: str, shape: tuple[int, int, int], algorit
         leaves = list(borrowed.leaves.values())
         grads = torch.autograd.grad((y * target).sum(), leaves, allow_unused=True)
         found = dict(zip(borrowed.leaves, grads, strict=True))
-        borrowed.step(grads, SGD(0.01, 0.9, 0.0, 1.0))
-        return {key: value for key, value in found.items() if value is not None}
+        known = {key: value for key, value in found.items() if value is not None}
+        borrowed.step(known, SGD(0.01, 0.9, 0.0, 1.0))
+        return known
 
     def live(found: dict[str, torch.Tensor], key: str) -> bool:
         return key in found and all(bool(found[key][row].abs().max() > 1e-12) for row in range(n))

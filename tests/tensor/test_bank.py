@@ -177,7 +177,7 @@ def test_losses_are_per_sample_means_of_the_real_network() -> None:
     data = device_data(torch.float64)
     bank.train_epoch(table, np.array([0]), data.train, orders(1, SAMPLES))
     p = {name: value[0] for name, value in bank.host.read(torch.tensor([0])).items()}
-    h = data.validation.x.permute(0, 3, 1, 2)
+    h = data.validation.x
     for block, moments in enumerate(bank.statistics):
         h = F.conv2d(h, p[f"{block}.conv"])
         h = F.batch_norm(h, moments.mean[0], moments.var[0], p[f"{block}.bn.gain"], p[f"{block}.bn.bias"])

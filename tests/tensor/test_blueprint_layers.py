@@ -9,7 +9,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from workers.blueprints._blueprint import conv, group_norm, norm_groups
+from workers.blueprints._blueprint import conv, group_norm
+from workers.blueprints._norm import norm_groups
 
 
 def random(*shape: int) -> torch.Tensor:

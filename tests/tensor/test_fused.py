@@ -10,10 +10,13 @@ import torch
 import torch.nn.functional as F
 from support.tensor_world import env_path
 
-from workers.blueprints._blueprint import conv
-from workers.growth.blend import Blend, gate, gate_params, seed_delta, seed_input
-from workers.growth.fused_blend import fused_delta
-from workers.growth.host import BatchStatistics, block_forward, fused_block_forward
+from esper_ab.contracts import catalog
+from workers.blueprints._blueprint import Blueprint, Norm, ParamSpec, Relu, conv, norm_params, residual
+from workers.blueprints._convolution import as_image
+from workers.growth import fused
+from workers.growth.blend import Blend, gate_params, seed_delta, seed_input
+from workers.growth.host import BatchStatistics, block_forward
+from workers.growth.slot_step import GATE_NAMES, Member, SlotStep
 from workers.growth.stack import Stack
 from workers.tasks.digits import TASK
 from workers.vocabulary import Algorithm, Stage
@@ -48,12 +51,15 @@ def test_a_block_in_one_step_is_conv_norm_pool_and_relu(networks: int, kernel: i
         x = random(6, side, side, networks, 3, rng_seed=4 + step).requires_grad_()
         leaves = [x, *(value.requires_grad_() for value in p.values())]
         plain = block_forward(x, p, spec, 0, moments[0], training=True)
-        fused = fused_block_forward(x, p, spec, 0, moments[1])
+        own = fused.BlockParams(*(leaf.detach() for leaf in leaves[1:]), moments[1].mean, moments[1].var, pools > 0)
+        z, kept = fused.block_forward(as_image(x.detach()), own)
         g = random(*plain.shape, rng_seed=9)
-        assert plain.shape == fused.shape
-        assert close(fused, plain)
-        pairs = zip(torch.autograd.grad(fused, leaves, g), torch.autograd.grad(plain, leaves, g), strict=True)
+        assert plain.shape == z.shape
+        assert close(z, plain)
+        dx, grads = fused.block_backward(g, kept, own.gain, into_image=True)
+        pairs = zip([dx, *grads], torch.autograd.grad(plain, leaves, g), strict=True)
         assert all(close(mine, theirs) for mine, theirs in pairs)
+        assert fused.block_backward(g, kept, own.gain, into_image=False)[0] is None
     assert close(moments[0].mean, moments[1].mean)
     assert close(moments[0].var, moments[1].var)
 
@@ -61,31 +67,73 @@ def test_a_block_in_one_step_is_conv_norm_pool_and_relu(networks: int, kernel: i
 STAGES = [Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED]
 
 
+def by_autograd() -> Blueprint:
+    """A blueprint that is no chain of layers."""
+    specs = (ParamSpec("weight", (8,), bound=0.4),)
+    return Blueprint("scaled", lambda c: specs, lambda x, p: x + torch.sin(x) * p["weight"])
+
+
+def members(names: list[str], like: torch.Tensor) -> tuple[list[Member], list[torch.Tensor]]:
+    """Seeds of these blueprints, one of each, in an order that a slot may have, and their leaves."""
+    first = residual("relu_first", lambda c: norm_params(c), Relu(), Norm("norm"))
+    own = {"scaled": by_autograd(), "relu_first": first}
+    found, leaves = [], []
+    for index, name in enumerate(names):
+        blueprint = own.get(name) or catalog.entry("workers.blueprints", name, "BLUEPRINT")
+        stack = Stack((*blueprint.params(8), *gate_params(8)), 1, like.device, like.dtype)
+        stack.birth(slice(None), (env_path(index) / name).generator().random((1, stack.width)))
+        params = {key: value + 0.3 for key, value in stack.borrow(torch.tensor([0]), None).leaves.items()}
+        params = {key: value.detach().requires_grad_() for key, value in params.items()}
+        found.append(Member(blueprint, params, 1, fossils=True))
+        leaves += params.values()
+    return found, leaves
+
+
+def simply(slot: list[Member], h: torch.Tensor, blend: Blend) -> torch.Tensor:
+    """The features with the seeds of all rows, as blend.py says it."""
+    x = seed_input(h, blend)
+    s = torch.cat([m.blueprint.forward(x[:, :, :, [i]], m.params) for i, m in enumerate(slot)], 3)
+    gates = {name: torch.cat([m.params[name] for m in slot]) for name in GATE_NAMES}
+    return h + seed_delta(h, x, s, gates, blend)
+
+
 @pytest.mark.parametrize("algorithms", [[Algorithm.ADD] * 4, [2, 1, 0, 2], [1, 0, 1, 1], [0, 2, 2, 0]])
 @pytest.mark.parametrize("size", [0.1, 1.0, 10.0])
-def test_seeds_join_in_one_step_as_the_formulas_say(algorithms: list[int], size: float) -> None:
-    """Every stage and algorithm, deltas below and beyond the bound, and one that is exactly nothing."""
-    h = random(5, 3, 3, 4, 8).requires_grad_()
-    weight = (size * random(4, 8, rng_seed=1)).requires_grad_()
-    blend = Blend.of(np.array(STAGES), np.array([0.0, 0.4, 1.0, 1.0]), np.array(algorithms), h)
-    stack = Stack(gate_params(8), 4, h.device, h.dtype)
-    stack.birth(slice(None), (env_path(0) / "gates").generator().random((4, stack.width)))
-    gates = stack.borrow(torch.arange(4), None).leaves
-
-    def joined(fused: bool) -> tuple[torch.Tensor, tuple[torch.Tensor | None, ...]]:
-        x = seed_input(h, blend)
-        s = x + torch.cat([torch.zeros_like(x[:1]), x[1:] * weight])
-        opening = gate(x, gates)[:, 0, 0, :, 0] if blend.gated is not None else None
-        delta = fused_delta(h, s, opening, blend) if fused else seed_delta(h, x, s, gates, blend)
-        y = h + delta
-        leaves = [h, weight, *gates.values()]
-        return y, torch.autograd.grad(y, leaves, random(*y.shape, rng_seed=5), allow_unused=True)
-
-    (mine, my_grads), (theirs, their_grads) = joined(True), joined(False)
-    assert close(mine, theirs)
-    assert all(close(a, b, 1e-9) for a, b in zip(my_grads, their_grads, strict=True))
-    assert my_grads[1] is not None
-    assert bool(my_grads[1].abs().max() > 0)
+@pytest.mark.parametrize("side", [1, 2, 4])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["conv_small", "conv_light", "bottleneck", "attention"],
+        ["depthwise", "conv_heavy", "norm", "scaled"],
+        ["conv_light", "depthwise", "conv_heavy", "conv_small"],
+        ["bottleneck", "relu_first", "attention", "norm"],
+    ],
+)
+def test_seeds_join_as_the_formulas_say(names: list[str], side: int, size: float, algorithms: list[int]) -> None:
+    """Every blueprint, stage and algorithm, with deltas of several sizes; over all rows, some neighbours, some rows."""
+    h = size * random(5, side, side, 6, 8)
+    for rows in (None, slice(1, 5), torch.tensor([5, 0, 3, 2])):
+        mine = h[:, :, :, slice(0, 4) if rows is None else rows].clone().requires_grad_()
+        blend = Blend.of(np.array(STAGES), np.array([0.0, 0.4, 1.0, 1.0]), np.array(algorithms), mine)
+        slot, leaves = members(names, h)
+        plain = simply(slot, mine, blend)
+        g = random(*plain.shape, rng_seed=5)
+        expected = torch.autograd.grad(plain, [mine, *leaves], g, allow_unused=True)
+        whole, into = (mine.detach(), g) if rows is None else (h.clone(), torch.zeros_like(h))
+        if rows is not None:
+            into[:, :, :, rows] = g
+        step = SlotStep(slot, rows, blend)
+        with torch.no_grad():
+            y, dh = step.forward(whole), step.backward(into)
+        at = slice(None) if rows is None else rows
+        assert close(y[:, :, :, at], plain)
+        found = [dh[:, :, :, at], *(m.grads.get(key) for m in slot for key in m.params)]
+        assert all(close(a, b, 1e-8) for a, b in zip(found, expected, strict=True))
+        assert any(grad is not None and bool(grad.abs().max() > 0) for grad in found[1:])
+        if rows is not None:
+            others = [i for i in range(6) if i not in range(6)[rows]] if isinstance(rows, slice) else [1, 4]
+            assert torch.equal(y[:, :, :, others], h[:, :, :, others])
+            assert not dh[:, :, :, others].any()
 
 
 @pytest.mark.parametrize("networks", [1, 4])

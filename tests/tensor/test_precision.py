@@ -11,14 +11,14 @@ import torch
 from support.tensor_world import device_data, make_bank, make_session, orders, plant
 
 from workers import state_bytes
+from workers.blueprints._convolution import as_image
 from workers.growth import loss_scale
-from workers.growth.bank import COMPUTED_IN, Bank, DeviceSplit
-from workers.growth.host import BatchStatistics, fused_block_forward
+from workers.growth.bank import COMPUTED_IN, Bank, Batches, DeviceSplit
+from workers.growth.fused import BlockParams, block_backward, block_forward
 from workers.growth.loss_scale import CLEAN_STEPS, LARGEST, LossScale
 from workers.growth.seeds import SeedTable
 from workers.growth.stack import SGD
 from workers.session import Session
-from workers.tasks.digits import TASK as DIGITS
 from workers.vocabulary import Algorithm
 
 HALVES = [torch.bfloat16, torch.float16]
@@ -68,23 +68,19 @@ def test_a_block_in_half_precision_is_nearly_the_block(half: torch.dtype, kernel
 
     Not for 1x1 kernels before a pool: of four nearly equal pixels another one wins, and hands on another gradient.
     """
-    spec = dataclasses.replace(DIGITS.host, in_channels=3, blocks=1, kernel=kernel, pools=pools)
     found: dict[torch.dtype, Any] = {}
     x = random(16, 8, 8, 4, 3).to(half)  # the same numbers in both
     g = random(16, 8 >> pools, 8 >> pools, 4, 8, rng_seed=9)
     for dtype in (half, torch.float32):
-        p = {
-            "0.conv": random(4, 8, 3, kernel, kernel, rng_seed=1).requires_grad_(),
-            "0.bn.gain": random(4, 8, rng_seed=2).requires_grad_(),
-            "0.bn.bias": random(4, 8, rng_seed=3).requires_grad_(),
-        }
-        moments = BatchStatistics(torch.zeros(4, 8), torch.ones(4, 8))
-        seen = x.to(dtype).requires_grad_()
-        y = fused_block_forward(seen, p, spec, 0, moments)
+        mean, var = torch.zeros(4, 8), torch.ones(4, 8)
+        weight = random(4, 8, 3, kernel, kernel, rng_seed=1)
+        p = BlockParams(weight, random(4, 8, rng_seed=2), random(4, 8, rng_seed=3), mean, var, pools > 0)
+        y, kept = block_forward(as_image(x.to(dtype)), p)
         assert y.dtype == dtype
-        grads = torch.autograd.grad(y, [seen, *p.values()], g.to(dtype))
+        dx, own = block_backward(g.to(dtype), kept, p.gain, into_image=True)
+        grads = (dx, *own)
         assert [grad.dtype for grad in grads] == [dtype, *[torch.float32] * 3]
-        found[dtype] = (y, *grads, moments.mean, moments.var)
+        found[dtype] = (y, *grads, mean, var)
     for mine, theirs in zip(found[half], found[torch.float32], strict=True):
         assert 0.0 < relative(mine, theirs) < 8 * torch.finfo(half).eps  # more than nothing: it did compute in half
 
@@ -92,20 +88,16 @@ def test_a_block_in_half_precision_is_nearly_the_block(half: torch.dtype, kernel
 @pytest.mark.parametrize("half", HALVES)
 def test_what_is_kept_for_the_backward_pass_is_half_as_large(half: torch.dtype) -> None:
     def kept(dtype: torch.dtype) -> int:
-        sizes = {}
         bank, _ = bank_in("off", 4)
-        p = bank.host.borrow(torch.arange(4), None).leaves
-
-        def pack(tensor: torch.Tensor) -> torch.Tensor:
-            if tensor.is_floating_point() and tensor.numel() > 4096:  # activations, not parameters
-                sizes[tensor.data_ptr()] = tensor.nbytes
-            return tensor
-
-        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-            x = random(BATCH, 8, 8, 4, 1).to(dtype)
-            y = bank._forward_training(x, p, bank.statistics, {})
-        assert y.dtype == torch.float32  # logits
-        return sum(sizes.values())
+        bank._computed = dtype
+        host = bank.host.borrow(torch.arange(4), None)
+        step = bank._step(host, bank.statistics, {}, Batches(one_batch(), torch.zeros(4, BATCH), None))
+        logits = step.forward(lambda rows: as_image(random(BATCH, 8, 8, 4, 1)[:, :, :, rows].to(dtype)))
+        assert logits.dtype == torch.float32
+        parts = [part for block in step._blocks for part in block._kept]
+        tensors = [getattr(part, field.name) for part in parts for field in dataclasses.fields(part)]
+        activations = [t for t in tensors if t is not None and t.is_floating_point() and t.numel() > 4096]
+        return sum({t.data_ptr(): t.nbytes for t in activations}.values())
 
     assert kept(half) == kept(torch.float32) // 2
 
@@ -191,8 +183,8 @@ def test_a_seed_that_overflows_stays_alone() -> None:
     stack.values[1, 0] = 1e-7
     before = stack.values.clone()
     borrowed = stack.borrow(torch.arange(2), None)
-    grads = tuple(torch.ones_like(leaf) for leaf in borrowed.leaves.values())
-    grads[0][1] = float("inf")
+    grads = {name: torch.ones_like(leaf) for name, leaf in borrowed.leaves.items()}
+    next(iter(grads.values()))[1] = float("inf")
     part = LossScale().part(stack.values)
     overflowed = borrowed.step(grads, SGD(0.1, 0.9, 0.0, 1.0), part)
     assert overflowed is not None

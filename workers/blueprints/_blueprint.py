@@ -19,9 +19,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from workers.blueprints._convolution import grouped
+from workers.blueprints._norm import norm_backward, norm_forward
 
 Params = Mapping[str, Tensor]
-_GROUP_NORM_EPS = 1e-5
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,48 @@ class Blueprint:
     name: str
     params: Callable[[int], tuple[ParamSpec, ...]]
     forward: Callable[[Tensor, Params], Tensor]
+    residual: tuple[Layer, ...] = ()  # s(x) − x as a chain of layers, which training computes without autograd
+
+
+@dataclass(frozen=True)
+class Conv:
+    """`conv` with the kernel of this name."""
+
+    name: str
+    depthwise: bool = False
+
+
+@dataclass(frozen=True)
+class Norm:
+    """`group_norm` with {prefix}.gain and {prefix}.bias."""
+
+    prefix: str
+
+
+@dataclass(frozen=True)
+class Relu:
+    """max(0, ·)."""
+
+
+Layer = Conv | Norm | Relu
+
+
+def residual(name: str, params: Callable[[int], tuple[ParamSpec, ...]], *chain: Layer) -> Blueprint:
+    """The blueprint x + chain(x). Chains that end in a norm, or a norm and a ReLU, compute these together."""
+
+    def forward(x: Tensor, p: Params) -> Tensor:
+        y = x
+        for layer in chain:
+            match layer:
+                case Conv():
+                    y = conv(y, p[layer.name], layer.depthwise)
+                case Norm():
+                    y = group_norm(y, p[f"{layer.prefix}.gain"], p[f"{layer.prefix}.bias"])
+                case Relu():
+                    y = F.relu(y)
+        return x + y
+
+    return Blueprint(name, params, forward, chain)
 
 
 def conv(x: Tensor, weight: Tensor, depthwise: bool = False) -> Tensor:
@@ -78,48 +120,22 @@ def conv(x: Tensor, weight: Tensor, depthwise: bool = False) -> Tensor:
     return y.permute(0, 2, 3, 1).reshape(b, h, w, n, out)
 
 
-def norm_groups(channels: int) -> int:
-    """Groups of a group norm: the first of 32, 16, …, 1 that leaves 16 channels each, else the first divisor."""
-    divisors = [g for g in (32, 16, 8, 4, 2, 1) if channels % g == 0]
-    return next((g for g in divisors if channels // g >= 16), divisors[0])
-
-
 class _GroupNorm(torch.autograd.Function):
-    """torch's group norm of a channels-last image, every gradient always computed.
-
-    torch 2.13 on the CPU crashes the process when it is told that the input's gradient is not needed, which is so for
-    a seed that looks at detached features (tests/tensor/test_blueprint_layers.py).
-    """
+    """_norm.py as one step of autograd."""
 
     @staticmethod
-    def forward(context: Any, image: Tensor, gain: Tensor, bias: Tensor, groups: int) -> Tensor:
-        b, c, h, w = image.shape
-        image = image.contiguous(memory_format=torch.channels_last)
-        y, mean, inverse_std = torch.ops.aten.native_group_norm(
-            image.to(gain.dtype), gain, bias, b, c, h * w, groups, _GROUP_NORM_EPS
-        )
-        context.save_for_backward(image, gain, mean, inverse_std)
-        context.groups = groups
-        return cast(Tensor, y.to(image.dtype))
+    def forward(context: Any, x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
+        y, context.saved = norm_forward(x, gain, bias)
+        return y
 
     @staticmethod
-    def backward(context: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-        image, gain, mean, inverse_std = context.saved_tensors
-        b, c, h, w = image.shape
-        grad = grads[0].to(gain.dtype).contiguous(memory_format=torch.channels_last)
-        every = [True, True, True]
-        dx, dgain, dbias = torch.ops.aten.native_group_norm_backward(
-            grad, image.to(gain.dtype), mean, inverse_std, gain, b, c, h * w, context.groups, every
-        )
-        return dx.to(image.dtype), dgain, dbias, None
+    def backward(context: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return norm_backward(grads[0], context.saved)
 
 
 def group_norm(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
     """Group normalisation of every network by itself. x [B,H,W,N,C], gain and bias [N,C]."""
-    b, h, w, n, c = x.shape
-    image = x.reshape(b, h, w, n * c).permute(0, 3, 1, 2)
-    y = _GroupNorm.apply(image, gain.reshape(-1), bias.reshape(-1), n * norm_groups(c))  # type: ignore[no-untyped-call]
-    return cast(Tensor, y).permute(0, 2, 3, 1).reshape(b, h, w, n, c)
+    return cast(Tensor, _GroupNorm.apply(x, gain, bias))  # type: ignore[no-untyped-call]
 
 
 def pooled(x: Tensor) -> Tensor:

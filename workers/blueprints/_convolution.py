@@ -11,21 +11,36 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-_FEW = 2  # networks
-_WIDE = 16  # channels
+_NARROW = 8  # channels: matrix products with so few columns are slow
+_BIG, _BIG_NARROW = 200_000, 100_000  # numbers read and written, from which setting up a convolution pays
 _aten = torch.ops.aten
 
 
+def as_image(x: Tensor) -> Tensor:
+    """x [B,H,W,N,C] as a channels-last image [B,N*C,H,W], copied only where N*C is not dense in memory."""
+    b, h, w, n, c = x.shape
+    return x.reshape(b, h, w, n * c).permute(0, 3, 1, 2)
+
+
 def _rows(image: Tensor, n: int) -> Tensor:
-    """A channels-last image [B,n*C,H,W] as matrices [n,B*H*W,C], without a copy."""
+    """A channels-last image [B,n*C,H,W] as matrices [n,B*H*W,C]: a view where its pixels are equally far apart."""
     flat = image.permute(0, 2, 3, 1)
-    return flat.view(-1, n, flat.shape[3] // n).transpose(0, 1)
+    return flat.reshape(-1, n, flat.shape[3] // n).transpose(0, 1)
+
+
+def _by_products(image: Tensor, kernel: Tensor, n: int) -> bool:
+    """1x1 kernels are matrix products, with no set-up per call; those over many interleaved rows are slow."""
+    if kernel.shape[-1] > 1:
+        return False
+    b, channels, h, w = image.shape
+    into, out = channels // n, kernel.shape[0] // n
+    return b * h * w * n * (into + out) <= (_BIG_NARROW if min(into, out) <= _NARROW else _BIG)
 
 
 def convolve(image: Tensor, kernel: Tensor, n: int) -> Tensor:
-    """Same-padded convolution of n networks, channels last. 1x1 kernels are matrix products: no set-up per call."""
+    """Same-padded convolution of n networks, channels last: [B,n*I,H,W], [n*O,I,k,k] -> [B,n*O,H,W]."""
     k = kernel.shape[-1]
-    if k > 1:
+    if not _by_products(image, kernel, n):
         return F.conv2d(image, kernel.contiguous(memory_format=torch.channels_last), padding=k // 2, groups=n)
     b, _, h, w = image.shape
     y = image.new_empty(b, h, w, kernel.shape[0]).permute(0, 3, 1, 2)
@@ -36,12 +51,9 @@ def convolve(image: Tensor, kernel: Tensor, n: int) -> Tensor:
 def convolve_backward(
     grad: Tensor, image: Tensor, kernel: Tensor, n: int, into_image: bool
 ) -> tuple[Tensor | None, Tensor]:
-    """Gradients for image (None unless asked for) and kernel.
-
-    Strided matrix products with few columns are slow when many networks are interleaved: there the grouped kernel.
-    """
+    """Gradients for image (None unless asked for) and kernel."""
     k, into = kernel.shape[-1], kernel.shape[1]
-    if k > 1 or (n > _FEW and into < _WIDE):
+    if not _by_products(image, kernel, n):
         kernel = kernel.contiguous(memory_format=torch.channels_last)
         padding, needed = [k // 2, k // 2], [into_image, True, False]
         dimage, dkernel, _ = _aten.convolution_backward(

@@ -6,10 +6,7 @@ undone by one step). 2Cb + 9b² + 2C parameters, b = max(8, C//4).
 
 from __future__ import annotations
 
-import torch.nn.functional as F
-from torch import Tensor
-
-from workers.blueprints._blueprint import Blueprint, Params, ParamSpec, conv, conv_params, group_norm, norm_params
+from workers.blueprints._blueprint import Conv, Norm, ParamSpec, Relu, conv_params, norm_params, residual
 
 
 def _params(channels: int) -> tuple[ParamSpec, ...]:
@@ -22,9 +19,4 @@ def _params(channels: int) -> tuple[ParamSpec, ...]:
     )
 
 
-def _forward(x: Tensor, p: Params) -> Tensor:
-    y = conv(F.relu(conv(F.relu(conv(x, p["down"])), p["middle"])), p["up"])
-    return x + group_norm(y, p["norm.gain"], p["norm.bias"])
-
-
-BLUEPRINT = Blueprint("bottleneck", _params, _forward)
+BLUEPRINT = residual("bottleneck", _params, Conv("down"), Relu(), Conv("middle"), Relu(), Conv("up"), Norm("norm"))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import torch.nn.functional as F
-from torch import Tensor
-
-from workers.blueprints._blueprint import Blueprint, Params, ParamSpec, conv, conv_params, group_norm, norm_params
+from workers.blueprints._blueprint import Conv, Norm, ParamSpec, Relu, conv_params, norm_params, residual
 
 
 def _params(channels: int) -> tuple[ParamSpec, ...]:
@@ -17,9 +14,6 @@ def _params(channels: int) -> tuple[ParamSpec, ...]:
     )
 
 
-def _forward(x: Tensor, p: Params) -> Tensor:
-    y = F.relu(group_norm(conv(x, p["first"]), p["first_norm.gain"], p["first_norm.bias"]))
-    return x + F.relu(group_norm(conv(y, p["second"]), p["second_norm.gain"], p["second_norm.bias"]))
-
-
-BLUEPRINT = Blueprint("conv_heavy", _params, _forward)
+BLUEPRINT = residual(
+    "conv_heavy", _params, Conv("first"), Norm("first_norm"), Relu(), Conv("second"), Norm("second_norm"), Relu()
+)

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import torch.nn.functional as F
-from torch import Tensor
-
-from workers.blueprints._blueprint import Blueprint, Params, ParamSpec, conv, conv_params, group_norm, norm_params
+from workers.blueprints._blueprint import Conv, Norm, ParamSpec, Relu, conv_params, norm_params, residual
 
 
 def _params(channels: int) -> tuple[ParamSpec, ...]:
     return conv_params("conv", channels, channels, 1), *norm_params(channels)
 
 
-def _forward(x: Tensor, p: Params) -> Tensor:
-    return x + F.relu(group_norm(conv(x, p["conv"]), p["norm.gain"], p["norm.bias"]))
-
-
-BLUEPRINT = Blueprint("conv_small", _params, _forward)
+BLUEPRINT = residual("conv_small", _params, Conv("conv"), Norm("norm"), Relu())

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import torch.nn.functional as F
-from torch import Tensor
-
-from workers.blueprints._blueprint import Blueprint, Params, ParamSpec, conv, conv_params, group_norm, norm_params
+from workers.blueprints._blueprint import Conv, Norm, ParamSpec, Relu, conv_params, norm_params, residual
 
 
 def _params(channels: int) -> tuple[ParamSpec, ...]:
@@ -16,9 +13,4 @@ def _params(channels: int) -> tuple[ParamSpec, ...]:
     )
 
 
-def _forward(x: Tensor, p: Params) -> Tensor:
-    y = conv(conv(x, p["depthwise"], depthwise=True), p["pointwise"])
-    return x + F.relu(group_norm(y, p["norm.gain"], p["norm.bias"]))
-
-
-BLUEPRINT = Blueprint("depthwise", _params, _forward)
+BLUEPRINT = residual("depthwise", _params, Conv("depthwise", depthwise=True), Conv("pointwise"), Norm("norm"), Relu())

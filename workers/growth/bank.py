@@ -20,22 +20,23 @@ from esper_ab.contracts import catalog
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings
 from workers.blueprints._blueprint import Blueprint, Params
-from workers.growth.blend import Blend, gate, gate_params, seed_input
+from workers.growth.blend import Blend, gate_params
 from workers.growth.configurations import Pass, plan_pass
-from workers.growth.fused_blend import fused_delta
 from workers.growth.host import (
     BatchStatistics,
     block_forward,
     channels,
     fresh_statistics,
-    fused_block_forward,
     head_forward,
     host_params,
 )
 from workers.growth.loss_scale import LossScale, PartScale
 from workers.growth.seeds import SeedTable
+from workers.growth.slot_seeds import SeedGroup, SlotSeeds
+from workers.growth.slot_step import SlotStep, ends_in
 from workers.growth.stack import SGD, Borrowed, Stack
-from workers.tasks._task import HostSpec, Split, Task
+from workers.growth.training_step import BlockStep, TrainingStep
+from workers.tasks._task import Split, Task
 from workers.vocabulary import Stage
 
 Ints = NDArray[np.int64]
@@ -45,61 +46,21 @@ Bools = NDArray[np.bool_]
 _CACHED_BYTES = 4 << 20  # of the widest activation while training: more environments at once are slower, not faster
 _EVALUATION_CHUNK = 128  # samples per forward pass: the widened activations stay in the cache
 COMPUTED_IN = {"bf16": torch.bfloat16, "fp16": torch.float16}  # growth.amp -> activations of host training
-GATE_NAMES = tuple(spec.name for spec in gate_params(1))
 _IN_FORWARD = (Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED)
 
 
 @dataclass(frozen=True)
 class DeviceSplit:
-    """One split on one device: x [N, H, W, C], y [N]."""
+    """One split on one device: x [N, C, H, W], y [N]."""
 
     x: Tensor
     y: Tensor
 
     @staticmethod
     def of(split: Split, device: torch.device, dtype: torch.dtype) -> DeviceSplit:
-        """Upload once; channels last, the layout of the activations."""
-        x = torch.from_numpy(np.ascontiguousarray(split.x.transpose(0, 2, 3, 1))).to(device, dtype)
+        """Upload once."""
+        x = torch.from_numpy(np.ascontiguousarray(split.x)).to(device, dtype)
         return DeviceSplit(x, torch.from_numpy(split.y).to(device))
-
-
-@dataclass(frozen=True)
-class SeedGroup:
-    """The seeds of one blueprint in one slot."""
-
-    blueprint: Blueprint
-    stack: Stack
-    members: Tensor  # [n] rows of the stack
-    trained: Tensor | None  # [n] bool; None: all
-
-
-@dataclass(frozen=True)
-class SlotSeeds:
-    """All seeds in one slot: each blueprint computes for its own rows, then they blend together."""
-
-    groups: tuple[SeedGroup, ...]
-    rows: Tensor | None  # [n] positions on the activations' row axis, group after group; None: every row, in order
-    blend: Blend  # [n]
-
-    def add_to(self, h: Tensor, params: list[Params]) -> Tensor:
-        """h [B,H,W,R,C] with every seed applied to its row; `params` of each group, [members, …]."""
-        if not self.groups:
-            return h
-        mine = h if self.rows is None else h.index_select(3, self.rows)
-        x = seed_input(mine, self.blend)
-        parts = torch.split(x, [len(group.members) for group in self.groups], 3)
-        outputs = [group.blueprint.forward(part, p) for group, part, p in zip(self.groups, parts, params, strict=True)]
-        gates = {} if self.blend.gated is None else {name: torch.cat([p[name] for p in params]) for name in GATE_NAMES}
-        s = outputs[0] if len(outputs) == 1 else torch.cat(outputs, 3)
-        opening = gate(x, gates)[:, 0, 0, :, 0] if gates else None
-        delta = fused_delta(mine, s, opening, self.blend)
-        return h + delta if self.rows is None else h.index_add(3, self.rows, delta)
-
-    def positions(self) -> list[Tensor]:
-        """Of every group's members on the activations' row axis."""
-        sizes = [len(group.members) for group in self.groups]
-        rows = torch.arange(sum(sizes), device=self.blend.live.device) if self.rows is None else self.rows
-        return list(torch.split(rows, sizes))
 
 
 @dataclass(frozen=True)
@@ -122,25 +83,22 @@ class Batches:
     scale: PartScale | None
 
 
-Slots = dict[int, tuple[SlotSeeds, list[Borrowed]]]  # by block
+@dataclass(frozen=True)
+class SlotLoan:
+    """A slot's seeds during one epoch."""
+
+    seeds: SlotSeeds
+    loans: list[Borrowed]  # of every group
+    step: SlotStep
+
+
+Slots = dict[int, SlotLoan]  # by block
 
 
 def _with_a_say(overflowed: list[Tensor | None], positions: list[Tensor], sound: Tensor) -> Tensor:
     """Rows that overflowed, of hosts [n] and then of each group of seeds, whose environment is `sound` [n]."""
     at = [torch.arange(len(sound), device=sound.device), *positions]
     return torch.cat([rows & sound[i] for rows, i in zip(overflowed, at, strict=True) if rows is not None])
-
-
-def _rows_at_once(split: DeviceSplit, spec: HostSpec, batch_size: int) -> int:
-    """How many environments train side by side: as many as keep the widest activation in the cache, by shape alone.
-
-    On a GPU all of them: there a step costs its launches.
-    """
-    if split.x.device.type != "cpu":
-        return sys.maxsize
-    samples, height, width, _ = split.x.shape
-    row = min(samples, batch_size) * height * width * channels(spec, 0) * split.x.element_size()
-    return max(1, _CACHED_BYTES // row)
 
 
 class Bank:
@@ -159,6 +117,9 @@ class Bank:
         self._blueprints: tuple[Blueprint, ...] = tuple(
             catalog.entry("workers.blueprints", name, "BLUEPRINT") for name in settings.blueprints
         )
+        # Where a blueprint stands among others in a slot: those that end alike are neighbours; none is before all.
+        kinds = [(ends_in(blueprint), index) for index, blueprint in enumerate(self._blueprints)]
+        self._place = np.array([*(sorted(kinds).index(kind) for kind in kinds), -1])
         self.host = Stack(host_params(task.host), len(envs), self._device, self._dtype)
         self.statistics: list[BatchStatistics] = []
         self._seeds: dict[tuple[int, int], Stack] = {}
@@ -216,10 +177,10 @@ class Bank:
         """Seeds of `slot` over activation rows that show bank rows `rows` [R], where `on` [R]."""
         envs = self.envs[rows]
         blueprint = np.where(on & np.isin(table.stage[envs, slot], _IN_FORWARD), table.blueprint[envs, slot], -1)
-        at = np.argsort(blueprint, kind="stable")[np.count_nonzero(blueprint < 0) :]  # group after group
+        at = np.argsort(self._place[blueprint], kind="stable")[np.count_nonzero(blueprint < 0) :]  # group after group
         cells = (envs[at], slot)
         groups = []
-        for index in np.unique(blueprint[at]):
+        for index in sorted(set(blueprint[at].tolist()), key=self._place.__getitem__):
             members = at[blueprint[at] == index]
             frozen = table.frozen[envs[members], slot]
             groups.append(
@@ -228,11 +189,14 @@ class Bank:
                     stack=self._stack(slot, int(index)),
                     members=self._index(rows[members]),
                     trained=torch.from_numpy(~frozen).to(self._device) if frozen.any() else None,
+                    fossils=bool((table.stage[envs[members], slot] == Stage.FOSSILIZED).any()),
                 )
             )
         blend = Blend.of(table.stage[cells], table.alpha[cells], table.algorithm[cells], self._like(slot))
-        everywhere = np.array_equal(at, np.arange(len(rows)))
-        return SlotSeeds(tuple(groups), None if everywhere else self._index(at), blend)
+        if np.array_equal(at, np.arange(len(rows))):
+            return SlotSeeds(tuple(groups), None, blend)
+        neighbours = bool(len(at)) and np.array_equal(at, np.arange(at[0], at[0] + len(at)))
+        return SlotSeeds(tuple(groups), slice(at[0], at[0] + len(at)) if neighbours else self._index(at), blend)
 
     def _like(self, slot: int) -> Tensor:
         """Device, precision and channels of a slot's activations."""
@@ -252,8 +216,9 @@ class Bank:
         Returns per-sample mean loss [n] and accuracy in percent [n], both in training mode. Other rows are untouched.
         `loss_scale`: the run's, with float16. The device is waited for once, at the end.
         """
-        step = _rows_at_once(split, self._spec, self._rule.batch_size)
-        pieces = [slice(start, min(start + step, len(rows))) for start in range(0, len(rows), step)]
+        step = self._rows_at_once(split)
+        arranged = self._arranged(table, rows)
+        pieces = [arranged[start : start + step] for start in range(0, len(rows), step)]
         scales = [None if loss_scale is None else loss_scale.part(self.host.values) for _ in pieces]
         parts = [
             self._train_rows(table, rows[piece], split, order[piece], scale)
@@ -264,8 +229,34 @@ class Bank:
         if loss_scale is not None:
             for value in found[2 * len(rows) :]:
                 loss_scale.part_ended(float(value), -(-order.shape[1] // self._rule.batch_size))
-        loss, accuracy = found[: 2 * len(rows)].reshape(2, -1)
-        return loss, accuracy
+        measured = np.empty((2, len(rows)))
+        measured[:, arranged] = found[: 2 * len(rows)].reshape(2, -1)
+        return measured[0], measured[1]
+
+    def _arranged(self, table: SeedTable, rows: Ints) -> Ints:
+        """Positions in `rows` such that seeds of a kind are neighbours, in the first slots if not in all."""
+        kinds = self._place[self._in_forward(table, rows)]  # [n, S]
+        return np.lexsort(kinds.T[::-1]) if kinds.shape[1] else np.arange(len(rows))
+
+    def _in_forward(self, table: SeedTable, rows: Ints) -> Ints:
+        """[n, S] blueprints of the seeds that take part in the forward pass of bank rows `rows`, -1 where none does."""
+        envs = self.envs[rows]
+        return np.where(np.isin(table.stage[envs], _IN_FORWARD), table.blueprint[envs], -1)
+
+    def _rows_at_once(self, split: DeviceSplit) -> int:
+        """How many environments train side by side: as many as keep the first slot's activation in the cache.
+
+        By shape alone. On a GPU all of them: there a step costs its launches.
+        """
+        return self._fitting(split, channels(self._spec, 0), min(1, self._spec.pools))
+
+    def _fitting(self, split: DeviceSplit, width: int, halvings: int) -> int:
+        """How many environments' activations of `width` channels, so often pooled, fit the cache together."""
+        if self._device.type != "cpu":
+            return sys.maxsize
+        samples, _, height, side = split.x.shape
+        numbers = min(samples, self._rule.batch_size) * (height >> halvings) * (side >> halvings) * width
+        return max(1, int(_CACHED_BYTES // (numbers * self._computed.itemsize)))
 
     def _train_rows(
         self, table: SeedTable, rows: Ints, split: DeviceSplit, order: Ints, scale: PartScale | None
@@ -279,14 +270,15 @@ class Bank:
         for slot, block in enumerate(self._blocks):
             seeds = self._seeds_in(table, slot, rows, everyone)
             idle = self._gate_size(slot) if seeds.blend.gated is None else 0  # a gate that nobody looks through
-            slots[block] = seeds, [group.stack.borrow(group.members, group.trained, idle) for group in seeds.groups]
+            loans = [group.stack.borrow(group.members, group.trained, idle) for group in seeds.groups]
+            slots[block] = SlotLoan(seeds, loans, seeds.step([loan.leaves for loan in loans]))
         batches = Batches(split, self._index(order), scale)
         measured = self._sgd(host, statistics, slots, batches)
         self.host.give_back(index, host)
         for mine, theirs in zip(self.statistics, statistics, strict=True):
             mine.mean[index], mine.var[index] = theirs.mean, theirs.var
-        for seeds, loans in slots.values():
-            for group, borrowed in zip(seeds.groups, loans, strict=True):
+        for slot_loan in slots.values():
+            for group, borrowed in zip(slot_loan.seeds.groups, slot_loan.loans, strict=True):
                 group.stack.give_back(group.members, borrowed)
         return measured
 
@@ -299,29 +291,35 @@ class Bank:
         rule, split, order, scale = self._rule, batches.split, batches.order, batches.scale
         host_rule = SGD(rule.host_lr, rule.momentum, rule.weight_decay, rule.max_grad_norm)
         seed_rule = SGD(rule.seed_lr, rule.momentum, 0.0, rule.max_grad_norm)
-        optimised = [(host, host_rule), *((loan, seed_rule) for _, loans in slots.values() for loan in loans)]
-        positions = [at for seeds, _ in slots.values() for at in seeds.positions()] if scale is not None else []
-        leaves = [leaf for borrowed, _ in optimised for leaf in borrowed.leaves.values()]
+        lent = [
+            (loan, member.grads)
+            for slot in slots.values()
+            for loan, member in zip(slot.loans, slot.step.members, strict=True)
+        ]
+        positions = [at for slot in slots.values() for at in slot.seeds.positions()] if scale is not None else []
+        step = self._step(host, statistics, slots, batches)
         n, samples = order.shape
         labels = split.y[order]  # [n, N]
         every = split.x.new_empty(n, samples, self._spec.classes)  # logits of the epoch
         minus_one = split.x.new_full((1, 1, 1), -1.0)
-        images = split.x.to(self._computed)
+        images = split.x.to(self._computed).flatten(1)
+        height, width = split.x.shape[2:]
         for start in range(0, samples, rule.batch_size):
             now = slice(start, min(start + rule.batch_size, samples))
             batch, y = order[:, now], labels[:, now, None]  # [n,B], [n,B,1]
-            x = images[batch.T].permute(0, 2, 3, 1, 4).contiguous()  # [B,H,W,n,C]
-            logits = self._forward_training(x, host.leaves, statistics, slots)  # [n,B,classes]
-            with torch.no_grad():
-                every[:, now] = logits
-                error = torch.softmax(logits, 2).scatter_add_(2, y, minus_one.expand(y.shape)).div_(y.shape[1])
-                if scale is not None:
-                    error *= scale.scale
-            grads = torch.autograd.grad(logits, leaves, error, allow_unused=True)
-            at, overflowed = 0, []
-            for borrowed, sgd in optimised:
-                overflowed.append(borrowed.step(grads[at : at + len(borrowed.leaves)], sgd, scale))
-                at += len(borrowed.leaves)
+
+            def pick(rows: slice, batch: Tensor = batch) -> Tensor:
+                mine = batch[rows].T
+                x = images.index_select(0, mine.reshape(-1)).view(len(mine), -1, height, width)
+                return x.contiguous(memory_format=torch.channels_last)
+
+            logits = step.forward(pick)  # [n,B,classes]
+            every[:, now] = logits
+            error = torch.softmax(logits, 2).scatter_add_(2, y, minus_one.expand(y.shape)).div_(y.shape[1])
+            if scale is not None:
+                error *= scale.scale
+            overflowed = [host.step(step.backward(error), host_rule, scale)]
+            overflowed += [loan.step(grads, seed_rule, scale) for loan, grads in lent]
             if scale is not None:
                 sound = torch.isfinite(logits).all(2).all(1)  # [n]
                 scale.after_step(_with_a_say(overflowed, positions, sound))
@@ -329,16 +327,12 @@ class Bank:
         correct = (every.argmax(2) == labels).to(self._dtype).mean(1)
         return torch.stack([loss, 100.0 * correct])
 
-    def _forward_training(
-        self, x: Tensor, p: Params, statistics: list[BatchStatistics], slots: Slots
-    ) -> Tensor:
-        h = x
+    def _step(self, host: Borrowed, statistics: list[BatchStatistics], slots: Slots, batches: Batches) -> TrainingStep:
+        blocks = []
         for block in range(self._spec.blocks):
-            h = fused_block_forward(h, p, self._spec, block, statistics[block])
-            if block in slots:
-                seeds, loans = slots[block]
-                h = seeds.add_to(h, [loan.leaves for loan in loans])
-        return head_forward(h, p)
+            at_once = self._fitting(batches.split, channels(self._spec, block), min(block, self._spec.pools))
+            blocks.append(BlockStep(host.leaves, block, self._spec, statistics[block], at_once))
+        return TrainingStep(host.leaves, blocks, {block: slot.step for block, slot in slots.items()})
 
     # --- measuring --------------------------------------------------------------------------------------------------
 
@@ -357,7 +351,7 @@ class Bank:
         samples = len(split.y)
         for start in range(0, samples, _EVALUATION_CHUNK):
             x, y = split.x[start : start + _EVALUATION_CHUNK], split.y[start : start + _EVALUATION_CHUNK]
-            h = x[:, :, :, None].expand(-1, -1, -1, len(rows), -1)  # every environment sees all samples
+            h = x.permute(0, 2, 3, 1)[:, :, :, None].expand(-1, -1, -1, len(rows), -1)  # all see every sample
             for block in range(self._spec.blocks):
                 p, statistics = hosts[block]
                 h = block_forward(h, p, self._spec, block, statistics, training=False)
@@ -365,7 +359,7 @@ class Bank:
                     slot = self._blocks.index(block)
                     if plan.slots[slot].widens:
                         h = h.index_select(3, self._index(plan.slots[slot].parent))
-                    h = seeds[slot][0].add_to(h, seeds[slot][1])
+                    h = seeds[slot].forward(h)
             logits = head_forward(h, head)  # [R,B,classes]
             correct += (logits.argmax(2) == y).sum(1)
             shown = logits[self._index(real)]
@@ -377,10 +371,10 @@ class Bank:
 
     def _measured_parts(
         self, table: SeedTable, rows: Ints, acting: Bools, plan: Pass
-    ) -> tuple[list[tuple[Params, BatchStatistics]], list[tuple[SlotSeeds, list[Params]]]]:
+    ) -> tuple[list[tuple[Params, BatchStatistics]], list[SlotStep]]:
         """Per block the host parameters of the rows that reach it, per slot the seeds of the rows behind it."""
         hosts: list[tuple[Params, BatchStatistics]] = []
-        seeds: list[tuple[SlotSeeds, list[Params]]] = []
+        seeds: list[SlotStep] = []
         current = np.arange(len(rows), dtype=np.int64)  # position in `rows` of each activation row
         for block in range(self._spec.blocks):
             index = self._index(rows[current])
@@ -391,5 +385,5 @@ class Bank:
                 widening = plan.slots[slot]
                 current = widening.env
                 found = self._seeds_in(table, slot, rows[current], widening.on & acting[current, slot])
-                seeds.append((found, [group.stack.read(group.members) for group in found.groups]))
+                seeds.append(found.step([group.stack.read(group.members) for group in found.groups]))
         return hosts, seeds

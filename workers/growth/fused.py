@@ -1,4 +1,4 @@
-"""One block of all hosts as one step of autograd: convolution, batch norm, pool and ReLU with a backward of its own.
+"""One block of all hosts, forward and backward written out: convolution, batch norm, pool and ReLU.
 
 It computes what host.block_forward does in training mode, with fewer passes over the widest activation, which is what
 a host of few channels spends its time on. Two facts carry it:
@@ -9,15 +9,16 @@ a host of few channels spends its time on. Two facts carry it:
 - The gradient of batch norm (Ioffe and Szegedy 2015, arXiv:1502.03167, section 3) at the wide side is the pooled
   gradient at the pixels that won, plus a multiple of the wide activation and a constant per channel.
 
-The precision of `x` is that of the convolutions and of every activation that is kept for the backward pass; parameters,
-moments, sums and what is done to the pooled pixels are in the precision of the parameters.
+The precision of the image is that of the convolutions and of every activation that is kept for the backward pass;
+parameters, moments, sums and what is done to the pooled pixels are in the precision of the parameters.
 
 tests/tensor/test_fused.py holds it against the plain layers, gradients and running moments included.
 """
 
 from __future__ import annotations
 
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -61,67 +62,89 @@ def _moments(wide: Tensor, mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor]:
     return centre, variance
 
 
-class _Block(torch.autograd.Function):
-    """x [B,H,W,N,I], weight [N,O,I,k,k], gain, bias, running moments [N,O] -> [B,H',W',N,O]; moments in place."""
+@dataclass(frozen=True)
+class BlockParams:
+    """Of n hosts: weight [n,O,I,k,k], gain and bias [n,O], running moments [n,O] changed in place, whether it pools."""
 
-    @staticmethod
-    def forward(context: Any, x: Tensor, weight: Tensor, gain: Tensor, bias: Tensor, moments: Any) -> Tensor:
-        mean, var, pooled = moments
-        b, h, w, n, into = x.shape
-        out, k = weight.shape[1], weight.shape[-1]
-        kept, precise = x.dtype, weight.dtype
-        image = x.reshape(b, h, w, n * into).permute(0, 3, 1, 2)
-        sign = torch.ones_like(gain).copysign_(gain).view(-1)  # [N*O]
-        kernel = (weight.reshape(n * out, into, k, k) * sign[:, None, None, None]).to(kept)
-        wide = convolve(image, kernel, n)
-        turned = mean.view(-1) * sign
-        centre, variance = _moments(wide, turned, var.view(-1))
-        torch.mul(turned, sign, out=mean.view(-1))
-        inverse = torch.rsqrt(variance + BN_EPS)
-        top, winners = _aten.max_pool2d_with_indices(wide, [2, 2], [2, 2]) if pooled else (wide, wide)
-        h, w = top.shape[2:]
-        t = _tiles(w, n * out)
-        lines = top.permute(0, 2, 3, 1).view(-1, t * n * out).to(precise)
-        normal = torch.addcmul(_tiled(-centre * inverse, t), lines, _tiled(inverse, t))
-        z = torch.addcmul(_tiled(bias.reshape(-1), t), normal, _tiled(gain.abs().view(-1), t)).relu_().to(kept)
-        context.save_for_backward(image, kernel, wide, winners, normal.to(kept), z, sign, gain, centre, inverse)
-        context.pooled = pooled
-        return z.view(b, h, w, n, out)
+    weight: Tensor
+    gain: Tensor
+    bias: Tensor
+    mean: Tensor
+    var: Tensor
+    pools: bool
 
-    @staticmethod
-    def backward(context: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor, Tensor, Tensor, None]:
-        image, kernel, wide, winners, normal, z, sign, gain, centre, inverse = context.saved_tensors
-        b, h, w, n, out = grads[0].shape
-        kept, precise = z.dtype, gain.dtype
-        at_top = _aten.threshold_backward(grads[0].reshape(z.shape), z, 0).to(precise)
-        dbias, dgain = at_top.sum(0), (at_top * normal).sum(0)  # of the turned gain, which is not negative
-        t = _tiles(w, n * out)
-        if t > 1:
-            dbias, dgain = dbias.view(t, -1).sum(0), dgain.view(t, -1).sum(0)
-        factor = gain.abs().view(-1) * inverse
-        pixels = wide.numel() // wide.shape[1]
-        slope = -factor * inverse * dgain / pixels
-        constant = -factor * dbias / pixels - slope * centre
-        pulled = at_top.mul_(_tiled(factor, t)).to(kept).view(b, h, w, -1).permute(0, 3, 1, 2)
-        if context.pooled:
-            pulled = _aten.max_pool2d_with_indices_backward(
-                pulled, wide, [2, 2], [2, 2], [0, 0], [1, 1], False, winners
-            )
-        t = _tiles(wide.shape[3], n * out)
-        lines = pulled.permute(0, 2, 3, 1).view(-1, t * n * out)
-        lines.addcmul_(wide.permute(0, 2, 3, 1).view(lines.shape), _tiled(slope, t)).add_(_tiled(constant, t))
-        dimage, dkernel = convolve_backward(pulled, image, kernel, n, context.needs_input_grad[0])
-        dx = None
-        if dimage is not None:
-            rows, into, height, width = dimage.shape
-            dx = dimage.permute(0, 2, 3, 1).reshape(rows, height, width, n, into // n)
-        dweight = (dkernel.to(precise) * sign[:, None, None, None]).view(n, out, *kernel.shape[1:])
-        return dx, dweight, (dgain * sign).view(n, out), dbias.view(n, out), None
+    def part(self, rows: slice) -> BlockParams:
+        """Of some hosts; views."""
+        return BlockParams(
+            self.weight[rows], self.gain[rows], self.bias[rows], self.mean[rows], self.var[rows], self.pools
+        )
 
 
-def block(x: Tensor, weight: Tensor, gain: Tensor, bias: Tensor, moments: tuple[Tensor, Tensor, bool]) -> Tensor:
-    """One block in training mode. x [B,H,W,N,I]; weight [N,O,I,k,k]; gain, bias [N,O] -> [B,H',W',N,O].
+@dataclass(frozen=True)
+class Kept:
+    """What the backward pass needs."""
 
-    `moments`: running mean and variance [N,O], changed in place, and whether the block pools 2x2.
-    """
-    return cast(Tensor, _Block.apply(x, weight, gain, bias, moments))  # type: ignore[no-untyped-call]
+    image: Tensor
+    kernel: Tensor
+    wide: Tensor
+    winners: Tensor | None
+    normal: Tensor
+    z: Tensor
+    sign: Tensor
+    centre: Tensor
+    inverse: Tensor
+
+
+def block_forward(image: Tensor, p: BlockParams) -> tuple[Tensor, Kept]:
+    """A channels-last image [B,n*I,H,W] -> [B,H',W',n,O], and what block_backward needs."""
+    n, out, into, k, _ = p.weight.shape
+    kept, precise = image.dtype, p.weight.dtype
+    sign = torch.ones_like(p.gain).copysign_(p.gain).view(-1)  # [n*O]
+    kernel = (p.weight.reshape(n * out, into, k, k) * sign[:, None, None, None]).to(kept)
+    wide = convolve(image, kernel, n)
+    turned = p.mean.view(-1) * sign
+    centre, variance = _moments(wide, turned, p.var.view(-1))
+    torch.mul(turned, sign, out=p.mean.view(-1))
+    inverse = torch.rsqrt(variance + BN_EPS)
+    top, winners = _aten.max_pool2d_with_indices(wide, [2, 2], [2, 2]) if p.pools else (wide, None)
+    b, _, h, w = top.shape
+    t = _tiles(w, n * out)
+    lines = top.permute(0, 2, 3, 1).view(-1, t * n * out).to(precise)
+    normal = torch.addcmul(_tiled(-centre * inverse, t), lines, _tiled(inverse, t))
+    z = torch.addcmul(_tiled(p.bias.reshape(-1), t), normal, _tiled(p.gain.abs().view(-1), t)).relu_().to(kept)
+    saved = Kept(image, kernel, wide, winners, normal.to(kept), z, sign, centre, inverse)
+    return z.view(b, h, w, n, out), saved
+
+
+def block_backward(
+    g: Tensor, saved: Kept, gain: Tensor, into_image: bool
+) -> tuple[Tensor | None, tuple[Tensor, Tensor, Tensor]]:
+    """Gradient of the output [B,H',W',n,O] -> that of the image as [B,H,W,n,I] (None unless asked for), and those of
+    weight, gain and bias."""
+    z, wide, kernel = saved.z, saved.wide, saved.kernel
+    b, h, w, n, out = g.shape
+    kept, precise = z.dtype, gain.dtype
+    at_top = _aten.threshold_backward(g.reshape(z.shape), z, 0).to(precise)
+    dbias, dgain = at_top.sum(0), (at_top * saved.normal).sum(0)  # of the turned gain, which is not negative
+    t = _tiles(w, n * out)
+    if t > 1:
+        dbias, dgain = dbias.view(t, -1).sum(0), dgain.view(t, -1).sum(0)
+    factor = gain.abs().view(-1) * saved.inverse
+    pixels = wide.numel() // wide.shape[1]
+    slope = -factor * saved.inverse * dgain / pixels
+    constant = -factor * dbias / pixels - slope * saved.centre
+    pulled = at_top.mul_(_tiled(factor, t)).to(kept).view(b, h, w, -1).permute(0, 3, 1, 2)
+    if saved.winners is not None:
+        pulled = _aten.max_pool2d_with_indices_backward(
+            pulled, wide, [2, 2], [2, 2], [0, 0], [1, 1], False, saved.winners
+        )
+    t = _tiles(wide.shape[3], n * out)
+    lines = pulled.permute(0, 2, 3, 1).view(-1, t * n * out)
+    lines.addcmul_(wide.permute(0, 2, 3, 1).view(lines.shape), _tiled(slope, t)).add_(_tiled(constant, t))
+    dimage, dkernel = convolve_backward(pulled, saved.image, kernel, n, into_image)
+    dx = None
+    if dimage is not None:
+        rows, into, height, width = dimage.shape
+        dx = dimage.permute(0, 2, 3, 1).reshape(rows, height, width, n, into // n)
+    dweight = (dkernel.to(precise) * saved.sign[:, None, None, None]).view(n, out, *kernel.shape[1:])
+    return dx, (dweight, (dgain * saved.sign).view(n, out), dbias.view(n, out))

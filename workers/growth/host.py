@@ -9,7 +9,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from workers.blueprints._blueprint import Params, ParamSpec, conv, conv_params, fan_in_bound, linear, pooled
-from workers.growth import fused
 from workers.growth.fused import BN_EPS, BN_MOMENTUM
 from workers.tasks._task import HostSpec
 
@@ -63,12 +62,6 @@ def block_forward(
     image = F.relu(image)
     h, w = image.shape[2:]
     return image.permute(0, 2, 3, 1).reshape(b, h, w, n, out)
-
-
-def fused_block_forward(x: Tensor, p: Params, spec: HostSpec, block: int, statistics: BatchStatistics) -> Tensor:
-    """block_forward in training mode, in one step of autograd and about half the time (fused.py)."""
-    weight, gain, bias = (p[f"{block}.{name}"] for name in ("conv", "bn.gain", "bn.bias"))
-    return fused.block(x, weight, gain, bias, (statistics.mean, statistics.var, block < spec.pools))
 
 
 def head_forward(x: Tensor, p: Params) -> Tensor:

@@ -7,6 +7,7 @@ change, to the bit.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,16 +45,16 @@ class Borrowed:
             start += spec.size
 
     @torch.no_grad()
-    def step(self, grads: tuple[Tensor | None, ...], rule: SGD, scaled: PartScale | None = None) -> Tensor | None:
-        """One update from the gradients of `leaves` in their order; None counts as zero. In place.
+    def step(self, grads: Mapping[str, Tensor], rule: SGD, scaled: PartScale | None = None) -> Tensor | None:
+        """One update from the gradients of `leaves` by name; one that is not there counts as zero. In place.
 
         `scaled`: by what the gradients are multiplied. Returns the rows [n] whose gradient overflowed, which kept
         their values; None without a scale.
         """
         n = self.flat.shape[0]
         parts = [
-            leaf.new_zeros(n, leaf[0].numel()) if grad is None else grad.reshape(n, -1)
-            for leaf, grad in zip(self.leaves.values(), grads, strict=True)
+            grads[name].reshape(n, -1) if name in grads else leaf.new_zeros(n, leaf[0].numel())
+            for name, leaf in self.leaves.items()
         ]
         grad = torch.cat(parts, 1)
         if scaled is not None:

@@ -1,0 +1,267 @@
+"""What a slot's seeds add to the host's features in training, forward and backward written out.
+
+It computes what blend.seed_delta does with s = the blueprints' output; that one says what is meant, this one passes
+over the features as seldom as it can. Chains of layers (Blueprint.residual) give s(x) − x directly, and the norms at
+their ends are computed together; any other blueprint goes through autograd. Features may be of less precision than the
+blend's coefficients: then so is what is kept, and all sums are in that of the coefficients. tests/tensor/test_fused.py
+holds it against seed_delta.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from workers.blueprints._blueprint import Blueprint, Norm, Params, Relu
+from workers.blueprints._by_hand import Back, Grads, run, unwind
+from workers.blueprints._norm import Normed, norm_backward, norm_forward
+from workers.growth.blend import TINY, Blend, gate, gate_params
+
+GATE_NAMES = tuple(spec.name for spec in gate_params(1))
+_aten = torch.ops.aten
+
+
+def ends_in(blueprint: Blueprint) -> int:
+    """Which layers its residual has in common with others at the end: 0 norm and ReLU, 1 norm, 2 none."""
+    chain = blueprint.residual
+    if len(chain) > 1 and isinstance(chain[-1], Relu) and isinstance(chain[-2], Norm):
+        return 0
+    return 1 if chain and isinstance(chain[-1], Norm) else 2
+
+
+@dataclass
+class Member:
+    """The seeds of one blueprint in the slot: `count` neighbours on the row axis, their parameters and gradients."""
+
+    blueprint: Blueprint
+    params: Params
+    count: int
+    fossils: bool  # some look at the features themselves: the gradient into them is needed
+    grads: Grads = field(default_factory=dict)
+
+    @property
+    def tail(self) -> int:
+        """ends_in of the blueprint."""
+        return ends_in(self.blueprint)
+
+    @property
+    def norm(self) -> str:
+        """Prefix of the norm at the end."""
+        return cast(Norm, self.blueprint.residual[-2 if self.tail == 0 else -1]).prefix
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """The norm at the end of several members, computed at once."""
+
+    members: list[Member]
+    tapes: list[list[Back]]
+    saved: Normed
+    rows: int
+    with_relu: int  # the first so many of the rows
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """What joining the features left for the backward pass; of all rows."""
+
+    h: Tensor
+    d: Tensor
+    squares: Tensor
+    shrink: Tensor
+    outer: Tensor
+    flows: Tensor
+    tanh: Tensor | None
+
+
+def _per_network(x: Tensor) -> Tensor:
+    """Sum over pixels, then channels: [B,H,W,n,C] -> [B,n]. Pixels first: that sum runs along the memory."""
+    return x.sum((1, 2)).sum(2)
+
+
+def _over(values: Tensor, like: Tensor) -> Tensor:
+    """[B,n] -> [B,1,1,n,C], written out: one long inner loop instead of a short one per network."""
+    b, n = values.shape
+    return values[:, :, None].expand(b, n, like.shape[4]).contiguous()[:, None, None]
+
+
+class SlotStep:
+    """One slot during one epoch. `members` in the order of ends_in; `rows` as bank.SlotSeeds has them."""
+
+    def __init__(self, members: list[Member], rows: Tensor | slice | None, blend: Blend) -> None:
+        self.members, self._rows, self._blend = members, rows, blend
+        self._shared = [m for m in members if m.tail < 2]
+        self._alone = [m for m in members if m.tail == 2]
+
+    def _mine(self, h: Tensor) -> Tensor:
+        if isinstance(self._rows, slice):
+            return h[:, :, :, self._rows]
+        return h if self._rows is None else h.index_select(3, self._rows)
+
+    def _add(self, h: Tensor, mine: Tensor) -> Tensor:
+        """h with `mine` added at the slot's rows, not in place."""
+        if self._rows is None:
+            return h + mine
+        y = h.clone()
+        if isinstance(self._rows, slice):
+            y[:, :, :, self._rows] += mine
+            return y
+        return y.index_add_(3, self._rows, mine)
+
+    # --- forward ----------------------------------------------------------------------------------------------------
+
+    def forward(self, h: Tensor) -> Tensor:
+        """Features [B,H,W,N,C] with every seed applied to its row."""
+        if not self.members:
+            return h
+        mine = self._mine(h)
+        at, parts = 0, []
+        for member in self.members:
+            parts.append(mine[:, :, :, at : at + member.count])
+            at += member.count
+        outputs = self._chains(parts[: len(self._shared)]) if self._shared else []
+        self._graphs = [
+            _through_autograd(m, part) for m, part in zip(self._alone, parts[len(self._shared) :], strict=True)
+        ]
+        outputs += [d.detach() for _, d in self._graphs]
+        return self._add(h, self._join(mine, outputs[0] if len(outputs) == 1 else torch.cat(outputs, 3)))
+
+    def _chains(self, parts: list[Tensor]) -> list[Tensor]:
+        """s(x) − x of the members whose chain ends in a norm; in one tensor."""
+        found = [run(m.blueprint.residual[: m.tail - 2], x, m.params) for m, x in zip(self._shared, parts, strict=True)]
+        y = found[0][0] if len(found) == 1 else torch.cat([y for y, _ in found], 3)
+        gain, bias = (torch.cat([m.params[f"{m.norm}.{name}"] for m in self._shared]) for name in ("gain", "bias"))
+        d, saved = norm_forward(y, gain, bias)
+        rows, with_relu = len(gain), sum(m.count for m in self._shared if m.tail == 0)
+        if with_relu:
+            (d if with_relu == rows else d[:, :, :, :with_relu]).relu_()
+        self._ended = _Shared(self._shared, [tape for _, tape in found], saved, rows, with_relu)
+        return [d]
+
+    def _opening(self, mine: Tensor) -> Tensor:
+        """The gates' openings [B,n], through autograd: they are few numbers."""
+        with torch.enable_grad():
+            self._gate_input = mine.detach().requires_grad_(self._blend.fossil is not None)
+            gates = {name: torch.cat([m.params[name] for m in self.members]) for name in GATE_NAMES}
+            self._open = gate(self._gate_input, gates)[:, 0, 0, :, 0]
+        return self._open.detach()
+
+    def _join(self, mine: Tensor, d: Tensor) -> Tensor:
+        """The delta of all rows; blend.py has the formulas."""
+        blend, kept = self._blend, mine.dtype
+        precise = blend.live.dtype
+        h, d_precise = mine.to(precise), d.to(precise)
+        size = h.shape[1] * h.shape[2] * h.shape[4]
+        squares = _per_network(d_precise.square())
+        ratio = (_per_network(h.square()) / size).sqrt() * torch.rsqrt((squares / size).clamp_min(TINY))
+        shrink = ratio.clamp(max=1.0)
+        outer = blend.live[:, 0].expand(shrink.shape)  # factor of d̂ in the gradient
+        if blend.gated is not None:
+            outer = torch.where(blend.gated[:, 0], outer * self._opening(mine), outer)
+        shown = outer if blend.stopped is None else outer * (1.0 - blend.stopped[:, 0])  # and in the value
+        delta = d_precise * _over(shown * shrink, d)
+        tanh, rows = None, blend.multiply_rows
+        if rows is not None:
+            tanh = torch.tanh(d_precise.index_select(3, rows))
+            delta.index_copy_(3, rows, h.index_select(3, rows) * tanh * blend.live.index_select(0, rows))
+        flows = (ratio <= 1.0) & (squares / size >= TINY)
+        self._joined = _Joined(mine, d, squares, shrink, outer, flows, tanh)
+        return delta.to(kept)
+
+    # --- backward ---------------------------------------------------------------------------------------------------
+
+    def backward(self, g: Tensor) -> Tensor:
+        """Gradient of the features that came in; those of the parameters into every member's `grads`."""
+        if not self.members:
+            return g
+        gd, dh = self._part(self._mine(g))
+        through = self._into_members(gd)
+        if through is not None:  # a fossil looks at the features themselves
+            looked = torch.where(cast(Tensor, self._blend.fossil), through, 0.0)
+            dh = looked if dh is None else dh.add_(looked)
+        return g if dh is None else self._add(g, dh)
+
+    def _part(self, g: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Gradients of d and, beyond the identity, of the features, from that of the slot's rows."""
+        joined, blend, kept = self._joined, self._blend, g.dtype
+        precise = blend.live.dtype
+        h, d, g = joined.h.to(precise), joined.d.to(precise), g.to(precise)
+        along = _per_network(g * d)
+        back = torch.where(joined.flows, joined.outer * along * joined.shrink / joined.squares, 0.0)
+        gd = (g * _over(joined.outer * joined.shrink, d)).addcmul_(d, _over(back, d), value=-1.0)
+        dh, rows = None, blend.multiply_rows
+        if rows is not None:
+            tanh = cast(Tensor, joined.tanh)
+            mine = g.index_select(3, rows) * blend.live.index_select(0, rows)
+            dh = torch.zeros_like(d).index_copy_(3, rows, mine * tanh).to(kept)
+            gd.index_copy_(3, rows, mine * h.index_select(3, rows) * (1.0 - tanh.square()))
+        if blend.gated is not None:
+            opened = torch.where(blend.gated[:, 0], along * joined.shrink * blend.live[:, 0], 0.0)
+            looked = self._into_gates(opened)
+            if looked is not None:
+                dh = looked if dh is None else dh.add_(looked)
+        return gd.to(kept), dh
+
+    def _into_gates(self, dopening: Tensor) -> Tensor | None:
+        """Gradients of the gates; that of what fossils' gates look at is returned."""
+        leaves = [m.params[name] for m in self.members for name in GATE_NAMES]
+        fossil = self._blend.fossil
+        found = torch.autograd.grad(self._open, leaves if fossil is None else [*leaves, self._gate_input], dopening)
+        each = iter(found)
+        for member in self.members:
+            member.grads.update({name: next(each) for name in GATE_NAMES})
+        return None if fossil is None else torch.where(fossil, found[-1], 0.0)
+
+    def _into_members(self, gd: Tensor) -> Tensor | None:
+        """Gradients of all modules; that of what they look at, if any is needed."""
+        wanted = self._blend.fossil is not None
+        into: list[Tensor | None] = []
+        at = 0
+        if self._shared:
+            at = self._ended.rows
+            into += self._into_chains(gd if at == gd.shape[3] else gd[:, :, :, :at], wanted)
+        for member, (looked, d) in zip(self._alone, self._graphs, strict=True):
+            part = gd[:, :, :, at : at + member.count]
+            at += member.count
+            into.append(_back_through_autograd(member, looked, d, part))
+        if not wanted:
+            return None
+        counts = [m.count for m in self.members]
+        b, h, w, _, c = gd.shape
+        whole = [gd.new_zeros(b, h, w, n, c) if t is None else t for t, n in zip(into, counts, strict=True)]
+        return whole[0] if len(whole) == 1 else torch.cat(whole, 3)
+
+    def _into_chains(self, gd: Tensor, wanted: bool) -> list[Tensor | None]:
+        ended, d = self._ended, self._joined.d
+        if ended.with_relu:
+            rows = slice(None, ended.with_relu)
+            part = gd if ended.with_relu == gd.shape[3] else gd[:, :, :, rows]
+            _aten.threshold_backward.grad_input(part, d[:, :, :, rows], 0, grad_input=part)
+        dy, dgain, dbias = norm_backward(gd, ended.saved)
+        into, at = [], 0
+        for member, tape in zip(ended.members, ended.tapes, strict=True):
+            rows = slice(at, at + member.count)
+            at += member.count
+            member.grads[f"{member.norm}.gain"], member.grads[f"{member.norm}.bias"] = dgain[rows], dbias[rows]
+            into.append(unwind(tape, dy[:, :, :, rows], member.grads, wanted and member.fossils))
+        return into
+
+
+def _through_autograd(member: Member, x: Tensor) -> tuple[Tensor, Tensor]:
+    """What the member looks at, and s(x) − x with its graph."""
+    looked = x.detach().requires_grad_(member.fossils)
+    with torch.enable_grad():
+        return looked, member.blueprint.forward(looked, member.params) - looked
+
+
+def _back_through_autograd(member: Member, looked: Tensor, d: Tensor, g: Tensor) -> Tensor | None:
+    names = [name for name in member.params if name not in GATE_NAMES]
+    leaves = [member.params[name] for name in names]
+    found = torch.autograd.grad(d, [*leaves, looked] if member.fossils else leaves, g, allow_unused=True)
+    for name, grad in zip(names, found, strict=False):
+        if grad is not None:
+            member.grads[name] = grad
+    return found[-1] if member.fossils else None

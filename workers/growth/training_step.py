@@ -1,0 +1,93 @@
+"""One training step of all hosts and their seeds, forward and backward as a chain of written-out parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from workers.blueprints._blueprint import Params, linear, pooled
+from workers.blueprints._by_hand import Grads
+from workers.blueprints._convolution import as_image
+from workers.growth.fused import BlockParams, Kept, block_backward, block_forward
+from workers.growth.host import BatchStatistics
+from workers.growth.slot_step import SlotStep
+from workers.tasks._task import HostSpec
+
+Pick = Callable[[slice], Tensor]  # hosts -> their images of the batch side by side, [B,n*C,H,W] channels last
+
+
+class BlockStep:
+    """One block: hosts in pieces whose widest activation fits the cache, side by side within a piece."""
+
+    def __init__(self, p: Params, block: int, spec: HostSpec, statistics: BatchStatistics, at_once: int) -> None:
+        weight, gain, bias = (p[f"{block}.{name}"].detach() for name in ("conv", "bn.gain", "bn.bias"))
+        whole = BlockParams(weight, gain, bias, statistics.mean, statistics.var, block < spec.pools)
+        self._names = [f"{block}.{name}" for name in ("conv", "bn.gain", "bn.bias")]
+        self._rows = [slice(at, min(at + at_once, len(gain))) for at in range(0, len(gain), at_once)]
+        self._parts = [whole.part(rows) for rows in self._rows]
+        self._kept: list[Kept] = []
+
+    def forward(self, pick: Pick) -> Tensor:
+        """-> [B,H',W',n,O]."""
+        found = [block_forward(pick(rows), part) for rows, part in zip(self._rows, self._parts, strict=True)]
+        self._kept = [kept for _, kept in found]
+        return found[0][0] if len(found) == 1 else torch.cat([z for z, _ in found], 3)
+
+    def backward(self, g: Tensor, grads: Grads, into_image: bool) -> Tensor | None:
+        """Gradient of the output -> that of the input, None unless asked for; of the parameters into `grads`."""
+        found = [
+            block_backward(g[:, :, :, rows], kept, part.gain, into_image)
+            for rows, part, kept in zip(self._rows, self._parts, self._kept, strict=True)
+        ]
+        self._kept = []
+        for index, name in enumerate(self._names):
+            pieces = [own[index] for _, own in found]
+            grads[name] = pieces[0] if len(pieces) == 1 else torch.cat(pieces)
+        images = [dx for dx, _ in found if dx is not None]
+        if not images:
+            return None
+        return images[0] if len(images) == 1 else torch.cat(images, 3)
+
+
+def _beside(h: Tensor) -> Pick:
+    """Hosts' images from their features [B,H,W,N,C]."""
+    return lambda rows: as_image(h[:, :, :, rows])
+
+
+class TrainingStep:
+    """Hosts and seeds during one epoch; `slots` by block."""
+
+    def __init__(self, p: Params, blocks: list[BlockStep], slots: dict[int, SlotStep]) -> None:
+        self._blocks, self._slots = blocks, slots
+        self._weight, self._bias = p["head.weight"].detach(), p["head.bias"].detach()
+
+    @torch.no_grad()
+    def forward(self, pick: Pick) -> Tensor:
+        """-> logits [n,B,classes]."""
+        h = self._blocks[0].forward(pick)
+        for block, step in enumerate(self._blocks):
+            if block > 0:
+                h = step.forward(_beside(h))
+            if block in self._slots:
+                h = self._slots[block].forward(h)
+        self._shape, self._precision = h.shape, h.dtype
+        self._pooled = pooled(h)
+        return linear(self._pooled, self._weight, self._bias)
+
+    @torch.no_grad()
+    def backward(self, error: Tensor) -> Grads:
+        """Gradients of the hosts, by name, from those of the logits; of the seeds: their members have them."""
+        grads: Grads = {}
+        grads["head.weight"] = torch.bmm(self._pooled.transpose(1, 2), error)
+        grads["head.bias"] = error.sum(1)
+        b, h, w, n, c = self._shape
+        mean = torch.bmm(error, self._weight.transpose(1, 2)).div_(h * w).transpose(0, 1)  # [B,n,C]
+        g = mean.to(self._precision).contiguous()[:, None, None].expand(b, h, w, n, c).contiguous()
+        for block in range(len(self._blocks) - 1, -1, -1):
+            if block in self._slots:
+                g = self._slots[block].backward(g)
+            found = self._blocks[block].backward(g, grads, into_image=block > 0)
+            g = g if found is None else found
+        return grads
