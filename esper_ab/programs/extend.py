@@ -40,7 +40,7 @@ def extend_run(run_dir: Path, replicates: int, launcher: str, *, watched: bool) 
 
     history = load(run_dir).history
     with ExitStack() as stack:
-        told = observers(stack, history.plan, history, watched=watched)
+        told = observers(stack, run_dir, history.plan, history, watched=watched)
         conduct.go_on(run_dir, lambda there: extension(run_dir, there, replicates), launcher_named(launcher), told)
 
 
