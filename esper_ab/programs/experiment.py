@@ -75,11 +75,14 @@ def plan_of(asked: ExperimentSettings, run_dir: Path, examine: Callable[[Questio
 
     from esper_ab.boundary_cache import calibrate
     from esper_ab.plan import make_plan
+    from esper_ab.precision import precision_notes
     from esper_ab.resolve import questions, resolve
 
     machine = examine(questions(asked))
     experiment = resolve(msgspec.structs.replace(asked, name=run_dir.name), machine)
-    return Planned(plan=make_plan(experiment, machine, calibrate), machine=machine, run_dir=run_dir)
+    plan = make_plan(experiment, machine, calibrate)
+    notes = (*plan.notes, *precision_notes(asked, experiment, machine))
+    return Planned(plan=msgspec.structs.replace(plan, notes=notes), machine=machine, run_dir=run_dir)
 
 
 def calibrated(ready: Planned, calibration: Calibration) -> Planned:
