@@ -65,6 +65,7 @@ class Coordinator:
             self._check_workers(time.monotonic())
             self._release_due()
             self._start_blocks()
+            self._recorder.tell()
             if self._stopped_by and not self._anybody_works():
                 break
         if self._stopped_by:
@@ -215,8 +216,9 @@ class Coordinator:
         for _, release in released:
             for name in release.runs:
                 self._send_on(self._runs[name], release.point)
-        going_on = {block: state for block, state in self._blocks.items() if not state.done}
-        done, self._blocks = len(self._blocks) > len(going_on), going_on
+        done = {block for block, _ in released if self._blocks[block].done}
+        for block in done:
+            del self._blocks[block]
         if done and not self._stopped_by:
             self._look()
 
