@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from esper_ab import completing
 from esper_ab.examples import epilog
 from esper_ab.options import ExperimentCommand, experiment_options
 from esper_ab.programs.experiment import Planned, as_asked, carry_out, launcher_named, planned
@@ -40,8 +41,8 @@ _OWN = (
     ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
-@click.option("--mode", default="shaped", show_default=True, metavar="NAME", help="The condition: a reward mode or a "
-              "controller.")
+@click.option("--mode", shell_complete=completing.mode, default="shaped", show_default=True, metavar="NAME",
+              help="The condition: a reward mode or a controller.")
 @click.option("--runs", type=int, default=20, show_default=True, metavar="N", help="How often it is trained, each time "
               "on its own randomness.")
 @click.option("--replicates", type=int, default=10, show_default=True, metavar="R", help="Of the experiment planned "
