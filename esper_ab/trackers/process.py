@@ -114,7 +114,9 @@ class _Work:
         self._lines, self._moved_at = lines, time.monotonic()
 
     def _say(self, state: State, detail: str = "") -> None:
-        progress = Progress(state=state, detail=detail, where=self._where, lines=self._lines)
+        progress = Progress(
+            state=state, detail=detail, where=self._where, lines=self._lines, pid=os.getpid()
+        )
         write_progress(self._run_dir, self._name, progress)
 
 

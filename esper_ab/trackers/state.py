@@ -32,6 +32,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""  # of a failure, one line
     where: str = ""  # what the user opens or gives to the tool
     lines: int = 0  # of the journal, told so far
+    pid: int = 0  # of its process, the last there was
 
 
 def save_settings(run_dir: Path, tracking: Tracking) -> None:
