@@ -17,8 +17,11 @@ FileBelow = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z
 MOST_KEYS = 512  # of a map in any message
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of what is reported: immutable, keyword-only, unknown keys refused."""
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """Base of what is reported: immutable, keyword-only, unknown keys refused.
+
+    Not looked through by the collector of cycles, for what is immutable is in none: it would take most of the time.
+    """
 
 
 class RunRef(Record, frozen=True, kw_only=True):
