@@ -18,6 +18,7 @@ A variant is a group and runs per variant are replicates. Nothing here knows a s
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -70,6 +71,12 @@ class _Sealing(type):
         made = super().__call__(*args, **named)
         made._seal()
         return made
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """Of the constructor, which `help` would not find behind `__call__`."""
+        _, *parameters = inspect.signature(type.__getattribute__(cls, "__init__")).parameters.values()
+        return inspect.Signature(parameters)
 
 
 @dataclass

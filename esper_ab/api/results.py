@@ -89,14 +89,21 @@ class Results(Mapping[str, list[RunResult]]):
     def __len__(self) -> int:
         return len(self._runs)
 
-    def __str__(self) -> str:
-        """Successes by variant with the reasons of failures, then the verdict."""
-        lines = [f"{self.path}{f': {self.error}' if self.error else ''}"]
-        for name, runs in self.items():
-            lines.append(f"{name}: {sum(run.success for run in runs)} of {len(runs)} runs successful")
-            reasons = Counter(run.error for run in runs if not run.success)
+    @property
+    def failure_lines(self) -> list[str]:
+        """How many runs of each variant failed, and why: lines to print; none without a failure."""
+        lines = []
+        for name, runs in self.failures.items():
+            lines.append(f"{name}: {len(runs)} of {len(self[name])} runs failed")
+            reasons = Counter(run.error for run in runs)
             lines += [f"  {count} x {reason}" for reason, count in reasons.items()]
-        return "\n".join([*lines, self.verdict])
+        return lines
+
+    def __str__(self) -> str:
+        """Successes by variant, reasons of failures, the verdict."""
+        first = f"{self.path}: {self.error}" if self.error else str(self.path)
+        counts = (f"{name}: {sum(run.success for run in runs)} of {len(runs)} runs done" for name, runs in self.items())
+        return "\n".join([first, *counts, *self.failure_lines, self.verdict])
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{name}: {sum(run.success for run in runs)}/{len(runs)}" for name, runs in self.items())

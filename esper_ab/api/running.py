@@ -24,6 +24,10 @@ from esper_ab.programs.experiment import Planned, carry_out, launcher_named, pla
 if TYPE_CHECKING:
     from esper_ab.config import ExperimentSettings
 
+_ARGUMENTS = (
+    "output_dir", "parallel_runs", "max_parallel_runs", "retry_failed_runs", "max_retries", "name", "verbose",
+    "launcher",
+)
 READING: ContextVar[str] = ContextVar("reading", default="")  # the file that is being read for its experiment
 _IN_TURN = ("alternate", "sequence")
 
@@ -47,6 +51,8 @@ class Runner:
     max_retries: int = 2
     name: str = ""  # of the run directory; "": that of the experiment
     launcher: str = "local"
+    watched: bool = False  # a live view
+    narrated: bool = False  # a line on stderr for everything that is recorded
 
 
 def run_ab_test(
@@ -73,12 +79,12 @@ def run_ab_test(
     runner = Runner(
         output_dir=Path(output_dir), parallel_runs=parallel_runs, max_parallel_runs=max_parallel_runs,
         retry_failed_runs=retry_failed_runs, max_retries=max_retries, name=more.get("name", ""),
-        launcher=more.get("launcher", "local"),
+        launcher=more.get("launcher", "local"), watched=more.get("verbose", False),
     )  # fmt: skip
-    ready, verbose = prepared(declared(experiment, Path.cwd()), runner), more.get("verbose", False)
-    if verbose:
+    ready = prepared(declared(experiment, Path.cwd()), runner)
+    if runner.watched:
         show_plan(ready)
-    return conducted(ready, runner, watched=verbose)[0]
+    return conducted(ready, runner)[0]
 
 
 def _check_experiment(experiment: object) -> None:
@@ -86,9 +92,6 @@ def _check_experiment(experiment: object) -> None:
         raise UsageError("run_ab_test: the experiment is not built yet; end it with .build()")
     if not isinstance(experiment, Experiment):
         raise UsageError(f"run_ab_test: expected an Experiment, as create_experiment(…).build() is, not {experiment!r}")
-
-
-_ARGUMENTS = (*Runner.__dataclass_fields__, "verbose")
 
 
 def prepared(what: Declared, runner: Runner) -> Planned:
@@ -108,15 +111,18 @@ def prepared(what: Declared, runner: Runner) -> Planned:
     )
 
 
-def conducted(ready: Planned, runner: Runner, *, watched: bool) -> tuple[Results, EsperError | None]:
+def conducted(ready: Planned, runner: Runner) -> tuple[Results, EsperError | None]:
     """Carry the plan out and report; what came of it, and the error that ended it early, if one did."""
     from esper_ab.control.liveness import Limits
+    from esper_ab.live.narration import Narration
     from esper_ab.report.build import build_report
 
     deaths = 1 + (runner.max_retries if runner.retry_failed_runs else 0)
     failure: EsperError | None = None
     try:
-        carry_out(ready, launcher_named(runner.launcher), watched=watched, limits=Limits(deaths=deaths))
+        also = [Narration()] if runner.narrated else []
+        limits = Limits(deaths=deaths)
+        carry_out(ready, launcher_named(runner.launcher), watched=runner.watched, limits=limits, also=also)
     except (WorkerFailed, WorkerHung) as error:
         failure = error
     paths = build_report(ready.run_dir)

@@ -5,7 +5,7 @@ Imports little: everything heavy comes when it is called.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -128,11 +128,12 @@ def put_together(wanted: Request, file: FileSettings) -> ExperimentSettings:
 
 
 def carry_out(
-    ready: Planned, launcher: Launcher, *, watched: bool, chaos: Chaos | None = None, limits: Limits | None = None
-) -> None:
+    ready: Planned, launcher: Launcher, *, watched: bool, chaos: Chaos | None = None, limits: Limits | None = None,
+    also: Sequence[Observer] = (),
+) -> None:  # fmt: skip
     """Make the run directory, train, evaluate and journal; the live view is one observer among others.
 
-    `limits`: of silence and deaths; by default those of a rehearsal of faults, or of any run.
+    `limits`: of silence and deaths; by default those of a rehearsal of faults, or of any run. `also`: who else is told.
     """
     from esper_ab.control import conduct
     from esper_ab.control.chaos import LIMITS
@@ -144,7 +145,7 @@ def carry_out(
         save_settings(ready.run_dir, ready.tracking)  # read by `observers`, now and when the run goes on later
     settle_console(ready.run_dir)
     with ExitStack() as stack:
-        told = observers(stack, ready.run_dir, ready.plan, None, watched=watched)
+        told = [*observers(stack, ready.run_dir, ready.plan, None, watched=watched), *also]
         conduct.run(ready.plan, ready.run_dir, launcher, told, limits or (LIMITS if chaos else None), chaos)
 
 
@@ -169,11 +170,10 @@ def observers(
         stack.push(trackers.settle)
         told.append(trackers)
     if watched:
-        from rich.console import Console
-
+        from esper_ab.live.console import rich_console
         from esper_ab.live.terminal import LiveView
 
-        told.append(stack.enter_context(LiveView(plan, Console(), history=history)))
+        told.append(stack.enter_context(LiveView(plan, rich_console(), history=history)))
     return told
 
 
