@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from esper_ab.completing import RunDirectory
 from esper_ab.examples import epilog
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Compared:
 
 
 @click.command(epilog=epilog("esper-ab compare runs/ONE runs/OTHER", "esper-ab compare runs/ONE runs/OTHER --json"))
-@click.argument("run_dirs", metavar="RUN RUN…", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("run_dirs", metavar="RUN RUN…", nargs=-1, required=True, type=RunDirectory())
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 def command(run_dirs: tuple[Path, ...], json: bool) -> None:
     """Compare the groups of several run directories, where that can be done honestly.

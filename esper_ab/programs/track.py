@@ -18,6 +18,9 @@ from urllib.parse import urlsplit
 
 import click
 
+from esper_ab.completing import RunDirectory
+from esper_ab.examples import epilog
+
 if TYPE_CHECKING:
     from esper_ab.contracts.messages import Progress as SignOfLife
     from esper_ab.journal.events import AnyEvent
@@ -29,8 +32,11 @@ _PATIENCE_S = 20.0  # for trackers to catch up at the end of a run, before the c
 _TAG_CHARS = 64  # what W&B takes
 
 
-@click.command()
-@click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
+@click.command(epilog=epilog(
+    "esper-ab track runs/RUN --tensorboard",
+    "esper-ab track runs/RUN --wandb offline --mlflow --uri http://localhost:5000",
+))  # fmt: skip
+@click.argument("run_dir", metavar="RUN", type=RunDirectory())
 @click.option("--wandb", is_flag=False, flag_value="", metavar="[offline|online]", help="Weights & Biases. "
               "[default: WANDB_MODE, else online]")
 @click.option("--tensorboard", is_flag=True, help="Event files in RUN/tensorboard.")
@@ -43,10 +49,7 @@ _TAG_CHARS = 64  # what W&B takes
 def command(run_dir: Path, follow: bool, json: bool, **options: Any) -> int:
     """Fill trackers with what RUN has recorded, of a finished, running or stopped run; twice is the same as once.
 
-    \b
     Without a tracker: those that follow RUN already. What is named here follows RUN when it is resumed or extended.
-      esper-ab track runs/digits-20260131-113000 --tensorboard
-      esper-ab track runs/digits-20260131-113000 --wandb offline --mlflow --uri http://localhost:5000
     """
     from esper_ab.errors import UsageError
     from esper_ab.journal.load import load
