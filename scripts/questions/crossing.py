@@ -53,7 +53,8 @@ def _said(cross: CrossEvaluation) -> list[str]:
     poor = [one.mode for one in cross.meanings if one.mode not in good]
     told = (
         f"{', '.join(ahead) or 'No mode'} scores the policies of {first.group} higher, "
-        f"{', '.join(behind) or 'no mode'} those of {second.group}; by accuracy {more_accurate} is ahead. A reward that ranks runs as accuracy does "
+        f"{', '.join(behind) or 'no mode'} those of {second.group}; by accuracy {more_accurate} is ahead. A "
+        f"reward that ranks runs as accuracy does "
         f"(rank correlation {_MEANS_SOMETHING} or more): {', '.join(good) or 'none'}; the others: "
         f"{', '.join(poor) or 'none'}."
     )
