@@ -48,8 +48,9 @@ def declared(experiment: Experiment, folder: Path) -> Declared:
 
 def asked_of(experiment: Experiment, folder: Path) -> ExperimentSettings:
     """As `Experiment.settings`."""
-    if not isinstance(experiment.name, str):
-        raise UsageError(f"the name of an experiment is text, not {experiment.name!r}")
+    for what in ("name", "description", "date", "wandb_project", "wandb_entity"):
+        if not isinstance(value := getattr(experiment, what), str):
+            raise UsageError(f"the {what} of an experiment is text, not {value!r}")
     check_name(experiment.name, "experiment")
     _check_variants(experiment)
     file = FileSettings(
@@ -65,8 +66,7 @@ def _check_variants(experiment: Experiment) -> None:
     for variant in experiment.variants:
         if not isinstance(variant, Variant | ABVariant):
             raise UsageError(f"{where}: a variant is a Variant or an ABVariant, not {variant!r}")
-        if not isinstance(variant.name, str):
-            raise UsageError(f"{where}: the name of a variant is text, not {variant.name!r}")
+        _check_texts(where, variant)
         if variant.name in names:
             raise UsageError(f"{where}: variant {variant.name!r} is there twice; give one of them another name")
         if isinstance(variant.tags, str) or not all(isinstance(tag, str) for tag in variant.tags):
@@ -75,6 +75,12 @@ def _check_variants(experiment: Experiment) -> None:
     if len(names) < 2:
         there = f"one variant ({names[0]})" if names else "no variant"
         raise UsageError(f"{where} has {there}, and nothing to compare it with; add at least two")
+
+
+def _check_texts(where: str, variant: Variant | ABVariant) -> None:
+    for what, value in (("name", variant.name), ("description", variant.description), ("run", variant.run)):
+        if not isinstance(value, str):
+            raise UsageError(f"{where}: the {what} of a variant is text, not {value!r}")
 
 
 def _common(experiment: Experiment, folder: Path) -> Iterator[Assignment]:
