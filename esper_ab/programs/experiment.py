@@ -141,7 +141,7 @@ def carry_out(
     from esper_ab.trackers.state import save_settings
 
     make_run_directory(ready.run_dir, ready.plan, ready.machine, ready.about)
-    if ready.tracking is not None:
+    if ready.tracking is not None and ready.tracking.anything:
         save_settings(ready.run_dir, ready.tracking)  # read by `observers`, now and when the run goes on later
     settle_console(ready.run_dir)
     with ExitStack() as stack:

@@ -54,11 +54,12 @@ def command(run_dir: Path, follow: bool, json: bool, **options: Any) -> int:
     from esper_ab.errors import UsageError
     from esper_ab.journal.load import load
     from esper_ab.trackers.state import at_work, read_settings, save_settings, wanted
+    from esper_ab.trackers.subject import NAMES
 
     load(run_dir)  # a damaged or absent journal is refused here
     before = read_settings(run_dir)
     asked = _asked(before, options)
-    names = wanted(asked) if not _names_any(options) else _named(options)
+    names = tuple(name for name in NAMES if options[name] not in (None, False)) or wanted(before)
     if not names:
         raise UsageError(f"{run_dir} is followed by no tracker: name one, as in --tensorboard; also --wandb, --mlflow")
     check_tracking(asked)
@@ -68,16 +69,6 @@ def command(run_dir: Path, follow: bool, json: bool, **options: Any) -> int:
             raise UsageError(f"{run_dir}: {name} follows this run already; see {see}")
     save_settings(run_dir, asked)
     return _fill(run_dir, names, live=follow, as_json=json)
-
-
-def _names_any(options: dict[str, Any]) -> bool:
-    return options["wandb"] is not None or options["tensorboard"] or options["mlflow"]
-
-
-def _named(options: dict[str, Any]) -> tuple[Name, ...]:
-    from esper_ab.trackers.subject import NAMES
-
-    return tuple(name for name in NAMES if options[name] not in (None, False))
 
 
 def _asked(before: Tracking, options: dict[str, Any]) -> Tracking:
@@ -95,7 +86,10 @@ def _asked(before: Tracking, options: dict[str, Any]) -> Tracking:
     for option, key in (("uri", "mlflow_uri"), ("wandb_entity",) * 2, ("wandb_project",) * 2):
         if options[option] is not None:
             changed[key] = options[option]
-    return msgspec.structs.replace(before, **changed)
+    asked = msgspec.structs.replace(before, **changed)
+    if asked.wandb == "off" and (asked.wandb_entity or asked.wandb_project):
+        raise UsageError("--wandb-entity and --wandb-project go with --wandb")
+    return asked
 
 
 def wandb_mode(asked: str | None) -> Literal["online", "offline"]:
