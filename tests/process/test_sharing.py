@@ -149,8 +149,8 @@ def test_a_killed_coordinator_goes_on_with_the_same_moments(tmp_path):
 def test_real_training_with_a_shared_normaliser_survives_the_death_of_a_worker_and_of_its_coordinator(tmp_path):
     def command(name):
         return [
-            sys.executable, "-m", "esper_ab.launch", "--task", "synthetic", "--groups", "shaped,simplified,wait",
-            "--share-observation-norm", "--episodes", "5", "--steps", "6", "--n-envs", "2", "--replicates", "1",
+            sys.executable, "-m", "esper_ab.launch", "--task", "synthetic", "--groups", "shaped,simplified",
+            "--share-observation-norm", "--episodes", "5", "--steps", "5", "--n-envs", "2", "--replicates", "1",
             "--eval-episodes", "1", "--devices", "cpu:0", "--placement", "share", "--quiet", "--json", "--out",
             str(tmp_path), "--name", name,
         ]  # fmt: skip
@@ -179,6 +179,5 @@ def test_real_training_with_a_shared_normaliser_survives_the_death_of_a_worker_a
     for name, one in whole.runs.items():
         assert [record.digest for record in one.curve()] == [record.digest for record in again.runs[name].curve()]
         assert one.evaluation.policy_sha256 == again.runs[name].evaluation.policy_sha256
-        assert (one.observations is None) == (name == "wait/0")
     verdict = json.loads((tmp_path / "run" / "verdict.json").read_text())
     assert "coupled" in json.dumps(verdict)
