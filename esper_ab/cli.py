@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json as json_module
 import sys
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 
@@ -131,8 +133,10 @@ def extend(run_dir: Path, replicates: int, launcher: str, dry_run: bool, detach:
 
     quiet, json = output["quiet"], output["json"]
     shown = preview(run_dir, replicates)
-    if dry_run or not json:
+    if not json:
         click.echo(shown)
+    elif dry_run:
+        click.echo(json_module.dumps(asdict(shown)))
     if dry_run:
         return
     if detach:

@@ -50,12 +50,8 @@ _OWN = (
 @experiment_options(without=_OWN)
 def command(mode: str, runs: int, replicates: int, **options: Any) -> None:
     """Train one condition again and again, and show how often each rule would find a difference in it."""
-    from esper_ab.estimate import estimate
-    from esper_ab.plan_text import plan_text
-
     ready = _planned(mode, runs, options)
-    if not options["json"]:
-        click.echo(plan_text(ready.plan, estimate(ready.plan, ready.machine), ready.run_dir))
+    _announce(ready, options)
     if options["dry_run"]:
         return
     watched = not (options["quiet"] or options["json"])
@@ -67,6 +63,20 @@ def command(mode: str, runs: int, replicates: int, **options: Any) -> None:
         click.echo((ready.run_dir / "calibration.json").read_text(encoding="utf-8").strip())
     else:
         click.echo(f"{calibration_text(found)}\ncalibration: {ready.run_dir / 'calibration.json'}")
+
+
+def _announce(ready: Planned, options: dict[str, Any]) -> None:
+    """The plan, as text before it is carried out, or as JSON when it is all that was asked for."""
+    import msgspec
+
+    from esper_ab.estimate import estimate
+    from esper_ab.plan_text import plan_text
+
+    cost = estimate(ready.plan, ready.machine)
+    if not options["json"]:
+        click.echo(plan_text(ready.plan, cost, ready.run_dir))
+    elif options["dry_run"]:
+        click.echo(msgspec.json.encode({"plan": ready.plan, "estimate": cost, "run_dir": str(ready.run_dir)}))
 
 
 def _planned(mode: str, runs: int, options: dict[str, Any]) -> Planned:
