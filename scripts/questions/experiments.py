@@ -18,11 +18,8 @@ _COMMON = (
     "--groups", ",".join(GROUPS), "--task", "digits", "--devices", "cpu:0,cpu:1", "--no-early-stop", "--steps", "25",
     "--eval-episodes", "1",
 )  # fmt: skip
-# Question 2 and 3: the same replicates with separate and with shared normalisers, on the budget of docs/learning.md.
-TRAINING = (
-    *_COMMON, "--replicates", "8", "--episodes", "12", "--n-envs", "8", "--set", "growth.batch_size=64", "--rng-seed",
-    "2000",
-)  # fmt: skip
+# Question 2 and 3: the same replicates with separate and with shared normalisers.
+TRAINING = (*_COMMON, "--replicates", "8", "--episodes", "10", "--n-envs", "4", "--rng-seed", "2000")
 ARMS = {"separate": (), "shared": ("--share-observation-norm",)}
 # Question 1: the same replicates with and without the barrier, one after the other in turn.
 TIMING = (*_COMMON, "--replicates", "2", "--episodes", "8", "--n-envs", "4", "--rng-seed", "2100")
