@@ -58,9 +58,9 @@ CALLS: dict[str, tuple[str, ...]] = {
 REFUSED = {"resume"}  # a finished run cannot be resumed: what is said then is an error
 
 
-def call(name: str, *args: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def call(*args: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "esper_ab.cli", name, *args], cwd=cwd, capture_output=True, text=True, timeout=280,
+        [sys.executable, "-m", "esper_ab.cli", *args], cwd=cwd, capture_output=True, text=True, timeout=280,
         env=os.environ | {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "60"} | environment,
     )  # fmt: skip
 
@@ -112,6 +112,23 @@ def parsed(line: str) -> None:
     assert context.params
 
 
+DRY = sorted(
+    line for command in group.commands.values() for line in examples_of(command.epilog)
+    if "--dry-run" in line and "runs/" not in line
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("line", DRY)
+def test_examples_with_a_dry_run_run(place: Path, line: str) -> None:
+    """`experiment.py` and `experiment.toml` of the examples are what `init` writes."""
+    for name in ("experiment.py", "experiment.toml"):
+        if not (place / name).exists():
+            assert call("init", name, cwd=place).returncode == 0
+    done = call(*shlex.split(line)[1:], cwd=place)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_help_fits_a_narrow_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
@@ -137,6 +154,15 @@ def test_an_error_is_one_line_and_with_json_an_object(name: str, capfd: pytest.C
         assert json.loads(out)["exit_status"] == 2
     else:
         assert out == ""
+
+
+@pytest.mark.parametrize("asked", [("--json",), ("--format", "json"), ("--format=json",), ("--format", "md")])
+def test_an_error_is_an_object_however_json_is_asked_for(
+    capsys: pytest.CaptureFixture[str], asked: tuple[str, ...]
+) -> None:
+    assert invoke(group, ["report", "nowhere", *asked], "esper-ab") == 2
+    out = capsys.readouterr().out
+    assert (json.loads(out)["exit_status"] == 2) if "md" not in asked else out == ""
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in NOT_DATA])
