@@ -332,7 +332,8 @@ class Coordinator:
     def _drop(self, run: Run, what: str, error: WorkerFailed | WorkerHung) -> None:
         """Give up the replicate of a run that keeps dying at one point; `error` when it is not the first such one."""
         times = "once" if self._limits.deaths == 1 else f"{self._limits.deaths} times"
-        why = f"{run.name} died {times} after point {run.recorded}: {what}"
+        where = f"after point {run.recorded}" if run.recorded > NOWHERE else "before point 0"
+        why = f"{run.name} died {times} {where}: {what}"
         block = next(block for block in self._recorder.history.blocks if block.index == run.spec.block)
         self._give_up(block, why, failed=run.name)
         self._recorder.commit()
