@@ -62,10 +62,16 @@ def _durations(one: RunHistory) -> list[float]:
 
 
 def _at_best(history: History) -> float:
-    """Share of the work's time that no barrier could save, had every piece of work taken as long as it did."""
-    runs = [[_durations(history.runs[spec.ref.run]) for spec in block.runs] for block in history.blocks]
-    lockstep = sum(max(pieces) for block in runs for pieces in zip(*block, strict=True))
-    independent = sum(max(sum(pieces) for pieces in block) for block in runs)
+    return saved_at_best([[_durations(history.runs[spec.ref.run]) for spec in block.runs] for block in history.blocks])
+
+
+def saved_at_best(blocks: list[list[list[float]]]) -> float:
+    """Share of the time that doing without a barrier would save if every piece of work took as long as it did.
+
+    `blocks`: by block, by run, seconds of its pieces. Each block is awaited as a whole either way.
+    """
+    lockstep = sum(max(pieces) for block in blocks for pieces in zip(*block, strict=True))
+    independent = sum(max(sum(pieces) for pieces in block) for block in blocks)
     return float(1.0 - independent / lockstep)
 
 

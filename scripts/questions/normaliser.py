@@ -14,13 +14,14 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import stats
 
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import endpoint
 from esper_ab.stats.paired_difference import PairedDifference, paired_difference
 from questions.experiments import ARMS, GROUPS, TRAINING, history_of, run
+from questions.sd_ratio import sd_ratio
 from workers import policy_file
 from workers.ppo.normalise import RunningMoments
 
@@ -59,21 +60,6 @@ def _mean(values: list[float]) -> dict[str, float]:
     """Mean and half width of its 95 % t interval, in percent."""
     half = stats.t.ppf((1 + _LEVEL) / 2, len(values) - 1) * np.std(values, ddof=1) / math.sqrt(len(values))
     return {"mean": float(np.mean(values)), "half": float(half)}
-
-
-def sd_ratio(x: ArrayLike, y: ArrayLike) -> dict[str, float]:
-    """SD of x over that of y, paired [n], with the 95 % interval that the correlation of the pairs allows.
-
-    Pitman (1939) and Morgan (1939), Biometrika 31; ValueError below three pairs.
-    """
-    a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    if a.size < 3:
-        raise ValueError("a ratio of standard deviations needs three pairs")
-    ratio, r = float(np.var(a, ddof=1) / np.var(b, ddof=1)), float(np.corrcoef(a, b)[0, 1])
-    t = float(stats.t.ppf((1 + _LEVEL) / 2, a.size - 2))
-    k = 1 + 2 * (1 - r**2) * t**2 / (a.size - 2)
-    root = math.sqrt(k**2 - 1)
-    return {"ratio": math.sqrt(ratio), "low": math.sqrt(ratio * (k - root)), "high": math.sqrt(ratio * (k + root))}
 
 
 # --- how far normalisers are apart ---
