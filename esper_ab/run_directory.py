@@ -79,8 +79,10 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
     }  # fmt: skip
     file = f"{FOLDER_OF_RUNS}/{run_folder(ref)}/{CONFIG_NAME}"
     beside = "wait" if ref.group_id != "wait" else "random"
-    again = f"esper-ab launch --config {file} --groups {ref.group_id},{beside} --name again"
-    return f"# Run {ref.run}. It is trained again by: {again}\n" + "\n".join(_toml(tree)) + "\n"
+    again = f"It is trained again by: esper-ab launch --config {file} --groups {ref.group_id},{beside} --name again"
+    if experiment.share_observation_norm:
+        again = "It shared its observation moments with the other groups: without them its records are others."
+    return f"# Run {ref.run}. {again}\n" + "\n".join(_toml(tree)) + "\n"
 
 
 def run_folder(ref: RunRef) -> str:
