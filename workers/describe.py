@@ -76,10 +76,11 @@ def gpu_problem(gpu_there: bool, cuda_build: str | None, usable: int, pool: str 
 def task_facts(task: Task) -> TaskFacts:
     """Sizes and costs, from the host's shape."""
     side_h, side_w = task.image[1:]
-    before, total = task.host.in_channels, 0
+    before, total, values = task.host.in_channels, 0, 0
     for block in range(task.host.blocks):
         after = task.host.base << block
         total += before * after * task.host.kernel**2 * side_h * side_w
+        values += after * side_h * side_w
         before = after
         if block < task.host.pools:
             side_h, side_w = side_h // 2, side_w // 2
@@ -91,6 +92,7 @@ def task_facts(task: Task) -> TaskFacts:
         sample_values=task.image[0] * task.image[1] * task.image[2],
         host_params=task.host.params,
         host_multiply_adds=total + before * task.host.classes,
+        host_values=values,
     )
 
 
