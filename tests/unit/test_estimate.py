@@ -40,7 +40,7 @@ def test_an_episode_of_this_length_was_measured(measured: dict) -> None:
 def test_it_grows_with_what_is_asked() -> None:
     """Twice the replicates, episodes with their evaluation or steps take twice as long; devices share environments."""
     def duration(**changes: object) -> float:
-        there = machine(cores=4, tasks=(facts("digits", 1024, 384),))
+        there = machine(cores=12, tasks=(facts("digits", 1024, 384),))
         return estimate(planned(experiment(**changes), there), there).duration_s
 
     once = duration(eval_episodes=1, episodes=2, steps=10, replicates=6, n_envs=8)
