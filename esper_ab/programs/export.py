@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from esper_ab.completing import RunDirectory
+from esper_ab.completing import RunDirectory
 from esper_ab.examples import epilog
 
 if TYPE_CHECKING:

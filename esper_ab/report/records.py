@@ -113,7 +113,7 @@ def frame(found: DuckDBPyRelation, asked: str | None) -> Any:
             return found.to_arrow_table()
         if kind == "polars" and find_spec("pyarrow") is not None:
             return found.pl()
-        if kind == "polars":  # the same frame by way of Arrow's C stream, which torch in the process makes noisy at exit
+        if kind == "polars":  # the same by way of Arrow's C stream, which with torch in the process is noisy at exit
             import polars
 
             return polars.DataFrame(found)
