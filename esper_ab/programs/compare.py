@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from esper_ab.completing import RunDirectory
-from esper_ab.completing import RunDirectory
 from esper_ab.examples import epilog
 
 if TYPE_CHECKING:

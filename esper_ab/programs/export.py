@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from esper_ab.completing import RunDirectory
-from esper_ab.completing import RunDirectory
 from esper_ab.examples import epilog
 
 if TYPE_CHECKING:
