@@ -16,14 +16,14 @@ import pytest
 from support import conducted, journals, tracked
 
 from esper_ab.analysis.result_hash import result_hash
-from esper_ab.journal.events import ExperimentEnded
+from esper_ab.journal.events import ExperimentEnded, PointReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.fold import fold
 from esper_ab.programs.experiment import observers
-from esper_ab.programs.track import start_tracking
+from esper_ab.programs.track import Trackers, start_tracking
 from esper_ab.trackers.numbers import episode_numbers, evaluation_numbers
 from esper_ab.trackers.settings import Tracking
-from esper_ab.trackers.state import FOLDER, at_work, read_progress, save_settings
+from esper_ab.trackers.state import FOLDER, Progress, at_work, read_progress, save_settings, take, write_progress
 from esper_ab.trackers.subject import NAMES
 
 pytestmark = pytest.mark.filterwarnings("ignore:::mlflow", "ignore:::tensorboard", "ignore:::google")
@@ -318,3 +318,17 @@ def test_a_library_that_hangs_does_not_outlive_the_run(tmp_path):
     done = subprocess.run([sys.executable, "-c", HANGS, run_dir], timeout=PATIENCE_S, check=False)
     assert done.returncode == 1
     assert "nothing moved" in read_progress(run_dir, "tensorboard").detail
+
+
+def test_a_word_of_an_earlier_tracker_is_not_taken_for_that_of_the_one_started_here(tmp_path, capfd):
+    """As after a resume while the earlier one was still at work."""
+    run_dir = journals.write(tmp_path / "run", SMALL.events()[:20])
+    trackers = Trackers(run_dir, Tracking(tensorboard=True))
+    lock = take(run_dir, "tensorboard")
+    trackers.observe(SMALL.events()[1])
+    write_progress(run_dir, "tensorboard", Progress(state="failed", detail="what the earlier one said"))
+    trackers.observe(next(event for event in SMALL.events() if isinstance(event, PointReleased)))
+    os.close(lock)
+    trackers.settle(None)
+    assert "has stopped" not in capfd.readouterr().err
+    eventually(lambda: read_progress(run_dir, "tensorboard").state == "done")
