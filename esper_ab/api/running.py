@@ -130,12 +130,18 @@ def conducted(ready: Planned, runner: Runner) -> tuple[Results, EsperError | Non
 
 
 def show_plan(ready: Planned) -> None:
-    """The plan on stdout, as `esper-ab launch` prints it."""
+    """The plan on stdout, as `esper-ab launch` prints it, below what its author says of it."""
     import click
 
+    from esper_ab.contracts.visible import visible_line
     from esper_ab.estimate import estimate
     from esper_ab.plan_text import plan_text
 
+    variants = ready.about.get("variants", {})
+    said = [ready.about.get("description", ""), *(f"  {name}: {one['description']}" for name, one in variants.items()
+                                                  if one["description"])]  # fmt: skip
+    for line in filter(None, said):
+        click.echo(visible_line(line))
     click.echo(plan_text(ready.plan, estimate(ready.plan, ready.machine), ready.run_dir))
 
 
