@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json as json_module
 import sys
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 
 import click
 
+from esper_ab.completing import RunDirectory
 from esper_ab.contracts.visible import visible
 from esper_ab.examples import epilog
 from esper_ab.exit_status import invoke
@@ -31,6 +34,7 @@ def _command(module: str) -> click.Command:
 group.add_command(_command("esper_ab.programs.doctor"), "doctor")
 group.add_command(_command("esper_ab.programs.init"), "init")
 group.add_command(_command("esper_ab.launch"), "launch")
+group.add_command(_command("esper_ab.api.run_command"), "run")
 group.add_command(_command("esper_ab.programs.power"), "power")
 group.add_command(_command("esper_ab.programs.calibrate"), "calibrate")
 group.add_command(_command("esper_ab.programs.sensitivity"), "sensitivity")
@@ -38,13 +42,16 @@ group.add_command(_command("esper_ab.programs.attach"), "attach")
 group.add_command(_command("esper_ab.programs.logs"), "logs")
 group.add_command(_command("esper_ab.programs.stop"), "stop")
 group.add_command(_command("esper_ab.programs.listing"), "list")
+group.add_command(_command("esper_ab.programs.export"), "export")
+group.add_command(_command("esper_ab.programs.compare"), "compare")
 group.add_command(_command("esper_ab.programs.gc"), "gc")
 group.add_command(_command("esper_ab.programs.evaluate"), "evaluate")
 group.add_command(_command("esper_ab.programs.fetch"), "fetch")
 group.add_command(_command("esper_ab.programs.heuristic"), "heuristic")
+group.add_command(_command("esper_ab.programs.completion"), "completion")
 group.add_command(_command("esper_ab.programs.track"), "track")
 
-_run_dir = click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
+_run_dir = click.argument("run_dir", metavar="RUN", type=RunDirectory())
 _as_json = click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 _detach = click.option("--detach", is_flag=True, help="Go on without this terminal; see `attach` and `stop`.")
 
@@ -126,8 +133,10 @@ def extend(run_dir: Path, replicates: int, launcher: str, dry_run: bool, detach:
 
     quiet, json = output["quiet"], output["json"]
     shown = preview(run_dir, replicates)
-    if dry_run or not json:
+    if not json:
         click.echo(shown)
+    elif dry_run:
+        click.echo(json_module.dumps(asdict(shown)))
     if dry_run:
         return
     if detach:

@@ -1,22 +1,31 @@
 """Rough memory and time of a plan, from the task's size and the machine's measured speed. Pure.
 
-An estimate, not a promise: the cost of a grown host depends on what a policy grafts, so it is taken as a fixed multiple
-of the bare host's. Expect it to be right within a factor of a few; the live view knows better after one episode.
+    one host epoch = steps · STEP_S + work / speed
+    work           = n_envs · GROWN · (3 · train + VALIDATED · validation) · (multiply-adds + VALUE · values)
+
+Small hosts are bound by reading and writing activations, not by multiplying: so a value of an activation counts as
+VALUE multiply-adds. Multiply-adds and values are those of one forward pass of one bare host. The constants are fitted
+to docs/benchmarks/hosts.json by scripts/scaling, which shows in docs/scaling.md how far off they are. An estimate, not
+a promise: the cost of a grown host depends on what a policy grafts. Expect it to be right within a factor of two or
+three on a CPU; the live view knows better after one episode.
 """
 
 from __future__ import annotations
 
 import math
 
-from esper_ab.contracts.machine import Machine
+from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.settings import Settings
 from esper_ab.plan import Plan
 
-_BACKWARD = 2  # a backward pass costs about two forward passes
-_GROWN = 4  # a host with seeds against the bare host, in multiply-adds and in activations
-_CONFIGURATIONS = 4  # of slots switched on and off, in one validation pass
-_STEP_OVERHEAD_S = 20e-3  # per optimiser step of a bank: hundreds of small kernels, whatever their size
+_PASSES = 3  # forward, and a backward pass that costs about two
+_GROWN = 1.5  # a host with seeds against the bare host, over an episode
+_VALIDATED = 1.5  # a sample of a validation with counterfactuals, in forward passes of a grown host
+_VALUE = 100  # multiply-adds that take as long as one value of an activation, in each pass
+_STEP_S = 1.0e-3  # per optimiser step of a bank on a CPU, whatever its size
+_GPU_STEP_S = 20e-3  # the same on a GPU: hundreds of launches; never measured
 _WORKER_BYTES = 400 << 20  # Python, torch, its threads
+_ENV_BYTES = 3 << 19  # parameters, momentum and activations of one environment more
 _FLOAT_BYTES = 4
 
 
@@ -28,23 +37,34 @@ class Estimate(Settings, frozen=True, kw_only=True):
     basis: str  # one sentence: what the numbers rest on
 
 
+def epoch_s(task: TaskFacts, n_envs: int, batch_size: int, speed: float, step_s: float = _STEP_S) -> float:
+    """Seconds of one host epoch and its validation, of `n_envs` environments side by side on one device.
+
+    `speed`: multiply-adds per second, as the preflight measures it; `step_s`: fixed seconds per optimiser step.
+    """
+    trained, validated, _ = task.sizes
+    each = task.host_multiply_adds + _VALUE * task.host_values
+    work = n_envs * _GROWN * (_PASSES * trained + _VALIDATED * validated) * each
+    return math.ceil(trained / batch_size) * step_s + work / speed
+
+
 def estimate(plan: Plan, machine: Machine) -> Estimate:
     """Duration and memory of the whole plan; [E] environments train together, blocks one after another per lane set."""
     asked = plan.experiment
     task = next(task for task in machine.tasks if task.name == asked.task)
     batch = min(group.settings.growth.batch_size for group in asked.groups)
-    trained, validated, _ = task.sizes
-    adds_per_step = asked.n_envs * task.host_multiply_adds * _GROWN * (
-        trained * (1 + _BACKWARD) + validated * _CONFIGURATIONS
-    )
-    step_s = adds_per_step / machine.multiply_adds_per_s + math.ceil(trained / batch) * _STEP_OVERHEAD_S
+    on_gpu = any(device.startswith("cuda") for lane in plan.lanes for device in lane.devices)
+    each = math.ceil(asked.n_envs / asked.devices_per_run)  # environments of one device; devices work side by side
+    speed = machine.multiply_adds_per_s
+    step_s = epoch_s(task, each, batch, speed, _GPU_STEP_S if on_gpu else _STEP_S)
     run_s = step_s * asked.steps * (asked.episodes + 2 * asked.eval_episodes)  # sampled and greedy evaluation
     at_once = max(1, len(plan.lanes) // len(asked.groups))
+    data = sum(task.sizes) * task.sample_values * _FLOAT_BYTES
     return Estimate(
         duration_s=run_s * math.ceil(asked.replicates / at_once) * _queue(plan, machine),
-        memory_bytes=len(plan.lanes) * (_WORKER_BYTES + sum(task.sizes) * task.sample_values * _FLOAT_BYTES),
-        basis=f"rough: {machine.multiply_adds_per_s / 1e9:.1f} billion multiply-adds per second measured, "
-        f"hosts taken as {_GROWN} times their bare size",
+        memory_bytes=len(plan.lanes) * (_WORKER_BYTES + data + asked.n_envs * _ENV_BYTES),
+        basis=f"rough: {speed / 1e9:.1f} billion multiply-adds per second measured, hosts taken as {_GROWN:g} times "
+        f"their bare size{', and steps on a GPU as never measured' if on_gpu else ''}",
     )
 
 
@@ -53,5 +73,5 @@ def _queue(plan: Plan, machine: Machine) -> float:
     asked = plan.experiment
     if asked.placement != "spread":
         return len(asked.groups)
-    cpu_lanes = sum(lane.devices[0].startswith("cpu:") for lane in plan.lanes)
-    return max(1.0, cpu_lanes * asked.arithmetic.threads / max(1, len(machine.names("cpu"))))
+    busy = sum(len(lane.devices) for lane in plan.lanes if lane.devices[0].startswith("cpu:"))
+    return max(1.0, busy * asked.arithmetic.threads / max(1, len(machine.names("cpu"))))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import pairwise
 
 import click
 
@@ -23,9 +24,15 @@ EPILOG = (
 
 def _report(message: str, status: int, args: Sequence[str]) -> int:
     click.echo(f"error: {visible(message)}", err=True)
-    if "--json" in args:
+    if "--json" in args or "json" in _values(args, "--format"):
         click.echo(json.dumps({"error": message, "exit_status": status}))
     return status
+
+
+def _values(args: Sequence[str], option: str) -> list[str]:
+    """What `option` is given in `args`, which need not be a valid command line."""
+    after = [value for name, value in pairwise(args) if name == option]
+    return after + [arg.removeprefix(f"{option}=") for arg in args if arg.startswith(f"{option}=")]
 
 
 def _no_room(error: OSError) -> str:

@@ -6,6 +6,7 @@ Its first imports are few: `--help` loads nothing heavy, and spawned workers imp
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from esper_ab.exit_status import invoke
 from esper_ab.options import ARGUMENTS, ExperimentCommand, experiment_options
 from esper_ab.programs.detach import detach
 from esper_ab.programs.experiment import Planned, as_asked, calibrated, carry_out, launcher_named, planned
+from esper_ab.programs.track import tracking_of
 
 if TYPE_CHECKING:
     from esper_ab.calibration_file import Calibration
@@ -39,6 +41,11 @@ if TYPE_CHECKING:
               "places drawn from RNG_SEED. The result is that of a run without.")
 @click.option("--fail-unless", multiple=True, metavar="CONDITION", help='"simplified better-than shaped": exit status '
               "12 when the verdict is another. Repeatable.")
+@click.option("--track", metavar="A,B,…", help="What follows the run: wandb, tensorboard, mlflow (at "
+              "MLFLOW_TRACKING_URI). A tracker that breaks does not concern the run.")
+@click.option("--wandb-mode", metavar="online|offline", help="[default: WANDB_MODE, else online]")
+@click.option("--wandb-entity", metavar="NAME", help="Team or user at W&B.")
+@click.option("--wandb-project", metavar="NAME", help="[default: ab_test_NAME_DATE]")
 @click.option("--detach", is_flag=True, help="Go on without this terminal; `esper-ab attach` shows it, `esper-ab stop` "
               "ends it.")
 def command(**options: Any) -> None:
@@ -49,7 +56,8 @@ def command(**options: Any) -> None:
     if options["detach"] and options["fail_unless"]:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
     calibration = _calibration(options["calibration"])
-    ready = planned(as_asked(options), options["out"])
+    tracking = tracking_of(options)
+    ready = replace(planned(as_asked(options), options["out"]), tracking=tracking)
     if calibration is not None:
         ready = calibrated(ready, calibration)
     groups = [group.name for group in ready.plan.experiment.groups]

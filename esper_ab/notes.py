@@ -102,8 +102,19 @@ def _on_devices(
     if cpu_lanes and not machine.names("cuda"):
         each = f"{threads} thread{'s' if threads > 1 else ''} each"
         yield f"No GPU: {len(cpu_lanes)} CPU lanes, {each}."
-    if len(cpu_lanes) * threads > cores:
-        yield f"{len(cpu_lanes) * threads} threads share {cores} cores in turn: results stay the same, time does not."
+    busy = threads * sum(len(lane.devices) for lane in cpu_lanes)  # a run has a thread per device
+    if busy > cores:
+        yield f"{busy} threads share {cores} cores in turn: results stay the same, time does not."
+    if experiment.devices_per_run > 1:
+        yield (
+            f"{experiment.devices_per_run} devices per run: environments are spread over them; the policy stays on the "
+            "CPU, as on every lane."
+        )
+    if not experiment.arithmetic.deterministic and any(any(lane.uuids) for lane in lanes):
+        yield (
+            "not deterministic: on a GPU groups with equal settings may differ in their last digits, and a resumed run "
+            "from one that was not interrupted."
+        )
     kinds = {device.title for device in machine.devices if any(device.name in lane.devices for lane in lanes)}
     if len(kinds) > 1:
         yield f"Unequal devices: {', '.join(sorted(kind or 'CPU' for kind in kinds))}; lanes are counterbalanced."

@@ -8,85 +8,106 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from esper_ab import completing
+
 if TYPE_CHECKING:
     from esper_ab.parse import Request
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 # Flag -> key of the experiment. Their defaults are those of esper_ab/config.py: a flag not given sets nothing.
-_FLAG_KEYS = {"threads": "arithmetic.threads"}
+_FLAG_KEYS = {"amp": "growth.amp", "threads": "arithmetic.threads"}
 ARGUMENTS = "esper_ab.arguments"
 _LIST_FLAGS = {"slots": "--slots early late", "devices": "--devices cpu:0 cpu:1"}  # with an example
 _AS_THEY_STAND = (
     "task", "data_dir", "slots", "episodes", "steps", "n_envs", "eval_episodes", "endpoint", "test", "alpha", "margin",
-    "control", "rng_seed", "unpaired", "devices", "devices_per_run", "placement", "order", "sync", "threads",
+    "control", "rng_seed", "unpaired", "devices", "devices_per_run", "placement", "order", "sync", "threads", "amp",
     "share_observation_norm", "max_parallel", "name",
 )  # settings of the experiment; the other flags are none, or not as they stand
 
+_COMPLETED = {
+    "--groups": completing.groups,
+    "--group": completing.group,
+    "--set": completing.assignment,
+    "--task": completing.tasks,
+    "--control": completing.named_groups,
+    "--untested": completing.named_groups,
+} | dict.fromkeys(("--endpoint", "--test", "--placement", "--order", "--sync"), completing.choice)
+
+
+def _option(name: str, *more: str, **how: Any) -> Decorator:
+    """click's, with what a shell may offer as its value."""
+    return click.option(name, *more, shell_complete=_COMPLETED.get(name), **how)
+
+
 _OPTIONS: dict[str, Decorator] = {
-    "groups": click.option("--groups", metavar="A,B,…", help="Reward modes or controllers; NAME=MODE gives another "
+    "groups": _option("--groups", metavar="A,B,…", help="Reward modes or controllers; NAME=MODE gives another "
                            "name. [default: shaped,simplified]"),
-    "group": click.option("--group", multiple=True, metavar="NAME:KEY=VALUE,…", help="Alter NAME, or create it. "
+    "group": _option("--group", multiple=True, metavar="NAME:KEY=VALUE,…", help="Alter NAME, or create it. "
                           "Repeatable."),
-    "set": click.option("--set", "set", multiple=True, metavar="KEY=VALUE", help="Any setting, for all groups. "
+    "set": _option("--set", "set", multiple=True, metavar="KEY=VALUE", help="Any setting, for all groups. "
                         "Repeatable."),
-    "config": click.option("--config", type=click.Path(path_type=Path), metavar="FILE.toml", help="The same settings; "
+    "config": _option("--config", type=click.Path(path_type=Path), metavar="FILE.toml", help="The same settings; "
                            "flags win."),
-    "task": click.option("--task", metavar="NAME", help="What hosts learn. [default: digits]"),
-    "data_dir": click.option("--data-dir", metavar="DIR", help="Where a task's data is, if it does not ship."),
-    "slots": click.option("--slots", metavar="A B …", help="Slots that may grow, in network order. [default: all]"),
-    "episodes": click.option("--episodes", type=int, metavar="N", help="Training episodes per run."),
-    "steps": click.option("--steps", type=int, metavar="N", help="Host epochs, and decisions, per episode."),
-    "n_envs": click.option("--n-envs", type=int, metavar="N", help="Environments per run."),
-    "replicates": click.option("--replicates", metavar="N|auto", help="Repetitions; 6 are the least that can carry a "
+    "task": _option("--task", metavar="NAME", help="What hosts learn. [default: digits]"),
+    "data_dir": _option("--data-dir", metavar="DIR", help="Where a task's data is, if it does not ship."),
+    "slots": _option("--slots", metavar="A B …", help="Slots that may grow, in network order. [default: all]"),
+    "episodes": _option("--episodes", type=int, metavar="N", help="Training episodes per run."),
+    "steps": _option("--steps", type=int, metavar="N", help="Host epochs, and decisions, per episode."),
+    "n_envs": _option("--n-envs", type=int, metavar="N", help="Environments per run."),
+    "replicates": _option("--replicates", metavar="N|auto", help="Repetitions; 6 are the least that can carry a "
                                "verdict. auto: as many as it takes, up to --max."),
-    "max": click.option("--max", type=int, metavar="N", help="With --replicates auto: the most."),
-    "looks": click.option("--looks", metavar="N,N,…", help="Replicates after which it is looked. [default: 6,10 of 10; "
+    "max": _option("--max", type=int, metavar="N", help="With --replicates auto: the most."),
+    "looks": _option("--looks", metavar="N,N,…", help="Replicates after which it is looked. [default: 6,10 of 10; "
                           "6,10,14,20 of 20; one below 10]"),
-    "no_early_stop": click.option("--no-early-stop", is_flag=True, help="Go on with a comparison that is decided."),
-    "control": click.option("--control", metavar="NAME", help="Compare the others with this group. "
+    "no_early_stop": _option("--no-early-stop", is_flag=True, help="Go on with a comparison that is decided."),
+    "control": _option("--control", metavar="NAME", help="Compare the others with this group. "
                             "[default: all pairs]"),
-    "untested": click.option("--untested", metavar="A,B,…", help="Groups that are measured and in no comparison."),
-    "exam": click.option("--exam", is_flag=True, help="The reward-efficiency exam: heuristic, random and wait against "
+    "untested": _option("--untested", metavar="A,B,…", help="Groups that are measured and in no comparison."),
+    "exam": _option("--exam", is_flag=True, help="The reward-efficiency exam: heuristic, random and wait against "
                          "shaped, simplified and sparse, to an outcome."),
-    "endpoint": click.option("--endpoint", metavar="evaluation|last-tenth|curve-mean", help="What one run comes to."),
-    "test": click.option("--test", metavar="t|rank", help="rank: for tasks where more than one run in ten collapses."),
-    "alpha": click.option("--alpha", type=float, metavar="P", help="Error rate of the whole experiment. "
+    "endpoint": _option("--endpoint", metavar="evaluation|last-tenth|curve-mean", help="What one run comes to."),
+    "test": _option("--test", metavar="t|rank", help="rank: for tasks where more than one run in ten collapses."),
+    "alpha": _option("--alpha", type=float, metavar="P", help="Error rate of the whole experiment. "
                           "[default: 0.05]"),
-    "eval_episodes": click.option("--eval-episodes", type=int, metavar="N", help="Evaluation episodes of the trained "
+    "eval_episodes": _option("--eval-episodes", type=int, metavar="N", help="Evaluation episodes of the trained "
                                   "policy."),
-    "margin": click.option("--margin", type=float, metavar="POINTS", help="The smallest difference worth acting on. "
+    "margin": _option("--margin", type=float, metavar="POINTS", help="The smallest difference worth acting on. "
                            "[default: 2]"),
-    "rng_seed": click.option("--rng-seed", type=int, metavar="N", help="Root of all randomness."),
-    "unpaired": click.option("--unpaired", is_flag=True, help="Own randomness per group, for calibration."),
-    "devices": click.option("--devices", metavar="A B …", help="cuda:0, cpu:1, or cuda, cpu for all. [default: all "
+    "rng_seed": _option("--rng-seed", type=int, metavar="N", help="Root of all randomness."),
+    "unpaired": _option("--unpaired", is_flag=True, help="Own randomness per group, for calibration."),
+    "devices": _option("--devices", metavar="A B …", help="cuda:0, cpu:1, or cuda, cpu for all. [default: all "
                             "GPUs, or cores]"),
-    "devices_per_run": click.option("--devices-per-run", type=int, metavar="N", help="Devices of one run."),
-    "max_parallel": click.option("--max-parallel", type=int, metavar="N", help="Runs that train at the same time, at "
+    "devices_per_run": _option("--devices-per-run", type=int, metavar="N", help="Devices of one run."),
+    "max_parallel": _option("--max-parallel", type=int, metavar="N", help="Runs that train at the same time, at "
                                  "most."),
-    "placement": click.option("--placement", metavar="spread|share|alternate|sequence", help="One run per device; or "
+    "placement": _option("--placement", metavar="spread|share|alternate|sequence", help="One run per device; or "
                               "on one device a block's runs side by side, in turn by episode, or one whole run after "
                               "the other."),
-    "order": click.option("--order", metavar="balanced|fixed|shuffled", help="Which group takes which lane and place "
+    "order": _option("--order", metavar="balanced|fixed|shuffled", help="Which group takes which lane and place "
                           "in the start order of a block."),
-    "sync": click.option("--sync", metavar="lockstep|independent", help="Whether runs wait for one another after every "
+    "sync": _option("--sync", metavar="lockstep|independent", help="Whether runs wait for one another after every "
                          "episode."),
-    "share_observation_norm": click.option("--share-observation-norm", is_flag=True, help="The learners of a "
+    "share_observation_norm": _option("--share-observation-norm", is_flag=True, help="The learners of a "
                                            "replicate normalise observations by the moments of all of them; couples "
                                            "the groups."),
-    "threads": click.option("--threads", type=int, metavar="N", help="CPU threads per worker, the same for all."),
-    "no_telemetry": click.option("--no-telemetry", is_flag=True, help="Do not record the life of every seed; no result "
+    "threads": _option("--threads", type=int, metavar="N", help="CPU threads per worker, the same for all."),
+    "amp": _option("--amp", metavar="off|bf16|fp16|auto", help="Precision of host training, for all groups; auto: "
+                        "by the devices. [default: off]"),
+    "deterministic": _option("--deterministic/--no-deterministic", default=None, help="Only kernels that give the "
+                                  "same bits every time. [default: --deterministic]"),
+    "no_telemetry": _option("--no-telemetry", is_flag=True, help="Do not record the life of every seed; no result "
                                  "depends on it."),
-    "launcher": click.option("--launcher", type=click.Choice(["local", "inline"]), default="local", help="Processes, "
+    "launcher": _option("--launcher", type=click.Choice(["local", "inline"]), default="local", help="Processes, "
                              "or threads here."),
-    "transport": click.option("--transport", type=click.Choice(["ipc", "tcp"]), default="ipc", help="How they talk to "
+    "transport": _option("--transport", type=click.Choice(["ipc", "tcp"]), default="ipc", help="How they talk to "
                               "the coordinator: a private socket file, or TCP with keys of this run only."),
-    "out": click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True,
+    "out": _option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True,
                         metavar="DIR", help="Where run directories go."),
-    "name": click.option("--name", metavar="NAME", help="Name of the run directory. [default: task and time]"),
-    "dry_run": click.option("--dry-run", is_flag=True, help="Print the plan and stop."),
-    "json": click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout."),
-    "quiet": click.option("--quiet", is_flag=True, help="No live view."),
+    "name": _option("--name", metavar="NAME", help="Name of the run directory. [default: task and time]"),
+    "dry_run": _option("--dry-run", is_flag=True, help="Print the plan and stop."),
+    "json": _option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout."),
+    "quiet": _option("--quiet", is_flag=True, help="No live view."),
 }  # fmt: skip
 
 
@@ -148,6 +169,8 @@ def request(options: dict[str, Any]) -> Request:
             if not flags[flag]:
                 example = _LIST_FLAGS[flag]
                 raise UsageError(f"--{flag}: names are missing, as in {example}; leave it out for all there are")
+    if options.get("deterministic") is not None:
+        flags["arithmetic.deterministic"] = options["deterministic"]
     if options.get("no_telemetry"):
         flags["telemetry"] = False
     if options.get("no_early_stop"):

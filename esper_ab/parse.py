@@ -42,7 +42,7 @@ class Request:
     groups: tuple[str, ...] = ()  # "shaped", "a=shaped"
     group: tuple[str, ...] = ()  # "fast:ppo.lr=1e-3"
     assignments: tuple[str, ...] = ()  # of --set: "ppo.lr=1e-3"
-    flags: dict[str, object] = field(default_factory=dict)  # experiment key -> value of its own flag
+    flags: dict[str, object] = field(default_factory=dict)  # key of experiment or all groups -> value of its own flag
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,14 +240,14 @@ def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> Experim
     for table in file.tables.values():  # those of groups left out by --groups, too
         _layer((_known(assignment, of_group=True) for assignment in table), GROUP_KEYS)
     asked = _asked(request, file, catalogue)
-    common = [a for a in sets if a.key in GROUP_KEYS]
-    _refuse_without_effect(common, asked)
     flags = [
         Assignment(key, value, f"--{key.rpartition('.')[2].replace('_', '-')}", Path.cwd(), is_text=False)
         for key, value in request.flags.items()
     ]
+    common = [a for a in (*sets, *flags) if a.key in GROUP_KEYS]
+    _refuse_without_effect(common, asked)
     values = _layer((a for a in file.common if a.key in EXPERIMENT_KEYS), EXPERIMENT_KEYS)
-    values |= _layer([*(a for a in sets if a.key in EXPERIMENT_KEYS), *flags], EXPERIMENT_KEYS)
+    values |= _layer((a for a in (*sets, *flags) if a.key in EXPERIMENT_KEYS), EXPERIMENT_KEYS)
     groups = tuple(_group(one, file, common, catalogue) for one in asked)
     if len(groups) < 2:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Experiment as asked + machine as found -> experiment made explicit: slots, modes, blueprints, devices by name.
+"""Experiment as asked + machine as found -> experiment made explicit: slots, modes, blueprints, devices, precision.
 
 Pure. Nothing is replaced in silence: what is not there is refused, naming what was asked and what exists.
 """
@@ -13,6 +13,7 @@ from esper_ab.assignments import did_you_mean
 from esper_ab.config import ExperimentSettings, Group
 from esper_ab.contracts.machine import ControllerQuestion, Machine, Questions, TaskFacts
 from esper_ab.errors import UsageError
+from esper_ab.precision import with_precision
 
 
 def _is_user_reward(mode: str) -> bool:
@@ -136,4 +137,5 @@ def resolve(experiment: ExperimentSettings, machine: Machine) -> ExperimentSetti
         _check_sharing(experiment)
     for group in experiment.groups:
         _check_group(group, experiment, machine)
-    return msgspec.structs.replace(experiment, slots=slots, devices=_devices(experiment, machine))
+    named = msgspec.structs.replace(experiment, slots=slots, devices=_devices(experiment, machine))
+    return with_precision(named, machine)

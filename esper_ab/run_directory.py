@@ -11,19 +11,23 @@ from typing import Any
 
 import msgspec
 
+from esper_ab.config import ExperimentSettings
 from esper_ab.contracts.machine import Machine
+from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.records import RunRef
 from esper_ab.errors import UsageError
 from esper_ab.plan import Plan
 
+FOLDER_OF_RUNS, CONFIG_NAME = "runs", "config.toml"  # in a run directory, and in the folder of each of its runs
 _PACKAGES = ("esper-ab", "torch", "numpy", "scipy", "msgspec", "pyzmq", "msgpack", "duckdb")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
 
-def check_name(name: str) -> None:
-    """UsageError unless `name` can be a folder's name everywhere."""
+def check_name(name: str, origin: str = "--name") -> None:
+    """UsageError, which begins with `origin`, unless `name` can be a folder's name everywhere."""
     if not _NAME.fullmatch(name):
-        raise UsageError(f"--name {name!r}: a folder's name: a letter or digit, then letters, digits, '_', '.', '-'")
+        raise UsageError(f"{origin} {name!r}: a folder's name: a letter or digit, then letters, digits, '_', '.', '-'")
 
 
 def versions() -> dict[str, str]:
@@ -37,12 +41,12 @@ def versions() -> dict[str, str]:
     return found
 
 
-def experiment_toml(plan: Plan, machine: Machine) -> str:
-    """Resolved settings in the form --config reads, then [record], which it skips: what was found when it ran."""
-    tree: dict[str, Any] = msgspec.to_builtins(plan.experiment)
-    groups = tree.pop("groups")
-    tree["groups"] = [group["name"] for group in groups]
-    tree["group"] = {group["name"]: group["settings"] for group in groups}
+def experiment_toml(plan: Plan, machine: Machine, about: dict[str, Any] | None = None) -> str:
+    """Resolved settings in the form --config reads, then [record], which it skips: what was found when it ran.
+
+    `about`: what its author says of it, for [record].
+    """
+    tree = _settings(plan.experiment)
     used = {device for lane in plan.lanes for device in lane.devices}
     tree["record"] = {
         "digest": plan.digest,
@@ -50,8 +54,49 @@ def experiment_toml(plan: Plan, machine: Machine) -> str:
         "devices": {device.name: f"{device.title} {device.uuid}".strip() for device in machine.devices
                     if device.name in used},
         "user_rewards": {reward.reference: reward.sha256 for reward in machine.user_rewards},
+        **({"about": about} if about else {}),
     }
     return "\n".join(_toml(tree)) + "\n"
+
+
+def run_toml(plan: Plan, spec: RunSpec) -> str:
+    """Resolved settings of one run, in the form --config reads, then [record].
+
+    It has no comparison of its own, so what says how groups are compared is left at its default, and the replicates are
+    those up to this one: with any second group `--config` trains it again, to the same records on the same kind of
+    device.
+    """
+    ref = spec.ref
+    experiment = msgspec.structs.replace(
+        plan.experiment,
+        groups=tuple(group for group in plan.experiment.groups if group.name == ref.group_id),
+        replicates=ref.replicate + 1, looks=(), control="", untested=(), exam=False, open_ended=False,
+    )  # fmt: skip
+    tree = _settings(experiment)
+    tree["record"] = {
+        "run": ref.run, "replicate": ref.replicate, "lane": ref.device, "env_devices": list(spec.env_devices),
+        "experiment_digest": plan.digest, "policy_file": spec.policy_file, "log_file": spec.log_file,
+    }  # fmt: skip
+    file = f"{FOLDER_OF_RUNS}/{run_folder(ref)}/{CONFIG_NAME}"
+    beside = "wait" if ref.group_id != "wait" else "random"
+    again = f"It is trained again by: esper-ab launch --config {file} --groups {ref.group_id},{beside} --name again"
+    if experiment.share_observation_norm:
+        again = "It shared its observation moments with the other groups: without them its records are others."
+    return f"# Run {ref.run}. {again}\n" + "\n".join(_toml(tree)) + "\n"
+
+
+def run_folder(ref: RunRef) -> str:
+    """Name of a run's folder below FOLDER_OF_RUNS."""
+    return f"{ref.group_id}-{ref.replicate}"
+
+
+def _settings(experiment: ExperimentSettings) -> dict[str, Any]:
+    """As read_toml reads it."""
+    tree: dict[str, Any] = msgspec.to_builtins(experiment)
+    groups = tree.pop("groups")
+    tree["groups"] = [group["name"] for group in groups]
+    tree["group"] = {group["name"]: group["settings"] for group in groups}
+    return tree
 
 
 def _toml(tree: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[str]:
@@ -71,11 +116,11 @@ def _key(name: str) -> str:
     return name if _BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 
 
-def make_run_directory(run_dir: Path, plan: Plan, machine: Machine) -> None:
+def make_run_directory(run_dir: Path, plan: Plan, machine: Machine, about: dict[str, Any] | None = None) -> None:
     """Create `run_dir` with experiment.toml; UsageError when somebody was faster or it cannot be written."""
     try:
         run_dir.mkdir(parents=True)
-        (run_dir / "experiment.toml").write_text(experiment_toml(plan, machine), encoding="utf-8")
+        (run_dir / "experiment.toml").write_text(experiment_toml(plan, machine, about), encoding="utf-8")
     except FileExistsError:
         raise UsageError(f"{run_dir} exists already; choose another with --name or --out") from None
     except OSError as error:

@@ -3,14 +3,18 @@
     scripts/bench hosts                        the bank against a loop over environments, and what an episode costs
     scripts/bench hosts --envs 16 --quick      fewer cells, fewer repeats; written only with --out
     scripts/bench hosts --compile              also torch.compile, which needs a C++ compiler and minutes
+    scripts/bench deterministic                what --deterministic costs
+    scripts/bench devices                      one run on one device and on two
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs" / "benchmarks"
@@ -18,15 +22,25 @@ DOCS = ROOT / "docs" / "benchmarks"
 
 def _arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("part", choices=["hosts"])
+    parser.add_argument("part", choices=["hosts", "deterministic", "devices"])
     parser.add_argument("--tasks", nargs="+", default=["digits", "cifar10"], choices=["digits", "cifar10"])
     parser.add_argument("--envs", nargs="+", type=int, default=[1, 4, 16, 64])
     parser.add_argument("--live-seeds", nargs="+", type=int, default=[0, 1, 3], choices=[0, 1, 2, 3])
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--quick", action="store_true", help="3 repeats")
     parser.add_argument("--compile", action="store_true")
-    parser.add_argument("--out", type=Path, help="folder of hosts.json and hosts.md (default docs/benchmarks)")
+    parser.add_argument("--out", type=Path, help="folder of the record and its table (default docs/benchmarks)")
     return parser.parse_args(words)
+
+
+def small(part: str, about: dict[str, Any], options: argparse.Namespace, words: list[str]) -> None:
+    """A part that is one table: its record, which scripts/scaling puts into docs/scaling.md."""
+    found = importlib.import_module(f"benchmarks.{part}").measure(3 if options.quick else options.repeats)
+    folder = options.out or DOCS
+    folder.mkdir(parents=True, exist_ok=True)
+    record = {"machine": about, "command": " ".join(["scripts/bench", *words]), **found}
+    (folder / f"{part}.json").write_text(json.dumps(record, indent=1) + "\n")
+    print(f"written: {folder / part}.json")
 
 
 def main(words: list[str]) -> None:
@@ -41,6 +55,9 @@ def main(words: list[str]) -> None:
     torch.set_num_threads(1)
     keep_freed_memory()  # as a worker does; the loop gets it for nothing
     about = machine.describe()
+    if options.part != "hosts":
+        small(options.part, about, options, words)
+        return
     cases = [
         Case(task=task, n_envs=n, live_seeds=seeds, batches={1: 16, 4: 8}.get(n, 4))
         for task in options.tasks

@@ -11,7 +11,9 @@ import importlib.util
 import os
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import torch
@@ -22,6 +24,7 @@ from workers.rewards._lookup import find_reward
 from workers.tasks._task import Task
 
 _GPU_SIGNS = (Path("/proc/driver/nvidia/version"), Path("/dev/nvidia0"))
+_CPU_INFO = Path("/proc/cpuinfo")
 _ENVS, _CHANNELS, _SIDE, _BATCH, _KERNEL = 4, 16, 8, 64, 3  # of the convolution that is timed
 _REPEATS = 8
 
@@ -32,11 +35,32 @@ def _devices() -> tuple[Device, ...]:
     for index in range(torch.cuda.device_count() if torch.version.cuda else 0):
         facts = torch.cuda.get_device_properties(index)
         gpus.append(
-            Device(name=f"cuda:{index}", title=facts.name, uuid=f"GPU-{facts.uuid}", memory_bytes=facts.total_memory)
+            Device(
+                name=f"cuda:{index}",
+                title=facts.name,
+                uuid=f"GPU-{facts.uuid}",
+                memory_bytes=facts.total_memory,
+                capability=f"{facts.major}.{facts.minor}",
+            )
         )
     memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     cores = range(len(os.sched_getaffinity(0)))
     return (*gpus, *(Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=memory_bytes) for i in cores))
+
+
+def cpu_bf16(flags: Iterable[str]) -> Literal["", "avx512_bf16", "amx_bf16"]:
+    """The best instructions for bfloat16 among a processor's `flags`, as Linux names them."""
+    if "amx_bf16" in flags:
+        return "amx_bf16"
+    return "avx512_bf16" if "avx512_bf16" in flags else ""
+
+
+def _cpu_flags() -> list[str]:
+    """Of the first processor; none where there is no /proc/cpuinfo."""
+    if not _CPU_INFO.is_file():
+        return []
+    lines = _CPU_INFO.read_text(encoding="utf-8", errors="replace").splitlines()
+    return next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), [])
 
 
 def gpu_problem(gpu_there: bool, cuda_build: str | None, usable: int, pool: str | None) -> str:
@@ -52,10 +76,11 @@ def gpu_problem(gpu_there: bool, cuda_build: str | None, usable: int, pool: str 
 def task_facts(task: Task) -> TaskFacts:
     """Sizes and costs, from the host's shape."""
     side_h, side_w = task.image[1:]
-    before, total = task.host.in_channels, 0
+    before, total, values = task.host.in_channels, 0, 0
     for block in range(task.host.blocks):
         after = task.host.base << block
         total += before * after * task.host.kernel**2 * side_h * side_w
+        values += after * side_h * side_w
         before = after
         if block < task.host.pools:
             side_h, side_w = side_h // 2, side_w // 2
@@ -67,6 +92,7 @@ def task_facts(task: Task) -> TaskFacts:
         sample_values=task.image[0] * task.image[1] * task.image[2],
         host_params=task.host.params,
         host_multiply_adds=total + before * task.host.classes,
+        host_values=values,
     )
 
 
@@ -155,6 +181,7 @@ def describe(questions: Questions) -> Machine:
         blueprints=names("workers.blueprints"),
         tasks=tuple(task_facts(entry("workers.tasks", name, "TASK")) for name in names("workers.tasks")),
         multiply_adds_per_s=_multiply_adds_per_s(),
+        cpu_bf16=cpu_bf16(_cpu_flags()),
         user_rewards=tuple(_user_reward(reference) for reference in questions.user_rewards),
         controller_problems=controller_problems(questions),
         task_problem=_task_problem(questions.task, questions.data_dir),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -203,6 +204,9 @@ def _progress(link: Link, spec: RunSpec, point: int, phase: str) -> OnStep:
 
 
 def _say(text: str) -> None:
-    """One line for the log. A full disk may swallow it: that is no reason to end a run."""
+    """One line for the log, on stderr: a worker that is a thread shares stdout with what the command prints.
+
+    A full disk may swallow it: that is no reason to end a run.
+    """
     with contextlib.suppress(OSError):
-        print(text, flush=True)
+        print(text, file=sys.stderr, flush=True)

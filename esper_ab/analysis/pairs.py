@@ -26,7 +26,7 @@ def pairs_of(history: History, contrast: Contrast) -> tuple[Pair, ...]:
     for block in history.blocks:
         runs = {spec.ref.group_id: (index, history.runs[spec.ref.run]) for index, spec in enumerate(block.runs)}
         (place_a, run_a), (place_b, run_b) = runs[contrast.a], runs[contrast.b]
-        a, b = _endpoint(run_a, declared), _endpoint(run_b, declared)
+        a, b = endpoint_of(run_a, declared), endpoint_of(run_b, declared)
         if a is not None and b is not None:
             found.append(Pair(replicate=block.replicate, a=a, b=b, position_a=place_a, position_b=place_b))
     return tuple(found)
@@ -41,7 +41,7 @@ def lost_of(history: History, contrast: Contrast) -> Lost:
         (place_a, run_a), (place_b, run_b) = runs[contrast.a], runs[contrast.b]
         if not (run_a.lost or run_b.lost) or run_a.expected or run_b.expected or run_a.left_out or run_b.left_out:
             continue
-        a, b = _endpoint(run_a, declared), _endpoint(run_b, declared)
+        a, b = endpoint_of(run_a, declared), endpoint_of(run_b, declared)
         found.append(
             HalfPair(
                 replicate=block.replicate, a=a, b=b, failed_a=run_a.failed, failed_b=run_b.failed, position_a=place_a,
@@ -60,7 +60,8 @@ def same_records(history: History, contrast: Contrast) -> bool:
     )
 
 
-def _endpoint(run: RunHistory, declared: str) -> float | None:
+def endpoint_of(run: RunHistory, declared: str) -> float | None:
+    """Of a run that counts, percent: evaluated and not given up; None otherwise."""
     return None if run.evaluation is None or run.lost else endpoint(run, declared)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from esper_ab.contracts.settings import ControllerSettings, Settings
@@ -32,6 +34,7 @@ class Device(Settings, frozen=True, kw_only=True):
     title: str  # "NVIDIA H200"; "" for a core
     uuid: str  # "GPU-…"; "" for a core
     memory_bytes: int  # of the device; of the whole machine for a core
+    capability: str = ""  # compute capability of a GPU, "9.0"
 
 
 class TaskFacts(Settings, frozen=True, kw_only=True):
@@ -44,6 +47,7 @@ class TaskFacts(Settings, frozen=True, kw_only=True):
     sample_values: int  # numbers per sample: C·H·W
     host_params: int
     host_multiply_adds: int  # of one forward pass of one sample
+    host_values: int = 0  # activations of all convolutions of one sample; 0 in plans older than this field
 
 
 class UserReward(Settings, frozen=True, kw_only=True):
@@ -65,6 +69,7 @@ class Machine(Settings, frozen=True, kw_only=True):
     blueprints: tuple[str, ...]
     tasks: tuple[TaskFacts, ...]
     multiply_adds_per_s: float  # measured: training a small grouped convolution, one thread or the first GPU
+    cpu_bf16: Literal["", "avx512_bf16", "amx_bf16"] = ""  # the best instructions for bfloat16 that the CPU has
     user_rewards: tuple[UserReward, ...]
     controller_problems: dict[str, str] = msgspec.field(default_factory=dict)  # group -> why it cannot be made
     task_problem: str  # why the asked task's data cannot be read; ""

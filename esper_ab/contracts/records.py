@@ -14,10 +14,14 @@ from msgspec import Meta
 # What decoding lets through as part of a path: never absolute, never up, no name of a hidden file.
 GroupName = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")]
 FileBelow = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*\Z")]
+MOST_KEYS = 512  # of a map in any message
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of what is reported: immutable, keyword-only, unknown keys refused."""
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """Base of what is reported: immutable, keyword-only, unknown keys refused.
+
+    Not looked through by the collector of cycles, for what is immutable is in none: it would take most of the time.
+    """
 
 
 class RunRef(Record, frozen=True, kw_only=True):
@@ -76,7 +80,8 @@ class PPOUpdate(Record, frozen=True, kw_only=True):
     stopped_by_kl: bool
     advantage_std: float | None
     return_mean: float | None
-    heads: dict[str, HeadUse]  # by head, in the order of the decision; empty without a single valid decision
+    # By head, in the order of the decision; empty without a single valid decision.
+    heads: Annotated[dict[str, HeadUse], Meta(max_length=MOST_KEYS)]
 
 
 class SeedEvent(Record, frozen=True, kw_only=True, array_like=True):
@@ -139,7 +144,8 @@ class EvaluationEpisode(Record, frozen=True, kw_only=True):
     episode: int
     actions: Literal["sampled", "greedy"]
     env: EnvEpisode
-    rewards: dict[str, float | None]  # the episode's reward under every mode: policy A under reward B
+    # The episode's reward under every mode: policy A under reward B.
+    rewards: Annotated[dict[str, float | None], Meta(max_length=MOST_KEYS)]
 
 
 class EvaluationRecord(Record, frozen=True, kw_only=True):

@@ -28,14 +28,19 @@ class Audience:
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         self._observers = list(observers)
-        self._queue: queue.SimpleQueue[Observed | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Sequence[Observed] | None] = queue.SimpleQueue()
+        self._told = self._passed_on = 0  # events; the first is of the experiment's thread, the second of ours
         self._thread = threading.Thread(target=self._tell_all, name="observers", daemon=True)
         self._thread.start()
 
-    def tell(self, event: Observed) -> None:
-        """Return at once."""
-        if not isinstance(event, Progress) or self._queue.qsize() < _PROGRESS_BACKLOG:
-            self._queue.put(event)
+    def tell(self, events: Sequence[Observed]) -> None:
+        """Return at once; `events` is the audience's from now on."""
+        if not self._observers:
+            return
+        if self._told - self._passed_on >= _PROGRESS_BACKLOG:
+            events = [event for event in events if not isinstance(event, Progress)]
+        self._told += len(events)
+        self._queue.put(events)
 
     def close(self) -> None:
         """Let the observers catch up for a few seconds; one that is stuck is left behind."""
@@ -43,10 +48,15 @@ class Audience:
         self._thread.join(_CLOSE_S)
 
     def _tell_all(self) -> None:
-        while (event := self._queue.get()) is not None:
-            for observer in tuple(self._observers):
-                try:
-                    observer.observe(event)
-                except Exception:
-                    self._observers.remove(observer)
-                    logging.getLogger(__name__).exception("%r failed and is told no more", observer)
+        while (events := self._queue.get()) is not None:
+            for event in events:
+                self._tell(event)
+                self._passed_on += 1
+
+    def _tell(self, event: Observed) -> None:
+        for observer in tuple(self._observers):
+            try:
+                observer.observe(event)
+            except Exception:
+                self._observers.remove(observer)
+                logging.getLogger(__name__).exception("%r failed and is told no more", observer)

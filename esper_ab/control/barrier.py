@@ -161,12 +161,13 @@ def _due(state: State) -> tuple[str, ...]:
     waiting = [run for run, place in state.places.items() if place.released < place.arrived and not place.dead]
     if state.mode == "independent":
         return tuple(waiting)
-    due = [run for run in waiting if state.places[run].arrived == state.open]
-    if state.mode == "lockstep" or state.open == state.last:
+    opened = state.open
+    due = [run for run in waiting if state.places[run].arrived == opened]
+    if state.mode == "lockstep" or opened == state.last:
         return tuple(due)
     if any(_works(state, place) for place in state.places.values()):
         return ()
-    to_come = [run for run in state.turns[state.open] if state.places[run].released < state.open]
+    to_come = [run for run in state.turns[opened] if state.places[run].released < opened]
     return tuple(run for run in to_come[:1] if run in due)
 
 

@@ -65,6 +65,7 @@ class Coordinator:
             self._check_workers(time.monotonic())
             self._release_due()
             self._start_blocks()
+            self._recorder.tell()
             if self._stopped_by and not self._anybody_works():
                 break
         if self._stopped_by:
@@ -215,8 +216,9 @@ class Coordinator:
         for _, release in released:
             for name in release.runs:
                 self._send_on(self._runs[name], release.point)
-        going_on = {block: state for block, state in self._blocks.items() if not state.done}
-        done, self._blocks = len(self._blocks) > len(going_on), going_on
+        done = {block for block, _ in released if self._blocks[block].done}
+        for block in done:
+            del self._blocks[block]
         if done and not self._stopped_by:
             self._look()
 
@@ -330,7 +332,8 @@ class Coordinator:
     def _drop(self, run: Run, what: str, error: WorkerFailed | WorkerHung) -> None:
         """Give up the replicate of a run that keeps dying at one point; `error` when it is not the first such one."""
         times = "once" if self._limits.deaths == 1 else f"{self._limits.deaths} times"
-        why = f"{run.name} died {times} after point {run.recorded}: {what}"
+        where = f"after point {run.recorded}" if run.recorded > NOWHERE else "before point 0"
+        why = f"{run.name} died {times} {where}: {what}"
         block = next(block for block in self._recorder.history.blocks if block.index == run.spec.block)
         self._give_up(block, why, failed=run.name)
         self._recorder.commit()

@@ -5,27 +5,33 @@ An entry stands for the first time that something happens in a run: the audit co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 
 from esper_ab.analysis.pathologies import pathologies
 from esper_ab.contracts.records import EnvEpisode, EpisodeRecord, EvaluationRecord
 from esper_ab.journal.events import Ledger
 
+DIVERGED = "diverged"
 
-def findings(record: EpisodeRecord | EvaluationRecord, run_so_far: Iterable[EpisodeRecord] = ()) -> Iterator[Ledger]:
+
+def kinds(record: EpisodeRecord) -> frozenset[str]:
+    """What happened in one episode that would be entered if it had not happened before."""
+    diverged = (DIVERGED,) if any(env.diverged for env in record.envs) else ()
+    return frozenset((*pathologies(record), *diverged))
+
+
+def findings(record: EpisodeRecord | EvaluationRecord, known: Collection[str] = ()) -> Iterator[Ledger]:
     """Entries for diverged hosts and for what went wrong in the policy's update.
 
-    `run_so_far`: episodes of the same run; what happened in one before this already is not entered again. An
-    evaluation has its own entry.
+    `known`: the `kinds` of all earlier episodes of the run, which are not entered again. An evaluation has its own
+    entry.
     """
     run = record.run.run
     if isinstance(record, EvaluationRecord):
         yield from _diverged(run, None, [episode.env for episode in record.episodes])
         return
-    before = [episode for episode in run_so_far if episode.episode < record.episode]
-    if not any(env.diverged for episode in before for env in episode.envs):
+    if DIVERGED not in known:
         yield from _diverged(run, record.episode, list(record.envs))
-    known = {kind for episode in before for kind in pathologies(episode)}
     for kind, detail in pathologies(record).items():
         if kind not in known:
             yield Ledger(category="ppo_pathology", run=run, episode=record.episode, detail=f"{kind}: {detail}")

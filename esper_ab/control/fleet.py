@@ -51,6 +51,7 @@ class Fleet:
         self._hub = hub
         self._launcher: Launcher | None = None
         self._seats: dict[str, Seat] = {}  # by lane
+        self._by_identity: dict[str, Seat] = {}
         self._stuck: list[Worker] = []  # killed and not gone yet
 
     def start(self, plan: Plan, launcher: Launcher, incarnations: Mapping[str, int]) -> None:
@@ -70,7 +71,7 @@ class Fleet:
                 key_file=self._hub.admit(f"{worker}/{incarnation}"),
             )
             seat = Seat(order=order, worker=launcher.start(order))
-            self._seats[lane.name] = seat
+            self._seats[lane.name] = self._by_identity[seat.identity] = seat
             self._hub.watch(seat.worker.sentinel)
 
     def end(self, seat: Seat, grace_s: float) -> None:
@@ -87,8 +88,10 @@ class Fleet:
     def restart(self, seat: Seat) -> None:
         """Start the next incarnation of a worker that was ended; the seat's run stays."""
         assert self._launcher is not None, "the fleet has been started"
+        del self._by_identity[seat.identity]
         following = msgspec.structs.replace(seat.order, incarnation=seat.order.incarnation + 1)
         seat.order = msgspec.structs.replace(following, key_file=self._hub.admit(following.identity))
+        self._by_identity[seat.identity] = seat
         seat.worker = self._launcher.start(seat.order)
         self._hub.watch(seat.worker.sentinel)
         seat.greeted, seat.ended_at, seat.fault, seat.told = False, None, "", ""
@@ -101,7 +104,7 @@ class Fleet:
 
     def of(self, identity: str) -> Seat | None:
         """The seat of a worker; None for an earlier incarnation."""
-        return next((seat for seat in self if seat.identity == identity), None)
+        return self._by_identity.get(identity)
 
     def note_end(self, sentinel: int, now: float) -> None:
         """The worker with this sentinel has ended; its last words may still be on their way."""

@@ -8,6 +8,7 @@ read. What an admitted peer sends is still only believed to be bytes.
 
 from __future__ import annotations
 
+import select
 from collections import Counter
 
 import msgspec
@@ -78,6 +79,8 @@ class Hub:
         self.endpoint = self._socket.get_string(zmq.LAST_ENDPOINT).rstrip("\0")
         self._poller = zmq.Poller()
         self._poller.register(self._socket, zmq.POLLIN)
+        self._watched = select.epoll()  # one descriptor for all of them: zmq looks through its list at every poll
+        self._poller.register(self._watched.fileno(), zmq.POLLIN)
         self._admitted: dict[str, Assembler] = {}
         self._bad: Counter[str] = Counter()
         self._reported: set[tuple[str, str]] = set()
@@ -104,10 +107,10 @@ class Hub:
 
     def watch(self, descriptor: int) -> None:
         """Report it when `descriptor` becomes readable or its other end is closed."""
-        self._poller.register(descriptor, zmq.POLLIN)
+        self._watched.register(descriptor, select.EPOLLIN)
 
     def unwatch(self, descriptor: int) -> None:
-        self._poller.unregister(descriptor)
+        self._watched.unregister(descriptor)
 
     def poll(self, timeout_s: float) -> list[Incoming]:
         """What has come in, waiting up to `timeout_s` for the first: messages before the descriptors."""
@@ -115,7 +118,8 @@ class Hub:
         incoming: list[Incoming] = []
         if self._socket in ready:
             incoming.extend(self._messages())
-        incoming.extend(Readable(source) for source in ready if isinstance(source, int))
+        if self._watched.fileno() in ready:
+            incoming.extend(Readable(descriptor) for descriptor, _ in self._watched.poll(0))
         return incoming
 
     def send(self, identity: str, message: CoordinatorMessage) -> bool:
@@ -129,6 +133,7 @@ class Hub:
         return True
 
     def close(self) -> None:
+        self._watched.close()
         self._socket.close(0)
         self._context.term()
         self._private.close()

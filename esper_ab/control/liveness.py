@@ -80,7 +80,8 @@ class Liveness:
         gap, self._checked = now - self._checked, now
         if gap > self._limits.pause_s:
             self._owing = {worker: (sign, at + gap) for worker, (sign, at) in self._owing.items()}
-        silences = [(worker, sign, now - at, self._limit_s(sign.phase)) for worker, (sign, at) in self._owing.items()]
+        limits = {phase: self._limit_s(phase) for phase in {sign.phase for sign, _ in self._owing.values()}}
+        silences = [(worker, sign, now - at, limits[sign.phase]) for worker, (sign, at) in self._owing.items()]
         return tuple(
             Laggard(worker=worker, last=sign, silent_s=silent_s, limit_s=limit_s)
             for worker, sign, silent_s, limit_s in silences

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 
 from esper_ab.contracts.messages import Progress
-from esper_ab.control.audience import Audience, Observer
+from esper_ab.control.audience import Audience, Observed, Observer
 from esper_ab.control.chaos import Chaos
 from esper_ab.control.disk import Room
 from esper_ab.control.signals import Signals
@@ -29,6 +29,7 @@ class Recorder:
         self._journal = journal
         self.history = history
         self._audience = Audience(observers)
+        self._untold: list[Observed] = []
         self._chaos = chaos
         self._room = Room(journal.run_dir, self.warn)
 
@@ -41,15 +42,22 @@ class Recorder:
         self._room.await_for(lambda: self._journal.append(event))
         if not isinstance(event, ExperimentStarted):  # with which the history began
             self.history.add(event)
-        self._audience.tell(event)
+        self._untold.append(event)
         self._disturb(event)
 
     def commit(self) -> None:
         self._room.await_for(self._journal.commit)
+        self.tell()
+
+    def tell(self) -> None:
+        """Let the audience know what has happened since the last time: one by one they would hold up every write."""
+        if self._untold:
+            self._audience.tell(self._untold)
+            self._untold = []
 
     def show(self, progress: Progress) -> None:
         """Tell the audience only: signs of life are never journalled."""
-        self._audience.tell(progress)
+        self._untold.append(progress)
         self._room.note(progress)
         self._disturb(progress)
 
@@ -60,7 +68,8 @@ class Recorder:
 
     def warn(self, text: str) -> None:
         """Tell the audience only: what goes on in spite of it."""
-        self._audience.tell(text)
+        self._untold.append(text)
+        self.tell()
 
     def close(self) -> None:
         """Commit and let go of the run directory; what did not find room before is not waited for again."""
@@ -70,4 +79,5 @@ class Recorder:
         finally:
             with suppress(DiskFull):  # raised before, by whoever waited
                 self._journal.close()
+            self.tell()
             self._audience.close()

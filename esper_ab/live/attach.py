@@ -11,7 +11,6 @@ from pathlib import Path
 
 import click
 import msgspec
-from rich.console import Console
 
 from esper_ab.contracts.visible import visible_line
 from esper_ab.errors import UsageError
@@ -21,6 +20,7 @@ from esper_ab.journal.fold import History, begin
 from esper_ab.journal.load import Loaded
 from esper_ab.journal.lock import holder
 from esper_ab.journal.tail import follow
+from esper_ab.live.console import rich_console
 from esper_ab.live.status import ExperimentState, state_of, status_of, status_text
 from esper_ab.live.terminal import LiveView
 
@@ -70,7 +70,7 @@ class Viewer:
 
 def attach(run_dir: Path) -> None:
     """Show the run in this terminal until it ends; Ctrl-C ends the viewer and not the run."""
-    viewer, console = Viewer(run_dir), Console()
+    viewer, console = Viewer(run_dir), rich_console()
     try:
         if viewer.state == "running" and not console.is_terminal:
             click.echo(status_text(run_dir))  # where it is now: the next line may be a while

@@ -20,11 +20,22 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
+    from rich.console import Console
 
 CONSOLE_NAME = "console.log"
 _GONE = (errno.EIO, errno.EPIPE, errno.ENXIO)
 _STANDARD = (0, 1, 2)
 _ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")  # colours and movements, in what a terminal did not take any more
+
+
+def rich_console() -> Console:
+    """stdout for rich: what is no terminal gets plain lines, even where FORCE_COLOR asks for more, as in many CIs.
+
+    NO_COLOR and TERM are rich's own to heed; whether it is still a terminal, it asks each time.
+    """
+    from rich.console import Console
+
+    return Console() if sys.stdout.isatty() else Console(force_terminal=False, color_system=None)
 
 
 def outlive_terminal(run_dir: Path) -> None:

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from esper_ab.completing import RunDirectory
 from esper_ab.examples import epilog
 
 
 @click.command(epilog=epilog("esper-ab attach runs/RUN", "esper-ab attach runs/RUN --json | tail -n 1"))
-@click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("run_dir", metavar="RUN", type=RunDirectory())
 @click.option("--json", is_flag=True, help="`status` as a line of JSON now, after every barrier, and at the end.")
 def command(run_dir: Path, json: bool) -> None:
     """Show RUN as its own terminal would. Any number may look, nothing they do changes the run; Ctrl-C leaves it."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from esper_ab import completing
 from esper_ab.examples import epilog
 from esper_ab.options import ExperimentCommand, experiment_options
 from esper_ab.programs.experiment import Planned, as_asked, carry_out, launcher_named, planned
@@ -40,8 +41,8 @@ _OWN = (
     ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
-@click.option("--mode", default="shaped", show_default=True, metavar="NAME", help="The condition: a reward mode or a "
-              "controller.")
+@click.option("--mode", shell_complete=completing.mode, default="shaped", show_default=True, metavar="NAME",
+              help="The condition: a reward mode or a controller.")
 @click.option("--runs", type=int, default=20, show_default=True, metavar="N", help="How often it is trained, each time "
               "on its own randomness.")
 @click.option("--replicates", type=int, default=10, show_default=True, metavar="R", help="Of the experiment planned "
@@ -49,12 +50,8 @@ _OWN = (
 @experiment_options(without=_OWN)
 def command(mode: str, runs: int, replicates: int, **options: Any) -> None:
     """Train one condition again and again, and show how often each rule would find a difference in it."""
-    from esper_ab.estimate import estimate
-    from esper_ab.plan_text import plan_text
-
     ready = _planned(mode, runs, options)
-    if not options["json"]:
-        click.echo(plan_text(ready.plan, estimate(ready.plan, ready.machine), ready.run_dir))
+    _announce(ready, options)
     if options["dry_run"]:
         return
     watched = not (options["quiet"] or options["json"])
@@ -66,6 +63,20 @@ def command(mode: str, runs: int, replicates: int, **options: Any) -> None:
         click.echo((ready.run_dir / "calibration.json").read_text(encoding="utf-8").strip())
     else:
         click.echo(f"{calibration_text(found)}\ncalibration: {ready.run_dir / 'calibration.json'}")
+
+
+def _announce(ready: Planned, options: dict[str, Any]) -> None:
+    """The plan, as text before it is carried out, or as JSON when it is all that was asked for."""
+    import msgspec
+
+    from esper_ab.estimate import estimate
+    from esper_ab.plan_text import plan_text
+
+    cost = estimate(ready.plan, ready.machine)
+    if not options["json"]:
+        click.echo(plan_text(ready.plan, cost, ready.run_dir))
+    elif options["dry_run"]:
+        click.echo(msgspec.json.encode({"plan": ready.plan, "estimate": cost, "run_dir": str(ready.run_dir)}))
 
 
 def _planned(mode: str, runs: int, options: dict[str, Any]) -> Planned:

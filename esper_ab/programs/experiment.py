@@ -5,9 +5,9 @@ Imports little: everything heavy comes when it is called.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +21,12 @@ if TYPE_CHECKING:
     from esper_ab.contracts.machine import Machine, Questions
     from esper_ab.control.audience import Observer
     from esper_ab.control.chaos import Chaos
+    from esper_ab.control.liveness import Limits
     from esper_ab.journal.fold import History
     from esper_ab.launchers import Launcher, Transport
+    from esper_ab.parse import FileSettings, Request
     from esper_ab.plan import Plan
+    from esper_ab.trackers.settings import Tracking
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +36,8 @@ class Planned:
     plan: Plan
     machine: Machine
     run_dir: Path
+    about: dict[str, Any] = field(default_factory=dict)  # what its author says of it, for [record] of experiment.toml
+    tracking: Tracking | None = None  # what follows the run, after `track.check_tracking`; no result depends on it
 
 
 def planned(asked: ExperimentSettings, out: Path, name: str = "{task}-{time}") -> Planned:
@@ -70,11 +75,14 @@ def plan_of(asked: ExperimentSettings, run_dir: Path, examine: Callable[[Questio
 
     from esper_ab.boundary_cache import calibrate
     from esper_ab.plan import make_plan
+    from esper_ab.precision import precision_notes
     from esper_ab.resolve import questions, resolve
 
     machine = examine(questions(asked))
     experiment = resolve(msgspec.structs.replace(asked, name=run_dir.name), machine)
-    return Planned(plan=make_plan(experiment, machine, calibrate), machine=machine, run_dir=run_dir)
+    plan = make_plan(experiment, machine, calibrate)
+    notes = (*plan.notes, *precision_notes(asked, experiment, machine))
+    return Planned(plan=msgspec.structs.replace(plan, notes=notes), machine=machine, run_dir=run_dir)
 
 
 def calibrated(ready: Planned, calibration: Calibration) -> Planned:
@@ -98,46 +106,74 @@ def as_asked(options: dict[str, Any]) -> ExperimentSettings:
     An exam has its own groups unless others are named.
     """
     from esper_ab import exam
-    from esper_ab.contracts import catalog
-    from esper_ab.parse import Catalogue, FileSettings, parse, read_toml
+    from esper_ab.parse import FileSettings, read_toml
 
-    catalogue = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
     file = read_toml(options["config"]) if options["config"] else FileSettings()
     wanted, is_exam = request(options), bool(options.get("exam"))
     if is_exam and not (wanted.groups or wanted.group or file.groups or file.tables):
         wanted = replace(wanted, groups=exam.GROUPS)
+    asked = put_together(wanted, file)
+    return exam.as_exam(asked) if is_exam and not asked.exam else asked
+
+
+def put_together(wanted: Request, file: FileSettings) -> ExperimentSettings:
+    """As `parse`, with the names that this installation has, and as an exam when one is asked for."""
+    from esper_ab import exam
+    from esper_ab.contracts import catalog
+    from esper_ab.parse import Catalogue, parse
+
+    catalogue = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
     asked = parse(wanted, file, catalogue)
-    return exam.as_exam(asked) if is_exam or asked.exam else asked
+    return exam.as_exam(asked) if asked.exam else asked
 
 
-def carry_out(ready: Planned, launcher: Launcher, *, watched: bool, chaos: Chaos | None = None) -> None:
-    """Make the run directory, train, evaluate and journal; the live view is one observer among others."""
+def carry_out(
+    ready: Planned, launcher: Launcher, *, watched: bool, chaos: Chaos | None = None, limits: Limits | None = None,
+    also: Sequence[Observer] = (),
+) -> None:  # fmt: skip
+    """Make the run directory, train, evaluate and journal; the live view is one observer among others.
+
+    `limits`: of silence and deaths; by default those of a rehearsal of faults, or of any run. `also`: who else is told.
+    """
     from esper_ab.control import conduct
     from esper_ab.control.chaos import LIMITS
     from esper_ab.run_directory import make_run_directory
+    from esper_ab.trackers.state import save_settings
 
-    make_run_directory(ready.run_dir, ready.plan, ready.machine)
+    make_run_directory(ready.run_dir, ready.plan, ready.machine, ready.about)
+    if ready.tracking is not None and ready.tracking.anything:
+        save_settings(ready.run_dir, ready.tracking)  # read by `observers`, now and when the run goes on later
     settle_console(ready.run_dir)
     with ExitStack() as stack:
-        told = observers(stack, ready.plan, None, watched=watched)
-        limits = None if chaos is None else LIMITS
-        conduct.run(ready.plan, ready.run_dir, launcher, told, limits, chaos)
+        told = [*observers(stack, ready.run_dir, ready.plan, None, watched=watched), *also]
+        conduct.run(ready.plan, ready.run_dir, launcher, told, limits or (LIMITS if chaos else None), chaos)
 
 
-def observers(stack: ExitStack, plan: Plan, history: History | None, *, watched: bool) -> list[Observer]:
-    """Those who are told what happens: stderr of what goes wrong, and the live view, which closes with `stack`.
+def observers(
+    stack: ExitStack, run_dir: Path, plan: Plan, history: History | None, *, watched: bool
+) -> list[Observer]:
+    """Those who are told what happens: the folder of each run, stderr of what goes wrong, trackers, the live view.
+
+    `stack` closes the view and then, after a run that succeeded, waits a little for the trackers.
 
     `history`: of an experiment that goes on.
     """
+    from esper_ab.control.run_folders import RunFolders
     from esper_ab.live.warnings import Warnings
+    from esper_ab.programs.track import Trackers
+    from esper_ab.trackers.state import read_settings
 
-    told: list[Observer] = [Warnings(ledger=not watched)]
+    blocks = plan.blocks if history is None else history.blocks
+    told: list[Observer] = [RunFolders(run_dir, plan, blocks), Warnings(ledger=not watched)]
+    if (tracking := read_settings(run_dir)).anything:
+        trackers = Trackers(run_dir, tracking)
+        stack.push(trackers.settle)
+        told.append(trackers)
     if watched:
-        from rich.console import Console
-
+        from esper_ab.live.console import rich_console
         from esper_ab.live.terminal import LiveView
 
-        told.append(stack.enter_context(LiveView(plan, Console(), history=history)))
+        told.append(stack.enter_context(LiveView(plan, rich_console(), history=history)))
     return told
 
 

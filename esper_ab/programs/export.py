@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from esper_ab.completing import RunDirectory
 from esper_ab.examples import epilog
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Written:
         "esper-ab export runs/RUN --format parquet --table episodes --table pairs --out tables",
     )
 )
-@click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("run_dir", metavar="RUN", type=RunDirectory())
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Where to put the files; made if it is not there. [default: RUN/export]")
 @click.option("--format", "form", type=click.Choice(("csv", "parquet")), default="csv", show_default=True,

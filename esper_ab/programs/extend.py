@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,20 +41,36 @@ def extend_run(run_dir: Path, replicates: int, launcher: str, *, watched: bool) 
 
     history = load(run_dir).history
     with ExitStack() as stack:
-        told = observers(stack, history.plan, history, watched=watched)
+        told = observers(stack, run_dir, history.plan, history, watched=watched)
         conduct.go_on(run_dir, lambda there: extension(run_dir, there, replicates), launcher_named(launcher), told)
 
 
-def preview(run_dir: Path, replicates: int) -> str:
+@dataclass(frozen=True, kw_only=True)
+class Preview:
     """What `extend_run` would add, and by which rule it would then be decided."""
+
+    run_dir: str
+    more: int  # replicates
+    replicates: int  # in all
+    groups: tuple[str, ...]  # that go on
+    rule: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.run_dir}: {self.more} replicates more, {self.replicates} in all, of {', '.join(self.groups)}\n"
+            f"rule: {self.rule}"
+        )
+
+
+def preview(run_dir: Path, replicates: int) -> Preview:
+    """Nothing is started or written; UsageError for what cannot be extended."""
     from esper_ab.design import rule
     from esper_ab.journal.load import load
 
     history = load(run_dir).history
     added = extension(run_dir, history, replicates)
     gone = {group for look in history.looks for group in look.leaving}
-    groups = [group for group in history.groups if group not in gone]
-    return (
-        f"{run_dir}: {len(added.blocks)} replicates more, {replicates} in all, of {', '.join(groups)}\n"
-        f"rule: {rule(added.design)}"
-    )
+    return Preview(
+        run_dir=str(run_dir), more=len(added.blocks), replicates=replicates, rule=rule(added.design),
+        groups=tuple(group for group in history.groups if group not in gone),
+    )  # fmt: skip

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from esper_ab.completing import RunDirectory
 from esper_ab.examples import epilog
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Found:
 
 
 @click.command(epilog=epilog("esper-ab gc runs/RUN --dry-run", "esper-ab gc runs/*"))
-@click.argument("run_dirs", metavar="RUN…", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("run_dirs", metavar="RUN…", nargs=-1, required=True, type=RunDirectory())
 @click.option("--dry-run", is_flag=True, help="Say what would go and remove nothing.")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 def command(run_dirs: tuple[Path, ...], dry_run: bool, json: bool) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from esper_ab import completing
 from esper_ab.examples import epilog
 from esper_ab.options import ExperimentCommand
 
@@ -20,7 +21,8 @@ _OPS = ("germinated", "advanced", "fossilised", "pruned")
     "esper-ab heuristic --task digits --episodes 1 --slots early mid late",
     "esper-ab heuristic --task synthetic --steps 25 --n-envs 2 --json",
 ))  # fmt: skip
-@click.option("--task", default="digits", show_default=True, metavar="NAME", help="What hosts learn.")
+@click.option("--task", shell_complete=completing.tasks, default="digits", show_default=True, metavar="NAME",
+              help="What hosts learn.")
 @click.option("--data-dir", default="", metavar="DIR", help="Where a task's data is, if it does not ship.")
 @click.option("--slots", metavar="A B …", help="Slots that may grow, in network order. [default: all]")
 @click.option("--episodes", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Each on "

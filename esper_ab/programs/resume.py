@@ -28,5 +28,5 @@ def resume_run(run_dir: Path, launcher: str, *, watched: bool) -> None:
 
     history = unfinished(run_dir)
     with ExitStack() as stack:
-        told = observers(stack, history.plan, history, watched=watched)
+        told = observers(stack, run_dir, history.plan, history, watched=watched)
         conduct.resume(run_dir, launcher_named(launcher), told)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from esper_ab import completing
 from esper_ab.examples import epilog
 from esper_ab.options import ExperimentCommand, experiment_options
 from esper_ab.programs.experiment import Planned, as_asked, carry_out, check_new, launcher_named, named, plan_of
@@ -42,7 +43,8 @@ _HASH = 8  # hexadecimal digits
 )
 @click.option("--episodes", metavar="N,N,…", help="Training episodes per run: one point for each.")
 @click.option("--lr", metavar="X,X,…", help="Learning rate of PPO: one point for each, with each of the others.")
-@click.option("--over", multiple=True, metavar="KEY=V1,V2,…", help="Any other setting. Repeatable.")
+@click.option("--over", shell_complete=completing.assignment, multiple=True, metavar="KEY=V1,V2,…",
+              help="Any other setting. Repeatable.")
 @experiment_options(without=("episodes",))
 def command(episodes: str | None, lr: str | None, over: tuple[str, ...], **options: Any) -> None:
     """Repeat a comparison at every combination of settings, each an experiment of its own, side by side."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from esper_ab.completing import RunDirectory
 from esper_ab.examples import epilog
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _LEAVE_POLLS = 25  # 5 s for a process to end once it has let go of the run dire
 
 
 @click.command(epilog=epilog("esper-ab stop runs/RUN", "esper-ab stop runs/RUN --now"))
-@click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("run_dir", metavar="RUN", type=RunDirectory())
 @click.option("--now", is_flag=True, help="Do not wait for the barrier in progress: as Ctrl-C twice.")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 def command(run_dir: Path, now: bool, json: bool) -> None:

@@ -15,13 +15,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import click
+
+from esper_ab.completing import RunDirectory
+from esper_ab.examples import epilog
 
 if TYPE_CHECKING:
     from esper_ab.contracts.messages import Progress as SignOfLife
     from esper_ab.journal.events import AnyEvent
     from esper_ab.trackers.settings import Tracking
+    from esper_ab.trackers.state import Progress
     from esper_ab.trackers.subject import Name
 
 _POLL_S = 0.1
@@ -29,8 +34,11 @@ _PATIENCE_S = 20.0  # for trackers to catch up at the end of a run, before the c
 _TAG_CHARS = 64  # what W&B takes
 
 
-@click.command()
-@click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
+@click.command(epilog=epilog(
+    "esper-ab track runs/RUN --tensorboard",
+    "esper-ab track runs/RUN --wandb offline --mlflow --uri http://localhost:5000",
+))  # fmt: skip
+@click.argument("run_dir", metavar="RUN", type=RunDirectory())
 @click.option("--wandb", is_flag=False, flag_value="", metavar="[offline|online]", help="Weights & Biases. "
               "[default: WANDB_MODE, else online]")
 @click.option("--tensorboard", is_flag=True, help="Event files in RUN/tensorboard.")
@@ -43,19 +51,17 @@ _TAG_CHARS = 64  # what W&B takes
 def command(run_dir: Path, follow: bool, json: bool, **options: Any) -> int:
     """Fill trackers with what RUN has recorded, of a finished, running or stopped run; twice is the same as once.
 
-    \b
     Without a tracker: those that follow RUN already. What is named here follows RUN when it is resumed or extended.
-      esper-ab track runs/digits-20260131-113000 --tensorboard
-      esper-ab track runs/digits-20260131-113000 --wandb offline --mlflow --uri http://localhost:5000
     """
     from esper_ab.errors import UsageError
     from esper_ab.journal.load import load
     from esper_ab.trackers.state import at_work, read_settings, save_settings, wanted
+    from esper_ab.trackers.subject import NAMES
 
     load(run_dir)  # a damaged or absent journal is refused here
     before = read_settings(run_dir)
     asked = _asked(before, options)
-    names = wanted(asked) if not _names_any(options) else _named(options)
+    names = tuple(name for name in NAMES if options[name] not in (None, False)) or wanted(before)
     if not names:
         raise UsageError(f"{run_dir} is followed by no tracker: name one, as in --tensorboard; also --wandb, --mlflow")
     check_tracking(asked)
@@ -65,16 +71,6 @@ def command(run_dir: Path, follow: bool, json: bool, **options: Any) -> int:
             raise UsageError(f"{run_dir}: {name} follows this run already; see {see}")
     save_settings(run_dir, asked)
     return _fill(run_dir, names, live=follow, as_json=json)
-
-
-def _names_any(options: dict[str, Any]) -> bool:
-    return options["wandb"] is not None or options["tensorboard"] or options["mlflow"]
-
-
-def _named(options: dict[str, Any]) -> tuple[Name, ...]:
-    from esper_ab.trackers.subject import NAMES
-
-    return tuple(name for name in NAMES if options[name] not in (None, False))
 
 
 def _asked(before: Tracking, options: dict[str, Any]) -> Tracking:
@@ -92,7 +88,10 @@ def _asked(before: Tracking, options: dict[str, Any]) -> Tracking:
     for option, key in (("uri", "mlflow_uri"), ("wandb_entity",) * 2, ("wandb_project",) * 2):
         if options[option] is not None:
             changed[key] = options[option]
-    return msgspec.structs.replace(before, **changed)
+    asked = msgspec.structs.replace(before, **changed)
+    if asked.wandb == "off" and (asked.wandb_entity or asked.wandb_project):
+        raise UsageError("--wandb-entity and --wandb-project go with --wandb")
+    return asked
 
 
 def wandb_mode(asked: str | None) -> Literal["online", "offline"]:
@@ -154,33 +153,37 @@ def _store(tracking: Tracking) -> str:
     return tracking.mlflow_uri or os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:"
 
 
-def start_tracking(run_dir: Path, tracking: Tracking) -> None:
+def start_tracking(run_dir: Path, tracking: Tracking) -> str:
     """Remember `tracking` and start one process per tracker, which follows the journal of `run_dir` to its end.
 
     `run_dir` exists; its journal may be a few seconds away. They have no terminal, no parent and low priority; what
     they say is in RUN/logs. Raises nothing: what cannot be started is one line on stderr. Libraries that are absent
-    are refused by `check_tracking`, which is to be called before the run directory is made.
+    are refused by `check_tracking`, which is to be called before the run directory is made. Returns the word that the
+    progress of these processes is marked with, "" when they could not be started.
     """
     from esper_ab.trackers.state import Progress, log_file, save_settings, wanted, write_progress
 
+    started = uuid4().hex
     try:
         save_settings(run_dir, tracking)
         for name in wanted(tracking):
             log_file(run_dir, name).parent.mkdir(exist_ok=True)
-            write_progress(run_dir, name, Progress(state="starting"))
+            write_progress(run_dir, name, Progress(state="starting", started=started))
             # By way of a shell that leaves at once, so that no process of this one's is left to be waited for.
             subprocess.run(
                 ["sh", "-c", '"$@" </dev/null >>"$0" 2>&1 &', log_file(run_dir, name).absolute(),
-                 *_process(run_dir, name, live=True)],
+                 *_process(run_dir, name, live=True, started=started)],
                 check=True, start_new_session=True, stdin=subprocess.DEVNULL, env=_environment(),
             )  # fmt: skip
     except (OSError, subprocess.CalledProcessError) as error:
         _warn(f"trackers cannot be started ({error}); the run goes on, `esper-ab track {run_dir}` can do it later")
+        return ""
+    return started
 
 
-def _process(run_dir: Path, name: Name, *, live: bool) -> Sequence[str]:
+def _process(run_dir: Path, name: Name, *, live: bool, started: str) -> Sequence[str]:
     line = [sys.executable, "-m", "esper_ab.trackers.process", str(run_dir.absolute()), name]
-    return [*line, "--live"] if live else line
+    return [*line, "--live", started] if live else [*line, started]
 
 
 def _environment() -> dict[str, str]:
@@ -195,23 +198,20 @@ class Trackers:
         from esper_ab.trackers.state import wanted
 
         self._run_dir, self._tracking = run_dir, tracking
-        self._started = False
+        self._started: str | None = None  # what marks the progress of what was started here; "": nothing could be
         self._unheard = set(wanted(tracking))  # those that have not failed so far
 
     def observe(self, event: AnyEvent | SignOfLife | str) -> None:
         """Called on the audience's thread, never on the barrier's path."""
         from esper_ab.journal.events import Event, PointReleased
 
-        if not self._started and isinstance(event, Event):
-            self._started = True
-            start_tracking(self._run_dir, self._tracking)
+        if self._started is None and isinstance(event, Event):
+            self._started = start_tracking(self._run_dir, self._tracking)
         elif isinstance(event, PointReleased):
             self._tell_failures()
 
     def settle(self, kind: type[BaseException] | None, *error: object) -> None:
         """At the end of a run that succeeded: wait a little for the trackers, and name those that are not done."""
-        from esper_ab.trackers.state import read_progress
-
         if kind is not None or not self._started:
             return
         deadline = time.monotonic() + _PATIENCE_S
@@ -222,24 +222,30 @@ class Trackers:
                 time.sleep(_POLL_S if left else 0)
         self._tell_failures()
         for name in sorted(self._unheard):
-            progress = read_progress(self._run_dir, name)
+            progress = self._progress(name)
             if name in left:
                 _warn(f"{name} goes on with what is left; `esper-ab logs {self._run_dir} tracker-{name}` shows it")
             elif progress is None or progress.state != "done":
                 _warn(_broken(self._run_dir, name, "its process is gone"))
 
     def _works(self, name: Name) -> bool:
-        from esper_ab.trackers.state import at_work, read_progress
+        from esper_ab.trackers.state import at_work
 
-        working = at_work(self._run_dir, name)  # before its progress: the last word is written under the lock
-        progress = read_progress(self._run_dir, name)
-        return progress is not None and (progress.state == "starting" or (progress.state == "following" and working))
+        progress = self._progress(name)  # before the lock, which it takes first and lets go of last
+        if progress is None or progress.state == "starting":
+            return True
+        return progress.state == "following" and at_work(self._run_dir, name)
 
-    def _tell_failures(self) -> None:
+    def _progress(self, name: Name) -> Progress | None:
+        """Of the process that was started here; None as long as it has said nothing."""
         from esper_ab.trackers.state import read_progress
 
+        progress = read_progress(self._run_dir, name)
+        return progress if progress is not None and progress.started == self._started else None
+
+    def _tell_failures(self) -> None:
         for name in sorted(self._unheard):
-            progress = read_progress(self._run_dir, name)
+            progress = self._progress(name)
             if progress is not None and progress.state == "failed":
                 self._unheard.discard(name)
                 _warn(_broken(self._run_dir, name, progress.detail))
@@ -263,11 +269,12 @@ def _fill(run_dir: Path, names: Sequence[Name], *, live: bool, as_json: bool) ->
     from esper_ab.trackers.state import Progress, log_file, read_progress
 
     (run_dir / "logs").mkdir(exist_ok=True)
-    children = {}
+    children, started = {}, uuid4().hex
     for name in names:
         with log_file(run_dir, name).open("ab") as log:
             children[name] = subprocess.Popen(
-                _process(run_dir, name, live=live), stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=_environment()
+                _process(run_dir, name, live=live, started=started), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env=_environment(),
             )
     try:
         statuses = {name: child.wait() for name, child in children.items()}
@@ -278,7 +285,7 @@ def _fill(run_dir: Path, names: Sequence[Name], *, live: bool, as_json: bool) ->
         raise
     told = {name: read_progress(run_dir, name) or Progress(state="failed") for name in names}
     for name in names:
-        if statuses[name] and not told[name].detail:
+        if statuses[name] and (told[name].started != started or not told[name].detail):
             told[name] = Progress(state="failed", detail=f"its process ended with {statuses[name]}")
     if as_json:
         click.echo(json.dumps({

@@ -111,7 +111,9 @@ def frame(found: DuckDBPyRelation, asked: str | None) -> Any:
             return found.df()
         if kind == "pyarrow":
             return found.to_arrow_table()
-        if kind == "polars":  # by way of Arrow's C stream, which needs no pyarrow
+        if kind == "polars" and find_spec("pyarrow") is not None:
+            return found.pl()
+        if kind == "polars":  # the same by way of Arrow's C stream, which with torch in the process is noisy at exit
             import polars
 
             return polars.DataFrame(found)

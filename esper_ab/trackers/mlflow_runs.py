@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, RunStatus, RunTag
@@ -38,7 +39,8 @@ class MLflowRuns:
     """The Tracker of subject.py."""
 
     def __init__(self, experiment: Experiment, uri: str) -> None:
-        self.where = uri.rpartition("@")[2] if "@" in uri else uri  # a password has no place in a log
+        parts = urlsplit(uri)  # a password has no place in a log
+        self.where = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if "@" in parts.netloc else uri
         self._client = MlflowClient(tracking_uri=uri)
         self._experiment_id = self._experiment(experiment)
         self._runs: dict[str, _Run] = {}

@@ -1,4 +1,6 @@
-"""`python -m esper_ab.trackers.process RUN NAME [--live]`: one tracker, in a process in which it may do what it likes.
+"""`python -m esper_ab.trackers.process RUN NAME [--live] STARTED`: one tracker, in a process of its own.
+
+It may do what it likes there. STARTED is any word, by which who started it knows its progress.
 
 Whatever goes wrong here is one line in RUN/logs/tracker-NAME.log and in RUN/tracking/NAME.json, never more.
 With --live it ends by itself when the run has ended, also when a library hangs.
@@ -66,8 +68,8 @@ _MAKERS: dict[Name, Callable[[Path, Experiment, Tracking], Tracker]] = {
 class _Work:
     """One tracker at work."""
 
-    def __init__(self, run_dir: Path, name: Name) -> None:
-        self._run_dir, self._name = run_dir, name
+    def __init__(self, run_dir: Path, name: Name, started: str) -> None:
+        self._run_dir, self._name, self._started = run_dir, name, started
         before = read_progress(run_dir, name)
         self._where = before.where if before else ""
         self._lines = 0
@@ -114,11 +116,14 @@ class _Work:
         self._lines, self._moved_at = lines, time.monotonic()
 
     def _say(self, state: State, detail: str = "") -> None:
-        progress = Progress(state=state, detail=detail, where=self._where, lines=self._lines)
+        progress = Progress(
+            state=state, detail=detail, where=self._where, lines=self._lines, pid=os.getpid(),
+            started=self._started,
+        )  # fmt: skip
         write_progress(self._run_dir, self._name, progress)
 
 
-def main(run_dir: Path, name: Name, *, live: bool) -> int:
+def main(run_dir: Path, name: Name, *, live: bool, started: str = "") -> int:
     """Exit status: 0 when the tracker holds everything, 1 when something went wrong, 3 when another one is at work."""
     os.nice(_NICE)
     warnings.simplefilter("ignore")  # of libraries, about themselves
@@ -127,7 +132,7 @@ def main(run_dir: Path, name: Name, *, live: bool) -> int:
         if time.monotonic() > deadline:
             return 3
         time.sleep(_WATCH_S)
-    work = _Work(run_dir, name)
+    work = _Work(run_dir, name, started)
     if live:
         threading.Thread(target=work.watch, daemon=True).start()
     status = work.carry_out(live=live)
@@ -137,6 +142,6 @@ def main(run_dir: Path, name: Name, *, live: bool) -> int:
 
 if __name__ == "__main__":
     chosen = next(name for name in NAMES if name == sys.argv[2])
-    status = main(Path(sys.argv[1]), chosen, live="--live" in sys.argv[3:])
+    status = main(Path(sys.argv[1]), chosen, live="--live" in sys.argv[3:], started=sys.argv[-1])
     sys.stdout.flush()
     os._exit(status)  # no library has a last word at exit: one that hangs would stay

@@ -32,6 +32,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""  # of a failure, one line
     where: str = ""  # what the user opens or gives to the tool
     lines: int = 0  # of the journal, told so far
+    pid: int = 0  # of its process, the last there was
+    started: str = ""  # what its process was started with: an earlier one may still be about to say its last word
 
 
 def save_settings(run_dir: Path, tracking: Tracking) -> None:

@@ -6,8 +6,9 @@ is there already is compared and not written again, a torn end is written over, 
 
 from __future__ import annotations
 
+import io
+import os
 from pathlib import Path
-from typing import BinaryIO
 
 from tensorboard.compat.proto import event_pb2, summary_pb2
 from tensorboard.plugins.hparams import plugin_data_pb2, summary_v2
@@ -25,8 +26,8 @@ class Continuing:
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-        self._file: BinaryIO = path.open("r+b", buffering=0)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._file = io.FileIO(descriptor, "r+")
         self._at = 0  # bytes written or found to be there
         self._same = True  # so far
 
@@ -49,7 +50,7 @@ class Continuing:
 
     def close(self, *, whole: bool = False) -> None:
         """`whole`: nothing may stand behind what was written."""
-        if whole:
+        if whole and os.fstat(self._file.fileno()).st_size > self._at:
             self._file.truncate(self._at)
         self._file.close()
 

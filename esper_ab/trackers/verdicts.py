@@ -11,7 +11,7 @@ from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import mean, outcomes
 from esper_ab.stats.comparison import Comparison
 
-_NUMBERS = ("estimate", "low", "high", "hedges_g", "correlation", "used")  # of a comparison; points, but for the last 3
+_NUMBERS = ("estimate", "low", "high", "hedges_g", "used")  # of a comparison; points, but for the last two
 
 
 def verdicts(history: History) -> Sequence[Comparison]:

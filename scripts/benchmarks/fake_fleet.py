@@ -1,8 +1,8 @@
 """Workers without work: many per process, each with its own socket on the real wire, all of whose reports come at once.
 
 A fleet does what a launcher does, for a coordinator in this process. Its processes keep off the first core, where
-there is another, so that the coordinator always has one. A round: everybody has been released from point p and has its report of p + 1 ready;
-all send; the round is over when all are released from p + 1.
+there is another, so that the coordinator always has one. A round: everybody has been released from point p and has its
+report of p + 1 ready; all send; the round is over when all are released from p + 1.
 """
 
 from __future__ import annotations

@@ -113,3 +113,19 @@ def test_documented_flags_are_those_that_exist() -> None:
     for option in command.params:
         for flag in option.opts:
             assert f"`{flag}" in page, f"docs/cli.md does not mention {flag}"
+
+
+def _streams_without_record(source: str) -> bool:
+    return re.search(r"cuda\.(Stream|stream|ExternalStream)\b", source) is not None and "record_stream" not in source
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_whoever_makes_a_stream_records_its_tensors_on_it(path: Path) -> None:
+    """A tensor used on another stream than its own may be given away while it is read, unless it is recorded there."""
+    assert not _streams_without_record(path.read_text())
+
+
+def test_a_stream_would_be_found() -> None:
+    assert _streams_without_record("side = torch.cuda.Stream()")
+    assert _streams_without_record("with torch.cuda.stream(side):")
+    assert not _streams_without_record("side = torch.cuda.Stream()\nx.record_stream(side)")

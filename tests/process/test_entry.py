@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -15,7 +16,7 @@ from esper_ab.contracts.settings import Arithmetic
 from workers import entry, process
 assert "torch" not in sys.modules and "numpy" not in sys.modules
 lane = Lane(name="x", devices=("x",), uuids=tuple(json.loads(sys.argv[1])))
-arithmetic = Arithmetic(threads=1)
+arithmetic = Arithmetic(threads=1, deterministic=json.loads(sys.argv[2]))
 process.obey_the_coordinator_only()
 process.set_environment(lane, arithmetic)
 assert "torch" not in sys.modules
@@ -27,15 +28,17 @@ print(json.dumps({
     "tf32": torch.backends.cuda.matmul.allow_tf32 or torch.backends.cudnn.allow_tf32,
     "ignores_ctrl_c": signal.getsignal(signal.SIGINT) is signal.SIG_IGN,
     "gpus": torch.cuda.device_count(),
-    "environment": {key: os.environ[key] for key in (
+    "environment": {key: os.environ.get(key) for key in (
         "CUDA_DEVICE_ORDER", "CUDA_VISIBLE_DEVICES", "CUBLAS_WORKSPACE_CONFIG", "OMP_NUM_THREADS", "MKL_NUM_THREADS")},
 }))
 """
 
 
-def set_up(*uuids):
+def set_up(*uuids, deterministic=True):
+    clean = {key: value for key, value in os.environ.items() if key != "CUBLAS_WORKSPACE_CONFIG"}
     return subprocess.run(
-        [sys.executable, "-c", PINNED, json.dumps(uuids)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", PINNED, json.dumps(uuids), json.dumps(deterministic)],
+        capture_output=True, text=True, check=False, env=clean,
     )
 
 
@@ -50,6 +53,16 @@ def test_a_cpu_worker_sees_one_thread_no_gpu_and_deterministic_torch():
             "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
         },
     }
+
+
+def test_without_determinism_only_the_choice_of_kernels_is_free():
+    done = set_up("", deterministic=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert not found["deterministic"]
+    assert not found["benchmark"]  # a worker's own timing chooses no kernel
+    assert not found["tf32"]
+    assert found["environment"]["CUBLAS_WORKSPACE_CONFIG"] is None
 
 
 def test_a_device_that_is_not_the_planned_one_is_refused():

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import fake_plans
 import pytest
+from being_killed import killed_at
 from conducted import conclusions, counts, ledger, of, records, resume, run, states, taken_up
 from fake_worker import FAULT_VARIABLE
 from journals import planted_effect, write
@@ -31,10 +32,9 @@ from esper_ab.journal.events import (
     RunStarted,
     WorkerStarted,
 )
-from esper_ab.journal.file import JOURNAL_NAME, Journal, read
+from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.load import load
 
-SUPPORT = Path(__file__).parents[1] / "support"
 PATIENCE_S = 90.0
 UNPAIRED = {"n_envs": 1, "episodes": 1, "unpaired": True, "margin": 0.001}
 
@@ -234,23 +234,6 @@ def sockets():
         yield folder
 
 
-def killed_at(run_dir, sockets, what, size):
-    """Start a coordinator and kill it when its journal has that many bytes; what it left, or all at its end."""
-    process = subprocess.Popen(
-        [sys.executable, SUPPORT / "fake_experiment.py", run_dir, str(what)],
-        env=os.environ | {"TMPDIR": sockets}, stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
-    journal, deadline = run_dir / JOURNAL_NAME, time.monotonic() + PATIENCE_S
-    while process.poll() is None:
-        assert time.monotonic() < deadline
-        if journal.exists() and journal.stat().st_size >= size:
-            process.kill()
-        time.sleep(0.002)
-    _, error = process.communicate()
-    assert process.returncode in (0, -signal.SIGKILL), error
-    return list(read(journal))
-
-
 def alive(pid):
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -265,7 +248,7 @@ def test_coordinators_killed_one_after_the_other_lose_and_double_nothing(tmp_pat
     run_dir.mkdir()
     size = (tmp_path / "whole" / JOURNAL_NAME).stat().st_size
     for share in (0.1, 0.3, 0.6, 2.0):
-        left = killed_at(run_dir, sockets, "resume" if recorded else episodes, int(share * size))
+        left = killed_at(run_dir, sockets, int(share * size), "resume" if recorded else episodes)
         ready = {name: points[-1] for name, points in taken_up(left).items()}
         if recorded:  # an acknowledged episode is never run again
             assert ready == recorded

@@ -1,6 +1,6 @@
 """A coordinator in a process of its own, with worker processes that have no torch: something to kill.
 
-    python fake_experiment.py RUN_DIR EPISODES    to begin
+    python fake_experiment.py RUN_DIR EPISODES [KEY…]    to begin, with these settings of the experiment switched on
     python fake_experiment.py RUN_DIR resume
 """
 
@@ -21,7 +21,8 @@ if __name__ == "__main__":
         if sys.argv[2] == "resume":
             conduct.resume(run_dir, launcher, ())
         else:
-            conduct.run(fake_plans.plan(episodes=int(sys.argv[2])), run_dir, launcher, ())
+            plan = fake_plans.plan(episodes=int(sys.argv[2]), **dict.fromkeys(sys.argv[3:], True))
+            conduct.run(plan, run_dir, launcher, ())
     except EsperError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(error.exit_code)

@@ -30,4 +30,9 @@ def plan(cores: int = 2, groups: tuple[str, ...] = ("a", "b"), **settings) -> Pl
         name="fake", groups=tuple(Group(name=name, settings=GroupSettings()) for name in groups),
         devices=tuple(f"cpu:{i}" for i in range(cores)), **(small | settings),
     )
-    return make_plan(experiment, machine(cores), calibrate)
+    return plan_of(experiment)
+
+
+def plan_of(experiment: ExperimentSettings) -> Plan:
+    """The plan of an experiment that has its devices."""
+    return make_plan(experiment, machine(len(experiment.devices)), calibrate)

@@ -11,8 +11,9 @@ import torch
 from support.tensor_world import make_session
 
 from esper_ab.contracts.settings import RewardSettings
+from esper_ab.programs.evaluate import command
 from workers import policy_file
-from workers.evaluate import run
+from workers.evaluate import main, run
 
 
 @pytest.fixture
@@ -75,3 +76,11 @@ def test_a_policy_file_with_an_object_in_it_is_refused(tmp_path: Path, capsys: p
     assert run([str(tmp_path / "0.pt")]) == 2
     assert "is not a policy" in capsys.readouterr().err
     assert not (tmp_path / "sprung").exists()
+
+
+def test_the_command_has_the_same_options_as_the_child_that_it_starts() -> None:
+    """`esper-ab evaluate --help` and completion must not import torch, so they are declared twice."""
+    told = [{(option, str(one.type)) for one in side.params for option in one.opts} for side in (command, main)]
+    flags = [{pair for pair in side if pair[0].startswith("--")} for side in told]
+    assert flags[0] == flags[1]
+    assert "--rng-seed" in dict(flags[0])

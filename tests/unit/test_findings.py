@@ -7,8 +7,8 @@ import pytest
 from support.journals import planted_effect
 
 from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
-from esper_ab.control.findings import findings
-from esper_ab.journal.events import EpisodeRecorded, RunEvaluated
+from esper_ab.control.findings import findings, kinds
+from esper_ab.journal.events import EpisodeRecorded, Ledger, RunEvaluated
 
 
 @pytest.fixture(scope="module")
@@ -84,13 +84,22 @@ def test_the_critic_of_the_first_episode_is_not_judged(records) -> None:
 
 def test_the_ledger_has_one_entry_per_run_and_kind(records) -> None:
     run = [later(records[0], number, ratio_max=6.0, entropy=0.0 if number > 2 else 1.0) for number in range(1, 6)]
-    entries = [entry for record in run for entry in findings(record, run)]
+    entries = entered(run)
     assert [(entry.episode, entry.detail.partition(":")[0]) for entry in entries] == [
         (1, "ratio explosion"), (3, "entropy collapse"),
     ]  # fmt: skip
     envs = tuple(msgspec.structs.replace(env, diverged=True) for env in records[0].envs)
     run = [msgspec.structs.replace(later(records[0], number), envs=envs) for number in range(4)]
-    assert [entry.episode for record in run for entry in findings(record, run)] == [0]
+    assert [entry.episode for entry in entered(run)] == [0]
+
+
+def entered(run: list[EpisodeRecord]) -> list[Ledger]:
+    """Of one episode after the other."""
+    entries, known = [], set()
+    for record in run:
+        entries += findings(record, known)
+        known |= kinds(record)
+    return entries
 
 
 def test_a_controller_that_does_not_learn_has_no_pathology(records) -> None:

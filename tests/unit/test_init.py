@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import runpy
 import subprocess
@@ -106,11 +107,20 @@ def test_other_files_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_a_dry_run_of_the_toml(tmp_path: Path) -> None:
-    (tmp_path / "experiment.toml").write_text(toml_file())
+@pytest.mark.parametrize(
+    ("name", "module", "how"),
+    [
+        ("experiment.toml", "esper_ab.launch", ("--config",)),
+        ("experiment.toml", "esper_ab.cli", ("run",)),
+        ("experiment.py", "esper_ab.cli", ("run",)),
+    ],
+)
+def test_a_dry_run_of_what_is_written(tmp_path: Path, name: str, module: str, how: tuple[str, ...]) -> None:
+    (tmp_path / name).write_text(toml_file() if name.endswith("toml") else python_file("experiment"))
     done = subprocess.run(
-        [sys.executable, "-m", "esper_ab.launch", "--config", "experiment.toml", "--dry-run"], cwd=tmp_path,
-        capture_output=True, text=True, timeout=120,
+        [sys.executable, "-m", module, *how, name, "--dry-run", "--json"], cwd=tmp_path, capture_output=True, text=True,
+        timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "shaped" in done.stdout
+    groups = json.loads(done.stdout)["plan"]["experiment"]["groups"]
+    assert [group["name"] for group in groups] == ["shaped", "simplified"]

@@ -117,6 +117,7 @@ def conv(x: Tensor, weight: Tensor, depthwise: bool = False) -> Tensor:
     else:
         kernel = kernel.contiguous(memory_format=torch.channels_last)
         y = F.conv2d(image, kernel, padding=k // 2, groups=n * c if depthwise else n)
+        y = y.contiguous(memory_format=torch.channels_last)  # a GPU's depthwise kernels answer in another layout
     return y.permute(0, 2, 3, 1).reshape(b, h, w, n, out)
 
 

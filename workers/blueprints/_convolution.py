@@ -41,7 +41,8 @@ def convolve(image: Tensor, kernel: Tensor, n: int) -> Tensor:
     """Same-padded convolution of n networks, channels last: [B,n*I,H,W], [n*O,I,k,k] -> [B,n*O,H,W]."""
     k = kernel.shape[-1]
     if not _by_products(image, kernel, n):
-        return F.conv2d(image, kernel.contiguous(memory_format=torch.channels_last), padding=k // 2, groups=n)
+        y = F.conv2d(image, kernel.contiguous(memory_format=torch.channels_last), padding=k // 2, groups=n)
+        return y.contiguous(memory_format=torch.channels_last)  # as it is already, but for some kernels of GPUs
     b, _, h, w = image.shape
     y = image.new_empty(b, h, w, kernel.shape[0]).permute(0, 3, 1, 2)
     torch.bmm(_rows(image, n), kernel.view(n, -1, kernel.shape[1]).transpose(1, 2), out=_rows(y, n))

@@ -188,7 +188,7 @@ class Bank:
                     blueprint=self._blueprints[index],
                     stack=self._stack(slot, int(index)),
                     members=self._index(rows[members]),
-                    trained=torch.from_numpy(~frozen).to(self._device) if frozen.any() else None,
+                    trained=self._index(~frozen) if frozen.any() else None,
                     fossils=bool((table.stage[envs[members], slot] == Stage.FOSSILIZED).any()),
                 )
             )
@@ -202,8 +202,9 @@ class Bank:
         """Device, precision and channels of a slot's activations."""
         return self.host.values.new_empty(0, channels(self._spec, self._blocks[slot]))
 
-    def _index(self, values: Ints) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(values)).to(self._device)
+    def _index(self, values: Ints | Bools) -> Tensor:
+        """On the device. The array is copied before this returns, or while it does: nobody waits for the device."""
+        return torch.from_numpy(np.ascontiguousarray(values)).to(self._device, non_blocking=True)
 
     # --- training ---------------------------------------------------------------------------------------------------
 

@@ -43,9 +43,11 @@ class Blend:
         incubating = stage == Stage.TRAINING
         multiply = ~incubating & (algorithm == Algorithm.MULTIPLY)
 
+        def at(values: NDArray[np.generic]) -> Tensor:
+            return torch.from_numpy(values).to(like.device, non_blocking=True)  # nobody waits for the device
+
         def column(values: NDArray[np.generic]) -> Tensor:
-            wide = np.repeat(values[:, None], like.shape[-1], 1)
-            return torch.from_numpy(wide).to(like.device)
+            return at(np.repeat(values[:, None], like.shape[-1], 1))
 
         def mask(selected: NDArray[np.bool_]) -> Tensor | None:
             return column(selected) if selected.any() else None
@@ -56,7 +58,7 @@ class Blend:
             multiply=mask(multiply),
             gated=mask(~incubating & (algorithm == Algorithm.GATE)),
             fossil=mask(stage == Stage.FOSSILIZED),
-            multiply_rows=torch.from_numpy(np.flatnonzero(multiply)).to(like.device) if multiply.any() else None,
+            multiply_rows=at(np.flatnonzero(multiply)) if multiply.any() else None,
         )
 
 

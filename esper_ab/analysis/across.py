@@ -1,0 +1,247 @@
+"""Groups of several run directories side by side: which are one condition, and how the others differ. Pure.
+
+An address of randomness names rng seed and replicate, never a group or an experiment. So equal settings must give equal
+records wherever they ran, and different ones may be paired by replicate. Such a comparison was not declared before the
+runs, and nothing balanced what else differed between them: its numbers are exploratory and give no verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import msgspec
+
+from esper_ab.analysis.analyse import analyse
+from esper_ab.analysis.comparable import Source
+from esper_ab.analysis.pairs import endpoint_of
+from esper_ab.config import Group
+from esper_ab.differences import axes
+from esper_ab.journal.fold import History, RunHistory
+from esper_ab.stats.pair_correlation import PairCorrelation, pair_correlation
+from esper_ab.stats.paired_difference import PairedDifference, paired_difference
+from esper_ab.stats.probability_of_improvement import ProbabilityOfImprovement, probability_of_improvement
+from esper_ab.stats.sign_flip import SignFlip, sign_flip
+from esper_ab.stats.signed_rank import SignedRank, signed_rank
+
+LEVEL = 0.95  # of intervals, not corrected for how many are shown
+
+
+class Member(msgspec.Struct, frozen=True, kw_only=True):
+    """One group of one run directory."""
+
+    source: str
+    group: str
+
+
+class Condition(msgspec.Struct, frozen=True, kw_only=True):
+    """Groups with equal settings whose records agree wherever there are two."""
+
+    name: str
+    members: tuple[Member, ...]
+    endpoints: dict[int, float]  # percent, by replicate
+    confirmed: tuple[int, ...]  # replicates of which several members have records, all of them equal
+
+
+class Disagreement(msgspec.Struct, frozen=True, kw_only=True):
+    """Two groups with equal settings and equal randomness that gave different records."""
+
+    a: Member
+    b: Member
+    replicates: tuple[int, ...]  # those that differ
+    common: int  # of which both have records
+    first: str  # "replicate 2, episode 0" or "replicate 2, evaluation"
+    largest: float | None  # difference of endpoints in points; None while no such replicate has both
+
+
+class Declared(msgspec.Struct, frozen=True, kw_only=True):
+    """A comparison that a run directory declared before its first run."""
+
+    source: str
+    a: str
+    b: str
+    verdict: str
+    sentence: str
+
+
+class CommonReplicate(msgspec.Struct, frozen=True, kw_only=True):
+    """Endpoints of two conditions, percent."""
+
+    replicate: int
+    a: float
+    b: float
+
+
+class Exploratory(msgspec.Struct, frozen=True, kw_only=True):
+    """a - b over the replicates that both have, in points. A statistic is None where the data do not allow it."""
+
+    a: str
+    b: str
+    settings: tuple[str, ...]  # in which they differ, of those that are read
+    pairs: tuple[CommonReplicate, ...]
+    plain: PairedDifference | None  # Student's paired t: no position is adjusted for
+    sign_flip: SignFlip | None
+    rank: SignedRank | None
+    improvement: ProbabilityOfImprovement | None
+    correlation: PairCorrelation | None  # whether the common randomness made the runs alike
+
+
+class Across(msgspec.Struct, frozen=True, kw_only=True):
+    """What several comparable run directories say together."""
+
+    conditions: tuple[Condition, ...]
+    disagreements: tuple[Disagreement, ...]
+    declared: tuple[Declared, ...]
+    exploratory: tuple[Exploratory, ...]
+
+
+def across(sources: Sequence[Source]) -> Across:
+    """Of sources that `incomparable` finds nothing against."""
+    drafts: list[_Draft] = []
+    disagreements: list[Disagreement] = []
+    for source in sources:
+        for group in source.history.plan.experiment.groups:
+            disagreements += _place(drafts, source, group)
+    conditions = _named(drafts)
+    declared = tuple(_declared(sources))
+    decided = {frozenset(Member(source=one.source, group=name) for name in (one.a, one.b)) for one in declared}
+    exploratory = tuple(
+        _explore((x, drafts[i].group), (y, drafts[j].group))
+        for (i, x), (j, y) in combinations(enumerate(conditions), 2)
+        if drafts[i].group.settings != drafts[j].group.settings  # else it is a disagreement, no comparison
+        and not any(frozenset((m, n)) in decided for m in x.members for n in y.members)
+    )
+    return Across(
+        conditions=conditions, disagreements=tuple(disagreements), declared=declared, exploratory=exploratory
+    )
+
+
+class _Draft:
+    """A condition that may still gain members."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.members: list[tuple[Member, History]] = []
+
+    def runs(self, index: int) -> dict[int, RunHistory]:
+        """Of one member, by replicate."""
+        member, history = self.members[index]
+        return {run.ref.replicate: run for run in history.of_group(member.group)}
+
+
+def _place(drafts: list[_Draft], source: Source, group: Group) -> Iterator[Disagreement]:
+    """Add a group to the condition it belongs to, or begin another; equal settings with other records are told."""
+    member = Member(source=source.name, group=group.name)
+    alike = [draft for draft in drafts if draft.group.settings == group.settings]
+    fitting = None
+    for draft in alike:
+        found = list(_disagreements(draft, member, source.history))
+        if not found:
+            fitting = fitting or draft
+        yield from found[:1]
+    if fitting is None:
+        fitting = _Draft(group)
+        drafts.append(fitting)
+    fitting.members.append((member, source.history))
+
+
+def _disagreements(draft: _Draft, member: Member, history: History) -> Iterator[Disagreement]:
+    runs = {run.ref.replicate: run for run in history.of_group(member.group)}
+    for index, (other, other_history) in enumerate(draft.members):
+        there = draft.runs(index)
+        both = [replicate for replicate in sorted(runs) if _common(there.get(replicate), runs[replicate])]
+        places = {replicate: place for replicate in both if (place := _parting(there[replicate], runs[replicate]))}
+        if not places:
+            continue
+        gaps = (
+            _gap(endpoint_of(there[r], other_history.design.endpoint), endpoint_of(runs[r], history.design.endpoint))
+            for r in places
+        )
+        replicate, place = next(iter(places.items()))
+        yield Disagreement(
+            a=other, b=member, replicates=tuple(places), common=len(both), first=f"replicate {replicate}, {place}",
+            largest=max((gap for gap in gaps if gap is not None), default=None),
+        )  # fmt: skip
+
+
+def _digests(run: RunHistory) -> dict[str, str]:
+    """Of all its records, in their order."""
+    found = {f"episode {index}": run.episodes[index].digest for index in sorted(run.episodes)}
+    return found | ({"evaluation": run.evaluation.digest} if run.evaluation else {})
+
+
+def _common(a: RunHistory | None, b: RunHistory) -> bool:
+    return a is not None and bool(_digests(a).keys() & _digests(b).keys())
+
+
+def _parting(a: RunHistory, b: RunHistory) -> str | None:
+    """The first record that both have and that differs."""
+    first, second = _digests(a), _digests(b)
+    return next((place for place in first if place in second and first[place] != second[place]), None)
+
+
+def _gap(a: float | None, b: float | None) -> float | None:
+    return None if a is None or b is None else abs(a - b)
+
+
+def _named(drafts: Sequence[_Draft]) -> tuple[Condition, ...]:
+    """By the name of the first member; with its run directory where two conditions would have one name."""
+    firsts = [draft.members[0][0] for draft in drafts]
+    names = [first.group for first in firsts]
+    return tuple(
+        Condition(
+            name=first.group if names.count(first.group) == 1 else f"{first.group} ({first.source})",
+            members=tuple(member for member, _ in draft.members),
+            endpoints=_endpoints(draft),
+            confirmed=_confirmed(draft),
+        )
+        for draft, first in zip(drafts, firsts, strict=True)
+    )
+
+
+def _endpoints(draft: _Draft) -> dict[int, float]:
+    """Of any member: where several have a replicate it is the same computation."""
+    found: dict[int, float] = {}
+    for index, (_, history) in enumerate(draft.members):
+        for replicate, run in draft.runs(index).items():
+            value = endpoint_of(run, history.design.endpoint)
+            if value is not None:
+                found.setdefault(replicate, value)
+    return dict(sorted(found.items()))
+
+
+def _confirmed(draft: _Draft) -> tuple[int, ...]:
+    runs = [draft.runs(index) for index in range(len(draft.members))]
+    return tuple(sorted({
+        replicate for one, other in combinations(runs, 2) for replicate in one.keys() & other.keys()
+        if _common(one[replicate], other[replicate])
+    }))  # fmt: skip
+
+
+def _declared(sources: Sequence[Source]) -> Iterator[Declared]:
+    for source in sources:
+        for one in analyse(source.history).comparisons:
+            yield Declared(
+                source=source.name, a=one.question.a, b=one.question.b, verdict=str(one.verdict), sentence=one.sentence
+            )
+
+
+def _explore(one: tuple[Condition, Group], other: tuple[Condition, Group]) -> Exploratory:
+    (x, group_x), (y, group_y) = one, other
+    pairs = tuple(
+        CommonReplicate(replicate=replicate, a=x.endpoints[replicate], b=y.endpoints[replicate])
+        for replicate in sorted(x.endpoints.keys() & y.endpoints.keys())
+    )
+    a, b = [pair.a for pair in pairs], [pair.b for pair in pairs]
+    several = len(pairs) > 1 and a != b
+    return Exploratory(
+        a=x.name,
+        b=y.name,
+        settings=axes(group_x, group_y),
+        pairs=pairs,
+        plain=paired_difference(a, b, LEVEL) if pairs else None,
+        sign_flip=sign_flip(a, b) if several else None,
+        rank=signed_rank(a, b) if several else None,
+        improvement=probability_of_improvement(a, b) if several else None,
+        correlation=pair_correlation(a, b) if several else None,
+    )

@@ -1,0 +1,86 @@
+"""Can groups of several run directories be compared at all? One line for every reason why not. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from esper_ab.analysis.audit import audit
+from esper_ab.calibration_file import conditions_of
+from esper_ab.journal.fold import History
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """One run directory."""
+
+    name: str  # as its user calls it
+    history: History
+    user_rewards: Mapping[str, str] = field(default_factory=dict)  # reference -> sha256, from experiment.toml
+
+
+def incomparable(sources: Sequence[Source]) -> tuple[str, ...]:
+    """One line per setting or fact that must be the same and is not, and per run directory that carries no comparison.
+
+    Settings of groups may differ: that is what is compared.
+    """
+    return (*_differing(sources), *(line for source in sources for line in _unfit(source)))
+
+
+def _differing(sources: Sequence[Source]) -> Iterator[str]:
+    facts = {source.name: _facts(source) for source in sources}
+    rewards = {source.name: _rewards(source) for source in sources}
+    for key in dict.fromkeys(key for found in facts.values() for key in found):
+        yield from _line(key, {name: found.get(key, "not recorded") for name, found in facts.items()})
+    for key in dict.fromkeys(key for found in rewards.values() for key in found):  # only where it is used
+        yield from _line(key, {name: found[key] for name, found in rewards.items() if key in found})
+
+
+def _line(key: str, values: Mapping[str, str]) -> Iterator[str]:
+    holders: dict[str, list[str]] = {}
+    for name, value in values.items():
+        holders.setdefault(value, []).append(name)
+    if len(holders) > 1:
+        yield f"{key}: " + "; ".join(f"{value} in {', '.join(names)}" for value, names in holders.items())
+
+
+def _facts(source: Source) -> dict[str, str]:
+    """What must be the same for a replicate to mean the same thing; as text by key."""
+    experiment, started = source.history.plan.experiment, source.history.started
+    found = {"rng_seed": str(experiment.rng_seed)}
+    for key, text in conditions_of(experiment).items():
+        value = msgspec.json.decode(text)
+        if isinstance(value, dict):
+            found |= {f"{key}.{below}": _text(one) for below, one in value.items()}
+        else:
+            found[key] = _text(value)
+    # Equal sources may be of two commits; a journal without them names its commit only.
+    state = "sources" if "sources" in started.code else "commit"
+    found["code"] = f"{state} {started.code.get(state, 'unknown')}"
+    return found | {f"version of {package}": version for package, version in started.versions.items()}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _rewards(source: Source) -> dict[str, str]:
+    """Reward functions of the user, by the source they had: a path says nothing of what stands there."""
+    modes = (group.settings.reward.mode for group in source.history.plan.experiment.groups)
+    return {f"source of {mode}": source.user_rewards.get(mode) or "unknown" for mode in modes if ":" in mode}
+
+
+def _unfit(source: Source) -> Iterator[str]:
+    experiment = source.history.plan.experiment
+    if experiment.unpaired:
+        yield f"unpaired: the groups of {source.name} share no randomness with each other or with any other run"
+    if experiment.share_observation_norm:
+        yield (
+            f"share_observation_norm: the learners of {source.name} normalise by common moments, so that their records "
+            "depend on the groups beside them"
+        )
+    for finding in audit(source.history).findings:
+        if finding.weight == "blocks" and finding.kind != "aliased":  # no position is balanced between directories
+            yield f"audit of {source.name}: {finding.sentence}"

@@ -1,0 +1,150 @@
+"""A declared experiment -> what was asked, by the code that reads the command line, and what trackers are told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from esper_ab.api.declared import ABVariant, Experiment, Variant
+from esper_ab.api.keys import dotted
+from esper_ab.assignments import EXPERIMENT_KEYS, SHORT, Assignment, did_you_mean
+from esper_ab.config import ExperimentSettings
+from esper_ab.errors import UsageError
+from esper_ab.parse import FileSettings, Request
+from esper_ab.programs.experiment import put_together
+from esper_ab.run_directory import check_name
+from esper_ab.trackers.settings import Tracking
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_OF_TRACKING = tuple(name for name in Tracking.__struct_fields__ if name not in ("description", "tags"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declared:
+    """What a file or a program declares, checked as far as it can be without the machine."""
+
+    asked: ExperimentSettings
+    placed: bool  # whether it says itself how runs are placed on devices
+    about: dict[str, Any]  # what its author says of it
+    tracking: Tracking
+
+
+def declared(experiment: Experiment, folder: Path) -> Declared:
+    """Everything that `experiment` says; UsageError as `Experiment.settings`."""
+    return Declared(
+        asked=experiment.settings(folder),
+        placed="placement" in dotted(experiment.base_config),
+        about=about(experiment),
+        tracking=tracking_of(experiment),
+    )
+
+
+def asked_of(experiment: Experiment, folder: Path) -> ExperimentSettings:
+    """As `Experiment.settings`."""
+    for what in ("name", "description", "date", "wandb_project", "wandb_entity"):
+        if not isinstance(value := getattr(experiment, what), str):
+            raise UsageError(f"the {what} of an experiment is text, not {value!r}")
+    check_name(experiment.name, "experiment")
+    _check_variants(experiment)
+    file = FileSettings(
+        common=tuple(_common(experiment, folder)),
+        tables={variant.name: tuple(_own(variant, folder)) for variant in experiment.variants},
+    )
+    tracking_of(experiment)
+    return put_together(Request(), file)
+
+
+def _check_variants(experiment: Experiment) -> None:
+    where, names = f"experiment {experiment.name!r}", []
+    for variant in experiment.variants:
+        if not isinstance(variant, Variant | ABVariant):
+            raise UsageError(f"{where}: a variant is a Variant or an ABVariant, not {variant!r}")
+        _check_texts(where, variant)
+        if variant.name in names:
+            raise UsageError(f"{where}: variant {variant.name!r} is there twice; give one of them another name")
+        if isinstance(variant.tags, str) or not all(isinstance(tag, str) for tag in variant.tags):
+            raise UsageError(f"variant {variant.name!r}: tags are a list, as in ['a', 'b'], not {variant.tags!r}")
+        names.append(variant.name)
+    if len(names) < 2:
+        there = f"one variant ({names[0]})" if names else "no variant"
+        raise UsageError(f"{where} has {there}, and nothing to compare it with; add at least two")
+
+
+def _check_texts(where: str, variant: Variant | ABVariant) -> None:
+    for what, value in (("name", variant.name), ("description", variant.description), ("run", variant.run)):
+        if not isinstance(value, str):
+            raise UsageError(f"{where}: the {what} of a variant is text, not {value!r}")
+
+
+def _common(experiment: Experiment, folder: Path) -> Iterator[Assignment]:
+    where = f"experiment {experiment.name!r}"
+    yield Assignment("name", experiment.name, f"{where}, name", folder, is_text=False)
+    if experiment.runs_per_variant is not None:
+        origin = f"{where}, runs per variant"
+        yield Assignment("replicates", experiment.runs_per_variant, origin, folder, is_text=False)
+    yield from _assignments(experiment.base_config, f"{where}, base config", folder)
+
+
+def _own(variant: Variant | ABVariant, folder: Path) -> Iterator[Assignment]:
+    where = f"variant {variant.name!r}"
+    for assignment in _assignments(variant.overrides, where, folder):
+        if assignment.key in EXPERIMENT_KEYS:
+            key = assignment.key.replace(".", "__")
+            raise UsageError(f"{where}: {key} cannot differ between variants; use set_base_config({key}=…) for all")
+        yield assignment
+
+
+def _assignments(settings: Mapping[str, Any], where: str, folder: Path) -> Iterator[Assignment]:
+    try:
+        values = dotted(settings)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
+    for key, value in values.items():
+        yield Assignment(SHORT.get(key, key), value, f"{where}: {key}", folder, is_text=False)
+
+
+def checked_tracking(before: Tracking, changes: Mapping[str, Any]) -> Tracking:
+    """`before` with `changes`; UsageError for what no tracker has."""
+    for name in changes:
+        if name not in _OF_TRACKING:
+            raise UsageError(f"set_tracking: no {name!r}; {did_you_mean(name, _OF_TRACKING)}")
+    try:
+        return msgspec.convert(msgspec.to_builtins(before) | dict(changes), type=Tracking, strict=True)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"set_tracking: {str(error).replace('`', '')}") from None
+
+
+def tracking_of(experiment: Experiment) -> Tracking:
+    """What trackers are told: the experiment's tracking with its description, its variants' tags and W&B names."""
+    told = experiment.tracking
+    if not isinstance(told, Tracking):
+        raise UsageError(f"experiment {experiment.name!r}: tracking is an esper_ab.trackers.settings.Tracking")
+    changes: dict[str, Any] = {}
+    if experiment.wandb_entity or experiment.wandb_project:
+        changes = {"wandb": "online"} if told.wandb == "off" else {}
+        changes |= {"wandb_entity": experiment.wandb_entity, "wandb_project": experiment.wandb_project}
+    told = checked_tracking(told, changes)
+    if experiment.date and not told.wandb_project:
+        told = msgspec.structs.replace(told, wandb_project=f"ab_test_{experiment.name}_{experiment.date}")
+    tags = {variant.name: (*variant.tags, *filter(None, [variant.run])) for variant in experiment.variants}
+    return msgspec.structs.replace(told, description=experiment.description, tags=tags)
+
+
+def about(experiment: Experiment) -> dict[str, Any]:
+    """What its author says of it, for [record] in experiment.toml: nothing depends on it, and `--config` skips it."""
+    variants = {
+        variant.name: {"description": variant.description, "tags": list(variant.tags), "run": variant.run}
+        for variant in experiment.variants
+    }
+    return {
+        "description": experiment.description,
+        "date": experiment.date or f"{date.today():%Y-%m-%d}",
+        "variants": variants,
+    }

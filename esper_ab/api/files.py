@@ -1,0 +1,212 @@
+"""A file that declares an experiment -> what it declares; an error in it is one line with its path and line.
+
+A Python file is run once, as a module of its own, and searched for what it defines itself: `create_NAME_experiment()`,
+`get_experiment()`, `experiment`, or else subclasses of Experiment. What it imports is not its own.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, ModuleType, TracebackType
+from typing import Any, TypeVar
+
+import msgspec
+
+from esper_ab.api.asked import Declared, declared
+from esper_ab.api.declared import Experiment, ExperimentBuilder
+from esper_ab.api.running import READING
+from esper_ab.contracts.visible import visible_line
+from esper_ab.errors import EsperError, UsageError
+from esper_ab.parse import Request, read_toml
+from esper_ab.programs.experiment import put_together
+from esper_ab.run_directory import check_name
+from esper_ab.trackers.settings import Tracking
+
+_FACTORY = re.compile(r"create_\w+_experiment|get_experiment|experiment")
+_MESSAGE_CHARS = 500
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """What one name of a file stands for."""
+
+    symbol: str
+    experiment: Experiment
+    what: Declared
+
+
+def declared_in(path: Path, name: str = "") -> Declared:
+    """The experiment that FILE.toml or FILE.py declares; `name`: which one, by its name or that of its function.
+
+    UsageError, one line that begins with the path, for anything else than exactly one.
+    """
+    if path.suffix == ".toml":
+        if name:
+            raise UsageError(f"--experiment {name}: {path} declares one experiment; --experiment is for Python files")
+        return _of_toml(path)
+    if path.suffix != ".py":
+        raise UsageError(f"{path}: a Python file (.py) or a TOML file (.toml) is expected")
+    with _reading(path):
+        return _chosen(path, _found(path, name), name)
+
+
+def _of_toml(path: Path) -> Declared:
+    """A file for `launch --config`; the experiment is called as the file unless it has a name."""
+    file = read_toml(path)
+    asked = put_together(Request(), file)
+    if not asked.name:
+        check_name(path.stem, f"{path}: name the experiment in it, as in name = \"rates\"; the file's own name")
+        asked = msgspec.structs.replace(asked, name=path.stem)
+    placed = any(assignment.key == "placement" for assignment in file.common)
+    return Declared(asked=asked, placed=placed, about={}, tracking=Tracking())
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """What the file imports may stand beside it; what it prints is none of our output; it must not begin to train."""
+    token = READING.set(path.name)
+    sys.path.insert(0, str(path.parent.absolute()))
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        READING.reset(token)
+        sys.path.remove(str(path.parent.absolute()))
+
+
+def _found(path: Path, name: str) -> list[_Found]:
+    """Every experiment that the file defines; only the one called `name` when a symbol is called so."""
+    code, own = _compiled(path)
+    module = ModuleType(f"esper_ab_run.{path.stem}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module
+    _guarded(path, lambda: exec(code, module.__dict__))
+    symbols = [symbol for symbol in own if _FACTORY.fullmatch(symbol) and symbol in module.__dict__]
+    callable_so = [symbol for symbol in symbols if not _needs(module.__dict__[symbol])]
+    if not callable_so:
+        callable_so = [symbol for symbol in own if _is_class(module.__dict__.get(symbol))]
+    if not callable_so:
+        raise UsageError(_nothing(path, symbols, module, own))
+    chosen = [name] if name in callable_so else callable_so
+    return [_made(path, symbol, own[symbol], module.__dict__[symbol]) for symbol in chosen]
+
+
+def _compiled(path: Path) -> tuple[CodeType, dict[str, int]]:
+    """The file's code, and the names that it defines itself at its top level, with their lines."""
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    try:
+        tree = ast.parse(source, str(path))
+        return compile(tree, str(path), "exec"), dict(_defined(tree.body))
+    except SyntaxError as error:
+        raise UsageError(f"{path}:{error.lineno}: {error.msg}") from None
+    except ValueError as error:  # null bytes
+        raise UsageError(f"{path}: not Python: {error}") from None
+
+
+def _defined(body: list[ast.stmt]) -> Iterator[tuple[str, int]]:
+    for statement in body:
+        match statement:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name, statement.lineno
+            case ast.Assign(targets=targets):
+                for target in targets:
+                    yield from ((node.id, node.lineno) for node in ast.walk(target) if isinstance(node, ast.Name))
+            case ast.AnnAssign(target=ast.Name(id=name), value=value) if value is not None:
+                yield name, statement.lineno
+            case ast.If() | ast.Try() | ast.With():
+                for part in ("body", "orelse", "finalbody"):
+                    yield from _defined(getattr(statement, part, []))
+
+
+def _guarded(path: Path, action: Callable[[], Made]) -> Made:
+    """What `action` gives; whatever the file raises becomes one line with the line of the file."""
+    try:
+        return action()
+    except (Exception, SystemExit) as error:  # noqa: BLE001  whatever is wrong in it, its author is told where
+        line = _line_of(error.__traceback__, path)
+        where = f"{path}:{line}" if line else str(path)
+        first = (str(error).splitlines() or [""])[0]
+        said = first if isinstance(error, EsperError) else f"{type(error).__name__}: {first}".removesuffix(": ")
+        raise UsageError(visible_line(f"{where}: {said}", _MESSAGE_CHARS)) from None
+
+
+def _line_of(trace: TracebackType | None, path: Path) -> int | None:
+    """The innermost line of the file itself."""
+    line = None
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
+
+
+def _is_class(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, Experiment) and not _needs(value)
+
+
+def _needs(value: object) -> tuple[str, ...]:
+    """Arguments without which a function or class cannot be called."""
+    if not callable(value):
+        return ()
+    try:
+        parameters = inspect.signature(value).parameters.values()
+    except (TypeError, ValueError):
+        return ()
+    given = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return tuple(one.name for one in parameters if one.default is one.empty and one.kind not in given)
+
+
+def _nothing(path: Path, symbols: list[str], module: ModuleType, own: dict[str, int]) -> str:
+    """Why there is no experiment in the file."""
+    for symbol in symbols:
+        needed = ", ".join(_needs(module.__dict__[symbol]))
+        return f"{path}:{own[symbol]}: {symbol} needs {needed}; it is called without arguments, so give them defaults"
+    wanted = "define create_NAME_experiment(), get_experiment() or experiment in it"
+    imported = [name for name in module.__dict__ if _FACTORY.fullmatch(name) and name != "create_experiment"]
+    if imported:
+        return f"{path}: no experiment of its own ({', '.join(imported)} is imported); {wanted}"
+    return f"{path}: no experiment; {wanted}"
+
+
+def _made(path: Path, symbol: str, line: int, value: Any) -> _Found:
+    """The experiment that a name stands for, called when it must be."""
+    made = _guarded(path, value) if callable(value) else value
+    if isinstance(made, ExperimentBuilder):
+        raise UsageError(f"{path}:{line}: {symbol} is not built yet; end it with .build()")
+    if not isinstance(made, Experiment):
+        called = "()" if callable(value) else ""
+        raise UsageError(f"{path}:{line}: {symbol}{called} is no experiment but a value of type {type(made).__name__}")
+    try:
+        return _Found(symbol=symbol, experiment=made, what=declared(made, path.parent))
+    except UsageError as error:
+        raise UsageError(f"{path}:{line}: {symbol}: {error}") from None
+
+
+def _chosen(path: Path, found: list[_Found], name: str) -> Declared:
+    """The only one, or the one called `name`; equal ones count as one."""
+    different: dict[bytes, _Found] = {}
+    for one in found:
+        if name in ("", one.symbol, one.experiment.name):
+            different.setdefault(_digest(one.what), one)
+    if len(different) == 1:
+        return next(iter(different.values())).what
+    there = ", ".join(f"{one.symbol} ({one.experiment.name})" for one in (different.values() if different else found))
+    if not different:
+        raise UsageError(f"--experiment {name}: {path} has no such one; there is {there}")
+    raise UsageError(f"{path} has several experiments: {there}; choose one with --experiment NAME")
+
+
+def _digest(what: Declared) -> bytes:
+    """Equal for declarations that are the same in everything."""
+    return msgspec.json.encode((what.asked, what.placed, what.about, what.tracking))

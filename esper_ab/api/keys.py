@@ -1,0 +1,29 @@
+"""Settings as Python writes them -> by dotted key. Pure; knows no key."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from esper_ab.errors import UsageError
+
+
+def dotted(settings: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """`{"ppo__lr": 1}`, `{"ppo.lr": 1}` and `{"ppo": {"lr": 1}}` as `{"ppo.lr": 1}`.
+
+    UsageError for a key that is said twice.
+    """
+    if not isinstance(settings, Mapping):
+        raise UsageError(f"settings must be given by key, as in {{'ppo.lr': 1e-3}}, not {settings!r}")
+    found: dict[str, Any] = {}
+    for written, value in settings.items():
+        if not isinstance(written, str):
+            raise UsageError(f"the key of a setting is text, as in 'ppo.lr', not {written!r}")
+        key = above + written.replace("__", ".")
+        below = dotted(value, f"{key}.") if isinstance(value, Mapping) else {key: value}
+        for name, one in below.items():
+            if name in found:
+                raise UsageError(f"{name} is set twice")
+            found[name] = os.fspath(one) if isinstance(one, os.PathLike) else one
+    return found

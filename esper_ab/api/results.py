@@ -1,0 +1,149 @@
+"""What came of an experiment, by variant: for each run whether its records arrived, and its numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from esper_ab.journal.events import Ledger
+from esper_ab.journal.fold import History, RunHistory
+from esper_ab.journal.outcomes import RunOutcome
+from esper_ab.report.content import Content
+from esper_ab.stats.comparison import Comparison
+
+if TYPE_CHECKING:
+    from esper_ab.api.loaded import LoadedRun
+
+_DEATHS = ("worker_death", "hung_worker")
+_METRICS = (
+    "endpoint", "held_out_accuracy", "greedy_accuracy", "params_added", "gain_per_kparam", "fossilized", "pruned",
+    "diverged", "entropy_change", "training_area",
+)  # of RunOutcome, which has their units
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult:
+    """One run. `result["success"]` and `result.success` are the same."""
+
+    variant: str
+    replicate: int
+    success: bool  # every record that the plan expects has arrived, the evaluation of its policy among them
+    error: str  # why not, in one line; "" with success
+    duration_s: float  # wall time of its recorded episodes and its evaluation, without warm-up and waiting, seconds
+    metrics: Mapping[str, float | None]  # docs/verdict.md, "runs"; rewards as "reward.MODE"; None: there is none
+    directory: Path  # with its resolved settings
+    policy: Path | None  # its trained policy; None without success
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.keys():
+            raise KeyError(f"{name!r}; a run has {', '.join(self.keys())}")
+        return getattr(self, name)
+
+    def keys(self) -> tuple[str, ...]:
+        """What `[]` takes."""
+        return tuple(field.name for field in fields(self))
+
+
+class Results(Mapping[str, list[RunResult]]):
+    """Variant -> its runs, by replicate. Runs that were never needed, after an early decision, are not listed."""
+
+    def __init__(self, path: Path, content: Content, error: str) -> None:
+        """`error`: why the experiment ended before its end; "" when it did not."""
+        self.path = path
+        self.error = error
+        self.comparisons: tuple[Comparison, ...] = content.comparisons
+        self._runs = {name: _results(path, content, name) for name in content.groups}
+
+    @property
+    def verdicts(self) -> dict[tuple[str, str], str]:
+        """(a, b) -> the verdict on a - b: "BETTER", "INCONCLUSIVE", …"""
+        return {(one.question.a, one.question.b): str(one.verdict) for one in self.comparisons}
+
+    @property
+    def verdict(self) -> str:
+        """What may be said of every comparison, with what limits it: a line each."""
+        return "\n".join(line for one in self.comparisons for line in (one.sentence, *(f"! {c}" for c in one.caveats)))
+
+    @property
+    def failures(self) -> dict[str, list[RunResult]]:
+        """Variant -> its runs without success; only variants that have any."""
+        failed = {name: [run for run in runs if not run.success] for name, runs in self.items()}
+        return {name: runs for name, runs in failed.items() if runs}
+
+    @property
+    def run(self) -> LoadedRun:
+        """The run directory as data frames, figures and policies."""
+        from esper_ab.api.loaded import load_run
+
+        return load_run(self.path)
+
+    def __getitem__(self, variant: str) -> list[RunResult]:
+        return self._runs[variant]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._runs)
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    @property
+    def failure_lines(self) -> list[str]:
+        """How many runs of each variant failed, and why: lines to print; none without a failure."""
+        lines = []
+        for name, runs in self.failures.items():
+            lines.append(f"{name}: {len(runs)} of {len(self[name])} runs failed")
+            reasons = Counter(run.error for run in runs)
+            lines += [f"  {count} x {reason}" for reason, count in reasons.items()]
+        return lines
+
+    def __str__(self) -> str:
+        """Successes by variant, reasons of failures, the verdict."""
+        first = f"{self.path}: {self.error}" if self.error else str(self.path)
+        counts = (f"{name}: {sum(run.success for run in runs)} of {len(runs)} runs done" for name, runs in self.items())
+        return "\n".join([first, *counts, *self.failure_lines, self.verdict])
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{name}: {sum(run.success for run in runs)}/{len(runs)}" for name, runs in self.items())
+        return f"<Results {self.path} {counts}>"
+
+
+def _results(path: Path, content: Content, group: str) -> list[RunResult]:
+    runs = (run for run in content.history.of_group(group) if not run.left_out)
+    return [_result(path, run, content.outcomes[run.ref.run], content.history) for run in runs]
+
+
+def _result(path: Path, run: RunHistory, outcome: RunOutcome, history: History) -> RunResult:
+    from esper_ab.run_directory import FOLDER_OF_RUNS, run_folder
+
+    evaluation = run.evaluation
+    success = evaluation is not None and len(run.episodes) == run.spec.episodes
+    timings = [record.timing for record in run.curve()] + ([evaluation.timing] if evaluation else [])
+    rewards = {f"reward.{mode}": value for mode, value in outcome.rewards.items()}
+    return RunResult(
+        variant=run.ref.group_id,
+        replicate=run.ref.replicate,
+        success=success,
+        error="" if success else _why(run, history),
+        duration_s=sum(timing.total_s for timing in timings),
+        metrics={name: getattr(outcome, name) for name in _METRICS} | rewards,
+        directory=path / FOLDER_OF_RUNS / run_folder(run.ref),
+        policy=path / evaluation.policy_file if evaluation else None,
+    )
+
+
+def _why(run: RunHistory, history: History) -> str:
+    """One line: the death that it did not get past, what another run's failure did to it, or how all ended."""
+    entries = [entry for entry in history.ledger if entry.run == run.ref.run]
+    if run.lost:
+        kinds = _DEATHS if run.failed else ("cancelled",)
+        return _last(entries, kinds) or _last(entries, ("dropped_pair",)) or "its replicate was given up"
+    ended = history.ended
+    how = f"the experiment {ended.status}: {ended.detail}" if ended and ended.detail else "the experiment did not end"
+    return f"{'not finished' if run.started else 'not started'}; {how}"
+
+
+def _last(entries: list[Ledger], kinds: tuple[str, ...]) -> str:
+    return next((entry.detail for entry in reversed(entries) if entry.category in kinds), "")

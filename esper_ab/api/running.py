@@ -1,0 +1,195 @@
+"""`run_ab_test`: an experiment from Python, on the engine that `esper-ab launch` uses, and what came of each run.
+
+It may be called from a script without an `if __name__ == "__main__":` guard, from a notebook and from a test: worker
+processes do not import the caller's main module (launchers/local.py).
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+
+import msgspec
+
+from esper_ab.api.asked import Declared, declared
+from esper_ab.api.declared import Experiment, ExperimentBuilder
+from esper_ab.api.results import Results
+from esper_ab.assignments import did_you_mean
+from esper_ab.errors import EsperError, UsageError, WorkerFailed, WorkerHung
+from esper_ab.programs.experiment import Planned, carry_out, launcher_named, planned
+
+if TYPE_CHECKING:
+    from esper_ab.config import ExperimentSettings
+
+_ARGUMENTS = (
+    "output_dir", "parallel_runs", "max_parallel_runs", "retry_failed_runs", "max_retries", "name", "verbose",
+    "launcher",
+)
+READING: ContextVar[str] = ContextVar("reading", default="")  # the file that is being read for its experiment
+_IN_TURN = ("alternate", "sequence")
+
+
+class More(TypedDict, total=False):
+    """What else `run_ab_test` takes."""
+
+    name: str
+    verbose: bool
+    launcher: Literal["local", "inline"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runner:
+    """How an experiment is carried out: where, how many runs at the same time, and what follows from a failure."""
+
+    output_dir: Path
+    parallel_runs: bool = True
+    max_parallel_runs: int | None = None
+    retry_failed_runs: bool = True
+    max_retries: int = 2
+    name: str = ""  # of the run directory; "": that of the experiment
+    launcher: str = "local"
+    watched: bool = False  # a live view
+    narrated: bool = False  # a line on stderr for everything that is recorded
+
+
+def run_ab_test(
+    experiment: Experiment, output_dir: str | Path = "runs", parallel_runs: bool = True,
+    max_parallel_runs: int | None = None, retry_failed_runs: bool = True, max_retries: int = 2, **more: Unpack[More],
+) -> Results:  # fmt: skip
+    """Train every variant `runs_per_variant` times and compare them; returns when all is done.
+
+    The run directory is `output_dir`/NAME and must not exist; `name=` gives it another name than the experiment's.
+    `max_parallel_runs`: runs that train at the same time, at most; None: as many as the devices carry. The runs of a
+    replicate train together, one per variant, unless fewer than that are allowed: then one after the other, as with
+    `parallel_runs=False`, which trains one run at a time. A run whose worker dies is taken up again from its last
+    checkpoint, on the same random draws, at most `max_retries` times at one point; then its replicate is given up for
+    every variant. `retry_failed_runs=False`: at the first death. `verbose=True`: the plan, and a live view.
+    `launcher="inline"`: threads of this process, for debuggers.
+
+    A run that failed is a RunResult without success, and so is all that was left when too much failed to go on
+    (`Results.error`). Raises UsageError before anything starts; Interrupted after Ctrl-C; DiskFull.
+    """
+    _check_experiment(experiment)
+    for argument in more:
+        if argument not in More.__annotations__:
+            raise UsageError(f"run_ab_test: no argument {argument!r}; {did_you_mean(argument, _ARGUMENTS)}")
+    runner = Runner(
+        output_dir=Path(output_dir), parallel_runs=parallel_runs, max_parallel_runs=max_parallel_runs,
+        retry_failed_runs=retry_failed_runs, max_retries=max_retries, name=more.get("name", ""),
+        launcher=more.get("launcher", "local"), watched=more.get("verbose", False),
+    )  # fmt: skip
+    ready = prepared(declared(experiment, Path.cwd()), runner)
+    if runner.watched:
+        show_plan(ready)
+    return conducted(ready, runner)[0]
+
+
+def _check_experiment(experiment: object) -> None:
+    if isinstance(experiment, ExperimentBuilder):
+        raise UsageError("run_ab_test: the experiment is not built yet; end it with .build()")
+    if not isinstance(experiment, Experiment):
+        raise UsageError(f"run_ab_test: expected an Experiment, as create_experiment(…).build() is, not {experiment!r}")
+
+
+def prepared(what: Declared, runner: Runner) -> Planned:
+    """Everything that can be refused is refused here; nothing is started or written yet."""
+    from esper_ab.programs.track import check_tracking
+
+    _check_process(runner.launcher)
+    _check_runner(runner)
+    asked = msgspec.structs.replace(_scheduled(what, runner), name=runner.name or what.asked.name)
+    run_dir = runner.output_dir / asked.name
+    if run_dir.exists():
+        raise UsageError(f"{run_dir} exists already; give this run another name (name=, --name), or another folder")
+    check_tracking(what.tracking)
+    ready = planned(asked, runner.output_dir)
+    return Planned(
+        plan=ready.plan, machine=ready.machine, run_dir=ready.run_dir, about=what.about, tracking=what.tracking
+    )
+
+
+def conducted(ready: Planned, runner: Runner) -> tuple[Results, EsperError | None]:
+    """Carry the plan out and report; what came of it, and the error that ended it early, if one did."""
+    from esper_ab.control.liveness import Limits
+    from esper_ab.live.narration import Narration
+    from esper_ab.report.build import build_report
+
+    deaths = 1 + (runner.max_retries if runner.retry_failed_runs else 0)
+    failure: EsperError | None = None
+    try:
+        also = [Narration()] if runner.narrated else []
+        limits = Limits(deaths=deaths)
+        carry_out(ready, launcher_named(runner.launcher), watched=runner.watched, limits=limits, also=also)
+    except (WorkerFailed, WorkerHung) as error:
+        failure = error
+    paths = build_report(ready.run_dir)
+    return Results(ready.run_dir, paths.content, str(failure or "")), failure
+
+
+def show_plan(ready: Planned) -> None:
+    """The plan on stdout, as `esper-ab launch` prints it, below what its author says of it."""
+    import click
+
+    from esper_ab.contracts.visible import visible_line
+    from esper_ab.estimate import estimate
+    from esper_ab.plan_text import plan_text
+
+    variants = ready.about.get("variants", {})
+    said = [ready.about.get("description", ""), *(f"  {name}: {one['description']}" for name, one in variants.items()
+                                                  if one["description"])]  # fmt: skip
+    for line in filter(None, said):
+        click.echo(visible_line(line))
+    click.echo(plan_text(ready.plan, estimate(ready.plan, ready.machine), ready.run_dir))
+
+
+def _check_process(launcher: str) -> None:
+    """UsageError where worker processes cannot be started, or would be started by accident."""
+    if file := READING.get():
+        raise UsageError(
+            f"run_ab_test is called while {file} is read for its experiment, which `esper-ab run` runs by itself; "
+            'put the call below `if __name__ == "__main__":`'
+        )
+    process = multiprocessing.current_process()
+    if getattr(process, "_inheriting", False):  # as multiprocessing itself asks, and then fails half-way
+        raise UsageError(
+            "run_ab_test is called while multiprocessing imports the main script into another process; put the call "
+            'below `if __name__ == "__main__":`'
+        )
+    if process.daemon and launcher == "local":
+        raise UsageError(
+            "run_ab_test is called in a daemonic process of multiprocessing, which may not start workers; call it in "
+            'the main process, or with launcher="inline"'
+        )
+
+
+def _check_runner(runner: Runner) -> None:
+    if runner.launcher not in ("local", "inline"):
+        raise UsageError(f"launcher {runner.launcher!r}: local (processes) or inline (threads)")
+    most, retries = runner.max_parallel_runs, runner.max_retries
+    if most is not None and (not _is_whole(most) or most < 1):
+        raise UsageError(f"max_parallel_runs {most!r}: a whole number from 1 on, or None for as many as there is room")
+    if not _is_whole(retries) or retries < 0:
+        raise UsageError(f"max_retries {retries!r}: a whole number from 0 on")
+    if not runner.parallel_runs and (most or 1) > 1:
+        raise UsageError(f"max_parallel_runs {most} without parallel runs, which is one at a time: choose one")
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _scheduled(what: Declared, runner: Runner) -> ExperimentSettings:
+    """The experiment with as many runs at the same time as the runner allows.
+
+    Fewer than a replicate has variants means: one after the other. The plan says so; results do not depend on it.
+    """
+    asked = what.asked
+    most = runner.max_parallel_runs if runner.parallel_runs else 1
+    if most is None:
+        return asked
+    if most < len(asked.groups) and asked.placement not in _IN_TURN and not what.placed:
+        asked = msgspec.structs.replace(asked, placement="sequence")
+    return msgspec.structs.replace(asked, max_parallel=most)

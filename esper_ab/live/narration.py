@@ -1,0 +1,57 @@
+"""A line on stderr for everything that is recorded: for `--verbose`, and for logs that are read later."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from esper_ab.contracts.messages import Progress
+from esper_ab.contracts.visible import visible_line
+from esper_ab.journal.events import (
+    AnyEvent,
+    EpisodeRecorded,
+    ExperimentEnded,
+    LookTaken,
+    RunEvaluated,
+    RunReady,
+    RunStarted,
+    WorkerStarted,
+)
+from esper_ab.journal.outcomes import evaluated_accuracy, held_out_accuracy
+
+
+class Narration:
+    """An observer; what goes wrong is told by live/warnings.py."""
+
+    def observe(self, event: AnyEvent | Progress | str) -> None:
+        line = None if isinstance(event, str | Progress) else told(event)
+        if line:
+            with suppress(OSError):
+                sys.stderr.write(f"{datetime.now(UTC).astimezone():%H:%M:%S} {visible_line(line)}\n")
+
+
+def told(event: AnyEvent) -> str | None:
+    """One journalled event in words; None for one that says nothing to a reader."""
+    match event:
+        case WorkerStarted():
+            return f"worker {event.worker}/{event.incarnation} on {event.lane}: process {event.pid}"
+        case RunStarted():
+            return f"{event.run.run} started on {event.run.device}"
+        case RunReady():
+            return f"{event.run.run} ready at point {event.point} after {event.warm_up_s:.1f} s"
+        case EpisodeRecorded(record=record):
+            accuracy = _percent(held_out_accuracy(record))
+            return f"{record.run.run} episode {record.episode}: held-out {accuracy}, {record.timing.total_s:.1f} s"
+        case RunEvaluated(record=evaluation):
+            return f"{evaluation.run.run} evaluated: held-out {_percent(evaluated_accuracy(evaluation))}"
+        case LookTaken():
+            decided = ", ".join(f"{one.a} - {one.b}" for one in event.decided) or "nothing"
+            return f"look after {event.replicates} replicates: {decided} decided"
+        case ExperimentEnded():
+            return f"experiment {event.status}{f': {event.detail}' if event.detail else ''}"
+    return None
+
+
+def _percent(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.1f} %"

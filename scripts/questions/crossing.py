@@ -1,0 +1,67 @@
+"""Question 3: should policy A be scored by reward B? What the table shows, on the arm with separate normalisers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from esper_ab.analysis.cross import CrossEvaluation, cross_evaluation
+from questions.experiments import GROUPS, TRAINING, history_of, run
+
+_MEANS_SOMETHING = 0.7  # rank correlation over runs from which a reward is called a stand-in for the outcome
+
+
+def measure(folder: Path) -> dict[str, Any]:
+    """Of the runs that question 2 trained."""
+    found = cross_evaluation(history_of(run(folder, "separate", TRAINING)))
+    return {"experiment": TRAINING, "cross": msgspec.to_builtins(found)}
+
+
+def table(found: dict[str, Any]) -> str:
+    """Markdown, and what follows."""
+    cross = msgspec.convert(found["cross"], CrossEvaluation)
+    names = " | ".join(f"policies of {row.group}" for row in cross.rows)
+    lines = [
+        f"| scored by | {names} | rank correlation with accuracy: over {cross.meanings[0].runs.n} runs | over "
+        f"{cross.meanings[0].episodes.n} hosts |",
+        "|---|" + "---|" * (len(cross.rows) + 2),
+        f"| held-out accuracy, % | {' | '.join(_number(row.accuracy) for row in cross.rows)} | | |",
+    ]
+    for meaning in cross.meanings:
+        scores = " | ".join(_number(row.rewards[meaning.mode]) for row in cross.rows)
+        rho = f"{_rho(meaning.runs.spearman)} | {_rho(meaning.episodes.spearman)}"
+        lines.append(f"| {meaning.mode} | {scores} | {rho} |")
+    return "\n".join([*lines, "", *_said(cross)])
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _rho(value: float | None) -> str:
+    return "none" if value is None else f"{value:+.2f}"
+
+
+def _said(cross: CrossEvaluation) -> list[str]:
+    first, second = (next(row for row in cross.rows if row.group == group) for group in GROUPS)
+    ahead = [mode for mode in cross.modes if (first.rewards[mode] or 0.0) > (second.rewards[mode] or 0.0)]
+    behind = [mode for mode in cross.modes if mode not in ahead]
+    more_accurate = first.group if (first.accuracy or 0.0) > (second.accuracy or 0.0) else second.group
+    good = [one.mode for one in cross.meanings if (one.runs.spearman or 0.0) >= _MEANS_SOMETHING]
+    poor = [one.mode for one in cross.meanings if one.mode not in good]
+    told = (
+        f"{', '.join(ahead) or 'No mode'} scores the policies of {first.group} higher, "
+        f"{', '.join(behind) or 'no mode'} those of {second.group}; by accuracy {more_accurate} is ahead. A "
+        f"reward that ranks runs as accuracy does "
+        f"(rank correlation {_MEANS_SOMETHING} or more): {', '.join(good) or 'none'}; the others: "
+        f"{', '.join(poor) or 'none'}."
+    )
+    own = "A mode of the second kind says little about the outcome, even of the policies that were trained on it."
+    advice = (
+        "**Recommendation: yes, always, and never as the outcome.** It costs no host: all modes are functions of the "
+        "same facts. It is the one place where a reward is compared between groups, and it shows what each reward is "
+        "worth as a stand-in for accuracy."
+    )
+    return [told + (f" {own}" if poor else ""), "", advice]

@@ -1,0 +1,147 @@
+"""What does an experiment cost, and how does that grow? The tables of docs/scaling.md, from what was measured.
+
+    scripts/scaling            fit the constants of esper_ab/estimate.py to docs/benchmarks/hosts.json, show how far off
+                               they are, and write the tables of docs/scaling.md from docs/benchmarks/*.json
+
+Measures nothing itself: scripts/bench and scripts/precision do.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from benchmarks import deterministic, devices
+from marks import between
+
+from esper_ab import estimate
+from esper_ab.contracts import catalog
+from esper_ab.contracts.machine import TaskFacts
+from esper_ab.contracts.settings import GrowthSettings
+from workers.describe import task_facts
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE, DATA = ROOT / "docs" / "scaling.md", ROOT / "docs" / "benchmarks"
+BATCHES = {"digits": 64, "cifar10": 32}  # of scripts/bench
+TRIED = {"_GROWN": (1.0, 1.5, 2.0, 3.0), "_VALIDATED": (1.0, 1.5, 2.0, 3.0), "_VALUE": (25, 50, 75, 100, 150, 200),
+         "_STEP_S": (0.5e-3, 1e-3, 1.5e-3, 2e-3, 3e-3)}  # fmt: skip
+
+
+def task(name: str, **sizes: int) -> TaskFacts:
+    """The task as planning knows it; `train` and `validation` samples as they were in a measurement."""
+    facts = task_facts(catalog.entry("workers.tasks", name, "TASK"))
+    if not sizes:
+        return facts
+    fields = {field: getattr(facts, field) for field in facts.__struct_fields__}
+    return TaskFacts(**{**fields, "sizes": (sizes["train"], sizes["validation"], facts.sizes[2])})
+
+
+def predicted(one: dict[str, Any], speed: float) -> float:
+    """Seconds of a measured episode, as the estimate has them."""
+    name = one["case"]["task"]
+    facts = task(name, train=one["train_samples"], validation=one["validation_samples"])
+    return one["steps"] * estimate.epoch_s(facts, one["case"]["n_envs"], BATCHES[name], speed, estimate._STEP_S)
+
+
+def fitted(episodes: list[dict[str, Any]], speed: float) -> dict[str, float]:
+    """The constants, of those tried, with the smallest squared error of the logarithm."""
+    now = {name: getattr(estimate, name) for name in TRIED}
+    errors: dict[tuple[float, ...], float] = {}
+    for values in itertools.product(*TRIED.values()):
+        _set(dict(zip(TRIED, values, strict=True)))
+        off = [math.log(predicted(one, speed) / one["seconds"]["median"]) for one in episodes]
+        errors[values] = sum(x * x for x in off)
+    _set(now)
+    return dict(zip(TRIED, min(errors, key=errors.__getitem__), strict=True))
+
+
+def _set(constants: dict[str, float]) -> None:
+    for name, value in constants.items():
+        setattr(estimate, name, value)
+
+
+def episodes_table(episodes: list[dict[str, Any]], speed: float) -> str:
+    """Measured against estimated."""
+    header = "| hosts | n_envs | training images | measured, s per episode of 25 steps | estimated | ÷ measured |"
+    lines = [header, "|---|---|---|---|---|---|"]
+    for one in episodes:
+        said, was = predicted(one, speed), one["seconds"]["median"]
+        case = one["case"]
+        hosts = "32x32x3" if case["task"] == "cifar10" else case["task"]
+        lines.append(
+            f"| {hosts} | {case['n_envs']} | {one['train_samples']} | {was:.2f} | {said:.2f} | {said / was:.2f} |"
+        )
+    return "\n".join(lines)
+
+
+def growth_table(speed: float) -> str:
+    """Core-hours of whole experiments on this machine's cores."""
+    lines = ["| task | n_envs | groups | replicates | episodes | core-hours | on 64 cores, hours |",
+             "|---|---|---|---|---|---|---|"]  # fmt: skip
+    for name, n_envs, groups, replicates, episodes in (
+        ("digits", 4, 2, 6, 3), ("digits", 16, 2, 20, 50), ("digits", 64, 2, 32, 100), ("digits", 16, 6, 20, 50),
+        ("cifar10", 4, 2, 20, 10), ("cifar10", 16, 2, 32, 50),
+    ):  # fmt: skip
+        epoch = estimate.epoch_s(task(name), n_envs, GrowthSettings().batch_size, speed)
+        run_h = epoch * 25 * (episodes + 2) / 3600
+        at_once = min(64 // groups, replicates)
+        hours = run_h * math.ceil(replicates / at_once)
+        lines.append(
+            f"| {name} | {n_envs} | {groups} | {replicates} | {episodes} | {run_h * groups * replicates:.2f} "
+            f"| {hours:.2f} |"
+        )
+    return "\n".join(lines)
+
+
+def memory_table(rows: list[dict[str, Any]]) -> str:
+    """By n_envs and host, with three live seeds."""
+    lines = ["| hosts | n_envs | kept per environment, KiB | a worker grew by, MiB |", "|---|---|---|---|"]
+    for one in rows:
+        hosts = "32x32x3" if one["case"]["task"] == "cifar10" else one["case"]["task"]
+        kept = one["kept_bytes_per_env"] / 1024
+        lines.append(f"| {hosts} | {one['case']['n_envs']} | {kept:.0f} | {one['grown_mib']:.0f} |")
+    return "\n".join(lines)
+
+
+def coordinator_table(cells: list[dict[str, Any]]) -> str:
+    """What a record costs, and how many records per second fill one core."""
+    header = "| blocks | runs each | n_envs | last report to release, median | worst | core per record, µs | full at |"
+    lines = [header, "|---|---|---|---|---|---|---|"]
+    for one in cells:
+        wait, core = one["wait_ms"], one["core_us_per_record"]
+        lines.append(
+            f"| {one['blocks']} | {one['runs']} | {one['n_envs']} | {wait['median']:.1f} ms | {wait['max']:.1f} ms "
+            f"| {core:.0f} | {1e6 / core:,.0f} records/s |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Fit, tell, write."""
+    hosts = json.loads((DATA / "hosts.json").read_text(encoding="utf-8"))
+    speed = hosts["machine"]["peak_gflops"] * 1e9 / 2
+    tables = {
+        "episode table": episodes_table(hosts["episode"], speed),
+        "growth table": growth_table(speed),
+        "memory table": memory_table(hosts["memory"]),
+    }
+    for part, module in (("deterministic", deterministic), ("devices", devices)):
+        if (DATA / f"{part}.json").exists():
+            tables[f"{part} table"] = module.table(json.loads((DATA / f"{part}.json").read_text(encoding="utf-8")))
+    if (DATA / "coordination.json").exists():
+        cells = json.loads((DATA / "coordination.json").read_text(encoding="utf-8"))["cells"]
+        tables["coordinator table"] = coordinator_table(cells)
+    page = PAGE.read_text(encoding="utf-8")
+    for mark, text in tables.items():
+        page = between(page, mark, text)
+    PAGE.write_text(page, encoding="utf-8")
+    print(tables["episode table"])
+    print("in esper_ab/estimate.py:", {name: getattr(estimate, name) for name in TRIED})
+    print("fitted to hosts.json:   ", fitted(hosts["episode"], speed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""Shell completion, asked as the shells ask: real bash, zsh and fish where they are installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from esper_ab.programs.completion import PROGRAM, VARIABLE
+
+BIN = Path(sys.executable).parent
+
+
+def complete(line: str, folder: Path) -> list[str]:
+    """What bash would show for `line` with the cursor at its end; the words are as bash would have them."""
+    environment = {
+        **os.environ, VARIABLE: "bash_complete", "ESPER_AB_LINE": line, "ESPER_AB_POINT": str(len(line.encode())),
+        "ESPER_AB_BREAKS": " \t\n\"'><=;|&(:",
+    }  # fmt: skip
+    done = subprocess.run([BIN / PROGRAM], env=environment, cwd=folder, capture_output=True, text=True, timeout=60)
+    assert done.stderr == ""
+    return [one.partition(",")[2] for one in done.stdout.split()]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for at, name in enumerate(("runs/old", "runs/new", "elsewhere/one")):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "events.jsonl").touch()
+        os.utime(tmp_path / name / "events.jsonl", (at, at))
+    (tmp_path / "runs" / "sweep").mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("esper-ab lau", ["launch"]),
+        ("esper-ab launch --repl", ["--replicates"]),
+        ("esper-ab report ", ["runs/new", "runs/old", "runs/sweep/", "elsewhere/", "runs/"]),
+        ("esper-ab report runs/n", ["runs/new"]),
+        ("esper-ab gc runs/new ru", ["runs/"]),
+        ("esper-ab status elsewhere/", ["elsewhere/one"]),
+        ("esper-ab launch --groups shaped,wa", ["shaped,wait"]),
+        ("esper-ab launch --groups mine=spa", ["sparse"]),  # behind bash's last break
+        ("esper-ab launch --set ppo.l", ["ppo.lr="]),
+        ("esper-ab launch --set growth.gates=", ["permissive", "strict"]),
+        ("esper-ab launch --group fast:ppo.lr=1,ppo.clip", ["1,ppo.clip="]),
+        ("esper-ab launch --groups shaped,x=wait --group x", ["x:"]),
+        ("esper-ab launch --groups shaped,wait --control wa", ["wait"]),
+        ("esper-ab launch --slots early mid --placement alt", ["alternate"]),
+        ("esper-ab launch --task dig", ["digits", "digits_easy"]),
+        ("esper-ab fetch cif", ["cifar10"]),
+        ("esper-ab completion z", ["zsh"]),
+        ("esper-ab launch --name 'half a na", []),
+    ],
+)
+def test_what_is_offered(folder: Path, line: str, expected: list[str]) -> None:
+    assert complete(line, folder) == expected
+
+
+def test_completion_is_quick_and_loads_nothing_heavy(tmp_path: Path) -> None:
+    show = (
+        "import sys\nfrom esper_ab.cli import main\nsys.argv[0] = 'esper-ab'\n"
+        "try:\n    main()\nfinally:\n    print({name.partition('.')[0] for name in sys.modules}, file=sys.stderr)\n"
+    )
+    line = "esper-ab launch --set ppo."
+    environment = os.environ | {
+        VARIABLE: "bash_complete", "ESPER_AB_LINE": line, "ESPER_AB_POINT": str(len(line)), "ESPER_AB_BREAKS": "=",
+    }  # fmt: skip
+    begin = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", show], env=environment, capture_output=True, text=True, timeout=60)
+    assert time.monotonic() - begin < 10.0
+    assert "plain,ppo.lr=" in done.stdout
+    loaded = eval(done.stderr.strip().splitlines()[-1])
+    assert not loaded & {"torch", "numpy", "scipy", "matplotlib", "duckdb", "zmq", "msgpack", "rich"}
+
+
+def script(shell: str) -> str:
+    done = subprocess.run([BIN / PROGRAM, "completion", shell], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_is_one_of_its_shell(tmp_path: Path, shell: str) -> None:
+    text = script(shell)
+    assert PROGRAM in text
+    assert VARIABLE in text
+    if shutil.which(shell):
+        (tmp_path / "script").write_text(text)
+        checked = subprocess.run([shell, "-n", tmp_path / "script"], capture_output=True, text=True, timeout=60)
+        assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_bash_completes_with_it(folder: Path) -> None:
+    """bash breaks `--set ppo.l` nowhere, and `--group a:ppo.cl` at the colon: what it replaces is the last piece."""
+    asked = r"""
+source ./script
+COMP_WORDBREAKS=":="
+try() { COMP_LINE="$1" COMP_POINT=${#1} COMP_WORDS=($1) COMP_CWORD=1 COMPREPLY=()
+        _esper_ab_completion esper-ab; printf '%s\n' "${COMPREPLY[*]}"; }
+try "esper-ab report runs/n"
+try "esper-ab launch --group a:ppo.cl"
+"""
+    (folder / "script").write_text(script("bash"))
+    environment = os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", asked], cwd=folder, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.splitlines() == ["runs/new", "ppo.clip="]
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
+def test_fish_completes_with_it(folder: Path) -> None:
+    (folder / "script").write_text(script("fish"))
+    environment = os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(folder)}
+    done = subprocess.run(
+        ["fish", "-c", "source ./script; complete -C 'esper-ab launch --set ppo.l'"], cwd=folder, env=environment,
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.stdout.split() == ["ppo.lr="]

@@ -1,0 +1,44 @@
+"""Real workers: runs of two devices each against the same runs on one device each."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from esper_ab.journal.fold import History
+from esper_ab.journal.load import load
+
+ASKED = (
+    "--groups", "shaped,random", "--task", "synthetic", "--episodes", "2", "--steps", "5", "--n-envs", "3",
+    "--replicates", "1", "--eval-episodes", "1", "--placement", "share", "--quiet",
+)  # fmt: skip
+
+
+def run(folder: Path, *args: str) -> tuple[History, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "esper_ab.launch", *ASKED, "--out", str(folder.parent), "--name", folder.name, *args],
+        capture_output=True, text=True, timeout=200,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return load(folder).history, done.stdout
+
+
+def test_two_devices_per_run_give_the_outcomes_of_one(tmp_path: Path) -> None:
+    two, said = run(tmp_path / "two", "--devices", "cpu:0", "cpu:1", "--devices-per-run", "2")
+    one, _ = run(tmp_path / "one", "--devices", "cpu:0")
+    assert "cpu:0+cpu:1/0: 2 on cpu:0, 1 on cpu:1" in said
+    for name, spread in two.runs.items():
+        alone = one.runs[name]
+        assert Counter(env.device for env in spread.curve()[-1].envs) == {"cpu:0": 2, "cpu:1": 1}
+        for mine, theirs in zip(spread.curve(), alone.curve(), strict=True):
+            for a, b in zip(mine.envs, theirs.envs, strict=True):
+                assert a.val_loss == pytest.approx(b.val_loss, rel=0.02)
+                assert a.final_accuracy == pytest.approx(b.final_accuracy, abs=2.0)
+        assert spread.evaluation is not None
+        assert alone.evaluation is not None
+        for a, b in zip(spread.evaluation.episodes, alone.evaluation.episodes, strict=True):
+            assert a.env.final_accuracy == pytest.approx(b.env.final_accuracy, abs=2.0)

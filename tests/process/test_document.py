@@ -1,0 +1,168 @@
+"""Every code block of the document that labs write their experiments by, with imports and trainer keys changed only."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from esper_ab.api.asked import tracking_of
+from esper_ab.api.files import declared_in
+from esper_ab.errors import UsageError
+from esper_ab.journal.load import load
+
+BLOCKS = Path(__file__).parents[1] / "support" / "document"
+RATES = {"variant_a": 0.001, "variant_b": 0.0001}
+
+
+def esper_ab(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "esper_ab.cli", *args]
+    return subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=280, check=False)
+
+
+def rates(what):
+    return {group.name: group.settings.ppo.lr for group in what.asked.groups}
+
+
+def test_the_first_example_has_two_names_for_one_experiment() -> None:
+    what = declared_in(BLOCKS / "my_experiment.py")
+    assert rates(what) == RATES
+    assert what.asked.replicates == 5
+    assert what.asked.name == "my_experiment"
+    assert (what.about["description"], what.about["variants"]["variant_b"]["run"]) == (
+        "My A/B test experiment", "variant_b",
+    )  # fmt: skip
+
+
+def test_a_dry_run_shows_the_configuration_and_makes_nothing(tmp_path: Path) -> None:
+    done = esper_ab(tmp_path, "run", str(BLOCKS / "my_experiment.py"), "--dry-run", "--output-dir", "results/exp1")
+    assert done.returncode == 0, done.stderr
+    assert "2 groups x 5 replicates = 10 runs" in done.stdout
+    assert "ppo.lr  0.001      0.0001" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_complete_example_names_its_project_and_tags_its_variants() -> None:
+    what = declared_in(BLOCKS / "curriculum_comparison.py")
+    assert {group.name: group.settings.reward.mode for group in what.asked.groups} == {
+        "learning_progress": "shaped", "prioritized_regressed": "simplified",
+    }  # fmt: skip
+    tracking = what.tracking
+    assert (tracking.wandb, tracking.wandb_entity, tracking.wandb_project) == ("online", "metta-research", "")
+    assert tracking.tags == {"learning_progress": ("curriculum_lp",), "prioritized_regressed": ("curriculum_pr",)}
+
+
+def test_the_custom_class_is_an_experiment() -> None:
+    what = declared_in(BLOCKS / "custom_class.py")
+    assert rates(what) == RATES
+    assert what.asked.replicates == 10
+    sys.path.insert(0, str(BLOCKS))
+    try:
+        from custom_class import MyCustomExperiment
+    finally:
+        sys.path.remove(str(BLOCKS))
+    changed = MyCustomExperiment()
+    changed.runs_per_variant = 3
+    changed.variants[0].overrides["ppo__lr"] = 0.01
+    assert changed.settings().replicates == 3
+    assert changed.settings().groups[0].settings.ppo.lr == 0.01
+    assert MyCustomExperiment().settings().groups[0].settings.ppo.lr == 0.001
+    assert tracking_of(changed).tags == {"variant_a": (), "variant_b": ()}
+
+
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """The block for programmatic execution as a script of its own, which guards nothing by `__name__`."""
+    folder = tmp_path_factory.mktemp("document")
+    environment = {**os.environ, "PYTHONPATH": str(BLOCKS)}
+    line = [sys.executable, str(BLOCKS / "programmatic.py")]
+    done = subprocess.run(
+        line, cwd=folder, capture_output=True, text=True, timeout=280, check=False, env=environment
+    )
+    return folder / "custom_results" / "my_experiment", done
+
+
+def test_the_script_runs_once_and_counts_what_succeeded(executed) -> None:
+    _, done = executed
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["variant_a: 5/5 successful", "variant_b: 5/5 successful"]
+
+
+def test_success_is_that_every_expected_record_arrived(executed) -> None:
+    run_dir, _ = executed
+    history = load(run_dir).history
+    assert len(history.runs) == 10
+    assert all(run.evaluation is not None and len(run.episodes) == 1 for run in history.runs.values())
+
+
+def test_the_output_has_the_documents_structure(executed) -> None:
+    run_dir, _ = executed
+    assert 'description = "My A/B test experiment"' in (run_dir / "experiment.toml").read_text()
+    assert "variant_a" in (run_dir / "summary.txt").read_text()
+    runs = {f"{variant}-{replicate}" for variant in RATES for replicate in range(5)}
+    assert {path.name for path in (run_dir / "runs").iterdir()} == runs
+    for name in runs:
+        text = (run_dir / "runs" / name / "config.toml").read_text()
+        assert f'groups = ["{name.partition("-")[0]}"]' in text
+        assert f"lr = {RATES[name.partition('-')[0]]}" in text
+
+
+def test_the_configuration_of_one_run_trains_it_again_to_the_same_records(executed, tmp_path: Path) -> None:
+    run_dir, _ = executed
+    config = run_dir / "runs" / "variant_b-1" / "config.toml"
+    done = esper_ab(
+        tmp_path, "launch", "--config", str(config), "--groups", "variant_b,wait", "--name", "again", "--quiet"
+    )
+    assert done.returncode == 0, done.stderr
+    before, again = (load(path).history.runs["variant_b/1"] for path in (run_dir, tmp_path / "runs" / "again"))
+    assert again.evaluation is not None
+    assert [r.digest for r in (*before.curve(), before.evaluation)] == [
+        r.digest for r in (*again.curve(), again.evaluation)
+    ]
+
+
+def test_other_commands_cope_with_the_folders_of_runs(executed) -> None:
+    run_dir, _ = executed
+    assert "all is well" in esper_ab(run_dir, "fsck", ".").stdout
+    listed = json.loads(esper_ab(run_dir.parent, "list", ".", "--json").stdout)
+    assert [Path(one["run_dir"]).name for one in listed] == ["my_experiment"]
+    removable = json.loads(esper_ab(run_dir, "gc", ".", "--dry-run", "--json").stdout)[0]["removable"]
+    assert not [name for name in removable if name.startswith("runs/")]
+
+
+FOREIGN = '''
+from esper_ab import create_experiment
+
+experiment = (
+    create_experiment(name="x")
+    .add_variant(name="a", {of_a})
+    .add_variant(name="b", ppo__lr=0.1)
+    .set_base_config({base})
+    .build()
+)
+'''
+
+
+@pytest.mark.parametrize(("of_a", "base", "said"), [
+    ("trainer__learning_rate=0.001", "", "variant 'a': trainer.learning_rate: unknown key "
+     "'trainer.learning_rate'; here that is ppo.lr"),
+    ('trainer__curriculum="/env/mettagrid/curriculum/nav_memory_sequence"', "", "there is no curriculum here; what "
+     "hosts learn is the experiment's task"),
+    ("", 'defaults=["/common", "/agent/fast"]', "base config: defaults: unknown key 'defaults'; Hydra's defaults list "
+     "has no counterpart here"),
+    ("", "total_timesteps=1_000_000_000", "unknown key 'total_timesteps'; here that is episodes x steps x n_envs"),
+    ("", "trainer__num_workers=4", "here that is n_envs and max_parallel"),
+    ("", "trainer__simulation__evaluate_interval=100", "here that is eval_episodes"),
+])  # fmt: skip
+def test_the_keys_of_the_blocks_as_they_stand_are_refused_with_the_name_of_ours(tmp_path, of_a, base, said) -> None:
+    path = tmp_path / "x.py"
+    path.write_text(FOREIGN.format(of_a=of_a, base=base))
+    with pytest.raises(UsageError) as caught:
+        declared_in(path)
+    assert said in str(caught.value)
+    assert str(caught.value).startswith(f"{path}:")
+    assert "\n" not in str(caught.value)

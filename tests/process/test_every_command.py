@@ -1,0 +1,187 @@
+"""What holds for every command of `esper-ab`, also for one that was added a minute ago.
+
+Help has examples that work, `--json` is pure JSON, errors are one line (and an object), a pipe gets plain lines.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from esper_ab.cli import group
+from esper_ab.examples import examples_of
+from esper_ab.exit_status import invoke
+
+NAMES = sorted(group.commands)
+NOT_DATA = {"completion"}  # prints a script for a shell: the only thing that JSON would not help
+CODES = re.compile(r"\x1b")
+_TINY = (
+    "--groups", "wait,random", "--task", "synthetic", "--replicates", "1", "--episodes", "1", "--steps", "4",
+    "--n-envs", "1", "--placement", "share", "--devices", "cpu:0",
+)  # fmt: skip
+# A call of every command that is cheap and ends with 0. RUN is a finished run directory, COPY one of its own.
+CALLS: dict[str, tuple[str, ...]] = {
+    "attach": ("RUN",),
+    "calibrate": ("--mode", "wait", "--runs", "4", "--task", "synthetic", "--dry-run"),
+    "compare": ("RUN", "COPY"),
+    "completion": ("bash",),
+    "doctor": (),
+    "evaluate": ("RUN/policies/wait/0.pt",),
+    "export": ("RUN", "--out", "exported", "--force"),
+    "extend": ("RUN", "--replicates", "2", "--dry-run"),
+    "fetch": ("digits",),
+    "fsck": ("RUN",),
+    "gc": ("COPY", "--dry-run"),
+    "heuristic": ("--task", "synthetic", "--steps", "3", "--n-envs", "1"),
+    "init": ("made.toml", "--force"),
+    "launch": (*_TINY, "--launcher", "inline", "--name", "UNIQUE"),
+    "list": ("runs",),
+    "logs": ("RUN",),
+    "power": ("--sd-run", "3", "--replicates", "6"),
+    "query": ("RUN", "SELECT count(*) AS n FROM runs"),
+    "report": ("RUN",),
+    "resume": ("UNFINISHED",),
+    "run": ("made.toml", "--dry-run"),
+    "sensitivity": (*_TINY[:6], "--over", "n_envs=1,2", "--dry-run"),
+    "status": ("RUN",),
+    "stop": ("RUN",),
+    "track": ("COPY", "--tensorboard"),
+}
+REFUSED = {"resume"}  # a finished run cannot be resumed: what is said then is an error
+
+
+def call(*args: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "esper_ab.cli", *args], cwd=cwd, capture_output=True, text=True, timeout=280,
+        env=os.environ | {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "60"} | environment,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("place")
+    for name in ("one", "two"):
+        done = call("launch", *_TINY, "--launcher", "inline", "--name", name, cwd=folder)
+        assert done.returncode == 0, done.stderr
+        assert not CODES.search(done.stdout + done.stderr)  # the live view too
+    assert call("init", "made.toml", cwd=folder).returncode == 0
+    return folder
+
+
+def arguments(name: str, unique: str) -> list[str]:
+    words = {"RUN": "runs/one", "COPY": "runs/two", "UNFINISHED": "runs/one", "UNIQUE": unique}
+    return [re.sub("|".join(words), lambda found: words[found[0]], arg) for arg in CALLS[name]]
+
+
+def test_every_command_has_a_call_here() -> None:
+    assert set(group.commands) == set(CALLS), "a new command needs a cheap call in CALLS"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_has_examples_whose_options_exist(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(group, [name, "--help"], "esper-ab") == 0
+    assert "Examples:" in capsys.readouterr().out
+    examples = examples_of(group.commands[name].epilog)
+    assert any(re.search(rf"\besper-ab {name}\b", line) for line in examples)
+    for line in examples:
+        parsed(line)
+
+
+def test_examples_of_the_group_exist() -> None:
+    for line in examples_of(group.epilog):
+        parsed(line)
+
+
+def parsed(line: str) -> None:
+    """The command line in `line`, without what follows it in a shell; click refuses what does not exist."""
+    inner = re.search(r"\$\((.*)\)", line)  # of eval "$(…)"
+    words = shlex.split(inner[1] if inner else line, comments=True)
+    ends = [at for at, word in enumerate(words) if word in ("|", ">")]
+    program, name, *args = words[: ends[0] if ends else None]
+    assert program == "esper-ab"
+    command = group.commands[name]
+    context = command.make_context(name, args, parent=click.Context(group, info_name="esper-ab"))
+    assert context.params
+
+
+DRY = sorted(
+    line for command in group.commands.values() for line in examples_of(command.epilog)
+    if "--dry-run" in line and "runs/" not in line
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("line", DRY)
+def test_examples_with_a_dry_run_run(place: Path, line: str) -> None:
+    """`experiment.py` and `experiment.toml` of the examples are what `init` writes."""
+    for name in ("experiment.py", "experiment.toml"):
+        if not (place / name).exists():
+            assert call("init", name, cwd=place).returncode == 0
+    done = call(*shlex.split(line)[1:], cwd=place)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_fits_a_narrow_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    context = group.commands[name].make_context(name, [], resilient_parsing=True, terminal_width=40)
+    text = group.commands[name].get_help(context)
+    assert not CODES.search(text)
+    options = text.partition("Options:")[2].partition("Examples:")[0]
+    longest = max((len(word) for word in options.split()), default=0)
+    assert all(len(line) <= max(40, longest + 40) for line in options.splitlines())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_error_is_one_line_and_with_json_an_object(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    has_json = any("--json" in option.opts for option in group.commands[name].params)
+    assert has_json == (name not in NOT_DATA)
+    asked = ["--json"] if has_json else []
+    assert invoke(group, [name, *asked, "--no-such-option"], "esper-ab") == 2
+    out, error = capfd.readouterr()
+    assert error.count("\n") == 1
+    assert error.startswith("error: ")
+    assert not CODES.search(out + error)
+    if has_json:
+        assert json.loads(out)["exit_status"] == 2
+    else:
+        assert out == ""
+
+
+@pytest.mark.parametrize("asked", [("--json",), ("--format", "json"), ("--format=json",), ("--format", "md")])
+def test_an_error_is_an_object_however_json_is_asked_for(
+    capsys: pytest.CaptureFixture[str], asked: tuple[str, ...]
+) -> None:
+    assert invoke(group, ["report", "nowhere", *asked], "esper-ab") == 2
+    out = capsys.readouterr().out
+    assert (json.loads(out)["exit_status"] == 2) if "md" not in asked else out == ""
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in NOT_DATA])
+def test_json_is_all_there_is_on_stdout(place: Path, name: str) -> None:
+    """One value, or one per line where output goes on and on."""
+    done = call(name, *arguments(name, "as-json"), "--json", cwd=place)
+    assert done.returncode == (2 if name in REFUSED else 0), done.stderr
+    assert not CODES.search(done.stdout + done.stderr)
+    try:
+        json.loads(done.stdout)
+    except json.JSONDecodeError:
+        assert name in {"attach", "logs"}
+        assert [json.loads(line) for line in done.stdout.splitlines()] or name == "logs"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_pipe_gets_plain_lines(place: Path, name: str) -> None:
+    done = call(name, *arguments(name, "as-text"), cwd=place, LC_ALL="C.UTF-8")
+    assert done.returncode == (2 if name in REFUSED else 0), done.stderr
+    assert "Traceback" not in done.stderr
+    assert not CODES.search(done.stdout + done.stderr)
+    assert "\r" not in done.stdout + done.stderr

@@ -1,0 +1,52 @@
+"""docs/tutorial.ipynb runs from the first cell to the last, in an empty folder, and says what it promises."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+NOTEBOOK = Path(__file__).resolve().parents[2] / "docs" / "tutorial.ipynb"
+
+
+@pytest.fixture(scope="module")
+def stored():
+    return nbformat.read(NOTEBOOK, as_version=4)
+
+
+def test_it_is_stored_without_outputs(stored):
+    code = [cell for cell in stored.cells if cell.cell_type == "code"]
+    assert code
+    assert not any(cell.outputs or cell.execution_count for cell in code)
+
+
+def last(cell):
+    """What a cell came to."""
+    return cell.outputs[-1]["data"]
+
+
+@pytest.mark.timeout(300)
+def test_it_runs_clean(stored, tmp_path, monkeypatch):
+    for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+    there = filter(None, (str(NOTEBOOK.parents[1]), os.environ.get("PYTHONPATH")))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(there))
+    folder = tmp_path / "work"
+    folder.mkdir()
+    notebook = nbformat.v4.new_notebook(cells=stored.cells, metadata=stored.metadata)
+    NotebookClient(notebook, timeout=240, resources={"metadata": {"path": str(folder)}}).execute()
+
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    by_source = {cell.source.splitlines()[-1]: cell for cell in code}
+    assert not any(output["output_type"] == "error" or output.get("name") == "stderr"
+                   for cell in code for output in cell.outputs)
+    assert "finished: 12 of 12 runs evaluated" in last(by_source["run"])["text/html"]
+    assert last(by_source['run.verdicts["schedule", "wait"]'])["text/plain"] == "'BETTER'"
+    assert "image/png" in last(by_source['run.plot("pairs")'])
+    assert last(by_source["policy.spec.settings.controller.name, policy.agent is None"])["text/plain"] == (
+        "('schedule', True)"
+    )
+    assert {path.name for path in folder.iterdir()} == {"runs"}

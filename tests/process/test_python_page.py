@@ -1,0 +1,56 @@
+"""docs/python.md: its blocks are run in order, as they stand, in a folder of their own."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "python.md"
+BLOCKS = re.findall(r"```(python|sh)\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """A file that a block names is written; all other Python is one script, which guards nothing by `__name__`."""
+    folder = tmp_path_factory.mktemp("page")
+    script = []
+    for language, text in BLOCKS:
+        if language == "python":
+            named = re.match(r"# (\w+\.py)\n", text)
+            if named:
+                (folder / named[1]).write_text(text)
+            else:
+                script.append(text)
+    (folder / "page.py").write_text("\n".join(script))
+    line = [sys.executable, "page.py"]
+    return folder, subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=280, check=False)
+
+
+def test_the_blocks_run_in_order(executed) -> None:
+    _, done = executed
+    assert done.returncode == 0, done.stderr
+    assert "slow: 2 of 2 runs" in done.stdout
+    assert "fast: 2 of 2 runs" in done.stdout
+
+
+def test_what_is_said_to_be_left_behind_is_there(executed) -> None:
+    folder, _ = executed
+    run_dir = folder / "runs" / "rates"
+    assert (run_dir / "runs" / "fast-1" / "config.toml").is_file()
+    settings = (run_dir / "experiment.toml").read_text()
+    assert '[record.about.variants.fast]\ndescription = "Ten times as much"' in settings
+
+
+@pytest.mark.parametrize(
+    "line", [line for language, text in BLOCKS if language == "sh" for line in text.splitlines()]
+)
+def test_the_command_lines_work(executed, line: str) -> None:
+    folder, _ = executed
+    args = [sys.executable, "-m", "esper_ab.cli", *shlex.split(line)[1:]]
+    done = subprocess.run(args, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr

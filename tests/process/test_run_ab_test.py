@@ -1,0 +1,181 @@
+"""`run_ab_test` with real workers, from inside a test: successes, failures, limits, and where it may not be called."""
+
+from __future__ import annotations
+
+import multiprocessing
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from esper_ab import Experiment, Variant, create_experiment, load_run, run_ab_test
+from esper_ab.errors import UsageError
+from esper_ab.journal.load import load
+
+BASE = {"task": "synthetic", "episodes": 2, "steps": 3, "n_envs": 2, "devices": ["cpu:0", "cpu:1"]}
+# Fails as often as the number in the file says, in whatever worker comes first.
+FRAGILE = '''
+import numpy as np
+from pathlib import Path
+
+LEFT = Path({left!r})
+
+def reward(facts, settings):
+    left = int(LEFT.read_text())
+    if left:
+        LEFT.write_text(str(left - 1))
+        raise RuntimeError("the planted failure")
+    return np.nan_to_num(facts.acc_delta)
+'''
+
+
+def fragile(folder: Path, failures: int, runs: int) -> Experiment:
+    """Steady and fragile variants; the reward of the latter fails so often."""
+    (folder / "left").write_text(str(failures))
+    (folder / "fragile.py").write_text(FRAGILE.format(left=str(folder / "left")))
+    return (
+        create_experiment("x")
+        .add_variant("steady")
+        .add_variant("fragile", reward=f"{folder / 'fragile.py'}:reward")
+        .set_runs_per_variant(runs)
+        .set_base_config(BASE)
+        .build()
+    )
+
+
+def digests(path: Path) -> dict[str, list[str]]:
+    return {
+        name: [record.digest for record in (*run.curve(), *([run.evaluation] if run.evaluation else []))]
+        for name, run in load(path).history.runs.items()
+    }
+
+
+def test_a_run_that_fails_is_taken_up_again_to_the_same_records(tmp_path: Path) -> None:
+    calm = run_ab_test(fragile(tmp_path, 0, 1), tmp_path / "calm", launcher="inline")
+    failing = run_ab_test(fragile(tmp_path, 2, 1), tmp_path / "failing")  # two deaths, two retries
+    assert all(run.success for results in (calm, failing) for runs in results.values() for run in runs)
+    assert digests(failing.path) == digests(calm.path)
+    assert [entry.category for entry in load(failing.path).history.ledger].count("restart") == 2
+
+
+def test_without_retries_the_replicate_is_given_up_and_said_to_be(tmp_path: Path) -> None:
+    results = run_ab_test(fragile(tmp_path, 1, 2), tmp_path, retry_failed_runs=False, launcher="inline")
+    assert results.error == ""
+    assert {name: [run["success"] for run in runs] for name, runs in results.items()} == {
+        "steady": [False, True], "fragile": [False, True],
+    }  # fmt: skip
+    failed = results["fragile"][0]
+    assert "RuntimeError: the planted failure, in warm-up of run fragile/0" in failed.error
+    assert "fragile/0 died once before point 0" in results["steady"][0].error
+    assert results.failure_lines[0] == "steady: 1 of 2 runs failed"
+    assert "! No run of steady and 1 run of fragile was lost." in results.verdict.splitlines()
+    assert "No run of steady and 1 run of fragile was lost" in (results.path / "summary.txt").read_text()
+    assert (failed.policy, failed.metrics["endpoint"]) == (None, None)
+
+
+def test_when_everything_fails_there_are_results_that_say_so(tmp_path: Path) -> None:
+    results = run_ab_test(fragile(tmp_path, 99, 2), tmp_path, retry_failed_runs=False, launcher="inline")
+    assert "every replicate was given up" in results.error
+    assert not any(run.success for runs in results.values() for run in runs)
+    assert str(results).startswith(f"{tmp_path / 'x'}: worker w")
+    assert (results.path / "summary.txt").read_text().count("INCOMPLETE") == 1
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory):
+    """One run at a time."""
+    experiment = Experiment(
+        "x", variants=[Variant("a"), Variant("b", overrides={"reward": "sparse"})], runs_per_variant=2, base_config=BASE
+    )
+    return run_ab_test(experiment, tmp_path_factory.mktemp("runs"), parallel_runs=False)
+
+
+def test_results_are_by_variant_with_what_is_known_of_each_run(results) -> None:
+    assert list(results) == ["a", "b"]
+    run = results["b"][1]
+    assert (run.variant, run.replicate, run.success, run.error) == ("b", 1, True, "")
+    assert run["metrics"] is run.metrics
+    assert 0.0 <= run.metrics["endpoint"] <= 100.0
+    assert isinstance(run.metrics["reward.sparse"], float)
+    assert run.duration_s > 0.0
+    assert run.policy.is_file()
+    assert (run.directory / "config.toml").is_file()
+    with pytest.raises(KeyError, match="a run has variant, replicate, success"):
+        run["sucess"]
+
+
+def test_the_comparison_is_that_of_the_report(results) -> None:
+    loaded = results.run
+    assert loaded.verdicts == results.verdicts == load_run(results.path).verdicts
+    assert list(results.verdicts) == [("a", "b")]
+    assert results.verdict.splitlines()[0] in (results.path / "verdict.json").read_text()
+    assert repr(results) == f"<Results {results.path} a: 2/2, b: 2/2>"
+
+
+def test_one_run_at_a_time_is_a_sequence_on_one_device(results) -> None:
+    plan = load(results.path).history.plan
+    assert (plan.experiment.placement, plan.experiment.max_parallel) == ("sequence", 1)
+    assert {device for lane in plan.lanes for device in lane.devices} == {"cpu:0"}
+
+
+def test_a_second_run_of_that_name_is_refused_before_anything_starts(results) -> None:
+    again = Experiment("x", variants=[Variant("a"), Variant("b")])
+    with pytest.raises(UsageError, match="exists already; give this run another name"):
+        run_ab_test(again, results.path.parent)
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    ({"max_parallel_runs": 0}, "max_parallel_runs 0: a whole number from 1 on"),
+    ({"max_parallel_runs": 2.0}, "max_parallel_runs 2.0"),
+    ({"max_retries": -1}, "max_retries -1"),
+    ({"parallel_runs": False, "max_parallel_runs": 4}, "choose one"),
+    ({"launcher": "thread"}, "launcher 'thread': local"),
+    ({"max_parallel": 3}, "no argument 'max_parallel'; did you mean max_parallel_runs"),
+])  # fmt: skip
+def test_arguments_are_checked_before_anything_starts(tmp_path: Path, arguments, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        run_ab_test(fragile(tmp_path, 0, 1), tmp_path / "runs", **arguments)
+    assert said in str(caught.value)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_what_is_no_experiment_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"not built yet; end it with .build\(\)"):
+        run_ab_test(create_experiment("x"), tmp_path)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="expected an Experiment"):
+        run_ab_test({"name": "x"}, tmp_path)  # type: ignore[arg-type]
+
+
+def test_a_stated_placement_is_not_changed(tmp_path: Path) -> None:
+    stated = Experiment("x", variants=[Variant("a"), Variant("b")], base_config={"placement": "spread"})
+    with pytest.raises(UsageError, match="--max-parallel 1, but the 2 runs of a block train at the same time"):
+        run_ab_test(stated, tmp_path, parallel_runs=False)
+
+
+def test_a_daemonic_process_may_not_start_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
+    with pytest.raises(UsageError, match="daemonic process"):
+        run_ab_test(fragile(tmp_path, 0, 1), tmp_path)
+
+
+# Python's own trap: whoever spawns a process of their own from an unguarded script has the script run again in it.
+SPAWNS = '''
+import multiprocessing
+from esper_ab import Experiment, Variant, run_ab_test
+
+if __name__ == "__main__":
+    child = multiprocessing.get_context("spawn").Process(target=print)
+    child.start()
+    child.join()
+else:
+    run_ab_test(Experiment("x", variants=[Variant("a"), Variant("b")]))
+'''
+
+
+def test_a_script_that_is_imported_into_another_process_fails_at_once_and_says_why(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SPAWNS)
+    line = [sys.executable, "script.py"]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert 'put the call below `if __name__ == "__main__":`' in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["script.py"]

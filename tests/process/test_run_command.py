@@ -1,0 +1,93 @@
+"""`esper-ab run FILE`: what a shell gets from it, with workers as threads of the command."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from esper_ab.journal.load import load
+
+FILE = '''
+from esper_ab import create_experiment
+
+experiment = (
+    create_experiment("x", description="Which one?")
+    .add_variant("a", "the usual")
+    .add_variant("b", reward={reward!r})
+    .set_runs_per_variant(2)
+    .set_base_config(task="synthetic", episodes=1, steps=3, n_envs=2, devices=["cpu:0", "cpu:1"])
+    .build()
+)
+print("not the command's output")
+'''
+BROKEN = "def reward(facts, settings):\n    raise RuntimeError('the planted failure')\n"
+
+
+def run(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "esper_ab.cli", "run", *args, "--launcher", "inline"]
+    return subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=280, check=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """x.py, x.toml, and broken.py, which needs a reward that fails."""
+    (tmp_path / "x.py").write_text(FILE.format(reward="sparse"))
+    (tmp_path / "reward.py").write_text(BROKEN)
+    (tmp_path / "broken.py").write_text(FILE.format(reward="reward.py:reward"))
+    (tmp_path / "x.toml").write_text('groups = ["shaped", "wait"]\ntask = "synthetic"\nreplicates = 2\nepisodes = 1\n')
+    return tmp_path
+
+
+def test_a_file_is_run_and_every_record_can_be_told(folder: Path) -> None:
+    done = run(folder, "x.py", "-v", "--output-dir", "out", "--name", "named", "--no-parallel")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Which one?\n  a: the usual\nnamed: 2 groups x 2 replicates")
+    assert "report: out/named/report.html" in done.stdout
+    for said in ("a/0 started on", "b/1 episode 0: held-out", "b/1 evaluated: held-out", "experiment finished"):
+        assert said in done.stderr
+    assert done.stderr.startswith("not the command's output")
+    experiment = load(folder / "out" / "named").history.plan.experiment
+    assert (experiment.name, experiment.max_parallel, experiment.placement) == ("named", 1, "sequence")
+
+
+def test_as_json_the_verdict_is_all_there_is_on_stdout(folder: Path) -> None:
+    done = run(folder, "x.py", "--json")
+    assert done.returncode == 0, done.stderr
+    assert [one["state"] for one in json.loads(done.stdout)["runs"]] == ["finished"] * 4
+
+
+def test_when_too_much_fails_the_report_and_the_reasons_come_before_the_error(folder: Path) -> None:
+    done = run(folder, "broken.py", "--no-retry", "--quiet")
+    assert done.returncode == 4
+    assert "a: 2 of 2 runs failed\n" in done.stdout
+    assert "RuntimeError: the planted failure, in warm-up of run b/0" in done.stdout
+    assert "every replicate was given up: there is nothing to compare" in done.stderr
+    assert (folder / "runs" / "x" / "summary.txt").is_file()
+
+
+def test_a_toml_file_is_planned_as_launch_would(folder: Path) -> None:
+    done = run(folder, "x.toml", "--dry-run", "--json", "--max-parallel", "2")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert [group["name"] for group in answer["plan"]["experiment"]["groups"]] == ["shaped", "wait"]
+    assert answer["run_dir"] == "runs/x"
+    assert len(answer["plan"]["lanes"]) == 2
+    assert not (folder / "runs").exists()
+
+
+@pytest.mark.parametrize(("args", "said"), [
+    (("x.py", "-v", "--quiet"), "--verbose and --quiet exclude each other"),
+    (("x.py", "--max-parallel", "0"), "a whole number from 1 on"),
+    (("x.py", "--experiment", "y"), "--experiment y: x.py has no such one; there is experiment (x)"),
+    (("nowhere.py",), "nowhere.py: No such file or directory"),
+])  # fmt: skip
+def test_what_cannot_be_done_is_one_line_and_status_2(folder: Path, args: tuple[str, ...], said: str) -> None:
+    done = run(folder, *args)
+    assert done.returncode == 2
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert said in line
+    assert done.stdout == ""

@@ -1,0 +1,34 @@
+"""A coordinator in a process of its own, killed when its journal has grown to a size."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from esper_ab.journal.file import JOURNAL_NAME, read
+
+PATIENCE_S = 90.0
+
+
+def killed_at(run_dir, sockets, size, *arguments):
+    """Start fake_experiment.py with `arguments` and kill it when its journal has that many bytes.
+
+    Returns the events that it left, or all of them when it came to its end before.
+    """
+    process = subprocess.Popen(
+        [sys.executable, Path(__file__).with_name("fake_experiment.py"), run_dir, *map(str, arguments)],
+        env=os.environ | {"TMPDIR": sockets}, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    journal, deadline = run_dir / JOURNAL_NAME, time.monotonic() + PATIENCE_S
+    while process.poll() is None:
+        assert time.monotonic() < deadline
+        if journal.exists() and journal.stat().st_size >= size:
+            process.kill()
+        time.sleep(0.002)
+    _, error = process.communicate()
+    assert process.returncode in (0, -signal.SIGKILL), error
+    return list(read(journal))

@@ -1,0 +1,114 @@
+"""What trackers have written, read back: Weights & Biases' offline files, TensorBoard's and MLflow's by their own."""
+
+from __future__ import annotations
+
+import json
+import struct
+import warnings
+from pathlib import Path
+
+_HEADER_BYTES, _BLOCK_BYTES = 7, 32768
+_FULL, _FIRST, _LAST = 1, 2, 4
+
+
+def wandb_records(path):
+    """The records of one .wandb file: a header, then chunks as in LevelDB's log, 32 KiB a block."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    data, at, whole = path.read_bytes(), _HEADER_BYTES, b""
+    assert data[:4] == b":W&B"
+    while at + _HEADER_BYTES <= len(data):
+        left = _BLOCK_BYTES - at % _BLOCK_BYTES
+        if left < _HEADER_BYTES:
+            at += left
+            continue
+        _, length, kind = struct.unpack("<IHB", data[at : at + _HEADER_BYTES])
+        if kind == 0:
+            break
+        at += _HEADER_BYTES
+        whole = data[at : at + length] if kind in (_FULL, _FIRST) else whole + data[at : at + length]
+        at += length
+        if kind in (_FULL, _LAST):
+            record = Record()
+            record.ParseFromString(whole)
+            yield record
+
+
+def _items(items):
+    """Key and value of history, summary or config entries; a nested key is dotted."""
+    return {item.key or ".".join(item.nested_key): json.loads(item.value_json) for item in items}
+
+
+def wandb_runs(run_dir):
+    """Run -> what its offline file says: project, group, tags, config, history by step, summary, exit code."""
+    found = {}
+    for path in sorted((run_dir / "wandb").glob("offline-run-*/*.wandb")):
+        said = {"history": {}, "summary": {}}
+        for record in wandb_records(path):
+            kind = record.WhichOneof("record_type")
+            if kind == "run" and "id" not in said:
+                run = record.run
+                said |= {"id": run.run_id, "project": run.project, "group": run.run_group, "tags": tuple(run.tags),
+                         "name": run.display_name, "config": _items(run.config.update)}
+            elif kind == "history":
+                step = record.history.step.num
+                assert step not in said["history"]
+                said["history"][step] = _without_own(_items(record.history.item))
+            elif kind == "summary":
+                said["summary"] |= _without_own(_items(record.summary.update))
+            elif kind == "exit":
+                said["exit"] = record.exit.exit_code
+        assert said["name"] not in found
+        found[said["name"]] = said
+    return found
+
+
+def _without_own(items):
+    """W&B adds runtime and step."""
+    return {name: value for name, value in items.items() if not name.startswith("_")}
+
+
+def tensorboard_runs(run_dir):
+    """Run -> (scalars: name -> {step: value}, texts: name -> text, hyperparameters)."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # TensorBoard's, about its own dependencies
+        from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+        from tensorboard.plugins.hparams import plugin_data_pb2
+
+    found = {}
+    root = run_dir / "tensorboard"
+    for path in sorted(root.rglob("events.out.tfevents.*")):
+        events = EventAccumulator(str(path.parent), size_guidance={"scalars": 0, "tensors": 0}).Reload()
+        scalars = {tag: {one.step: one.value for one in events.Scalars(tag)} for tag in events.Tags()["scalars"]}
+        tensors = {tag: events.Tensors(tag)[0].tensor_proto for tag in events.Tags()["tensors"]}
+        texts = {tag: proto.string_val[0].decode() for tag, proto in tensors.items() if proto.string_val}
+        content = events.SummaryMetadata("_hparams_/session_start_info").plugin_data.content
+        settings = plugin_data_pb2.HParamsPluginData.FromString(content).session_start_info.hparams
+        name = path.parent.relative_to(root).as_posix()
+        assert name not in found
+        found[name] = scalars, texts, {key: _value(value) for key, value in settings.items()}
+    return found
+
+
+def _value(value):
+    return getattr(value, value.WhichOneof("kind"))
+
+
+def mlflow_runs(uri, experiment):
+    """Run -> (metrics: name -> [(step, value, time)], params, tags, status)."""
+    from mlflow import MlflowClient
+
+    client = MlflowClient(tracking_uri=uri)
+    found = {}
+    for run in client.search_runs([client.get_experiment_by_name(experiment).experiment_id]):
+        metrics = {
+            name: [(one.step, one.value, one.timestamp) for one in client.get_metric_history(run.info.run_id, name)]
+            for name in run.data.metrics
+        }
+        assert run.info.run_name not in found
+        found[run.info.run_name] = metrics, run.data.params, run.data.tags, run.info.status
+    return found
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

@@ -1,0 +1,105 @@
+"""docs/data.md: its Python and its commands run as they stand, and its tables name the columns that are there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+from support.journals import Shape, Synthetic, write
+
+from esper_ab import load_run
+from esper_ab.cli import group
+from esper_ab.contracts.rng import run_path
+from esper_ab.exit_status import invoke
+from esper_ab.journal.events import RunEvaluated
+from workers import policy_file
+from workers.ppo.agent import AgentSpec, PPOAgent
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL)
+
+
+def agent_of(spec):
+    """Untrained, of another size than the task's: nobody decides with it here."""
+    settings = spec.settings
+    return PPOAgent(AgentSpec(
+        observation_width=5, head_names=("op",), head_sizes=(3,), policy=settings.policy, ppo=settings.ppo,
+        planned_episodes=1, rng=run_path(spec.rng_seed, spec.ref.replicate),
+    ))  # fmt: skip
+
+
+def written(folder, synthetic):
+    """A finished run directory with its policies."""
+    specs = {spec.ref.run: spec for block in synthetic.plan().blocks for spec in block.runs}
+    shas = {name: policy_file.save(folder / spec.policy_file, spec, agent_of(spec)) for name, spec in specs.items()}
+    return write(folder, [
+        RunEvaluated(record=msgspec.structs.replace(event.record, policy_sha256=shas[event.record.run.run]))
+        if isinstance(event, RunEvaluated) else event
+        for event in synthetic.events()
+    ])  # fmt: skip
+
+
+@pytest.fixture
+def demo(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    synthetic = Synthetic()
+    written(Path("runs/demo"), synthetic)
+    groups = {"base": Shape(accuracy=74.0, stream="shaped"), "wait": Shape(accuracy=33.0, controller="wait")}
+    write(Path("runs/other"), replace(synthetic, groups=groups).events())
+    return load_run("runs/demo")
+
+
+def test_the_python_runs_and_prints_what_it_says(demo, capsys):
+    names = {}
+    for block in blocks("python"):
+        exec(compile(block, "docs/data.md", "exec"), names)
+    said = capsys.readouterr().out
+    promised = re.findall(r"print\([^\n]*\) +# (.*)", "\n".join(blocks("python")))
+    assert len(promised) == 7
+    for words in promised:
+        if not words.startswith("with "):
+            start = words.partition("...")[0].rstrip()
+            plain = said if "'" in start or "<" in start or start.startswith("no group") else re.sub(r"[()']", "", said)
+            assert start in plain, words
+    assert Path("pairs.svg").read_text().startswith("<?xml")
+    assert names["policy"].spec.ref.run == "shaped/0"
+
+
+def test_the_commands_run(demo, capsys):
+    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    assert len(lines) == 3
+    for line in lines:
+        assert invoke(group, shlex.split(line)[1:], "esper-ab") == 0, capsys.readouterr().err
+    assert {path.name for path in Path("tables").iterdir()} == {"episodes.parquet", "pairs.parquet"}
+    assert len(list(Path("runs/demo/export").iterdir())) == 9
+    assert "base in runs/other  equal in 6 replicates" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("table", ["comparisons", "pairs"])
+def test_the_columns_are_documented(demo, table):
+    section = re.search(rf"^#### {table}\n(.*?)(?=^#|\Z)", PAGE, flags=re.DOTALL | re.MULTILINE).group(1)
+    cells = re.findall(r"^\| (`.*?) \|", section, flags=re.MULTILINE)
+    assert re.findall(r"`(\w+)`", " ".join(cells)) == getattr(demo, f"{table}_frame")("duckdb").columns
+
+
+def test_every_method_is_documented(demo):
+    documented = set(re.findall(r"^\| `(\w+)\(", PAGE, flags=re.MULTILINE))
+    there = {name for name in dir(demo) if not name.startswith("_") and callable(getattr(demo, name))}
+    assert documented == there - {"plot", "policy", "comparison"}
+
+
+def test_a_policy_is_loaded_with_its_orders(demo):
+    policy = demo.policy("simplified", 3)
+    assert policy.spec.ref.run == "simplified/3"
+    assert policy.agent.spec.ppo == policy.spec.settings.ppo
+    path = demo.path / policy.spec.policy_file
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(Exception, match="not the policy that was evaluated"):
+        demo.policy("simplified", 3)

@@ -1,0 +1,117 @@
+"""A run whose environments are spread over two devices computes what it computes on one."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+import torch
+from support.tensor_world import device_data, make_session
+
+from esper_ab.contracts.rng import RngPath
+from esper_ab.contracts.settings import ControllerSettings, GrowthSettings, RewardSettings
+from workers.controllers.random import make as make_random
+from workers.growth.environment import EnvSpec, GrowthEnv
+from workers.growth.stopwatch import Stopwatch
+from workers.tasks.synthetic import TASK
+
+ENVS, STEPS = 5, 8
+ONE, TWO = ("cpu:0",) * ENVS, tuple(f"cpu:{env % 2}" for env in range(ENVS))  # as the plan deals them out
+
+
+def quiet(_: int) -> None:
+    pass
+
+
+def environments(devices: tuple[str, ...], dtype: torch.dtype) -> GrowthEnv:
+    spec = EnvSpec(
+        task=TASK, slots=TASK.slots, steps=STEPS, env_devices=devices, growth=GrowthSettings(batch_size=64),
+        reward=RewardSettings(),
+    )  # fmt: skip
+    env = GrowthEnv(spec, dict.fromkeys(devices, device_data(dtype)), Stopwatch())
+    env.begin_episode(RngPath(3) / "train" / 0)
+    return env
+
+
+def grown(devices: tuple[str, ...], dtype: torch.dtype, steps: int) -> tuple[GrowthEnv, np.ndarray]:
+    """Training, validation and random decisions, the same on every device; the measurements of every step."""
+    env = environments(devices, dtype)
+    controller = make_random(ControllerSettings(name="random"), TASK.slots, env.spec.growth.blueprints)
+    seen = []
+    for _ in range(steps):
+        view = env.advance()
+        m = env._measurement
+        seen.append(np.column_stack((m.train_loss, m.train_acc, m.val_loss, m.val_acc, m.contribution, m.all_off_acc)))
+        decisions = controller.decide(view, env.uniforms())
+        env.facts(decisions)
+        env.execute(decisions)
+    return env, np.stack(seen)
+
+
+def parameters(env: GrowthEnv, number: int) -> torch.Tensor:
+    bank, row = env.bank_of(number)
+    moments = [part[row] for statistics in bank.statistics for part in (statistics.mean, statistics.var)]
+    return torch.cat([bank.host.values[row], bank.host.momentum[row], *moments])
+
+
+def test_environments_are_where_they_should_be() -> None:
+    env = environments(TWO, torch.float64)
+    assert [bank.envs.tolist() for bank, _ in env._banks] == [[0, 2, 4], [1, 3]]
+
+
+def test_one_training_step_and_one_validation_are_those_on_one_device() -> None:
+    (one, alone), (two, spread) = (grown(devices, torch.float32, 1) for devices in (ONE, TWO))
+    np.testing.assert_allclose(spread, alone, rtol=1e-5, atol=1e-6, equal_nan=True)
+    for number in range(ENVS):
+        torch.testing.assert_close(parameters(two, number), parameters(one, number), rtol=1e-5, atol=1e-6)
+
+
+def test_an_episode_with_seeds_is_that_on_one_device() -> None:
+    (one, alone), (two, spread) = (grown(devices, torch.float64, STEPS) for devices in (ONE, TWO))
+    assert one.lifecycle.table.present.any()
+    np.testing.assert_allclose(spread, alone, rtol=1e-9, atol=1e-9, equal_nan=True)
+    np.testing.assert_allclose(two.test_accuracy(), one.test_accuracy())
+
+
+def test_a_run_on_two_devices_has_the_records_of_a_run_on_one() -> None:
+    """The whole way: policy, rewards, update. A sum in another order may change last digits, so nearly the same."""
+    one, two = (make_session(n_envs=4, env_devices=devices[:4]) for devices in (ONE, TWO))
+    for episode in range(2):
+        a, b = (session.train(episode, quiet, quiet) for session in (one, two))
+        assert [env.device for env in b.envs] == ["cpu:0", "cpu:1"] * 2
+        for mine, theirs in zip(b.envs, a.envs, strict=True):
+            assert mine.op_counts == theirs.op_counts
+            assert mine.val_loss == pytest.approx(theirs.val_loss, rel=0.02)
+            assert mine.reward_sum == pytest.approx(theirs.reward_sum, rel=0.02)
+
+
+def test_devices_work_at_the_same_time_and_results_come_in_order() -> None:
+    """Each waits for the other: one after the other would break the barrier."""
+    env = environments(TWO, torch.float64)
+    both = threading.Barrier(2, timeout=10)
+
+    def work(bank, data, rows):
+        both.wait()
+        return rows.tolist()
+
+    found = env._on_every_device(work, np.array([True, True, True, False, False]))
+    assert [(envs.tolist(), rows) for envs, rows in found] == [([0, 2], [0, 1]), ([1], [0])]
+
+
+def test_a_device_without_a_live_environment_does_nothing() -> None:
+    env = environments(TWO, torch.float64)
+    found = env._on_every_device(lambda bank, data, rows: threading.current_thread(), np.array([0, 1, 0, 1, 0], bool))
+    assert [(envs.tolist(), thread) for envs, thread in found] == [([1, 3], threading.main_thread())]
+    assert env._on_every_device(lambda bank, data, rows: None, np.zeros(ENVS, bool)) == []
+
+
+def test_an_error_on_one_device_is_the_run_s() -> None:
+    env = environments(TWO, torch.float64)
+
+    def work(bank, data, rows):
+        if 1 in bank.envs:
+            raise ValueError("on the second")
+
+    with pytest.raises(ValueError, match="on the second"):
+        env._on_every_device(work, np.ones(ENVS, bool))

@@ -1,0 +1,74 @@
+"""What a plan is said to cost: against measured episodes, and how it grows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from test_plan import experiment, machine, planned
+
+from esper_ab.contracts.machine import TaskFacts
+from esper_ab.estimate import epoch_s, estimate
+
+HOSTS = json.loads((Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "hosts.json").read_text())
+SPEED = HOSTS["machine"]["peak_gflops"] * 1e9 / 2  # multiply-adds per second
+SHAPES = {  # multiply-adds and values of one forward pass
+    "digits": (8 * 64 + 8 * 16 * 16 + 16 * 32 * 4 + 320, 8 * 64 + 16 * 16 + 32 * 4),
+    "cifar10": (3 * 8 * 9 * 1024 + 8 * 16 * 9 * 256 + 16 * 32 * 9 * 64 + 320, 8 * 1024 + 16 * 256 + 32 * 64),
+}
+BATCHES = {"digits": 64, "cifar10": 32}
+
+
+def facts(name: str, train: int, validation: int) -> TaskFacts:
+    adds, values = SHAPES[name]
+    return TaskFacts(
+        name=name, title="", slots=("early",), sizes=(train, validation, 1), sample_values=1, host_params=1,
+        host_multiply_adds=adds, host_values=values,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("measured", HOSTS["episode"], ids=lambda one: f"{one['case']['task']}-{one['case']['n_envs']}")
+def test_an_episode_of_this_length_was_measured(measured: dict) -> None:
+    """Within a factor of two: what is not, is to be fitted again (scripts/scaling)."""
+    name = measured["case"]["task"]
+    task = facts(name, measured["train_samples"], measured["validation_samples"])
+    said = measured["steps"] * epoch_s(task, measured["case"]["n_envs"], BATCHES[name], SPEED)
+    assert 0.5 < said / measured["seconds"]["median"] < 2.0
+
+
+def test_it_grows_with_what_is_asked() -> None:
+    """Twice the replicates, episodes with their evaluation or steps take twice as long; devices share environments."""
+    def duration(**changes: object) -> float:
+        there = machine(cores=12, tasks=(facts("digits", 1024, 384),))
+        return estimate(planned(experiment(**changes), there), there).duration_s
+
+    once = duration(eval_episodes=1, episodes=2, steps=10, replicates=6, n_envs=8)
+    assert duration(eval_episodes=2, episodes=4, steps=10, replicates=6, n_envs=8) == pytest.approx(2 * once)
+    assert duration(eval_episodes=1, episodes=2, steps=20, replicates=6, n_envs=8) == pytest.approx(2 * once)
+    assert duration(eval_episodes=1, episodes=2, steps=10, replicates=6, n_envs=16) > 1.5 * once
+    spread = duration(eval_episodes=1, episodes=2, steps=10, replicates=6, n_envs=8, devices_per_run=2)
+    assert spread < once
+
+
+def test_more_threads_than_cores_wait_for_one_another() -> None:
+    few, many = machine(cores=2), machine(cores=4)
+    asked = experiment(devices_per_run=2, n_envs=8)
+    slow, fast = (estimate(planned(asked, there), there).duration_s for there in (few, many))
+    assert slow == pytest.approx(2 * fast)
+
+
+def test_memory_has_a_part_per_worker_and_a_part_per_environment() -> None:
+    there = machine()
+
+    def memory(n_envs: int) -> int:
+        return estimate(planned(experiment(n_envs=n_envs), there), there).memory_bytes
+
+    assert memory(64) - memory(4) == 2 * 60 * (memory(5) - memory(4)) // 2
+    assert memory(4) > 2 * (400 << 20)
+
+
+def test_a_gpu_is_said_to_be_a_guess() -> None:
+    there = machine(gpus=2)
+    assert "never measured" in estimate(planned(experiment(), there), there).basis
+    assert "never measured" not in estimate(planned(experiment(), machine()), machine()).basis
