@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import pickle
 from pathlib import Path
 
 import msgspec
@@ -102,6 +104,15 @@ def test_an_experiment_cannot_be_changed_and_keeps_nothing_of_its_makers():
     ):
         with pytest.raises(AttributeError):
             change()
+
+
+def test_an_experiment_can_be_copied_and_sent_to_another_process():
+    made = RATES.set_base_config(episodes=2).build()
+    for again in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+        assert again == made
+        assert again.settings() == made.settings()
+        with pytest.raises(AttributeError):
+            again.name = "other"
 
 
 def test_a_subclass_may_do_in_its_constructor_what_nobody_may_later():
