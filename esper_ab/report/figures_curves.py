@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from esper_ab.contracts.records import EpisodeRecord
+from esper_ab.journal.columns import Columns
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.journal.outcomes import held_out_accuracy, mean
 from esper_ab.report import style
 from esper_ab.report.content import Content
 from esper_ab.report.drawing import Drawing, grid, group_legend, shortened
@@ -20,7 +21,7 @@ _POINTS_PER_FIGURE = 3000  # keeps the page small: longer curves are averaged ov
 _TOGETHER = 3  # groups that share one panel; more of them get a panel each
 _RUNS_FOR_BAND = 4
 Curve = list[tuple[float, float]]  # (episode, value)
-Value = Callable[[EpisodeRecord], float | None]
+Value = Callable[[Columns], Sequence[float]]  # of every episode; NaN where there is none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +47,7 @@ def accuracy(content: Content) -> Drawing | None:
         "runs. Band: the middle half of the runs, from four runs on."
         + (" Not the endpoint: the policy still changes and explores." if evaluated else ""),
     )
-    return _curves(content, words, held_out_accuracy)
+    return _curves(content, words, lambda columns: columns.of("accuracy"))
 
 
 def entropy(content: Content) -> Drawing | None:
@@ -58,7 +59,7 @@ def entropy(content: Content) -> Drawing | None:
         caption="Joint entropy over valid actions, before each update. Falling: the policy decides. Thin: single runs. "
         "Band: the middle half of the runs.",
     )
-    return _curves(content, words, lambda record: None if record.ppo is None else record.ppo.entropy)
+    return _curves(content, words, lambda columns: columns.of("entropy"))
 
 
 def _curves(content: Content, words: _Words, value: Value) -> Drawing | None:
@@ -119,13 +120,22 @@ def _line(axes: Axes, points: Curve, **look: object) -> None:
 
 def curve(run: RunHistory, value: Value) -> Curve:
     """`value` of one run by episode, counted from 1; episodes without it are left out."""
-    found = ((record.episode + 1, value(record)) for record in run.curve())
-    return [(float(episode), number) for episode, number in found if number is not None]
+    found = zip(run.columns.episodes, value(run.columns), strict=True)
+    return [(episode + 1.0, number) for episode, number in found if number == number]  # NaN is not itself
 
 
 def mean_curve(curves: Sequence[Curve]) -> Curve:
     """Over the runs that have got to an episode."""
-    return [(episode, sum(values) / len(values)) for episode, values in _by_episode(curves)]
+    length = 1 + int(max((one[-1][0] for one in curves if one), default=0))
+    total, count = np.zeros(length), np.zeros(length)
+    for one in curves:  # episodes ascend, so none is there twice
+        if one:
+            points = np.array(one)
+            at = points[:, 0].astype(np.int64)
+            total[at] += points[:, 1]
+            count[at] += 1
+    there = np.flatnonzero(count)
+    return list(zip(there.astype(float).tolist(), (total[there] / count[there]).tolist(), strict=True))
 
 
 def _by_episode(curves: Sequence[Curve]) -> list[tuple[float, list[float]]]:
@@ -160,7 +170,8 @@ def binned(points: Curve, most: int) -> Curve:
     if width <= 1:
         return points
     stretches = [points[i : i + width] for i in range(0, len(points), width)]
-    return [(sum(x for x, _ in part) / len(part), sum(y for _, y in part) / len(part)) for part in stretches]
+    columns = (tuple(zip(*part, strict=True)) for part in stretches)
+    return [(sum(xs) / len(xs), sum(ys) / len(ys)) for xs, ys in columns]
 
 
 def actions(content: Content) -> Drawing | None:
@@ -171,7 +182,7 @@ def actions(content: Content) -> Drawing | None:
         label="per host and episode",
         caption="Executed operations per host in each training episode, mean over runs. Each panel has its own scale.",
     )
-    return _panels(content, words, OPS, lambda place, record: mean(float(env.op_counts[place]) for env in record.envs))
+    return _panels(content, words, OPS, lambda place, columns: columns.of(f"op_{place}"))
 
 
 def heads(content: Content) -> Drawing | None:
@@ -184,20 +195,18 @@ def heads(content: Content) -> Drawing | None:
         caption="Entropy of each head over its valid choices, as a share of the largest possible, where it had a "
         "choice; mean over runs. 1: undecided. 0: always the same. A head that is never used has no line.",
     )
-    return _panels(content, words, names, lambda place, record: _head_entropy(record, names[place]), unit=True)
+    return _panels(content, words, names, lambda place, columns: _head_entropy(columns, names[place]), unit=True)
 
 
-def _head_entropy(record: EpisodeRecord, head: str) -> float | None:
-    use = record.ppo.heads.get(head) if record.ppo else None
-    return use.entropy if use else None
+def _head_entropy(columns: Columns, head: str) -> Sequence[float]:
+    return columns.head(head)[0] if head in columns.heads else [math.nan] * len(columns)
 
 
 def head_names(history: History) -> tuple[str, ...]:
     """Heads that any update speaks of, in the order of the first that does."""
     for run in history.runs.values():
-        for record in run.curve():
-            if record.ppo is not None and record.ppo.heads:
-                return tuple(record.ppo.heads)
+        if run.columns.heads:
+            return tuple(run.columns.heads)
     return ()
 
 
@@ -205,7 +214,7 @@ def _panels(
     content: Content,
     words: _Words,
     names: Sequence[str],
-    value: Callable[[int, EpisodeRecord], float | None],
+    value: Callable[[int, Columns], Sequence[float]],
     unit: bool = False,
 ) -> Drawing | None:
     """One panel per name, in it one line per group: mean over its runs."""
