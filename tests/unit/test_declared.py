@@ -17,6 +17,7 @@ from esper_ab import Experiment, Variant, create_experiment
 from esper_ab.api.asked import about, declared, tracking_of
 from esper_ab.api.declared import ABExperiment, ABVariant
 from esper_ab.api.keys import dotted
+from esper_ab.differences import pairs_by_axes
 from esper_ab.errors import UsageError
 from esper_ab.trackers.settings import Tracking
 
@@ -137,6 +138,11 @@ def test_an_abexperiment_can_be_changed_and_shares_nothing_with_another():
     assert one.settings().episodes == 4
     assert other.variants == []
     assert dict(other.base_config) == {}
+
+
+def test_how_many_axes_two_variants_differ_in_is_seen_as_on_the_command_line():
+    several = create_experiment("x").add_variant("a").add_variant("b", ppo__lr=0.1, ppo__epochs=2).build()
+    assert pairs_by_axes(several.settings().groups) == {("a", "b"): ("ppo.lr", "ppo.epochs")}
 
 
 def test_the_signature_is_that_of_the_constructor():
