@@ -119,9 +119,9 @@ def told(data: dict[str, Any]) -> str:
         f"[{low:+.2f}, {high:+.2f}], p = {d['p']:.2f}; equivalence at {e['margin']:g} points {shown} "
         f"(p = {e['p']:.3f}); verdict {found['verdict']}. If there is no difference, {found['pairs_for_equivalence']} "
         "pairs show that it is below the margin in 8 of 10 experiments. Runs of one precision differ by a standard "
-        f"deviation of {found['sd_of_runs']['float32']:.2f} points (float32) and {found['sd_of_runs']['bf16']:.2f} (bf16); the "
-        f"correlation of a pair is {found['correlation']:.2f}. Diverged hosts: {found['diverged']['float32']} and "
-        f"{found['diverged']['bf16']}."
+        f"deviation of {found['sd_of_runs']['float32']:.2f} points (float32) and {found['sd_of_runs']['bf16']:.2f} "
+        f"(bf16); the correlation of a pair is {found['correlation']:.2f}. Diverged hosts: "
+        f"{found['diverged']['float32']} and {found['diverged']['bf16']}."
     )
     return f"{textwrap.fill(text, 120)}\n\n{table(data['speed'])}\n\n{textwrap.fill(after, 120)}"
 
