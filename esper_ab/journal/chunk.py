@@ -21,7 +21,7 @@ CHUNK_BYTES = 32 << 20
 CHECKPOINTS_KEPT = 3  # of each run and stretch, the newest: more are never asked for
 _CRC_KEY = b',"crc":"'
 _TAIL_BYTES = len(_CRC_KEY) + 8 + len(b'"}\n')
-_EPISODE = b'"event":{"kind":"episode"'
+_EPISODE, _RELEASED = b'"event":{"kind":"episode"', b'"event":{"kind":"released"'
 _KIND_WITHIN = 120  # bytes from the start of a line, which `n`, `prev` and `t` take less of
 _EVENTS, _EVENTS_END = b',"seed_events":[', b'],"timing":'  # as no text can hold them: its quotes are escaped
 
@@ -88,7 +88,20 @@ class _Line(msgspec.Struct, gc=False):
     event: _Event
 
 
+class _Release(msgspec.Struct, gc=False, tag_field="kind", tag="released"):
+    point: int
+    runs: tuple[str, ...]
+    observations: msgspec.Raw = msgspec.Raw()
+
+
+class _ReleaseLine(msgspec.Struct, gc=False):
+    n: int
+    prev: str
+    event: _Release
+
+
 _decode = msgspec.json.Decoder(_Line).decode
+_decode_release = msgspec.json.Decoder(_ReleaseLine).decode
 
 
 @dataclass(kw_only=True)
@@ -110,8 +123,9 @@ class Stretch:
     lines: int = 0  # intact ones
     last_crc: str = ""
     runs: dict[str, RunPart] = field(default_factory=dict)
+    released: dict[str, int] = field(default_factory=dict)  # by run: the last point
     others: list[bytes] = field(default_factory=list)  # lines that are no episodes, and the first that is one
-    ends_in_episode: bool = False
+    ends_in_numbers: bool = False  # its last line is not among the others
     last_line: bytes = b""
     torn_bytes: int = 0
     doubtful: bool = False  # something is not as it must be: who reads line by line says what
@@ -169,9 +183,12 @@ _place = msgspec.json.Decoder(_Place).decode
 
 def _add(found: Stretch, data: bytes, at: int) -> bool:
     """False when the line does not follow from the one before, or cannot be read."""
-    episode = data.find(_EPISODE, 0, _KIND_WITHIN) > 0
+    line: _Line | _ReleaseLine | _Place
     try:
-        line = _decode(_without_events(data)) if episode else _place(data)
+        if data.find(_EPISODE, 0, _KIND_WITHIN) > 0:
+            line = _decode(_without_events(data))
+        else:
+            line = _decode_release(data) if data.find(_RELEASED, 0, _KIND_WITHIN) > 0 else _place(data)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return False
     if found.first is None:
@@ -183,9 +200,12 @@ def _add(found: Stretch, data: bytes, at: int) -> bool:
             found.others.append(data)
         if not _add_episode(found, line.event, at):
             return False
+    elif isinstance(line, _ReleaseLine) and not line.event.observations:
+        for name in line.event.runs:
+            found.released[name] = max(found.released.get(name, -1), line.event.point)
     else:
         found.others.append(data)
-    found.ends_in_episode = episode
+    found.ends_in_numbers = not found.others or found.others[-1] is not data
     return True
 
 

@@ -82,7 +82,9 @@ def _add(history: History, path: Path, part: Stretch) -> bool:
         event = event_of(data)
         if event is None:
             return False
-        if not isinstance(event, EpisodeRecorded):  # one is there to be understood as a whole
+        if isinstance(event, EpisodeRecorded):  # there to be understood as a whole; its numbers come below
+            history.ended = None
+        else:
             history.add(event)
     for name, found in part.runs.items():
         run = history.runs.get(name)
@@ -93,7 +95,11 @@ def _add(history: History, path: Path, part: Stretch) -> bool:
         run.checkpoints.extend(found.checkpoints)
         if found.observations:
             run.observations = msgspec.json.decode(found.observations, type=Moments)
-    if part.ends_in_episode:
+    for name, point in part.released.items():
+        if name not in history.runs:
+            return False
+        history.runs[name].released = max(history.runs[name].released, point)
+    if part.ends_in_numbers:
         history.ended = None
     return True
 

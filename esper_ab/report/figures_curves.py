@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
 from esper_ab.journal.columns import Columns
 from esper_ab.journal.fold import History, RunHistory
@@ -20,7 +21,7 @@ from esper_ab.report.drawing import Drawing, grid, group_legend, shortened
 _POINTS_PER_FIGURE = 3000  # keeps the page small: longer curves are averaged over bins
 _TOGETHER = 3  # groups that share one panel; more of them get a panel each
 _RUNS_FOR_BAND = 4
-Curve = list[tuple[float, float]]  # (episode, value)
+Curve = NDArray[np.float64]  # [points, (episode, value)], episodes ascending
 Value = Callable[[Columns], Sequence[float]]  # of every episode; NaN where there is none
 
 
@@ -64,7 +65,7 @@ def entropy(content: Content) -> Drawing | None:
 
 def _curves(content: Content, words: _Words, value: Value) -> Drawing | None:
     curves = {
-        index: [found for run in content.history.of_group(group) if (found := curve(run, value))]
+        index: [found for run in content.history.of_group(group) if len(found := curve(run, value))]
         for index, group in enumerate(content.groups)
     }
     shown = [(index, group) for index, group in enumerate(content.groups) if curves[index]]
@@ -87,7 +88,7 @@ def _curves(content: Content, words: _Words, value: Value) -> Drawing | None:
     figure.supxlabel("training episode", fontsize=9, color=style.MUTED)
     figure.supylabel(words.label, fontsize=9, color=style.MUTED)
     middles = {group: mean_curve(curves[index]) for index, group in shown}
-    ends = (f"{group} from {found[0][1]:.2f} to {found[-1][1]:.2f}" for group, found in middles.items())
+    ends = (f"{group} from {found[0, 1]:.2f} to {found[-1, 1]:.2f}" for group, found in middles.items())
     return Drawing(
         name=words.name,
         title=words.title,
@@ -115,44 +116,39 @@ def _runs(axes: Axes, index: int, curves: Sequence[Curve], most: int) -> None:
 
 
 def _line(axes: Axes, points: Curve, **look: object) -> None:
-    axes.plot([x for x, _ in points], [y for _, y in points], **look)  # type: ignore[arg-type]
+    axes.plot(points[:, 0], points[:, 1], **look)  # type: ignore[arg-type]
 
 
 def curve(run: RunHistory, value: Value) -> Curve:
     """`value` of one run by episode, counted from 1; episodes without it are left out."""
-    found = zip(run.columns.episodes, value(run.columns), strict=True)
-    return [(episode + 1.0, number) for episode, number in found if number == number]  # NaN is not itself
+    points = np.column_stack((np.array(run.columns.episodes) + 1.0, np.array(value(run.columns), dtype=np.float64)))
+    there: Curve = points[~np.isnan(points[:, 1])]
+    return there
 
 
 def mean_curve(curves: Sequence[Curve]) -> Curve:
     """Over the runs that have got to an episode."""
-    length = 1 + int(max((one[-1][0] for one in curves if one), default=0))
+    length = 1 + int(max((one[-1, 0] for one in curves if len(one)), default=0))
     total, count = np.zeros(length), np.zeros(length)
     for one in curves:  # episodes ascend, so none is there twice
-        if one:
-            points = np.array(one)
-            at = points[:, 0].astype(np.int64)
-            total[at] += points[:, 1]
-            count[at] += 1
+        at = one[:, 0].astype(np.int64)
+        total[at] += one[:, 1]
+        count[at] += 1
     there = np.flatnonzero(count)
-    return list(zip(there.astype(float).tolist(), (total[there] / count[there]).tolist(), strict=True))
-
-
-def _by_episode(curves: Sequence[Curve]) -> list[tuple[float, list[float]]]:
-    found: dict[float, list[float]] = {}
-    for one in curves:
-        for episode, number in one:
-            found.setdefault(episode, []).append(number)
-    return sorted(found.items())
+    return np.column_stack((there, total[there] / count[there]))
 
 
 def _middle_half(curves: Sequence[Curve], most: int) -> list[tuple[float, float, float]]:
     """(episode, lower quartile, upper quartile) over runs, of binned curves."""
-    band = []
-    for episode, values in _by_episode([binned(one, most) for one in curves]):
-        if len(values) >= _RUNS_FOR_BAND:
-            band.append((episode, quantile(values, 0.25), quantile(values, 0.75)))
-    return band
+    by_episode: dict[float, list[float]] = {}
+    for one in curves:
+        for episode, number in binned(one, most).tolist():
+            by_episode.setdefault(episode, []).append(number)
+    return [
+        (episode, quantile(values, 0.25), quantile(values, 0.75))
+        for episode, values in sorted(by_episode.items())
+        if len(values) >= _RUNS_FOR_BAND
+    ]
 
 
 def quantile(values: Sequence[float], share: float) -> float:
@@ -169,9 +165,10 @@ def binned(points: Curve, most: int) -> Curve:
     width = -(-len(points) // most)
     if width <= 1:
         return points
-    stretches = [points[i : i + width] for i in range(0, len(points), width)]
-    columns = (tuple(zip(*part, strict=True)) for part in stretches)
-    return [(sum(xs) / len(xs), sum(ys) / len(ys)) for xs, ys in columns]
+    starts = np.arange(0, len(points), width)
+    lengths = np.diff(np.append(starts, len(points)))
+    means: Curve = np.add.reduceat(points, starts) / lengths[:, None]
+    return means
 
 
 def actions(content: Content) -> Drawing | None:
@@ -222,8 +219,8 @@ def _panels(
         (place, index): mean_curve([curve(run, partial(value, place)) for run in content.history.of_group(group)])
         for place in range(len(names)) for index, group in enumerate(content.groups)
     }  # fmt: skip
-    places = [place for place in range(len(names)) if any(found[place, i] for i in range(len(content.groups)))]
-    shown = [(i, group) for i, group in enumerate(content.groups) if any(found[place, i] for place in places)]
+    places = [place for place in range(len(names)) if any(len(found[place, i]) for i in range(len(content.groups)))]
+    shown = [(i, group) for i, group in enumerate(content.groups) if any(len(found[place, i]) for place in places)]
     if not shown:
         return None
     most = max(12, _POINTS_PER_FIGURE // (len(places) * len(shown)))
@@ -241,7 +238,7 @@ def _panels(
     group_legend(figure, shown, markers=False)
     ends = []
     for index, group in shown:
-        last = (f"{_spoken(names[at])} {found[at, index][-1][1]:.2f}" for at in places if found[at, index])
+        last = (f"{_spoken(names[at])} {found[at, index][-1, 1]:.2f}" for at in places if len(found[at, index]))
         ends.append(f"{group}: " + ", ".join(last))
     return Drawing(
         name=words.name,
