@@ -17,7 +17,7 @@ import fake_plans
 import msgspec
 
 from benchmarks import synthetic
-from benchmarks.machine import Spread
+from benchmarks.machine import FEW, Spread
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import EpisodeRecord
 from esper_ab.control import provenance
@@ -65,15 +65,16 @@ print(json.dumps({"wall_s": time.perf_counter() - began, "core_s": used.ru_utime
 """
 
 
-def measure(quick: bool) -> dict[str, Any]:
+def measure(repeats: int) -> dict[str, Any]:
     """10^5 and 10^6 records of four environments, with and without seed events."""
-    sizes = [20_000] if quick else [100_000, 1_000_000]
+    sizes = [20_000] if repeats <= FEW else [100_000, 1_000_000]
     cells = []
     for records in sizes:
         for telemetry in (False, True):
             with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
                 size = write(Path(folder), records, telemetry=telemetry)
-                found = {name: _timed(Path(folder), words, 1 if quick else 3) for name, words in _COMMANDS.items()}
+                times = 1 if repeats <= FEW else 3
+                found = {name: _timed(Path(folder), words, times) for name, words in _COMMANDS.items()}
                 cells.append({"records": records, "telemetry": telemetry, "bytes": size, **found})
                 print({name: round(one["wall_s"]["median"], 2) for name, one in found.items()}, flush=True)
     return {"cells": cells}
@@ -172,7 +173,7 @@ def render(record: dict[str, Any]) -> list[str]:
         for cell in record["cells"]
     ]  # fmt: skip
     header = ["records", "seed events", "journal, GB", *(f"`esper-ab {name}`" for name in list(_COMMANDS)[:-1])]
-    lines = [header + ["CRC and decoding of every line, one process"], ["---"] * (len(header) + 1), *rows]
+    lines = [[*header, "CRC and decoding of every line, one process"], ["---"] * (len(header) + 1), *rows]
     return [
         "Time on the wall and of all processes together, and the largest resident set of a process. Episodes of four "
         "environments in runs of 1,000, two groups; generated, every line with its own CRC. A journal of more than "
