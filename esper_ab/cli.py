@@ -7,6 +7,7 @@ import sys
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,6 +15,7 @@ from esper_ab.completing import RunDirectory
 from esper_ab.contracts.visible import visible
 from esper_ab.examples import epilog
 from esper_ab.exit_status import invoke
+from esper_ab.options import shared_options
 
 
 @click.group(epilog=epilog(
@@ -120,18 +122,19 @@ def query(run_dir: Path, sql: str, json: bool, csv: bool) -> None:
 ))  # fmt: skip
 @_run_dir
 @click.option("--replicates", type=click.IntRange(min=1), required=True, metavar="N", help="How many in all.")
-@click.option("--launcher", type=click.Choice(["local", "inline"]), default="local", help="Processes, or threads here.")
+@shared_options("launcher", "transport")
 @click.option("--dry-run", is_flag=True, help="Print what would be added and by which rule, and stop.")
-@click.option("--quiet", is_flag=True, help="No live view.")
+@shared_options("quiet")
 @_as_json
 @_detach
-def extend(run_dir: Path, replicates: int, launcher: str, dry_run: bool, detach: bool, **output: bool) -> None:
+def extend(run_dir: Path, replicates: int, dry_run: bool, detach: bool, **how: Any) -> None:
     """Add replicates to a finished RUN; the stricter rule of an extended plan then holds for what is undecided."""
     from esper_ab.live.console import outlive_terminal
+    from esper_ab.programs.experiment import launcher_named
     from esper_ab.programs.extend import extend_run, preview
     from esper_ab.report.build import build_report, render_report
 
-    quiet, json = output["quiet"], output["json"]
+    quiet, json = how["quiet"], how["json"]
     shown = preview(run_dir, replicates)
     if not json:
         click.echo(shown)
@@ -140,9 +143,10 @@ def extend(run_dir: Path, replicates: int, launcher: str, dry_run: bool, detach:
     if dry_run:
         return
     if detach:
-        _go_on_by_itself(run_dir, "extend", "--replicates", str(replicates), "--launcher", launcher, json=json)
+        _go_on_by_itself(run_dir, "extend", "--replicates", str(replicates), *_workers(how), json=json)
         return
     outlive_terminal(run_dir)
+    launcher = launcher_named(how["launcher"], how["transport"])
     extend_run(run_dir, replicates, launcher, watched=not (quiet or json))
     paths = build_report(run_dir)
     click.echo(paths.verdict.read_text(encoding="utf-8").strip() if json else render_report(paths))
@@ -153,32 +157,37 @@ def extend(run_dir: Path, replicates: int, launcher: str, dry_run: bool, detach:
     "esper-ab resume runs/RUN --detach",
 ))  # fmt: skip
 @_run_dir
-@click.option("--launcher", type=click.Choice(["local", "inline"]), default="local", help="Processes, or threads here.")
-@click.option("--quiet", is_flag=True, help="No live view.")
+@shared_options("launcher", "transport", "quiet")
 @_as_json
 @click.option("--fail-unless", "conditions", multiple=True, metavar="CONDITION",
               help="Exit status 12 unless the verdict supports it, as in 'simplified better-than shaped'. Repeatable.")
 @_detach
-def resume(run_dir: Path, launcher: str, conditions: tuple[str, ...], detach: bool, **output: bool) -> None:
+def resume(run_dir: Path, conditions: tuple[str, ...], detach: bool, **how: Any) -> None:
     """Go on with RUN, however it was stopped, from its journal and checkpoints, and report as launch does."""
     from esper_ab.live.console import outlive_terminal
+    from esper_ab.programs.experiment import launcher_named
     from esper_ab.programs.resume import resume_run, unfinished
     from esper_ab.report.build import build_report, printed
     from esper_ab.report.condition import parse_condition, require
 
-    quiet, json = output["quiet"], output["json"]
+    quiet, json = how["quiet"], how["json"]
     if detach and conditions:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
     history = unfinished(run_dir)
     asked = [parse_condition(text, history.groups, history.design.comparisons) for text in conditions]
     if detach:
-        _go_on_by_itself(run_dir, "resume", "--launcher", launcher, json=json)
+        _go_on_by_itself(run_dir, "resume", *_workers(how), json=json)
         return
     outlive_terminal(run_dir)
-    resume_run(run_dir, launcher, watched=not (quiet or json))
+    resume_run(run_dir, launcher_named(how["launcher"], how["transport"]), watched=not (quiet or json))
     paths = build_report(run_dir)
     click.echo(printed(paths, "json" if json else "text"))
     require(asked, paths.content.comparisons)
+
+
+def _workers(how: dict[str, Any]) -> tuple[str, ...]:
+    """The flags that say how workers are started and reached, to be typed again."""
+    return ("--launcher", how["launcher"], "--transport", how["transport"])
 
 
 def _go_on_by_itself(run_dir: Path, name: str, *args: str, json: bool) -> None:

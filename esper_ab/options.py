@@ -111,16 +111,20 @@ _OPTIONS: dict[str, Decorator] = {
 }  # fmt: skip
 
 
-def experiment_options(*, without: Sequence[str] = ()) -> Decorator:
-    """Decorator of a click command: all flags of an experiment, in the order of its help, but those named."""
+def shared_options(*names: str) -> Decorator:
+    """Decorator of a click command: the flags named, as `launch` has them, in this order."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        for name in reversed(_OPTIONS):
-            if name not in without:
-                function = _OPTIONS[name](function)
+        for name in reversed(names):
+            function = _OPTIONS[name](function)
         return function
 
     return decorate
+
+
+def experiment_options(*, without: Sequence[str] = ()) -> Decorator:
+    """Decorator of a click command: all flags of an experiment, in the order of its help, but those named."""
+    return shared_options(*(name for name in _OPTIONS if name not in without))
 
 
 def flag_help() -> dict[str, str]:

@@ -5,6 +5,11 @@
     scripts/bench hosts --compile              also torch.compile, which needs a C++ compiler and minutes
     scripts/bench deterministic                what --deterministic costs
     scripts/bench devices                      one run on one device and on two
+    scripts/bench coordination                 barrier round trip, and many blocks at once
+    scripts/bench scaling                      two runs on two cores against one on one
+    scripts/bench startup                      --help, status, launch to first episode
+    scripts/bench records                      report, status, query over 10^5 and 10^6 records; 10 GB of disk
+    scripts/bench all                          every part, each in a process of its own
 """
 
 from __future__ import annotations
@@ -12,17 +17,21 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "tests" / "support"))  # fake workers and their plans
 DOCS = ROOT / "docs" / "benchmarks"
+PARTS = ("hosts", "deterministic", "devices", "coordination", "scaling", "startup", "records")
 
 
 def _arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("part", choices=["hosts", "deterministic", "devices"])
+    parser.add_argument("part", choices=[*PARTS, "all"])
     parser.add_argument("--tasks", nargs="+", default=["digits", "cifar10"], choices=["digits", "cifar10"])
     parser.add_argument("--envs", nargs="+", type=int, default=[1, 4, 16, 64])
     parser.add_argument("--live-seeds", nargs="+", type=int, default=[0, 1, 3], choices=[0, 1, 2, 3])
@@ -34,18 +43,42 @@ def _arguments(words: list[str]) -> argparse.Namespace:
 
 
 def small(part: str, about: dict[str, Any], options: argparse.Namespace, words: list[str]) -> None:
-    """A part that is one table: its record, which scripts/scaling puts into docs/scaling.md."""
-    found = importlib.import_module(f"benchmarks.{part}").measure(3 if options.quick else options.repeats)
+    """A part that is a module: its record, and its page where it has one (scripts/scaling makes docs/scaling.md)."""
+    module = importlib.import_module(f"benchmarks.{part}")
+    found = module.measure(3 if options.quick else options.repeats)
     folder = options.out or DOCS
     folder.mkdir(parents=True, exist_ok=True)
     record = {"machine": about, "command": " ".join(["scripts/bench", *words]), **found}
     (folder / f"{part}.json").write_text(json.dumps(record, indent=1) + "\n")
+    if hasattr(module, "render"):
+        (folder / f"{part}.md").write_text(page(part, module, record))
     print(f"written: {folder / part}.json")
+
+
+def page(part: str, module: ModuleType, record: dict[str, Any]) -> str:
+    """What was measured, on which machine, and the module's tables."""
+    about = record["machine"]
+    where = (
+        f"Written by `scripts/bench {part}`. {about['processor']}, {about['cores']} cores, torch {about['torch']}. "
+        f"Load average at the start {about['load_average']:.1f}."
+    )
+    title = (module.__doc__ or part).splitlines()[0].rstrip(".")
+    return "\n".join([f"# {title}", "", where, "", *module.render(record)]) + "\n"
+
+
+def every_part(words: list[str]) -> None:
+    """One after the other; a part that fails ends it."""
+    rest = [word for word in words if word != "all"]
+    for part in PARTS:
+        subprocess.run([sys.executable, __file__, part, *rest], check=True)
 
 
 def main(words: list[str]) -> None:
     """Run one part and write its record and table."""
     options = _arguments(words)
+    if options.part == "all":
+        every_part(words)
+        return
     import torch
     from benchmarks import hosts, machine, table
     from benchmarks.worlds import Case

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +37,16 @@ def write(found: dict[str, Any]) -> None:
     """The page and its numbers."""
     page = PAGE.read_text(encoding="utf-8")
     for name, question in QUESTIONS.items():
-        page = between(page, name, question.table(found[name]))
+        page = between(page, name, _wrapped(question.table(found[name])))
     page = between(page, "budget", f"```sh\n{_command(TIMING)}\n{_command(TRAINING)}\n```")
     page = between(page, "machine", _machine(found["lockstep"]["machine"]))
     PAGE.write_text(page, encoding="utf-8")
     DATA.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+
+
+def _wrapped(text: str) -> str:
+    """Paragraphs in lines of 120 characters at most; tables as they are."""
+    return "\n".join(line if line.startswith("|") else textwrap.fill(line, 120) for line in text.splitlines())
 
 
 def _command(arguments: tuple[str, ...]) -> str:

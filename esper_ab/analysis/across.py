@@ -166,7 +166,8 @@ def _disagreements(draft: _Draft, member: Member, history: History) -> Iterator[
 
 def _digests(run: RunHistory) -> dict[str, str]:
     """Of all its records, in their order."""
-    found = {f"episode {index}": run.episodes[index].digest for index in sorted(run.episodes)}
+    columns = run.columns
+    found = {f"episode {index}": digest for index, digest in zip(columns.episodes, columns.digests, strict=True)}
     return found | ({"evaluation": run.evaluation.digest} if run.evaluation else {})
 
 

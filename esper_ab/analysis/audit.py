@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esper_ab.analysis import audit_conditions, audit_conduct, audit_ppo
-from esper_ab.analysis.conduct import training_hosts
 from esper_ab.analysis.pairs import pairs_of
 from esper_ab.contracts.messages import Lane
 from esper_ab.design import LEAST_PAIRS, Contrast
@@ -151,7 +150,9 @@ def _amount(run: RunHistory) -> tuple[int, int, int]:
 
     A diverged host counts with its planned steps: that its episode was shorter is an outcome.
     """
-    steps = sum(run.spec.steps if env.diverged else env.steps for env in training_hosts(run))
+    columns = run.columns
+    steps = int(sum(columns.of("steps")) - sum(columns.of("diverged_steps")))
+    steps += run.spec.steps * int(sum(columns.of("diverged")))
     evaluated = run.evaluation.episodes if run.evaluation else ()
     return len(run.episodes), steps, sum(episode.actions == "sampled" for episode in evaluated)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from esper_ab.analysis.conduct import evaluation_hosts, training_hosts
+from esper_ab.analysis.conduct import evaluation_hosts
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.journal.events import ExperimentContinued, ExperimentStarted
 from esper_ab.journal.fold import History
@@ -109,9 +109,9 @@ def _orders(specs: Sequence[RunSpec], digest: str) -> Iterator[Finding]:
 
 
 def _data(history: History) -> Iterator[Finding]:
-    sizes = {
-        env.host_params for run in history.runs.values() for env in (*training_hosts(run), *evaluation_hosts(run))
-    }
+    runs = history.runs.values()
+    trained = {size for run in runs for size in run.columns.host_params}
+    sizes = trained | {env.host_params for run in runs for env in evaluation_hosts(run)}
     if len(sizes) > 1:
         numbers = ", ".join(map(str, sorted(sizes)))
         yield _whole("data", "blocks", f"The bare hosts had different numbers of parameters ({numbers}): not one task.")

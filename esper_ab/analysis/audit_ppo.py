@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from esper_ab.analysis.pathologies import RATIO_MISMATCH, pathologies
-from esper_ab.contracts.records import PPOUpdate
+from esper_ab.analysis.pathologies import RATIO_MISMATCH, count_pathologies
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.stats.audit_result import Finding
 
@@ -20,21 +19,21 @@ _OP = "op"  # the head that says what to do: used in every decision
 def findings(history: History) -> Iterator[Finding]:
     """Per group that learns; counts over all recorded updates, also of runs that are not finished."""
     for group in history.groups:
-        runs = [run for run in history.of_group(group) if any(record.ppo for record in run.curve())]
+        runs = [run for run in history.of_group(group) if any(run.columns.of("learns"))]
         if runs:
             yield from _pathologies(group, runs)
-            yield from _dead_heads(group, [run for run in runs if len(run.episodes) >= run.spec.episodes])
+            yield from _dead_heads(group, [run for run in runs if len(run.columns) >= run.spec.episodes])
 
 
 def _pathologies(group: str, runs: Sequence[RunHistory]) -> Iterator[Finding]:
-    updates = [sum(record.ppo is not None for record in run.curve()) for run in runs]
-    counts = [Counter(kind for record in run.curve() for kind in pathologies(record)) for run in runs]
+    updates = [int(sum(run.columns.of("learns"))) for run in runs]
+    counts = [Counter(count_pathologies(run.columns)) for run in runs]
     total: Counter[str] = sum(counts, Counter())
     for kind in sorted(total):
         affected = sum(count[kind] > 0 for count in counts)
         where = f"{total[kind]} of {sum(updates)} updates, {affected} of {len(runs)} runs"
         if kind == RATIO_MISMATCH:
-            worst = max(update.first_ratio_error or 0.0 for run in runs for update in _updates(run))
+            worst = max(error for run in runs for error in run.columns.known("first_ratio_error"))
             sentence = (
                 f"{group}: before the first step the probability ratio was off 1 by up to {worst:.1e} ({where}), so "
                 "the update did not see what the policy saw."
@@ -60,14 +59,10 @@ def _dead_heads(group: str, runs: Sequence[RunHistory]) -> Iterator[Finding]:
 
 
 def _dead(run: RunHistory) -> list[str]:
-    used = [update.heads for update in _updates(run) if update.heads]
+    columns = run.columns
     single = {"slot": len(run.spec.slots) == 1, "blueprint": len(run.spec.settings.growth.blueprints) == 1}
     return [
         head
-        for head in (used[0] if used else ())
-        if not single.get(head) and all(heads[head].learnable == 0.0 for heads in used)
+        for head in columns.heads
+        if not single.get(head) and all(share == 0.0 for share in columns.head(head)[1] if share == share)
     ]
-
-
-def _updates(run: RunHistory) -> list[PPOUpdate]:
-    return [record.ppo for record in run.curve() if record.ppo is not None]

@@ -49,11 +49,6 @@ def conduct(history: History) -> tuple[Conduct, ...]:
     return tuple(_of_group(group, history.of_group(group), history.ledger) for group in history.groups)
 
 
-def training_hosts(run: RunHistory) -> list[EnvEpisode]:
-    """Every recorded training episode of every environment."""
-    return [env for record in run.curve() for env in record.envs]
-
-
 def evaluation_hosts(run: RunHistory) -> list[EnvEpisode]:
     """Every evaluation episode of every environment, sampled and greedy."""
     return [episode.env for episode in run.evaluation.episodes] if run.evaluation else []
@@ -67,11 +62,10 @@ def faults_of(ledger: Sequence[Ledger], runs: Sequence[RunHistory]) -> dict[str,
 
 
 def _of_group(group: str, runs: Sequence[RunHistory], ledger: Sequence[Ledger]) -> Conduct:
-    times = [[record.timing.total_s for record in run.curve()] for run in runs]
-    hosts = [env for run in runs for env in training_hosts(run)]
+    times = [run.columns.of("total_s") for run in runs]
     evaluated = [env for run in runs for env in evaluation_hosts(run)]
     wall_s = sum(sum(of_run) for of_run in times)
-    env_steps = sum(env.steps for env in hosts)
+    env_steps = int(sum(sum(run.columns.of("steps")) for run in runs))
     episode_s = _median([seconds for of_run in times for seconds in of_run[1:]])
     first_s = _median([of_run[0] for of_run in times if of_run])
     return Conduct(
@@ -90,7 +84,7 @@ def _of_group(group: str, runs: Sequence[RunHistory], ledger: Sequence[Ledger]) 
         first_over_rest=first_s / episode_s if first_s is not None and episode_s else None,
         decisions_per_s=env_steps / wall_s if wall_s > 0 else None,
         faults=faults_of(ledger, runs),
-        diverged=sum(env.diverged for env in (*hosts, *evaluated)),
+        diverged=int(sum(sum(run.columns.of("diverged")) for run in runs)) + sum(env.diverged for env in evaluated),
     )
 
 

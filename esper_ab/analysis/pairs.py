@@ -67,4 +67,4 @@ def endpoint_of(run: RunHistory, declared: str) -> float | None:
 
 def _digests(run: RunHistory) -> tuple[str, ...]:
     evaluation = (run.evaluation.digest,) if run.evaluation else ()
-    return (*(record.digest for record in run.curve()), *evaluation)
+    return (*run.columns.digests, *evaluation)

@@ -6,8 +6,14 @@ Knows one episode at a time. What only a whole run can show (a head that never h
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from esper_ab.contracts.records import EpisodeRecord, PPOUpdate
+from esper_ab.journal.columns import Columns
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 RATIO_ALARM = 5.0  # a probability ratio beyond it: one step moved the policy further than clipping can hold
 FIRST_RATIO_ALARM = 1e-3  # before the first step the ratio is 1 up to rounding: the update sees what the policy saw
@@ -29,6 +35,26 @@ def pathologies(record: EpisodeRecord) -> dict[str, str]:
     if record.ppo is None:
         return {}
     return dict(_found(record.ppo, judge_values=record.episode > 0))  # the critic of episode 0 has learnt nothing yet
+
+
+def count_pathologies(columns: Columns) -> dict[str, int]:
+    """Kind -> number of episodes, only those that occur: `pathologies` of every record of a run at once."""
+    import numpy as np  # the coordinator asks one record at a time, and without it
+
+    def of(name: str) -> NDArray[np.float64]:
+        return np.array(columns.of(name))  # comparisons with NaN, which is None here, are false
+
+    learns = of("learns") == 1.0
+    found = {
+        NO_STEP: learns & (np.isnan(of("policy_loss")) | np.isnan(of("grad_norm"))),
+        RATIO_EXPLOSION: of("ratio_max") >= RATIO_ALARM,
+        RATIO_MISMATCH: of("first_ratio_error") >= FIRST_RATIO_ALARM,
+        RATIO_COLLAPSE: of("clip_fraction") >= CLIPPED_SHARE,
+        ENTROPY_COLLAPSE: of("entropy") < COLLAPSED_ENTROPY,
+        VALUE_COLLAPSE: (of("explained_variance") <= 0.0) & (of("value_loss") >= UNINFORMED_VALUE_LOSS)
+        & (np.array(columns.episodes) > 0),
+    }
+    return {kind: int(where.sum()) for kind, where in found.items() if where.any()}
 
 
 def _found(ppo: PPOUpdate, *, judge_values: bool) -> Iterator[tuple[str, str]]:

@@ -26,8 +26,8 @@ def _words(run: RunHistory) -> Iterator[str]:
     if run.state in ("lost", "left out"):
         yield run.state.replace(" ", "-")
         return
-    for episode in sorted(run.episodes):
-        yield f"{episode}:{run.episodes[episode].digest}"
+    for episode, digest in zip(run.columns.episodes, run.columns.digests, strict=True):
+        yield f"{episode}:{digest}"
     if run.evaluation is not None:
         yield f"evaluation:{run.evaluation.digest}"
         yield f"policy:{run.evaluation.policy_sha256}"

@@ -133,8 +133,9 @@ def tracking_of(experiment: Experiment) -> Tracking:
     told = checked_tracking(told, changes)
     if experiment.date and not told.wandb_project:
         told = msgspec.structs.replace(told, wandb_project=f"ab_test_{experiment.name}_{experiment.date}")
-    tags = {variant.name: (*variant.tags, *filter(None, [variant.run])) for variant in experiment.variants}
-    return msgspec.structs.replace(told, description=experiment.description, tags=tags)
+    tags = {variant.name: (*variant.tags, *([variant.run] if variant.run else [])) for variant in experiment.variants}
+    tagged = {name: own for name, own in tags.items() if own}
+    return msgspec.structs.replace(told, description=experiment.description, tags=tagged)
 
 
 def about(experiment: Experiment) -> dict[str, Any]:

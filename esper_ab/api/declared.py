@@ -22,10 +22,9 @@ import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from esper_ab.api.keys import dotted
+from esper_ab.api.keys import ReadOnly, dotted
 from esper_ab.errors import UsageError
 from esper_ab.trackers.settings import Tracking
 
@@ -138,7 +137,7 @@ def _sealed(variant: Variant | ABVariant) -> Variant | ABVariant:
 
 def _copied(settings: Settings) -> Settings:
     """Nobody else's object, and read only; what is no mapping is left for `settings` to refuse."""
-    return MappingProxyType(copy.deepcopy(dict(settings))) if isinstance(settings, Mapping) else settings
+    return ReadOnly(copy.deepcopy(dict(settings))) if isinstance(settings, Mapping) else settings
 
 
 def _tuple(tags: Iterable[str]) -> Sequence[str]:
@@ -159,7 +158,7 @@ class ExperimentBuilder:
     date: str = ""
     variants: tuple[Variant, ...] = ()
     runs_per_variant: int | None = None
-    base_config: Settings = field(default_factory=lambda: MappingProxyType({}))
+    base_config: Settings = field(default_factory=dict)
     tracking: Tracking = field(default_factory=Tracking)
 
     def add_variant(

@@ -11,7 +11,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
@@ -79,7 +79,8 @@ def _reading(path: Path) -> Iterator[None]:
             yield
     finally:
         READING.reset(token)
-        sys.path.remove(str(path.parent.absolute()))
+        with suppress(ValueError):  # the file may have tidied up itself
+            sys.path.remove(str(path.parent.absolute()))
 
 
 def _found(path: Path, name: str) -> list[_Found]:

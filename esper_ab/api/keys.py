@@ -3,10 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from esper_ab.errors import UsageError
+
+
+class ReadOnly(Mapping[str, Any]):
+    """Settings that nobody can change; unlike a mappingproxy it can be copied and pickled."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self._settings = dict(settings)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._settings[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._settings)
+
+    def __len__(self) -> int:
+        return len(self._settings)
+
+    def __repr__(self) -> str:
+        return repr(self._settings)
 
 
 def dotted(settings: Mapping[str, Any], above: str = "") -> dict[str, Any]:

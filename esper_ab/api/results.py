@@ -120,14 +120,14 @@ def _result(path: Path, run: RunHistory, outcome: RunOutcome, history: History) 
 
     evaluation = run.evaluation
     success = evaluation is not None and len(run.episodes) == run.spec.episodes
-    timings = [record.timing for record in run.curve()] + ([evaluation.timing] if evaluation else [])
+    seconds = [*run.columns.of("total_s"), *([evaluation.timing.total_s] if evaluation else [])]
     rewards = {f"reward.{mode}": value for mode, value in outcome.rewards.items()}
     return RunResult(
         variant=run.ref.group_id,
         replicate=run.ref.replicate,
         success=success,
         error="" if success else _why(run, history),
-        duration_s=sum(timing.total_s for timing in timings),
+        duration_s=sum(seconds),
         metrics={name: getattr(outcome, name) for name in _METRICS} | rewards,
         directory=path / FOLDER_OF_RUNS / run_folder(run.ref),
         policy=path / evaluation.policy_file if evaluation else None,

@@ -60,14 +60,15 @@ def command(file: Path, **options: Any) -> None:
         _detach(ready, as_json=options["json"])
         return
 
+    from esper_ab.api.results import Results
     from esper_ab.live.console import outlive_terminal
-    from esper_ab.report.build import build_report, printed
+    from esper_ab.report.build import printed
 
     outlive_terminal(ready.run_dir)
-    results, failure = conducted(ready, runner)
+    paths, failure = conducted(ready, runner)
     if failure is None or not options["json"]:  # as JSON the error is all that is said
-        click.echo(printed(build_report(ready.run_dir), "json" if options["json"] else "text"))
-    for line in () if options["json"] else results.failure_lines:
+        click.echo(printed(paths, "json" if options["json"] else "text"))
+    for line in () if options["json"] else Results(ready.run_dir, paths.content, "").failure_lines:
         click.echo(line)
     if failure is not None:
         raise failure

@@ -23,6 +23,7 @@ from esper_ab.programs.experiment import Planned, carry_out, launcher_named, pla
 
 if TYPE_CHECKING:
     from esper_ab.config import ExperimentSettings
+    from esper_ab.report.build import ReportPaths
 
 _ARGUMENTS = (
     "output_dir", "parallel_runs", "max_parallel_runs", "retry_failed_runs", "max_retries", "name", "verbose",
@@ -84,7 +85,8 @@ def run_ab_test(
     ready = prepared(declared(experiment, Path.cwd()), runner)
     if runner.watched:
         show_plan(ready)
-    return conducted(ready, runner)[0]
+    paths, failure = conducted(ready, runner)
+    return Results(ready.run_dir, paths.content, str(failure or ""))
 
 
 def _check_experiment(experiment: object) -> None:
@@ -111,8 +113,8 @@ def prepared(what: Declared, runner: Runner) -> Planned:
     )
 
 
-def conducted(ready: Planned, runner: Runner) -> tuple[Results, EsperError | None]:
-    """Carry the plan out and report; what came of it, and the error that ended it early, if one did."""
+def conducted(ready: Planned, runner: Runner) -> tuple[ReportPaths, EsperError | None]:
+    """Carry the plan out and report; the report, and the error that ended the experiment early, if one did."""
     from esper_ab.control.liveness import Limits
     from esper_ab.live.narration import Narration
     from esper_ab.report.build import build_report
@@ -125,8 +127,7 @@ def conducted(ready: Planned, runner: Runner) -> tuple[Results, EsperError | Non
         carry_out(ready, launcher_named(runner.launcher), watched=runner.watched, limits=limits, also=also)
     except (WorkerFailed, WorkerHung) as error:
         failure = error
-    paths = build_report(ready.run_dir)
-    return Results(ready.run_dir, paths.content, str(failure or "")), failure
+    return build_report(ready.run_dir), failure
 
 
 def show_plan(ready: Planned) -> None:

@@ -106,8 +106,9 @@ def decode_from_worker(data: bytes) -> WorkerMessage:
     """Raise ProtocolError unless `data` is exactly one message a worker may send."""
     if len(data) <= _SHORT_BYTES:
         with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # what is wrong with it is said below
-            return _DIRECT.decode(data)
-    message: WorkerMessage = _decode(data, WorkerMessage)
+            message: WorkerMessage = _DIRECT.decode(data)
+            return message
+    message = _decode(data, WorkerMessage)
     return message
 
 

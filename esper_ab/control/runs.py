@@ -124,7 +124,8 @@ def in_progress(history: History, block: Block) -> tuple[RunHistory, ...]:
 def run_of(kept: RunHistory) -> Run:
     """The run as far as it is recorded; nobody stands anywhere for it."""
     reported = {} if kept.warm_up_s is None else {0: ""}
-    reported |= {episode + 1: kept.episodes[episode].digest for episode in sorted(kept.episodes)}
+    columns = kept.columns
+    reported |= {episode + 1: digest for episode, digest in zip(columns.episodes, columns.digests, strict=True)}
     if kept.evaluation is not None:
         reported[kept.spec.episodes + 1] = kept.evaluation.digest
     return Run(kept.spec, reported)

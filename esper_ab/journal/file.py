@@ -282,6 +282,15 @@ def event_of(data: bytes) -> AnyEvent | None:
         return None
 
 
+def wall_time_of(data: bytes) -> str:
+    """ISO 8601, of an intact line."""
+    return msgspec.json.decode(data, type=_Stamp).t
+
+
+class _Stamp(msgspec.Struct):
+    t: str
+
+
 def read(path: Path) -> Reading:
     """Events of the journal file at `path`. UsageError when there is none; JournalError, while reading, on damage."""
     if not path.is_file():

@@ -12,6 +12,8 @@ from typing import Literal
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, Moments, RunRef
 from esper_ab.design import Design
+from esper_ab.journal.columns import Columns, row_of
+from esper_ab.journal.episodes import Episodes
 from esper_ab.journal.events import (
     AnyEvent,
     EpisodeRecorded,
@@ -40,7 +42,8 @@ class RunHistory:
     started: bool = False
     warm_up_s: float | None = None
     released: int = -1  # last released point; -1 before the first
-    episodes: dict[int, EpisodeRecord] = field(default_factory=dict)  # by episode
+    episodes: Episodes = field(default_factory=Episodes)
+    columns: Columns = field(default_factory=Columns, compare=False)  # the numbers of the same episodes
     checkpoints: list[Checkpoint] = field(default_factory=list)  # in the order in which they were recorded
     observations: Moments | None = None  # reported with the newest episode, where they are shared
     evaluation: EvaluationRecord | None = None
@@ -69,8 +72,15 @@ class RunHistory:
             return "training"
         return "warming up" if self.started else "planned"
 
+    def add(self, record: EpisodeRecord) -> None:
+        """One more training episode."""
+        self.episodes[record.episode] = record
+        self.columns.host_params.update([env.host_params for env in record.envs])
+        heads = {} if record.ppo is None else record.ppo.heads
+        self.columns.add(record.episode, record.digest, row_of(record.envs, record.ppo, record.timing.total_s), heads)
+
     def curve(self) -> tuple[EpisodeRecord, ...]:
-        """Episode records in order."""
+        """Episode records in order: every one with all it holds; `columns` has their numbers at no cost."""
         return tuple(self.episodes[index] for index in sorted(self.episodes))
 
 
@@ -139,7 +149,7 @@ class History:
                     self.runs[event.run.run].warm_up_s = event.warm_up_s
             case EpisodeRecorded():
                 run = self.runs[event.record.run.run]
-                run.episodes[event.record.episode] = event.record
+                run.add(event.record)
                 if event.checkpoint is not None:
                     run.checkpoints.append(event.checkpoint)
                 if isinstance(event.observations, Moments):

@@ -39,6 +39,11 @@ def mean(values: Iterable[float | None]) -> float | None:
     return math.fsum(present) / len(present) if present else None
 
 
+def mean_known(values: Iterable[float]) -> float | None:
+    """The same of numbers of `Columns`, in which NaN stands for None."""
+    return mean([value for value in values if value == value])
+
+
 def episode_mean(record: EpisodeRecord, value: Callable[[EnvEpisode], float | None]) -> float | None:
     """Mean of `value` over the environments of one episode."""
     return mean(value(env) for env in record.envs)
@@ -53,11 +58,10 @@ def endpoint(run: RunHistory, declared: str) -> float | None:
     """What one run comes to, percent; `declared` as in the design. None until all that it needs is recorded."""
     if declared == "evaluation":
         return evaluated_accuracy(run.evaluation)
-    curve = run.curve()
+    curve = run.columns.of("accuracy")
     if len(curve) < run.spec.episodes:
         return None
-    last = curve[-max(1, math.ceil(len(curve) / 10)) :] if declared == "last-tenth" else curve
-    return mean(held_out_accuracy(record) for record in last)
+    return mean_known(curve[-max(1, math.ceil(len(curve) / 10)) :] if declared == "last-tenth" else curve)
 
 
 def evaluated_accuracy(evaluation: EvaluationRecord | None) -> float | None:
@@ -67,11 +71,12 @@ def evaluated_accuracy(evaluation: EvaluationRecord | None) -> float | None:
 
 def entropy_change(run: RunHistory) -> float | None:
     """Mean policy entropy of the last tenth of the episodes minus that of the first; needs two episodes."""
-    entropies = [record.ppo.entropy for record in run.curve() if record.ppo is not None]
+    columns = run.columns
+    entropies = [value for value, learns in zip(columns.of("entropy"), columns.of("learns"), strict=True) if learns]
     if len(entropies) < 2:
         return None
     part = max(1, math.ceil(len(entropies) / 10))
-    first, last = mean(entropies[:part]), mean(entropies[-part:])
+    first, last = mean_known(entropies[:part]), mean_known(entropies[-part:])
     return None if first is None or last is None else last - first
 
 
@@ -116,7 +121,7 @@ def _outcome(run: RunHistory, declared: str, floor: float | None) -> RunOutcome:
         pruned=_evaluated(evaluation, "sampled", lambda env: env.pruned),
         diverged=_evaluated(evaluation, "sampled", lambda env: float(env.diverged)),
         entropy_change=entropy_change(run),
-        training_area=mean(held_out_accuracy(record) for record in run.curve()),
+        training_area=mean_known(run.columns.of("accuracy")),
         rewards=_rewards(evaluation),
         digest=evaluation.digest if evaluation else None,
     )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from esper_ab.contracts.records import EpisodeRecord
 from esper_ab.journal.fold import History
-from esper_ab.journal.outcomes import episode_mean, held_out_accuracy, mean
+from esper_ab.journal.outcomes import mean, mean_known
 
 RECENT = 5  # episodes of every run that count as recent
 REWARD_LABEL = "reward (not comparable)"
@@ -35,25 +34,23 @@ class DifferenceNow(msgspec.Struct, frozen=True, kw_only=True):
     points: float | None
 
 
-def recent_episodes(history: History, group: str) -> tuple[EpisodeRecord, ...]:
-    """The last RECENT episodes of the group's latest replicate that has any."""
-    runs = [run for run in history.of_group(group) if run.episodes]
-    return runs[-1].curve()[-RECENT:] if runs else ()
-
-
 def group_now(history: History, group: str) -> GroupNow:
     """Where `group` is."""
-    records = recent_episodes(history, group)
     runs = history.of_group(group)
+    latest = [run.columns for run in runs if len(run.columns)][-1:]  # the latest replicate that has any
+
+    def recent(name: str) -> float | None:
+        return mean_known(value for columns in latest for value in columns.of(name)[-RECENT:])
+
     return GroupNow(
         group=group,
         episodes=sum(len(run.episodes) for run in runs),
         of_episodes=sum(run.spec.episodes for run in runs if not (run.left_out or run.lost)),
-        accuracy=mean(held_out_accuracy(record) for record in records),
-        reward=mean(episode_mean(record, lambda env: env.reward_sum) for record in records),
-        params_added=mean(episode_mean(record, lambda env: env.params_added) for record in records),
-        entropy=mean(record.ppo.entropy for record in records if record.ppo is not None),
-        seconds=mean(record.timing.total_s for record in records),
+        accuracy=recent("accuracy"),
+        reward=recent("reward"),
+        params_added=recent("params_added"),
+        entropy=recent("entropy"),
+        seconds=recent("total_s"),
     )
 
 
@@ -62,7 +59,7 @@ def differences_now(history: History) -> tuple[DifferenceNow, ...]:
     trained: dict[tuple[str, int], float] = {}
     for run in history.runs.values():
         if len(run.episodes) >= run.spec.episodes:
-            accuracy = mean(held_out_accuracy(record) for record in run.curve()[-RECENT:])
+            accuracy = mean_known(run.columns.of("accuracy")[-RECENT:])
             if accuracy is not None:
                 trained[run.ref.group_id, run.ref.replicate] = accuracy
     found = []

@@ -138,10 +138,11 @@ def carry_out(
     from esper_ab.control import conduct
     from esper_ab.control.chaos import LIMITS
     from esper_ab.run_directory import make_run_directory
+    from esper_ab.trackers.settings import Tracking
     from esper_ab.trackers.state import save_settings
 
     make_run_directory(ready.run_dir, ready.plan, ready.machine, ready.about)
-    if ready.tracking is not None and ready.tracking.anything:
+    if ready.tracking not in (None, Tracking()):  # with tags and no tracker: `esper-ab track` may be called later
         save_settings(ready.run_dir, ready.tracking)  # read by `observers`, now and when the run goes on later
     settle_console(ready.run_dir)
     with ExitStack() as stack:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from esper_ab.programs.experiment import launcher_named, observers
+from esper_ab.programs.experiment import observers
 
 if TYPE_CHECKING:
     from esper_ab.journal.fold import History
+    from esper_ab.launchers import Launcher
     from esper_ab.plan import Extension
 
 
@@ -34,7 +35,7 @@ def extension(run_dir: Path, history: History, replicates: int) -> Extension:
     return extend(history.plan, history.design, history.replicates, replicates - history.replicates)
 
 
-def extend_run(run_dir: Path, replicates: int, launcher: str, *, watched: bool) -> None:
+def extend_run(run_dir: Path, replicates: int, launcher: Launcher, *, watched: bool) -> None:
     """Train what is added and journal it in the same run directory."""
     from esper_ab.control import conduct
     from esper_ab.journal.load import load
@@ -42,7 +43,7 @@ def extend_run(run_dir: Path, replicates: int, launcher: str, *, watched: bool) 
     history = load(run_dir).history
     with ExitStack() as stack:
         told = observers(stack, run_dir, history.plan, history, watched=watched)
-        conduct.go_on(run_dir, lambda there: extension(run_dir, there, replicates), launcher_named(launcher), told)
+        conduct.go_on(run_dir, lambda there: extension(run_dir, there, replicates), launcher, told)
 
 
 @dataclass(frozen=True, kw_only=True)

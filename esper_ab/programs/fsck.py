@@ -80,7 +80,7 @@ def examine(run_dir: Path) -> Findings:
     runs = history.runs.values() if history else ()
     return Findings(
         run_dir=str(run_dir), in_use_by=str(user) if user else "", lines=reading.lines, wall_time=reading.wall_time,
-        episodes=sum(len(run.episodes) for run in runs), evaluations=sum(run.evaluation is not None for run in runs),
+        episodes=sum(len(run.columns) for run in runs), evaluations=sum(run.evaluation is not None for run in runs),
         damage=damage, repairable=repairable, behind=_behind(path, reading.intact_bytes, history),
         faults=tuple(_faults(run_dir, runs, checkpoints=not user)),
         leftovers=() if user else tuple(_leftovers(run_dir)),

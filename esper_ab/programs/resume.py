@@ -6,10 +6,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from esper_ab.programs.experiment import launcher_named, observers
+from esper_ab.programs.experiment import observers
 
 if TYPE_CHECKING:
     from esper_ab.journal.fold import History
+    from esper_ab.launchers import Launcher
 
 
 def unfinished(run_dir: Path) -> History:
@@ -22,11 +23,11 @@ def unfinished(run_dir: Path) -> History:
     return history
 
 
-def resume_run(run_dir: Path, launcher: str, *, watched: bool) -> None:
+def resume_run(run_dir: Path, launcher: Launcher, *, watched: bool) -> None:
     """Train what is left and journal it in the same run directory."""
     from esper_ab.control import conduct
 
     history = unfinished(run_dir)
     with ExitStack() as stack:
         told = observers(stack, run_dir, history.plan, history, watched=watched)
-        conduct.resume(run_dir, launcher_named(launcher), told)
+        conduct.resume(run_dir, launcher, told)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
-from esper_ab.contracts.records import EpisodeRecord
+from esper_ab.journal.columns import Columns
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.journal.outcomes import held_out_accuracy, mean
 from esper_ab.report import style
 from esper_ab.report.content import Content
 from esper_ab.report.drawing import Drawing, grid, group_legend, shortened
@@ -19,8 +21,8 @@ from esper_ab.report.drawing import Drawing, grid, group_legend, shortened
 _POINTS_PER_FIGURE = 3000  # keeps the page small: longer curves are averaged over bins
 _TOGETHER = 3  # groups that share one panel; more of them get a panel each
 _RUNS_FOR_BAND = 4
-Curve = list[tuple[float, float]]  # (episode, value)
-Value = Callable[[EpisodeRecord], float | None]
+Curve = NDArray[np.float64]  # [points, (episode, value)], episodes ascending
+Value = Callable[[Columns], Sequence[float]]  # of every episode; NaN where there is none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +48,7 @@ def accuracy(content: Content) -> Drawing | None:
         "runs. Band: the middle half of the runs, from four runs on."
         + (" Not the endpoint: the policy still changes and explores." if evaluated else ""),
     )
-    return _curves(content, words, held_out_accuracy)
+    return _curves(content, words, lambda columns: columns.of("accuracy"))
 
 
 def entropy(content: Content) -> Drawing | None:
@@ -58,12 +60,12 @@ def entropy(content: Content) -> Drawing | None:
         caption="Joint entropy over valid actions, before each update. Falling: the policy decides. Thin: single runs. "
         "Band: the middle half of the runs.",
     )
-    return _curves(content, words, lambda record: None if record.ppo is None else record.ppo.entropy)
+    return _curves(content, words, lambda columns: columns.of("entropy"))
 
 
 def _curves(content: Content, words: _Words, value: Value) -> Drawing | None:
     curves = {
-        index: [found for run in content.history.of_group(group) if (found := curve(run, value))]
+        index: [found for run in content.history.of_group(group) if len(found := curve(run, value))]
         for index, group in enumerate(content.groups)
     }
     shown = [(index, group) for index, group in enumerate(content.groups) if curves[index]]
@@ -86,7 +88,7 @@ def _curves(content: Content, words: _Words, value: Value) -> Drawing | None:
     figure.supxlabel("training episode", fontsize=9, color=style.MUTED)
     figure.supylabel(words.label, fontsize=9, color=style.MUTED)
     middles = {group: mean_curve(curves[index]) for index, group in shown}
-    ends = (f"{group} from {found[0][1]:.2f} to {found[-1][1]:.2f}" for group, found in middles.items())
+    ends = (f"{group} from {found[0, 1]:.2f} to {found[-1, 1]:.2f}" for group, found in middles.items())
     return Drawing(
         name=words.name,
         title=words.title,
@@ -114,35 +116,39 @@ def _runs(axes: Axes, index: int, curves: Sequence[Curve], most: int) -> None:
 
 
 def _line(axes: Axes, points: Curve, **look: object) -> None:
-    axes.plot([x for x, _ in points], [y for _, y in points], **look)  # type: ignore[arg-type]
+    axes.plot(points[:, 0], points[:, 1], **look)  # type: ignore[arg-type]
 
 
 def curve(run: RunHistory, value: Value) -> Curve:
     """`value` of one run by episode, counted from 1; episodes without it are left out."""
-    found = ((record.episode + 1, value(record)) for record in run.curve())
-    return [(float(episode), number) for episode, number in found if number is not None]
+    points = np.column_stack((np.array(run.columns.episodes) + 1.0, np.array(value(run.columns), dtype=np.float64)))
+    there: Curve = points[~np.isnan(points[:, 1])]
+    return there
 
 
 def mean_curve(curves: Sequence[Curve]) -> Curve:
     """Over the runs that have got to an episode."""
-    return [(episode, sum(values) / len(values)) for episode, values in _by_episode(curves)]
-
-
-def _by_episode(curves: Sequence[Curve]) -> list[tuple[float, list[float]]]:
-    found: dict[float, list[float]] = {}
-    for one in curves:
-        for episode, number in one:
-            found.setdefault(episode, []).append(number)
-    return sorted(found.items())
+    length = 1 + int(max((one[-1, 0] for one in curves if len(one)), default=0))
+    total, count = np.zeros(length), np.zeros(length)
+    for one in curves:  # episodes ascend, so none is there twice
+        at = one[:, 0].astype(np.int64)
+        total[at] += one[:, 1]
+        count[at] += 1
+    there = np.flatnonzero(count)
+    return np.column_stack((there, total[there] / count[there]))
 
 
 def _middle_half(curves: Sequence[Curve], most: int) -> list[tuple[float, float, float]]:
     """(episode, lower quartile, upper quartile) over runs, of binned curves."""
-    band = []
-    for episode, values in _by_episode([binned(one, most) for one in curves]):
-        if len(values) >= _RUNS_FOR_BAND:
-            band.append((episode, quantile(values, 0.25), quantile(values, 0.75)))
-    return band
+    by_episode: dict[float, list[float]] = {}
+    for one in curves:
+        for episode, number in binned(one, most).tolist():
+            by_episode.setdefault(episode, []).append(number)
+    return [
+        (episode, quantile(values, 0.25), quantile(values, 0.75))
+        for episode, values in sorted(by_episode.items())
+        if len(values) >= _RUNS_FOR_BAND
+    ]
 
 
 def quantile(values: Sequence[float], share: float) -> float:
@@ -159,8 +165,10 @@ def binned(points: Curve, most: int) -> Curve:
     width = -(-len(points) // most)
     if width <= 1:
         return points
-    stretches = [points[i : i + width] for i in range(0, len(points), width)]
-    return [(sum(x for x, _ in part) / len(part), sum(y for _, y in part) / len(part)) for part in stretches]
+    starts = np.arange(0, len(points), width)
+    lengths = np.diff(np.append(starts, len(points)))
+    means: Curve = np.add.reduceat(points, starts) / lengths[:, None]
+    return means
 
 
 def actions(content: Content) -> Drawing | None:
@@ -171,7 +179,7 @@ def actions(content: Content) -> Drawing | None:
         label="per host and episode",
         caption="Executed operations per host in each training episode, mean over runs. Each panel has its own scale.",
     )
-    return _panels(content, words, OPS, lambda place, record: mean(float(env.op_counts[place]) for env in record.envs))
+    return _panels(content, words, OPS, lambda place, columns: columns.of(f"op_{place}"))
 
 
 def heads(content: Content) -> Drawing | None:
@@ -184,20 +192,18 @@ def heads(content: Content) -> Drawing | None:
         caption="Entropy of each head over its valid choices, as a share of the largest possible, where it had a "
         "choice; mean over runs. 1: undecided. 0: always the same. A head that is never used has no line.",
     )
-    return _panels(content, words, names, lambda place, record: _head_entropy(record, names[place]), unit=True)
+    return _panels(content, words, names, lambda place, columns: _head_entropy(columns, names[place]), unit=True)
 
 
-def _head_entropy(record: EpisodeRecord, head: str) -> float | None:
-    use = record.ppo.heads.get(head) if record.ppo else None
-    return use.entropy if use else None
+def _head_entropy(columns: Columns, head: str) -> Sequence[float]:
+    return columns.head(head)[0] if head in columns.heads else [math.nan] * len(columns)
 
 
 def head_names(history: History) -> tuple[str, ...]:
     """Heads that any update speaks of, in the order of the first that does."""
     for run in history.runs.values():
-        for record in run.curve():
-            if record.ppo is not None and record.ppo.heads:
-                return tuple(record.ppo.heads)
+        if run.columns.heads:
+            return tuple(run.columns.heads)
     return ()
 
 
@@ -205,7 +211,7 @@ def _panels(
     content: Content,
     words: _Words,
     names: Sequence[str],
-    value: Callable[[int, EpisodeRecord], float | None],
+    value: Callable[[int, Columns], Sequence[float]],
     unit: bool = False,
 ) -> Drawing | None:
     """One panel per name, in it one line per group: mean over its runs."""
@@ -213,8 +219,8 @@ def _panels(
         (place, index): mean_curve([curve(run, partial(value, place)) for run in content.history.of_group(group)])
         for place in range(len(names)) for index, group in enumerate(content.groups)
     }  # fmt: skip
-    places = [place for place in range(len(names)) if any(found[place, i] for i in range(len(content.groups)))]
-    shown = [(i, group) for i, group in enumerate(content.groups) if any(found[place, i] for place in places)]
+    places = [place for place in range(len(names)) if any(len(found[place, i]) for i in range(len(content.groups)))]
+    shown = [(i, group) for i, group in enumerate(content.groups) if any(len(found[place, i]) for place in places)]
     if not shown:
         return None
     most = max(12, _POINTS_PER_FIGURE // (len(places) * len(shown)))
@@ -232,7 +238,7 @@ def _panels(
     group_legend(figure, shown, markers=False)
     ends = []
     for index, group in shown:
-        last = (f"{_spoken(names[at])} {found[at, index][-1][1]:.2f}" for at in places if found[at, index])
+        last = (f"{_spoken(names[at])} {found[at, index][-1, 1]:.2f}" for at in places if len(found[at, index]))
         ends.append(f"{group}: " + ", ".join(last))
     return Drawing(
         name=words.name,

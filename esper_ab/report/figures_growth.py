@@ -10,7 +10,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from esper_ab.contracts.records import EpisodeRecord
-from esper_ab.journal.fold import RunHistory
+from esper_ab.journal.fold import History, RunHistory
 from esper_ab.report import style
 from esper_ab.report.content import Content
 from esper_ab.report.drawing import Drawing, grid, shortened
@@ -25,6 +25,7 @@ _BANDS: tuple[tuple[str, int, str, tuple[str, ...]], ...] = (
     ("cooling down after a prune", 0, "////", ("PRUNED", "EMBARGOED", "RESETTING")),
 )
 _BAND_OF = {stage: row for row, band in enumerate(_BANDS) for stage in band[3]}
+_MOST_EPISODES = 5000  # of a group that are looked at: their records are read one by one
 _MOST_STEPS = 200  # columns of a panel; longer episodes are sampled
 Shares = list[list[float]]  # [band][step], percent of slots
 
@@ -58,11 +59,18 @@ def lifecycle(content: Content) -> Drawing | None:
         title="Life of the seeds",
         caption="Share of all slots in each stage after each step, mean over hosts of the second half of every run's "
         "training episodes. Blank: empty. The stronger the shade, the further in its life; fossilised seeds stay."
+        + _sampled(history)
         + (f" No seed in: {', '.join(silent)}." if silent else ""),
         alt="After the last step: " + "; ".join(_last(group, bands) for group, bands in shown.items()) + ".",
         figure=figure,
         wide=True,
     )
+
+
+def _sampled(history: History) -> str:
+    if all(_stride(history.of_group(group)) == 1 for group in history.groups):
+        return ""
+    return f" Of evenly spaced episodes, at most {_MOST_EPISODES:,} of a group."
 
 
 def _last(group: str, bands: Shares) -> str:
@@ -94,12 +102,22 @@ def shares(runs: Sequence[RunHistory], slots: Sequence[str], steps: Sequence[int
     """[band][step] percent of slots (hosts x slots) in each band after each of `steps`; empty without records."""
     counts = [[0] * len(steps) for _ in _BANDS]
     places = 0
-    for run in runs:
-        records = run.curve()
-        for record in records[len(records) // 2 :]:
+    for run, episodes in chosen(runs):
+        for episode in episodes:
+            record = run.episodes[episode]
             places += len(record.envs) * len(slots)
             _count(record, steps, counts)
     return [[100 * count / places for count in row] for row in counts] if places else []
+
+
+def chosen(runs: Sequence[RunHistory]) -> list[tuple[RunHistory, Sequence[int]]]:
+    """The second half of every run's episodes; evenly spaced ones of them where they are more than _MOST_EPISODES."""
+    stride = _stride(runs)
+    return [(run, run.columns.episodes[len(run.columns) // 2 :: stride]) for run in runs]
+
+
+def _stride(runs: Sequence[RunHistory]) -> int:
+    return max(1, -(-sum((len(run.columns) + 1) // 2 for run in runs) // _MOST_EPISODES))
 
 
 def _count(record: EpisodeRecord, steps: Sequence[int], counts: list[list[int]]) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from esper_ab.analysis.cross import CrossEvaluation
 from esper_ab.analysis.exam import Exam, kept_share
-from esper_ab.contracts.records import PPOUpdate
+from esper_ab.journal.columns import Columns
 from esper_ab.journal.fold import RunHistory
-from esper_ab.journal.outcomes import RunOutcome, mean
+from esper_ab.journal.outcomes import RunOutcome, mean, mean_known
 from esper_ab.report.content import Content
 from esper_ab.report.figures_curves import head_names
 from esper_ab.report.table import NONE, NOT_COMPARABLE, Table, mean_and_sd, number, yes
@@ -165,29 +165,47 @@ _PPO: tuple[tuple[str, str, int], ...] = (
 )
 
 
-def _updates(content: Content) -> dict[str, list[PPOUpdate]]:
-    """The last tenth of the updates of every run, by learning group."""
+Last = list[tuple[Columns, list[int]]]  # of every run, the rows of the last tenth of its updates
+
+
+def _updates(content: Content) -> dict[str, Last]:
+    """By learning group."""
     found = {
-        group: [update for run in content.history.of_group(group) for update in _last_updates(run)]
+        group: [(run.columns, rows) for run in content.history.of_group(group) if (rows := _last_updates(run))]
         for group in content.groups
     }
     return {group: updates for group, updates in found.items() if updates}
 
 
-def _last_updates(run: RunHistory) -> list[PPOUpdate]:
-    updates = [record.ppo for record in run.curve() if record.ppo is not None]
-    return updates[-math.ceil(len(updates) / 10) :] if updates else []
+def _last_updates(run: RunHistory) -> list[int]:
+    rows = [row for row, learns in enumerate(run.columns.of("learns")) if learns]
+    return rows[-math.ceil(len(rows) / 10) :] if rows else []
+
+
+def _numbers(last: Last, name: str) -> list[float]:
+    """NaN where there is none."""
+    return [values[row] for columns, rows in last for values in (columns.of(name),) for row in rows]
+
+
+def _uses(last: Last, head: str) -> list[tuple[float, float]]:
+    """(entropy, learnable) where an update names the head; NaN for an entropy that it does not have."""
+    return [
+        (entropies[row], shares[row])
+        for columns, rows in last if head in columns.heads
+        for entropies, shares in (columns.head(head),)
+        for row in rows if shares[row] == shares[row]
+    ]  # fmt: skip
 
 
 def ppo_table(content: Content) -> Table:
     """Diagnostics of the policy updates, one column per learning group."""
     updates = _updates(content)
     rows = [
-        (label, *(number(mean(getattr(update, key) for update in found), digits) for found in updates.values()))
+        (label, *(number(mean_known(_numbers(found, key)), digits) for found in updates.values()))
         for key, label, digits in _PPO
     ]
-    stopped = (sum(update.stopped_by_kl for update in found) / len(found) for found in updates.values())
-    rows.append(("updates stopped by KL %", *(number(100 * share, 0) for share in stopped)))
+    stopped = [_numbers(found, "stopped_by_kl") for found in updates.values()]
+    rows.append(("updates stopped by KL %", *(number(100 * (sum(one) / len(one)), 0) for one in stopped)))
     return Table(
         title="PPO diagnostics",
         columns=("mean over updates", *updates),
@@ -207,9 +225,9 @@ def heads_table(content: Content) -> Table:
     for name in names:
         cells = []
         for found in updates.values():
-            uses = [update.heads[name] for update in found if name in update.heads]
-            learnable = mean(use.learnable for use in uses)
-            cells.append(f"{number(mean(use.entropy for use in uses))} ({number(_percent(learnable), 0)} %)")
+            uses = _uses(found, name)
+            learnable = mean(share for _, share in uses)
+            cells.append(f"{number(mean_known(entropy for entropy, _ in uses))} ({number(_percent(learnable), 0)} %)")
         rows.append((name.replace("_", " "), *cells))
     return Table(
         title="Heads of the policy",

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from benchmarks.fake_fleet import Fleet
-from benchmarks.machine import Spread
+from benchmarks.machine import FEW, Spread
 from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.control import conduct
 from esper_ab.journal.file import JOURNAL_NAME
@@ -24,9 +24,9 @@ _SYNCS = 50
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-def measure(quick: bool) -> dict[str, Any]:
+def measure(repeats: int) -> dict[str, Any]:
     """One block of 2, 6 and 64 runs; 32, 128 and 512 blocks of two."""
-    episodes = 10 if quick else 40
+    episodes = 10 if repeats <= FEW else 40
     sizes = [(1, 2), (1, 6), (1, 64), (32, 2), (128, 2), (512, 2)]
     cells = []
     for n_envs in (4, 16):
@@ -114,3 +114,31 @@ def _line(found: dict[str, Any]) -> str:
         f"{found['blocks']} x {found['runs']}, n_envs {found['n_envs']}: round {found['round_ms']['median']:.1f} ms, "
         f"wait {found['wait_ms']['median']:.2f} ms, core {found['core_us_per_record']:.0f} us per record"
     )
+
+
+def render(record: dict[str, Any]) -> list[str]:
+    """The page's table."""
+    rows = [
+        [
+            f"{cell['blocks']} x {cell['runs']}", str(cell["n_envs"]), f"{cell['bytes_per_record']:,}",
+            f"{cell['wait_ms']['median']:.1f}, {cell['wait_ms']['p90']:.1f}, {cell['wait_ms']['p99']:.1f}",
+            f"{cell['round_ms']['median']:.1f} [{cell['round_ms']['low']:.1f}, {cell['round_ms']['high']:.1f}]",
+            f"{cell['coordinator_core_ms']['median']:.1f}", f"{cell['core_us_per_record']:.0f}",
+            f"{cell['records_per_s']:,.0f}", f"{100 * cell['share_of_a_second']:.2f} %",
+        ]
+        for cell in record["cells"]
+    ]  # fmt: skip
+    header = [
+        "blocks x runs", "n_envs", "bytes of a line", "last report to release, ms: median, p90, p99",
+        "first report to last release, ms", "coordinator on its cores, ms", "µs per record", "records per s",
+        "share of an episode of 1 s",
+    ]  # fmt: skip
+    return [
+        "All reports of a round are sent at once by fake workers in two processes, over the real wire, into the real "
+        "hub, intake and journal with its sync; records with seed events, as large as real ones. Times are those that "
+        "the workers see. The coordinator's time on its cores counts all its threads and nobody else's work. One "
+        f"fdatasync after 8 KiB took {record['sync_ms']['median']:.2f} ms [{record['sync_ms']['low']:.2f}, "
+        f"{record['sync_ms']['high']:.2f}] here.",
+        "",
+        *("| " + " | ".join(line) + " |" for line in [header, ["---"] * len(header), *rows]),
+    ]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+FEW = 3  # repeats and fewer: a quick look, with fewer and smaller cells
 _MATRIX = 1536  # side of the product that measures the peak
 _COPIED = 1 << 24  # floats of the copy that measures the bandwidth
 

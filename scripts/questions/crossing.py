@@ -52,16 +52,17 @@ def _said(cross: CrossEvaluation) -> list[str]:
     good = [one.mode for one in cross.meanings if (one.runs.spearman or 0.0) >= _MEANS_SOMETHING]
     poor = [one.mode for one in cross.meanings if one.mode not in good]
     told = (
-        f"{', '.join(ahead) or 'No mode'} scores the policies of {first.group} higher, "
-        f"{', '.join(behind) or 'no mode'} those of {second.group}; by accuracy {more_accurate} is ahead. A "
-        f"reward that ranks runs as accuracy does "
-        f"(rank correlation {_MEANS_SOMETHING} or more): {', '.join(good) or 'none'}; the others: "
+        f"Policies of {first.group} score higher under {', '.join(ahead) or 'no mode'}, those of {second.group} under "
+        f"{', '.join(behind) or 'no mode'}; by accuracy {more_accurate} is ahead. A reward that ranks runs as accuracy "
+        f"does (rank correlation {_MEANS_SOMETHING} or more): {', '.join(good) or 'none'}; the others: "
         f"{', '.join(poor) or 'none'}."
     )
-    own = "A mode of the second kind says little about the outcome, even of the policies that were trained on it."
+    own = "One of the others is no stand-in for the outcome, even of the policies that were trained on it."
     advice = (
         "**Recommendation: yes, always, and never as the outcome.** It costs no host: all modes are functions of the "
         "same facts. It is the one place where a reward is compared between groups, and it shows what each reward is "
         "worth as a stand-in for accuracy."
     )
-    return [told + (f" {own}" if poor else ""), "", advice]
+    favours = first.group in ahead and second.group in behind
+    coupled = " Each group's own reward prefers its own policies: the coupling that the question asks about."
+    return [told + (f" {own}" if poor else "") + (coupled if favours else ""), "", advice]

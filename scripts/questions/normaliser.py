@@ -38,6 +38,7 @@ def measure(folder: Path) -> dict[str, Any]:
     by_group = {group: paired_difference(scores["shared"][group], scores["separate"][group]) for group in GROUPS}
     return {
         "experiment": TRAINING,
+        "code": {arm: history_of(run_dir).started.code for arm, run_dir in run_dirs.items()},
         "accuracy": {arm: {group: _mean(values) for group, values in of.items()} for arm, of in scores.items()},
         "runs": scores,
         "difference": {arm: msgspec.to_builtins(one) for arm, one in between.items()},
@@ -161,7 +162,7 @@ def _said(found: dict[str, Any], changes: list[PairedDifference]) -> list[str]:
     return [
         told,
         "",
-        f"**Recommendation: separate**, the default. This experiment shows {what}; and sharing has a price that needs "
-        "no experiment: what one group does changes the other's training, so that a result no longer belongs to its "
-        "group alone.",
+        f"**Recommendation: separate**, the default. This experiment shows {what}; an interval with room for both is "
+        "no evidence of no effect. What decides is the price, which needs no experiment: with sharing, what one group "
+        "does changes the other's training, so that a result no longer belongs to its group alone.",
     ]

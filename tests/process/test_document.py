@@ -71,7 +71,7 @@ def test_the_custom_class_is_an_experiment() -> None:
     assert changed.settings().replicates == 3
     assert changed.settings().groups[0].settings.ppo.lr == 0.01
     assert MyCustomExperiment().settings().groups[0].settings.ppo.lr == 0.001
-    assert tracking_of(changed).tags == {"variant_a": (), "variant_b": ()}
+    assert tracking_of(changed).tags == {}
 
 
 @pytest.fixture(scope="module")

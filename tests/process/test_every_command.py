@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,7 @@ _TINY = (
     "--groups", "wait,random", "--task", "synthetic", "--replicates", "1", "--episodes", "1", "--steps", "4",
     "--n-envs", "1", "--placement", "share", "--devices", "cpu:0",
 )  # fmt: skip
+_LAUNCH = ("launch", *_TINY, "--launcher", "inline")
 # A call of every command that is cheap and ends with 0. RUN is a finished run directory, COPY one of its own.
 CALLS: dict[str, tuple[str, ...]] = {
     "attach": ("RUN",),
@@ -42,13 +44,13 @@ CALLS: dict[str, tuple[str, ...]] = {
     "gc": ("COPY", "--dry-run"),
     "heuristic": ("--task", "synthetic", "--steps", "3", "--n-envs", "1"),
     "init": ("made.toml", "--force"),
-    "launch": (*_TINY, "--launcher", "inline", "--name", "UNIQUE"),
+    "launch": (*_TINY, "--dry-run"),
     "list": ("runs",),
     "logs": ("RUN",),
     "power": ("--sd-run", "3", "--replicates", "6"),
     "query": ("RUN", "SELECT count(*) AS n FROM runs"),
     "report": ("RUN",),
-    "resume": ("UNFINISHED",),
+    "resume": ("RUN",),
     "run": ("made.toml", "--dry-run"),
     "sensitivity": (*_TINY[:6], "--over", "n_envs=1,2", "--dry-run"),
     "status": ("RUN",),
@@ -68,16 +70,16 @@ def call(*args: str, cwd: Path, **environment: str) -> subprocess.CompletedProce
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("place")
-    for name in ("one", "two"):
-        done = call("launch", *_TINY, "--launcher", "inline", "--name", name, cwd=folder)
-        assert done.returncode == 0, done.stderr
-        assert not CODES.search(done.stdout + done.stderr)  # the live view too
+    done = call(*_LAUNCH, "--name", "one", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert not CODES.search(done.stdout + done.stderr)  # the live view, too
+    shutil.copytree(folder / "runs" / "one", folder / "runs" / "two")
     assert call("init", "made.toml", cwd=folder).returncode == 0
     return folder
 
 
-def arguments(name: str, unique: str) -> list[str]:
-    words = {"RUN": "runs/one", "COPY": "runs/two", "UNFINISHED": "runs/one", "UNIQUE": unique}
+def arguments(name: str) -> list[str]:
+    words = {"RUN": "runs/one", "COPY": "runs/two"}
     return [re.sub("|".join(words), lambda found: words[found[0]], arg) for arg in CALLS[name]]
 
 
@@ -168,7 +170,7 @@ def test_an_error_is_an_object_however_json_is_asked_for(
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in NOT_DATA])
 def test_json_is_all_there_is_on_stdout(place: Path, name: str) -> None:
     """One value, or one per line where output goes on and on."""
-    done = call(name, *arguments(name, "as-json"), "--json", cwd=place)
+    done = call(name, *arguments(name), "--json", cwd=place)
     assert done.returncode == (2 if name in REFUSED else 0), done.stderr
     assert not CODES.search(done.stdout + done.stderr)
     try:
@@ -178,9 +180,16 @@ def test_json_is_all_there_is_on_stdout(place: Path, name: str) -> None:
         assert [json.loads(line) for line in done.stdout.splitlines()] or name == "logs"
 
 
+def test_json_of_a_launch_with_workers_in_its_own_threads(place: Path) -> None:
+    done = call(*_LAUNCH, "--name", "threads", "--json", cwd=place)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["comparisons"]
+    assert "wait/0: done" in done.stderr
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_pipe_gets_plain_lines(place: Path, name: str) -> None:
-    done = call(name, *arguments(name, "as-text"), cwd=place, LC_ALL="C.UTF-8")
+    done = call(name, *arguments(name), cwd=place, LC_ALL="C.UTF-8")
     assert done.returncode == (2 if name in REFUSED else 0), done.stderr
     assert "Traceback" not in done.stderr
     assert not CODES.search(done.stdout + done.stderr)

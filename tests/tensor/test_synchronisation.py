@@ -17,6 +17,7 @@ from esper_ab.contracts.settings import GrowthSettings
 from workers.growth.bank import Bank, DeviceSplit
 from workers.growth.loss_scale import LossScale
 from workers.growth.seeds import SeedTable
+from workers.tasks._task import Split
 from workers.tasks.synthetic import TASK
 from workers.vocabulary import Algorithm, Stage
 
@@ -35,8 +36,8 @@ _SHAPES.impl("batch_norm_update_stats", _moments)
 
 def on_no_device(amp: str, samples: int) -> tuple[Bank, SeedTable, DeviceSplit]:
     """Every blueprint, stage and algorithm, frozen seeds and empty slots among them."""
-    x = torch.empty(samples, *TASK.image, device=META)
-    split = DeviceSplit(x, torch.zeros(samples, dtype=torch.int64, device=META))
+    images = np.zeros((samples, *TASK.image), np.float32)
+    split = DeviceSplit.of(Split(x=images, y=np.zeros(samples, np.int64)), META, torch.float32)
     bank = Bank(TASK, TASK.slots, np.arange(ENVS), GrowthSettings(batch_size=BATCH, amp=amp), split.x)  # type: ignore[arg-type]
     bank.begin_episode([env_path(env) for env in range(ENVS)])
     table = SeedTable.empty(ENVS, len(TASK.slots))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import pickle
 from pathlib import Path
 
 import msgspec
@@ -15,6 +17,7 @@ from esper_ab import Experiment, Variant, create_experiment
 from esper_ab.api.asked import about, declared, tracking_of
 from esper_ab.api.declared import ABExperiment, ABVariant
 from esper_ab.api.keys import dotted
+from esper_ab.differences import pairs_by_axes
 from esper_ab.errors import UsageError
 from esper_ab.trackers.settings import Tracking
 
@@ -104,6 +107,15 @@ def test_an_experiment_cannot_be_changed_and_keeps_nothing_of_its_makers():
             change()
 
 
+def test_an_experiment_can_be_copied_and_sent_to_another_process():
+    made = RATES.set_base_config(episodes=2).build()
+    for again in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+        assert again == made
+        assert again.settings() == made.settings()
+        with pytest.raises(AttributeError):
+            again.name = "other"
+
+
 def test_a_subclass_may_do_in_its_constructor_what_nobody_may_later():
     class Mine(Experiment):
         def __init__(self):
@@ -126,6 +138,11 @@ def test_an_abexperiment_can_be_changed_and_shares_nothing_with_another():
     assert one.settings().episodes == 4
     assert other.variants == []
     assert dict(other.base_config) == {}
+
+
+def test_how_many_axes_two_variants_differ_in_is_seen_as_on_the_command_line():
+    several = create_experiment("x").add_variant("a").add_variant("b", ppo__lr=0.1, ppo__epochs=2).build()
+    assert pairs_by_axes(several.settings().groups) == {("a", "b"): ("ppo.lr", "ppo.epochs")}
 
 
 def test_the_signature_is_that_of_the_constructor():
@@ -151,7 +168,7 @@ def test_what_trackers_are_told():
     )  # fmt: skip
     assert tracking_of(built) == Tracking(
         wandb="offline", wandb_entity="lab", wandb_project="ab_test_x_2026-01-31", tensorboard=True, description="why",
-        tags={"a": ("one", "label"), "b": ()},
+        tags={"a": ("one", "label")},
     )  # fmt: skip
     assert about(built)["date"] == "2026-01-31"
 
@@ -159,7 +176,7 @@ def test_what_trackers_are_told():
 def test_tracking_changes_nothing_that_is_asked_for():
     tracked = RATES.set_tracking(tensorboard=True).build()
     assert msgspec.json.encode(tracked.settings()) == msgspec.json.encode(RATES.build().settings())
-    assert not declared(RATES.build(), Path()).tracking.anything
+    assert declared(RATES.build(), Path()).tracking == Tracking()
 
 
 # --- refused --------------------------------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
-"""The loss scale of float16: one per run, so that what is chosen for one environment never depends on which it is.
+"""The loss scale of float16: one per run, not per environment.
 
+It is the one thing that couples environments: an overflow in one of them halves what the small gradients of all are
+multiplied by, and the smallest of those may underflow.
 Small gradients are zero in float16; multiplied by a scale they are not (Micikevicius et al. 2018, arXiv:1710.03740,
 section 3.2). The scale is a power of two, so it changes no digit of a gradient that neither overflows nor underflows.
 

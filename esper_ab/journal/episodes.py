@@ -1,0 +1,58 @@
+"""The records of one run's training episodes: in memory, or still in the journal and read when asked for."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from esper_ab.contracts.records import EpisodeRecord
+from esper_ab.errors import JournalError
+from esper_ab.journal.events import EpisodeRecorded
+from esper_ab.journal.file import event_of
+
+
+class Episodes(Mapping[int, EpisodeRecord]):
+    """Every record with all it holds. Those on disk are read anew each time, and may be asked for by the thousand."""
+
+    def __init__(self) -> None:
+        self._here: dict[int, EpisodeRecord] = {}
+        self._path = Path()
+        self._there = array("q")  # episodes, ascending
+        self._offsets = array("q")  # of their lines in the journal, bytes
+
+    def __setitem__(self, episode: int, record: EpisodeRecord) -> None:
+        self._here[episode] = record
+
+    def __getitem__(self, episode: int) -> EpisodeRecord:
+        if episode in self._here:
+            return self._here[episode]
+        place = bisect_left(self._there, episode)
+        if place == len(self._there) or self._there[place] != episode:
+            raise KeyError(episode)
+        with self._path.open("rb") as file:
+            file.seek(self._offsets[place])
+            event = event_of(file.readline())
+        if not isinstance(event, EpisodeRecorded):
+            raise JournalError(f"{self._path} was changed while it was read: no episode where there was one")
+        return event.record
+
+    def __contains__(self, episode: object) -> bool:
+        if episode in self._here:
+            return True
+        place = bisect_left(self._there, episode) if isinstance(episode, int) else len(self._there)
+        return place < len(self._there) and self._there[place] == episode
+
+    def __iter__(self) -> Iterator[int]:
+        yield from (episode for episode in self._there if episode not in self._here)
+        yield from self._here
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self) if self._here and self._there else len(self._here) + len(self._there)
+
+    def leave_in(self, path: Path, episodes: array[int], offsets: array[int]) -> None:
+        """More episodes, after all those so far, whose lines in the journal at `path` begin at `offsets`."""
+        self._path = path
+        self._there.extend(episodes)
+        self._offsets.extend(offsets)

@@ -1,0 +1,184 @@
+"""Report, query, status and attach over journals of very many episode records: time, and memory at its largest."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import fake_plans
+import msgspec
+
+from benchmarks import synthetic
+from benchmarks.machine import FEW, Spread
+from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.records import EpisodeRecord
+from esper_ab.control import provenance
+from esper_ab.journal.events import (
+    SCHEMA,
+    AnyEvent,
+    EpisodeRecorded,
+    ExperimentEnded,
+    ExperimentStarted,
+    PointReleased,
+    RunEvaluated,
+    RunReady,
+    RunStarted,
+)
+from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.plan import Plan
+
+_EPISODES = 1000
+_TEMPLATES = 64  # distinct records; every line has its own run, episode and digest
+_WRITE_BYTES = 8 << 20
+_COMMANDS = {
+    "report": ("report",),
+    "status": ("status",),
+    "query": ("query", "SELECT group_id, count(*), avg(accuracy) FROM episodes GROUP BY 1"),
+    "floor": (),
+}
+# What reading alone costs: every line's CRC, and the whole of it decoded, by one process that keeps nothing.
+_FLOOR = """
+import sys, zlib, msgspec
+from esper_ab.journal.file import _Line
+decode, n = msgspec.json.Decoder(_Line).decode, 0
+with open(sys.argv[1], "rb", buffering=1 << 20) as file:
+    for line in file:
+        zlib.crc32(line[:-19]); decode(line); n += 1
+"""
+# Runs a command and says what it and its children took: seconds on the wall and on cores, KiB at the largest.
+_TIMED = """
+import json, os, resource, subprocess, sys, time
+began = time.perf_counter()
+with open(os.devnull, "wb") as nothing:
+    code = subprocess.run(sys.argv[1:], stdout=nothing).returncode
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(json.dumps({"wall_s": time.perf_counter() - began, "core_s": used.ru_utime + used.ru_stime,
+                  "largest_kib": used.ru_maxrss, "exit": code}))
+"""
+
+
+def measure(repeats: int) -> dict[str, Any]:
+    """10^5 and 10^6 records of four environments, with and without seed events."""
+    sizes = [20_000] if repeats <= FEW else [100_000, 1_000_000]
+    cells = []
+    for records in sizes:
+        for telemetry in (False, True):
+            with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+                size = write(Path(folder), records, telemetry=telemetry)
+                times = 1 if repeats <= FEW else 3
+                found = {name: _timed(Path(folder), words, times) for name, words in _COMMANDS.items()}
+                cells.append({"records": records, "telemetry": telemetry, "bytes": size, **found})
+                print({name: round(one["wall_s"]["median"], 2) for name, one in found.items()}, flush=True)
+    return {"cells": cells}
+
+
+def write(run_dir: Path, records: int, *, telemetry: bool, n_envs: int = 4) -> int:
+    """A finished experiment's journal, streamed; its size in bytes."""
+    episodes = min(_EPISODES, records // 4)
+    plan = fake_plans.plan(
+        cores=2, replicates=max(1, records // episodes // 2), episodes=episodes, n_envs=n_envs, steps=25,
+        slots=("early", "mid", "late"), telemetry=telemetry, early_stop=False,
+    )  # fmt: skip
+    prev, total, waiting = "00000000", 0, []
+    stamp = b'"t":"2026-01-31T10:15:00.123+00:00"'
+    with (run_dir / JOURNAL_NAME).open("wb") as file:
+        for n, event in enumerate(_events(plan)):
+            body = b'{"n":%d,"prev":"%s",%s,"event":%s' % (n, prev.encode(), stamp, event)
+            prev = f"{zlib.crc32(body):08x}"
+            waiting.append(body + b',"crc":"' + prev.encode() + b'"}\n')
+            total += len(waiting[-1])
+            if len(waiting) >= _WRITE_BYTES // 4096:
+                file.write(b"".join(waiting))
+                waiting.clear()
+        file.write(b"".join(waiting))
+    return total
+
+
+def _events(plan: Plan) -> Iterator[bytes]:
+    """In the order of a run, as JSON."""
+    draw = random.Random(0)
+    encode = msgspec.json.encode
+
+    def said(*events: AnyEvent) -> Iterator[bytes]:
+        return map(encode, events)
+
+    yield from said(
+        ExperimentStarted(schema=SCHEMA, plan=plan, versions={}, machine=provenance.machine(), code={"sources": ""})
+    )
+    first = plan.blocks[0].runs[0]
+    templates = [_template(first, synthetic.episode(first, 0, draw)) for _ in range(_TEMPLATES)]
+    for block in plan.blocks:
+        names = tuple(spec.ref.run for spec in block.runs)
+        for spec in block.runs:
+            yield from said(RunStarted(run=spec.ref, block=block.index, worker="w00", incarnation=1))
+            yield from said(RunReady(run=spec.ref, warm_up_s=0.4))
+        refs = [encode(spec.ref) for spec in block.runs]
+        for episode in range(block.runs[0].episodes):
+            for ref in refs:
+                begin, middle, end = templates[draw.randrange(_TEMPLATES)]
+                digest = b"%064x" % draw.getrandbits(256)
+                yield b"%s%s%s%d%s%s%s" % (begin, ref, b',"episode":', episode, middle, digest, end)
+            yield from said(PointReleased(block=block.index, point=episode + 1, runs=names))
+        for spec in block.runs:
+            yield from said(RunEvaluated(record=synthetic.evaluation(spec, draw)))
+        yield from said(PointReleased(block=block.index, point=block.runs[0].episodes + 1, runs=names))
+    yield from said(ExperimentEnded(status="finished", detail=""))
+
+
+def _template(spec: RunSpec, record: EpisodeRecord) -> tuple[bytes, bytes, bytes]:
+    """JSON of an episode's event, without the run, the episode and the digest."""
+    whole = msgspec.json.encode(EpisodeRecorded(record=record))
+    ref, digest = msgspec.json.encode(spec.ref), record.digest.encode()
+    begin, _, rest = whole.partition(ref)
+    _, _, rest = rest.partition(b',"episode":0')
+    middle, _, end = rest.partition(digest)
+    return begin, middle, end
+
+
+def _timed(run_dir: Path, words: tuple[str, ...], repeats: int) -> dict[str, Any]:
+    name, *rest = words or ("",)
+    command = (
+        [sys.executable, "-m", "esper_ab.cli", name, str(run_dir), *rest]
+        if words else [sys.executable, "-c", _FLOOR, str(run_dir / JOURNAL_NAME)]
+    )  # fmt: skip
+    found = []
+    for _ in range(repeats):
+        done = subprocess.run([sys.executable, "-c", _TIMED, *command], capture_output=True, text=True, check=True)
+        found.append(msgspec.json.decode(done.stdout.splitlines()[-1]))
+        time.sleep(0.1)
+    return {
+        "wall_s": asdict(Spread.of([one["wall_s"] for one in found])),
+        "core_s": asdict(Spread.of([one["core_s"] for one in found])),
+        "largest_mib": max(one["largest_kib"] for one in found) / 1024,
+        "exit": max(one["exit"] for one in found),
+    }
+
+
+def render(record: dict[str, Any]) -> list[str]:
+    """The page's tables."""
+    rows = [
+        [
+            f"{cell['records']:,}", "yes" if cell["telemetry"] else "no", f"{cell['bytes'] / 1e9:.2f}",
+            *(f"{cell[name]['wall_s']['median']:.1f} s, {cell[name]['core_s']['median']:.1f} s core, "
+              f"{cell[name]['largest_mib']:.0f} MiB" for name in _COMMANDS),
+        ]
+        for cell in record["cells"]
+    ]  # fmt: skip
+    header = ["records", "seed events", "journal, GB", *(f"`esper-ab {name}`" for name in list(_COMMANDS)[:-1])]
+    lines = [[*header, "CRC and decoding of every line, one process"], ["---"] * (len(header) + 1), *rows]
+    return [
+        "Time on the wall and of all processes together, and the largest resident set of a process. Episodes of four "
+        "environments in runs of 1,000, two groups; generated, every line with its own CRC. A journal of more than "
+        "16 MiB is read by as many processes as there are cores. The last column is what one process needs to check "
+        "and decode every line and keep nothing.",
+        "",
+        *("| " + " | ".join(line) + " |" for line in lines),
+    ]

@@ -1,0 +1,78 @@
+"""From a command to its first word, and from a launch to its first episode."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.machine import FEW, Spread
+from esper_ab.journal.events import EpisodeRecorded, ExperimentStarted, RunReady, WorkerStarted
+from esper_ab.journal.file import JOURNAL_NAME, Reading, read
+
+_CLI = [sys.executable, "-m", "esper_ab.cli"]
+_LAUNCH = [sys.executable, "-m", "esper_ab.launch"]
+_SMALL = ["--groups", "a=shaped,b=simplified", "--replicates", "1", "--episodes", "1", "--eval-episodes", "1"]
+PHASES = ("plan", "spawn_and_import", "load_and_warm_up", "first_episode")
+
+
+def measure(repeats: int) -> dict[str, Any]:
+    """Seconds on the wall; the commands take turns."""
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+        launches = [_launched(Path(folder) / f"run{i}") for i in range(2 if repeats <= FEW else 5)]
+        commands = {
+            "python -c pass": [sys.executable, "-c", "pass"],
+            "esper-ab --help": [*_CLI, "--help"],
+            "python -m esper_ab.launch --help": [*_LAUNCH, "--help"],
+            "esper-ab status RUN": [*_CLI, "status", str(Path(folder) / "run0")],
+        }
+        seconds: dict[str, list[float]] = {name: [] for name in commands}
+        for repeat in range(4 if repeats <= FEW else 16):
+            for name, command in commands.items():
+                taken = _seconds(command)
+                if repeat:  # the first fills the caches
+                    seconds[name].append(taken)
+    return {
+        "commands": {name: asdict(Spread.of(found)) for name, found in seconds.items()},
+        "launch": {phase: asdict(Spread.of([one[phase] for one in launches])) for phase in (*PHASES, "total")},
+    }
+
+
+def _seconds(command: list[str]) -> float:
+    began = time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - began
+
+
+def _launched(run_dir: Path) -> dict[str, float]:
+    """By the journal's clock: the plan is made, all workers greeted, all runs warm, all had an episode."""
+    began = time.time()
+    command = [*_LAUNCH, *_SMALL, "--out", str(run_dir.parent), "--name", run_dir.name, "--quiet"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    at: dict[type, float] = {}
+    reading: Reading = read(run_dir / JOURNAL_NAME)
+    for event in reading:
+        at[type(event)] = datetime.fromisoformat(reading.wall_time).timestamp()
+    moments = [began, *(at[kind] for kind in (ExperimentStarted, WorkerStarted, RunReady, EpisodeRecorded))]
+    phases = {name: after - before for name, before, after in zip(PHASES, moments, moments[1:], strict=False)}
+    return phases | {"total": moments[-1] - began}
+
+
+def render(record: dict[str, Any]) -> list[str]:
+    """The page's tables."""
+    def row(name: str, found: dict[str, float]) -> str:
+        return f"| {name} | {found['median']:.2f} [{found['low']:.2f}, {found['high']:.2f}] |"
+
+    return [
+        "Seconds on the wall, medians and quartiles of interleaved runs.", "",
+        "| command | s |", "| --- | --- |", *(row(f"`{name}`", one) for name, one in record["commands"].items()), "",
+        "A launch of two groups with one replicate each on digits, until both have their first episode. "
+        "plan: preflight, plan and boundaries. spawn_and_import: until the last worker has imported torch and greeted. "
+        "load_and_warm_up: until the last run is warm.", "",
+        "| phase | s |", "| --- | --- |", *(row(name.replace("_", " "), one) for name, one in record["launch"].items()),
+    ]  # fmt: skip
