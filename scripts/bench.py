@@ -98,7 +98,7 @@ def main(words: list[str]) -> None:
         for n in options.envs
     ]
     repeats = 3 if options.quick else options.repeats
-    found = hosts.measure_all(cases, repeats, about["peak_gflops"], compiled=options.compile)
+    found = hosts.measure_all(cases, repeats, about, compiled=options.compile)
     record = {"machine": about, "command": " ".join(["scripts/bench", *words]), **found}
     if options.quick and options.out is None:
         print(table.render(record))

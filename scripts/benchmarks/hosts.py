@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from benchmarks.machine import Lap, Spread, interleaved
+from benchmarks.roofline import Roofline
 from benchmarks.worlds import Case, World, assert_equal, build, flops_per_step
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import RunRef
@@ -40,7 +41,7 @@ def _ratios(slow: list[Lap], fast: list[Lap]) -> dict[str, Any]:
     }
 
 
-def training(case: Case, repeats: int, peak: float, *, compiled: bool) -> dict[str, Any]:
+def training(case: Case, repeats: int, about: dict[str, Any], *, compiled: bool) -> dict[str, Any]:
     """One training step of bank and loop, after both were shown to compute the same."""
     checked = Case(task=case.task, n_envs=min(case.n_envs, _MOST_HOSTS_CHECKED), live_seeds=case.live_seeds)
     differences = assert_equal(checked, torch.float64, EXACT), assert_equal(checked, torch.float32, ROUNDED)
@@ -66,6 +67,10 @@ def training(case: Case, repeats: int, peak: float, *, compiled: bool) -> dict[s
         "ratio": _ratios(laps["loop"], laps["bank"]),
         **{name: _summary(values, case.batches) for name, values in laps.items()},
     }
+    peak = about["peak_gflops"]
+    roofline = Roofline.of(case, peak, about["bandwidth_gb_s"])
+    result["roofline_ms"] = 1e3 * roofline.bound
+    result["share_of_roofline"] = 1e3 * roofline.bound / result["bank"]["core_ms"]["median"]
     result["share_of_peak"] = flops / (result["bank"]["core_ms"]["median"] * 1e6) / peak
     result["loop_share_of_peak"] = flops / (result["loop"]["core_ms"]["median"] * 1e6) / peak
     if compiled:
@@ -169,12 +174,12 @@ def _largest_kib() -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
 
-def measure_all(cases: Iterable[Case], repeats: int, peak: float, *, compiled: bool) -> dict[str, Any]:
+def measure_all(cases: Iterable[Case], repeats: int, about: dict[str, Any], *, compiled: bool) -> dict[str, Any]:
     """Everything, in the order in which the table shows it; a line per case on stdout."""
     results: dict[str, Any] = {"training": [], "validation": [], "episode": [], "memory": []}
     for case in cases:
         first = case.live_seeds == 0 and case.n_envs in (1, 16)
-        found = training(case, repeats, peak, compiled=compiled and first)
+        found = training(case, repeats, about, compiled=compiled and first)
         results["training"].append(found)
         ratio = found["ratio"]["core"]
         print(f"{case}: {ratio['median']:.2f} [{ratio['low']:.2f}, {ratio['high']:.2f}]", flush=True)

@@ -27,6 +27,7 @@ def _training(results: list[dict[str, Any]]) -> list[str]:
             _range(r["ratio"]["wall"]),
             _range(r["bank"]["core_ms"]),
             _range(r["loop"]["core_ms"]),
+            f"{100 * r['share_of_roofline']:.0f} %",
             f"{100 * r['share_of_peak']:.1f} %",
             f"{100 * r['loop_share_of_peak']:.1f} %",
             _range(r["ratio_compiled"]["core"]) if "ratio_compiled" in r else "",
@@ -34,7 +35,7 @@ def _training(results: list[dict[str, Any]]) -> list[str]:
         for r in results
     ]
     header = ["hosts", "n_envs", "live seeds", "loop ÷ bank, core time", "on the wall", "bank, ms per step"]
-    header += ["loop, ms per step", "bank, share of peak", "loop", "torch.compile loop ÷ bank"]
+    header += ["loop, ms per step", "bank, share of roofline", "of peak", "loop, of peak", "torch.compile loop ÷ bank"]
     return ["## (a, b) One training step of all environments", "", *_rows(header, rows)]
 
 
@@ -87,7 +88,8 @@ def render(record: dict[str, Any]) -> str:
         f"{machine['vector_unit']}, torch {machine['torch']}, {machine['threads']} thread; GPU: {gpu}. "
         f"Load average at the start {machine['load_average']:.1f}.",
         "",
-        f"Peak of this run: {machine['peak_gflops']:.0f} GFLOP/s in a 1536² float32 matrix product; copy bandwidth "
+        f"Peak of this run: {machine['peak_gflops']:.0f} GFLOP/s in a large float32 matrix product or convolution, "
+        "the better; copy bandwidth "
         f"{machine['bandwidth_gb_s']:.0f} GB/s. Medians and quartiles of interleaved measurements; a ratio is of "
         "neighbours in time. Core time is the thread's own: other work on the machine is not counted in it, except for "
         "the caches it takes. The loop is `scripts/benchmarks/baseline.py`: plain modules in channels-last layout, one "

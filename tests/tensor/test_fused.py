@@ -15,7 +15,7 @@ from workers.blueprints._blueprint import Blueprint, Norm, ParamSpec, Relu, conv
 from workers.blueprints._convolution import as_image
 from workers.growth import fused
 from workers.growth.blend import Blend, gate_params, seed_delta, seed_input
-from workers.growth.host import BatchStatistics, block_forward
+from workers.growth.host import BatchStatistics, MeasuredBlock, block_forward
 from workers.growth.slot_step import GATE_NAMES, Member, SlotStep
 from workers.growth.stack import Stack
 from workers.tasks.digits import TASK
@@ -65,6 +65,21 @@ def test_a_block_in_one_step_is_conv_norm_pool_and_relu(networks: int, kernel: i
 
 
 STAGES = [Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED]
+
+
+@pytest.mark.parametrize("kernel", [1, 3])
+@pytest.mark.parametrize("pools", [0, 1])
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_measured_block_is_the_block_in_evaluation_mode(kernel: int, pools: int, shared: bool) -> None:
+    """Images of each host, or the same for all."""
+    spec = dataclasses.replace(TASK.host, in_channels=3, blocks=1, kernel=kernel, pools=pools)
+    gain, bias = random(5, 8, rng_seed=2), random(5, 8, rng_seed=3)
+    p = {"0.conv": random(5, 8, 3, kernel, kernel, rng_seed=1), "0.bn.gain": gain, "0.bn.bias": bias}
+    moments = BatchStatistics(random(5, 8), random(5, 8).square() + 0.1)
+    x = random(6, 4, 4, 1 if shared else 5, 3, rng_seed=4)
+    plain = block_forward(x.expand(-1, -1, -1, 5, -1), p, spec, 0, moments, training=False)
+    measured = MeasuredBlock.of(p, spec, 0, moments).forward(as_image(x), 1 if shared else 5)
+    assert close(measured, plain)
 
 
 def by_autograd() -> Blueprint:

@@ -19,12 +19,13 @@ from torch import Tensor
 from esper_ab.contracts import catalog
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings
-from workers.blueprints._blueprint import Blueprint, Params
+from workers.blueprints._blueprint import Blueprint
+from workers.blueprints._convolution import as_image
 from workers.growth.blend import Blend, gate_params
 from workers.growth.configurations import Pass, plan_pass
 from workers.growth.host import (
     BatchStatistics,
-    block_forward,
+    MeasuredBlock,
     channels,
     fresh_statistics,
     head_forward,
@@ -44,7 +45,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 _CACHED_BYTES = 4 << 20  # of the widest activation while training: more environments at once are slower, not faster
-_EVALUATION_CHUNK = 128  # samples per forward pass: the widened activations stay in the cache
+_EVALUATION_CHUNK = 16, 128  # samples per forward pass, at least and at most
 COMPUTED_IN = {"bf16": torch.bfloat16, "fp16": torch.float16}  # growth.amp -> activations of host training
 _IN_FORWARD = (Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED)
 
@@ -350,12 +351,12 @@ class Bank:
         correct = torch.zeros(len(final), device=self._device, dtype=torch.int64)
         loss = torch.zeros(len(rows), device=self._device, dtype=self._dtype)
         samples = len(split.y)
-        for start in range(0, samples, _EVALUATION_CHUNK):
-            x, y = split.x[start : start + _EVALUATION_CHUNK], split.y[start : start + _EVALUATION_CHUNK]
-            h = x.permute(0, 2, 3, 1)[:, :, :, None].expand(-1, -1, -1, len(rows), -1)  # all see every sample
+        step = self._samples_at_once(split, len(rows))
+        for start in range(0, samples, step):
+            x, y = split.x[start : start + step], split.y[start : start + step]
+            h = x  # the same for all: one convolution with every kernel
             for block in range(self._spec.blocks):
-                p, statistics = hosts[block]
-                h = block_forward(h, p, self._spec, block, statistics, training=False)
+                h = hosts[block].forward(as_image(h), hosts[block].hosts) if block else hosts[0].forward(x, 1)
                 if block in self._blocks:
                     slot = self._blocks.index(block)
                     if plan.slots[slot].widens:
@@ -370,17 +371,26 @@ class Bank:
         accuracy = 100.0 * correct.cpu().double().numpy() / samples
         return PassResult(plan, acting, accuracy, accuracy[real], loss.cpu().double().numpy() / samples)
 
+    def _samples_at_once(self, split: DeviceSplit, hosts: int) -> int:
+        """Samples of one forward pass, so that the widest activation stays in the cache."""
+        least, most = _EVALUATION_CHUNK
+        if self._device.type != "cpu":
+            return most
+        numbers = hosts * split.x[0, 0].numel() * channels(self._spec, 0)
+        return min(most, max(least, _CACHED_BYTES // (numbers * split.x.element_size())))
+
     def _measured_parts(
         self, table: SeedTable, rows: Ints, acting: Bools, plan: Pass
-    ) -> tuple[list[tuple[Params, BatchStatistics]], list[SlotStep]]:
+    ) -> tuple[list[MeasuredBlock], list[SlotStep]]:
         """Per block the host parameters of the rows that reach it, per slot the seeds of the rows behind it."""
-        hosts: list[tuple[Params, BatchStatistics]] = []
+        hosts: list[MeasuredBlock] = []
         seeds: list[SlotStep] = []
         current = np.arange(len(rows), dtype=np.int64)  # position in `rows` of each activation row
         for block in range(self._spec.blocks):
             index = self._index(rows[current])
             moments = self.statistics[block]
-            hosts.append((self.host.read(index), BatchStatistics(moments.mean[index], moments.var[index])))
+            own = BatchStatistics(moments.mean[index], moments.var[index])
+            hosts.append(MeasuredBlock.of(self.host.read(index), self._spec, block, own))
             if block in self._blocks:
                 slot = self._blocks.index(block)
                 widening = plan.slots[slot]

@@ -64,6 +64,32 @@ def block_forward(
     return image.permute(0, 2, 3, 1).reshape(b, h, w, n, out)
 
 
+@dataclass(frozen=True)
+class MeasuredBlock:
+    """A block in evaluation mode: there batch norm is a factor and a constant per channel, part of the convolution."""
+
+    kernel: Tensor  # [n*O,I,k,k] channels last
+    bias: Tensor  # [n*O]
+    hosts: int
+    pools: bool
+
+    @staticmethod
+    def of(p: Params, spec: HostSpec, block: int, statistics: BatchStatistics) -> MeasuredBlock:
+        """From stacked parameters [n, …] and running moments [n,O]."""
+        weight = p[f"{block}.conv"]
+        factor = p[f"{block}.bn.gain"] * torch.rsqrt(statistics.var + BN_EPS)
+        kernel = (weight * factor[..., None, None, None]).flatten(0, 1).contiguous(memory_format=torch.channels_last)
+        bias = (p[f"{block}.bn.bias"] - statistics.mean * factor).flatten()
+        return MeasuredBlock(kernel, bias, len(weight), block < spec.pools)
+
+    def forward(self, image: Tensor, groups: int) -> Tensor:
+        """Images side by side [B,n*I,H,W], `groups` = n, or one for all [B,I,H,W], 1 -> [B,H',W',n,O]."""
+        y = F.conv2d(image, self.kernel, self.bias, padding=self.kernel.shape[-1] // 2, groups=groups)
+        y = (F.max_pool2d(y, 2) if self.pools else y).relu_()
+        b, channels_out, h, w = y.shape
+        return y.permute(0, 2, 3, 1).reshape(b, h, w, self.hosts, channels_out // self.hosts)
+
+
 def head_forward(x: Tensor, p: Params) -> Tensor:
     """Global average pool and linear classifier: [B,H,W,N,C] -> logits [N,B,classes]."""
     return linear(pooled(x), p["head.weight"], p["head.bias"])
