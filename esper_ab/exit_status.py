@@ -35,6 +35,11 @@ def _values(args: Sequence[str], option: str) -> list[str]:
     return after + [arg.removeprefix(f"{option}=") for arg in args if arg.startswith(f"{option}=")]
 
 
+def _path(error: click.UsageError, program: str) -> str:
+    """The command that refused, as in "esper-ab run"."""
+    return error.ctx.command_path if error.ctx is not None else program
+
+
 def _no_room(error: OSError) -> str:
     """For what can be written again at any time, such as a report; who writes a journal raises DiskFull itself."""
     where = f" for {error.filename}" if error.filename else ""
@@ -54,7 +59,7 @@ def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
             raise
         return _report(_no_room(error), DiskFull.exit_code, args)
     except click.ClickException as error:
-        hint = f" (see `{program} --help`)" if isinstance(error, click.UsageError) else ""
+        hint = f" (see `{_path(error, program)} --help`)" if isinstance(error, click.UsageError) else ""
         return _report(" ".join(error.format_message().split()) + hint, UsageError.exit_code, args)
     except (KeyboardInterrupt, click.Abort):
         return _report("interrupted", Interrupted.exit_code, args)

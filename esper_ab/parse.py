@@ -67,9 +67,9 @@ def read_toml(path: Path) -> FileSettings:
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise UsageError(f"--config {path}: {error.strerror}") from None
+        raise UsageError(f"{path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"--config {path}: not TOML: {error}") from None
+        raise UsageError(f"{path}: not TOML: {error}") from None
     tree.pop("record", None)  # of an experiment.toml: what was found when it ran
     groups, tables = tree.pop("groups", []), tree.pop("group", {})
     if not isinstance(groups, list) or not all(isinstance(name, str) for name in groups):

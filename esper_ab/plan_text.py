@@ -13,20 +13,29 @@ from esper_ab.estimate import Estimate
 from esper_ab.plan import Block, Plan
 
 _BLOCKS_SHOWN = 12
-_WIDTH = 100
+WIDTH = 100  # characters: sentences are not set wider
 
 
-def plan_text(plan: Plan, estimate: Estimate, run_dir: Path) -> str:
-    """Everything decided: groups, differences, blocks, devices, cost, notes."""
+def plan_text(plan: Plan, estimate: Estimate, run_dir: Path, width: int = WIDTH) -> str:
+    """Everything decided: groups, differences, blocks, devices, cost, notes.
+
+    `width`: of sentences, characters; columns and paths are not broken.
+    """
     asked = plan.experiment
     n_runs = len(asked.groups) * asked.replicates
     at_first = " at first, more until every comparison is decided" if asked.open_ended else ""
     memory = f"{estimate.memory_bytes / 2**30:.1f} GiB of memory"
     lines = [
-        f"{asked.name}: {len(asked.groups)} groups x {asked.replicates} replicates = {n_runs} runs{at_first}, "
-        f"task {asked.task}",
-        f"  each: {asked.episodes} episodes x {asked.steps} steps x {asked.n_envs} environments, slots "
-        f"{', '.join(asked.slots)}; evaluation episodes: {asked.eval_episodes}",
+        _sentence(
+            f"{asked.name}: {len(asked.groups)} groups x {asked.replicates} replicates = {n_runs} runs{at_first}, "
+            f"task {asked.task}",
+            width,
+        ),
+        _sentence(
+            f"  each: {asked.episodes} episodes x {asked.steps} steps x {asked.n_envs} environments, slots "
+            f"{', '.join(asked.slots)}; evaluation episodes: {asked.eval_episodes}",
+            width,
+        ),
         f"  into {run_dir}",
         "",
         *_differences(plan),
@@ -41,12 +50,12 @@ def plan_text(plan: Plan, estimate: Estimate, run_dir: Path) -> str:
         "environments per device",
         *_environments(plan),
         "",
-        _sentence(f"estimate: {_duration(estimate.duration_s)}, {memory} ({estimate.basis})"),
-        _sentence(f"estimand: {plan.estimand}"),
-        *(_sentence(line) for line in _design(plan)),
+        _sentence(f"estimate: {_duration(estimate.duration_s)}, {memory} ({estimate.basis})", width),
+        _sentence(f"estimand: {plan.estimand}", width),
+        *(_sentence(line, width) for line in _design(plan)),
         f"digest: {plan.digest[:16]}",
     ]
-    return visible("\n".join([*lines, *(_sentence(f"note: {note}") for note in plan.notes)]))
+    return visible("\n".join([*lines, *(_sentence(f"note: {note}", width) for note in plan.notes)]))
 
 
 def _design(plan: Plan) -> Iterator[str]:
@@ -57,8 +66,9 @@ def _design(plan: Plan) -> Iterator[str]:
     yield f"rule: {rule(design)}"
 
 
-def _sentence(text: str) -> str:
-    return textwrap.fill(text, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+def _sentence(text: str, width: int) -> str:
+    hanging = "    " if text.startswith(" ") else "  "
+    return textwrap.fill(text, width, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
 
 
 def _differences(plan: Plan) -> Iterator[str]:

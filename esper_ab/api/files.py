@@ -118,7 +118,7 @@ def _compiled(path: Path) -> tuple[CodeType, dict[str, int]]:
 def _defined(body: list[ast.stmt]) -> Iterator[tuple[str, int]]:
     for statement in body:
         match statement:
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 yield name, statement.lineno
             case ast.Assign(targets=targets):
                 for target in targets:
@@ -182,6 +182,8 @@ def _nothing(path: Path, symbols: list[str], module: ModuleType, own: dict[str, 
 
 def _made(path: Path, symbol: str, line: int, value: Any) -> _Found:
     """The experiment that a name stands for, called when it must be."""
+    if inspect.iscoroutinefunction(value):
+        raise UsageError(f"{path}:{line}: {symbol} is async, and nothing awaits it; define it with def alone")
     made = _guarded(path, value) if callable(value) else value
     if isinstance(made, ExperimentBuilder):
         raise UsageError(f"{path}:{line}: {symbol} is not built yet; end it with .build()")

@@ -127,7 +127,7 @@ def _result(path: Path, run: RunHistory, outcome: RunOutcome, history: History) 
         replicate=run.ref.replicate,
         success=success,
         error="" if success else _why(run, history),
-        duration_s=sum(seconds),
+        duration_s=sum(seconds, 0.0),
         metrics={name: getattr(outcome, name) for name in _METRICS} | rewards,
         directory=path / FOLDER_OF_RUNS / run_folder(run.ref),
         policy=path / evaluation.policy_file if evaluation else None,

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 @click.option("--name", default="", metavar="NAME", help="Name of the run directory. [default: the experiment's]")
 @click.option("--parallel/--no-parallel", default=True, help="As many runs at the same time as the devices carry, or "
               "one.")
-@click.option("--max-parallel", type=int, metavar="N", help="At most N runs at the same time.")
+@click.option("--max-parallel", type=click.IntRange(min=1), metavar="N", help="At most N runs at the same time.")
 @click.option("--no-retry", is_flag=True, help="A run whose worker dies is given up at once.")
-@click.option("--max-retries", type=int, default=2, show_default=True, metavar="N", help="Restarts at one point of a "
-              "run before it is given up.")
+@click.option("--max-retries", type=click.IntRange(min=0), metavar="N", help="Restarts at one point of a run before "
+              "it is given up. [default: 2]")
 @click.option("--launcher", type=click.Choice(["local", "inline"]), default="local", help="Processes, or threads here.")
 @click.option("-v", "--verbose", is_flag=True, help="A line on stderr for everything that is recorded, in place of the "
               "live view.")
@@ -49,8 +49,7 @@ def command(file: Path, **options: Any) -> None:
     from esper_ab.api.files import declared_in
     from esper_ab.api.running import conducted, prepared
 
-    if options["verbose"] and options["quiet"]:
-        raise click.UsageError("--verbose and --quiet exclude each other")
+    _check_together(options)
     runner = _runner(options)
     ready = prepared(declared_in(file, options["experiment"]), runner)
     _announce(ready, options)
@@ -74,13 +73,24 @@ def command(file: Path, **options: Any) -> None:
         raise failure
 
 
+def _check_together(options: dict[str, Any]) -> None:
+    """click.UsageError for flags that say two things."""
+    if options["verbose"] and options["quiet"]:
+        raise click.UsageError("--verbose and --quiet exclude each other")
+    if options["no_retry"] and options["max_retries"]:
+        raise click.UsageError("--no-retry and --max-retries exclude each other")
+    if not options["parallel"] and (options["max_parallel"] or 1) > 1:
+        raise click.UsageError("--no-parallel is one run at a time; leave it or --max-parallel out")
+
+
 def _runner(options: dict[str, Any]) -> Runner:
     from esper_ab.api.running import Runner
 
+    retries = Runner.max_retries if options["max_retries"] is None else options["max_retries"]
     return Runner(
         output_dir=options["output_dir"], parallel_runs=options["parallel"],
         max_parallel_runs=options["max_parallel"], retry_failed_runs=not options["no_retry"],
-        max_retries=options["max_retries"], name=options["name"], launcher=options["launcher"],
+        max_retries=retries, name=options["name"], launcher=options["launcher"],
         watched=not (options["quiet"] or options["json"] or options["verbose"]), narrated=options["verbose"],
     )  # fmt: skip
 
@@ -98,15 +108,9 @@ def _announce(ready: Planned, options: dict[str, Any]) -> None:
     """The plan, as text before it is carried out, or as JSON when it is all that was asked for."""
     if options["json"]:
         if options["dry_run"]:
-            import msgspec
+            from esper_ab.programs.experiment import plan_as_json
 
-            from esper_ab.estimate import estimate
-
-            tree = {
-                "plan": ready.plan, "estimate": estimate(ready.plan, ready.machine), "run_dir": str(ready.run_dir),
-                "about": ready.about, "tracking": ready.tracking,
-            }  # fmt: skip
-            click.echo(msgspec.json.encode(tree))
+            click.echo(plan_as_json(ready, about=ready.about, tracking=ready.tracking))
         return
     from esper_ab.api.running import show_plan
 

@@ -19,7 +19,7 @@ from esper_ab.api.declared import Experiment, ExperimentBuilder
 from esper_ab.api.results import Results
 from esper_ab.assignments import did_you_mean
 from esper_ab.errors import EsperError, UsageError, WorkerFailed, WorkerHung
-from esper_ab.programs.experiment import Planned, carry_out, launcher_named, planned
+from esper_ab.programs.experiment import Planned, carry_out, launcher_named, plan_as_text, planned
 
 if TYPE_CHECKING:
     from esper_ab.config import ExperimentSettings
@@ -135,15 +135,13 @@ def show_plan(ready: Planned) -> None:
     import click
 
     from esper_ab.contracts.visible import visible_line
-    from esper_ab.estimate import estimate
-    from esper_ab.plan_text import plan_text
 
     variants = ready.about.get("variants", {})
     said = [ready.about.get("description", ""), *(f"  {name}: {one['description']}" for name, one in variants.items()
                                                   if one["description"])]  # fmt: skip
     for line in filter(None, said):
         click.echo(visible_line(line))
-    click.echo(plan_text(ready.plan, estimate(ready.plan, ready.machine), ready.run_dir))
+    click.echo(plan_as_text(ready))
 
 
 def _check_process(launcher: str) -> None:

@@ -47,9 +47,10 @@ def check_run_dir(run_dir: Path, needed_bytes: int) -> None:
         raise UsageError(f"{run_dir} exists already; choose another with --name or --out")
     parent = next(folder for folder in run_dir.absolute().parents if folder.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise UsageError(f"{run_dir} cannot be made: {parent} is not a folder that can be written; see --out")
+        raise UsageError(f"{run_dir} cannot be made: {parent} is not a folder that can be written; choose another")
     free_bytes = shutil.disk_usage(parent).free
     if free_bytes < needed_bytes:
         raise UsageError(
-            f"{parent} has {free_bytes >> 20} MiB free, but the run may need {needed_bytes >> 20} MiB; see --out"
+            f"{parent} has {free_bytes >> 20} MiB free, but the run may need {needed_bytes >> 20} MiB; make room, or "
+            "choose another folder"
         )

@@ -67,16 +67,12 @@ def command(mode: str, runs: int, replicates: int, **options: Any) -> None:
 
 def _announce(ready: Planned, options: dict[str, Any]) -> None:
     """The plan, as text before it is carried out, or as JSON when it is all that was asked for."""
-    import msgspec
+    from esper_ab.programs.experiment import plan_as_json, plan_as_text
 
-    from esper_ab.estimate import estimate
-    from esper_ab.plan_text import plan_text
-
-    cost = estimate(ready.plan, ready.machine)
     if not options["json"]:
-        click.echo(plan_text(ready.plan, cost, ready.run_dir))
+        click.echo(plan_as_text(ready))
     elif options["dry_run"]:
-        click.echo(msgspec.json.encode({"plan": ready.plan, "estimate": cost, "run_dir": str(ready.run_dir)}))
+        click.echo(plan_as_json(ready))
 
 
 def _planned(mode: str, runs: int, options: dict[str, Any]) -> Planned:

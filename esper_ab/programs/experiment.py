@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from esper_ab.plan import Plan
     from esper_ab.trackers.settings import Tracking
 
+_NARROWEST = 40  # characters: in a narrower terminal sentences are wrapped by the terminal
+
 
 @dataclass(frozen=True, kw_only=True)
 class Planned:
@@ -83,6 +85,27 @@ def plan_of(asked: ExperimentSettings, run_dir: Path, examine: Callable[[Questio
     plan = make_plan(experiment, machine, calibrate)
     notes = (*plan.notes, *precision_notes(asked, experiment, machine))
     return Planned(plan=msgspec.structs.replace(plan, notes=notes), machine=machine, run_dir=run_dir)
+
+
+def plan_as_text(ready: Planned) -> str:
+    """What will be done and what it costs, in sentences that fit a terminal."""
+    import shutil
+
+    from esper_ab.estimate import estimate
+    from esper_ab.plan_text import WIDTH, plan_text
+
+    width = min(WIDTH, max(_NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns))
+    return plan_text(ready.plan, estimate(ready.plan, ready.machine), ready.run_dir, width)
+
+
+def plan_as_json(ready: Planned, **more: Any) -> bytes:
+    """The same, whole, with `more` beside it."""
+    import msgspec
+
+    from esper_ab.estimate import estimate
+
+    cost = estimate(ready.plan, ready.machine)
+    return msgspec.json.encode({"plan": ready.plan, "estimate": cost, "run_dir": str(ready.run_dir), **more})
 
 
 def calibrated(ready: Planned, calibration: Calibration) -> Planned:

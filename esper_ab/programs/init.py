@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json as json_module
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import wrap
@@ -24,6 +25,7 @@ _SET = ("task", "episodes", "steps", "n_envs", "replicates")  # written out with
 _UNFILLED: dict[str, Any] = {"name": "", "slots": (), "devices": ()}  # no default of their own: empty says "find out"
 _FLAGS = {"arithmetic.threads": "threads"}  # key -> flag, where they have different names
 _SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+_NAME_CHARS = 128  # of a run directory
 _WIDTH = 110
 _LARGE = 10**15  # a bound like that is of no use to a reader
 
@@ -38,7 +40,8 @@ def command(file: Path, force: bool, json: bool) -> None:
 
     if file.suffix not in (".toml", ".py"):
         raise UsageError(f"{file}: the end of its name says what it is: .toml or .py, as in experiment.toml")
-    content = toml_file() if file.suffix == ".toml" else python_file(_name(file))
+    name = _name(file)
+    content = python_file(name) if file.suffix == ".py" else toml_file("" if name == file.stem else name)
     try:
         with file.open("w" if force else "x", encoding="utf-8") as out:
             out.write(content)
@@ -49,15 +52,20 @@ def command(file: Path, force: bool, json: bool) -> None:
     if json:
         click.echo(json_module.dumps({"file": str(file), "run": ["esper-ab", "run", str(file)]}))
     else:
-        click.echo(f"wrote {file}\nsee what it would do: esper-ab run {file} --dry-run\nrun it: esper-ab run {file}")
+        line = f"esper-ab run {shlex.quote(str(file))}"
+        click.echo(f"wrote {file}\nsee what it would do: {line} --dry-run\nrun it: {line}")
 
 
 def _name(file: Path) -> str:
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", file.stem).strip("-_.") or "experiment"
+    """The file's own, as far as a run directory can have it."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", file.stem).strip("-_.")[:_NAME_CHARS] or "experiment"
 
 
-def toml_file() -> str:
-    """The same keys, in the same structure, as `experiment.toml` of a run directory."""
+def toml_file(name: str = "") -> str:
+    """The same keys, in the same structure, as `experiment.toml` of a run directory.
+
+    `name`: of the experiment, which without one is called as the file.
+    """
     from esper_ab.contracts.settings import GroupSettings
     from esper_ab.parse import DEFAULT_GROUPS
 
@@ -70,7 +78,9 @@ def toml_file() -> str:
         "",
     ]
     rows = list(_experiment_rows())
-    lines += [line for row in rows if "." not in row[0] for line in _toml_lines(*row)]
+    lines += [f'name = "{name}"'] if name else []
+    shown = [row for row in rows if "." not in row[0] and not (name and row[0] == "name")]
+    lines += [line for row in shown for line in _toml_lines(*row)]
     lines += ["", "# A group with settings of its own; in its table keys are dotted:", "#[group.fast]",
               '#reward = "shaped"', "#ppo.lr = 3e-3"]  # fmt: skip
     for section in dict.fromkeys(key.partition(".")[0] for key, _, _ in rows if "." in key):
@@ -96,7 +106,7 @@ def python_file(name: str) -> str:
     variants = [f'.add_variant("{group}", reward="{group}")' for group in DEFAULT_GROUPS]
     runs = next(value for key, value, _ in rows if key == "replicates")
     return "\n".join((
-        f'"""An experiment of esper-ab: `esper-ab run {name}.py` runs it.',
+        '"""An experiment of esper-ab: `esper-ab run` with this file runs it.',
         "",
         "Every setting is here with its default; remove the # in front of one to change it.",
         '"""',

@@ -83,7 +83,7 @@ def _asked(before: Tracking, options: dict[str, Any]) -> Tracking:
         raise UsageError("--uri is MLflow's; give --mlflow, too")
     changed: dict[str, Any] = {}
     if options["wandb"] is not None:
-        changed["wandb"] = wandb_mode(options["wandb"])
+        changed["wandb"] = wandb_mode("--wandb", options["wandb"])
     changed |= {name: True for name in ("tensorboard", "mlflow") if options[name]}
     for option, key in (("uri", "mlflow_uri"), ("wandb_entity",) * 2, ("wandb_project",) * 2):
         if options[option] is not None:
@@ -94,11 +94,11 @@ def _asked(before: Tracking, options: dict[str, Any]) -> Tracking:
     return asked
 
 
-def wandb_mode(asked: str | None) -> Literal["online", "offline"]:
-    """What was asked for, or WANDB_MODE, or online; UsageError for what is neither."""
+def wandb_mode(flag: str, asked: str | None) -> Literal["online", "offline"]:
+    """What was asked for with `flag`, or WANDB_MODE, or online; UsageError for what is neither."""
     from esper_ab.errors import UsageError
 
-    origin, mode = ("--wandb", asked) if asked else ("WANDB_MODE", os.environ.get("WANDB_MODE") or "online")
+    origin, mode = (flag, asked) if asked else ("WANDB_MODE", os.environ.get("WANDB_MODE") or "online")
     if mode not in ("online", "offline"):
         raise UsageError(f"{origin} {mode!r}: online or offline; leave wandb out for none")
     return "online" if mode == "online" else "offline"
@@ -119,7 +119,7 @@ def tracking_of(options: dict[str, Any]) -> Tracking:
         if options[flag] is not None and "wandb" not in names:
             raise UsageError(f"--{flag.replace('_', '-')} goes with --track wandb")
     tracking = Tracking(
-        wandb=wandb_mode(options["wandb_mode"]) if "wandb" in names else "off",
+        wandb=wandb_mode("--wandb-mode", options["wandb_mode"]) if "wandb" in names else "off",
         wandb_entity=options["wandb_entity"] or "", wandb_project=options["wandb_project"] or "",
         tensorboard="tensorboard" in names, mlflow="mlflow" in names,
     )  # fmt: skip
@@ -130,6 +130,7 @@ def tracking_of(options: dict[str, Any]) -> Tracking:
 def check_tracking(tracking: Tracking) -> None:
     """UsageError for a library that is not installed, and for what a tracker would refuse later."""
     from esper_ab.errors import UsageError
+    from esper_ab.trackers.settings import NOT_IN_A_PROJECT, PROJECT_CHARS
     from esper_ab.trackers.state import wanted
 
     for name in wanted(tracking):
@@ -142,6 +143,9 @@ def check_tracking(tracking: Tracking) -> None:
     if urlsplit(tracking.mlflow_uri).password:
         raise UsageError("the URI of MLflow holds a password, which would be kept in the run directory; use "
                          "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD")  # fmt: skip
+    if len(tracking.wandb_project) > PROJECT_CHARS or set(NOT_IN_A_PROJECT) & set(tracking.wandb_project):
+        raise UsageError(f"W&B project {tracking.wandb_project!r}: W&B takes {PROJECT_CHARS} characters at most, and "
+                         f"none of {' '.join(NOT_IN_A_PROJECT)}")  # fmt: skip
     for group, tags in tracking.tags.items():
         for tag in tags:
             if not 0 < len(tag) <= _TAG_CHARS:

@@ -99,7 +99,8 @@ def _head(evidence: Evidence) -> str:
 def _no_inference(evidence: Evidence) -> str:
     a, b = evidence.question.a, evidence.question.b
     if evidence.estimate is None:
-        return f"NO INFERENCE (no complete pair yet). Nothing can be said about {a} and {b}."
+        yet = " yet" if len(evidence.lost.replicates) < evidence.question.planned else ""
+        return f"NO INFERENCE (no complete pair{yet}). Nothing can be said about {a} and {b}."
     sd = evidence.question.run_sd
     spread = (
         "How far apart two runs of one group fall is unknown without a calibration"
@@ -249,7 +250,7 @@ def _cost(needed: PairsNeeded, there: int) -> str:
 def caveats(evidence: Evidence) -> tuple[str, ...]:
     """What a careful reader must know besides the verdict."""
     if not evidence.pairs:
-        return tuple(_on_progress(evidence))
+        return (*_on_progress(evidence), *_on_losses(evidence))
     return (*_on_progress(evidence), *_on_losses(evidence), *_on_design(evidence), *_on_numbers(evidence))
 
 

@@ -6,6 +6,9 @@ from typing import Literal
 
 import msgspec
 
+PROJECT_CHARS = 128  # what W&B takes as the name of a project, and what it does not take in it
+NOT_IN_A_PROJECT = "/\\#?%:"
+
 
 class Tracking(msgspec.Struct, frozen=True, kw_only=True):
     """Which trackers follow a run; no result depends on it, so it is not part of the plan's digest."""

@@ -16,13 +16,12 @@ from typing import Any
 import msgspec
 import wandb
 
-from esper_ab.trackers.settings import Tracking
+from esper_ab.trackers.settings import NOT_IN_A_PROJECT, PROJECT_CHARS, Tracking
 from esper_ab.trackers.state import write_whole
 from esper_ab.trackers.subject import COMPARISON, Conclusion, Experiment, Subject
 
 DONE_NAME = "wandb_runs.json"
-_PROJECT_CHARS = 128
-_NOT_IN_A_PROJECT = re.compile(r"[/\\#?%:]")  # what W&B refuses there
+_NOT_IN_A_PROJECT = re.compile(f"[{re.escape(NOT_IN_A_PROJECT)}]")
 
 
 def project_of(experiment: Experiment, tracking: Tracking) -> str:
@@ -30,7 +29,7 @@ def project_of(experiment: Experiment, tracking: Tracking) -> str:
     if tracking.wandb_project:
         return tracking.wandb_project
     ends = f"_{experiment.date}"
-    return _NOT_IN_A_PROJECT.sub("_", f"ab_test_{experiment.name}")[: _PROJECT_CHARS - len(ends)] + ends
+    return _NOT_IN_A_PROJECT.sub("_", f"ab_test_{experiment.name}")[: PROJECT_CHARS - len(ends)] + ends
 
 
 @dataclass(kw_only=True)

@@ -81,7 +81,9 @@ def test_a_toml_file_is_planned_as_launch_would(folder: Path) -> None:
 
 @pytest.mark.parametrize(("args", "said"), [
     (("x.py", "-v", "--quiet"), "--verbose and --quiet exclude each other"),
-    (("x.py", "--max-parallel", "0"), "a whole number from 1 on"),
+    (("x.py", "--max-parallel", "0"), "'--max-parallel': 0 is not in the range x>=1. (see `esper-ab run --help`)"),
+    (("x.py", "--no-retry", "--max-retries", "3"), "--no-retry and --max-retries exclude each other"),
+    (("x.py", "--no-parallel", "--max-parallel", "3"), "--no-parallel is one run at a time"),
     (("x.py", "--experiment", "y"), "--experiment y: x.py has no such one; there is experiment (x)"),
     (("nowhere.py",), "nowhere.py: No such file or directory"),
 ])  # fmt: skip

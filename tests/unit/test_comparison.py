@@ -281,6 +281,13 @@ def test_findings_on_other_groups_and_notes_change_nothing():
 # --- lost runs -----------------------------------------------------------------------------------------------------
 
 
+def test_when_every_replicate_was_lost_that_is_said_in_place_of_more_to_come():
+    none = compared(design(8), (), lost=lost(*((r, 70.0, None) for r in range(8))))
+    assert none.sentence.startswith("NO INFERENCE (no complete pair). ")
+    assert any("No run of shaped and 8 runs of simplified were lost." in caveat for caveat in none.caveats)
+    assert "(no complete pair yet)" in compared(design(8), (), lost=lost((0, 70.0, None))).sentence
+
+
 def test_losses_that_the_worst_value_does_not_overturn_are_said_and_leave_the_verdict():
     result = compared(design(8), pairs_of(BETTER_A, BETTER_B), lost=lost((6, None, 70.0), (7, None, 71.0)))
     assert result.verdict is Verdict.BETTER

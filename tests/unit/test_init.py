@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import runpy
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from esper_ab.api.files import declared_in
 from esper_ab.assignments import EXPERIMENT_KEYS, GROUP_KEYS
 from esper_ab.config import ExperimentSettings
 from esper_ab.contracts import catalog
@@ -99,6 +101,17 @@ def test_a_file_is_not_replaced_unasked(
     assert (tmp_path / name).read_text() == "mine"
     assert invoke(command, [name, "--force"], "init") == 0
     assert "shaped" in (tmp_path / name).read_text()
+
+
+@pytest.mark.parametrize("name", ["2 odd name.toml", "2 odd name.py", "_x.toml", "plain.toml", "-.py"])
+def test_the_commands_that_are_shown_can_be_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert invoke(command, [str(tmp_path / name)], "init") == 0
+    *_, shown = capsys.readouterr().out.splitlines()
+    *words, file = shlex.split(shown.removeprefix("run it: "))
+    assert words == ["esper-ab", "run"]
+    assert declared_in(Path(file)).asked.name in ("2-odd-name", "x", "plain", "experiment")
 
 
 @pytest.mark.parametrize("name", ["plan.yaml", "plan", "nowhere/plan.py"])

@@ -101,6 +101,15 @@ def test_plan_text_says_what_will_happen() -> None:
         assert words in text
 
 
+@pytest.mark.parametrize("width", [48, 60, 100])
+def test_plan_text_fits_a_terminal_but_for_columns(width: int) -> None:
+    plan = planned("shaped", "wait", replicates=20)
+    text = plan_text(plan, estimate(plan, MACHINE), Path("runs/x"), width)
+    assert max(map(len, text.splitlines())) <= width
+    wide = plan_text(plan, estimate(plan, MACHINE), Path("runs/x"))
+    assert text.split() == wide.split()
+
+
 def test_estimate_grows_with_the_work() -> None:
     short, long = planned("shaped", "wait"), planned("shaped", "wait", episodes=60)
     one_core = msgspec.structs.replace(MACHINE, devices=MACHINE.devices[:1])

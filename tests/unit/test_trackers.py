@@ -154,7 +154,7 @@ def test_mlflow_without_a_server_needs_its_database(monkeypatch):
     ({"track": "wandb,tensorbord"}, "--track tensorbord: no such tracker; there are wandb, tensorboard, mlflow"),
     ({"track": "mlflow", "wandb_entity": "lab"}, "--wandb-entity goes with --track wandb"),
     ({"wandb_mode": "offline"}, "--wandb-mode goes with --track wandb"),
-    ({"track": "wandb", "wandb_mode": "of"}, "--wandb 'of': online or offline"),
+    ({"track": "wandb", "wandb_mode": "of"}, "--wandb-mode 'of': online or offline"),
 ])  # fmt: skip
 def test_flags_that_make_no_sense_are_refused(flags, message):
     with pytest.raises(UsageError) as refused:
@@ -167,6 +167,9 @@ def test_what_would_be_refused_or_leaked_later_is_refused_at_once():
         check_tracking(Tracking(mlflow=True, mlflow_uri="https://me:secret@host"))
     with pytest.raises(UsageError, match="1 to 64 characters"):
         check_tracking(Tracking(tags={"a": ("x" * 65,)}))
+    for project in ("ab_test_x_2026/01/31", "x" * 129):
+        with pytest.raises(UsageError, match=r"W&B takes 128 characters at most, and none of / \\ #"):
+            check_tracking(Tracking(wandb="offline", wandb_project=project))
 
 
 def test_wandb_mode_is_the_flag_or_the_environment(monkeypatch):
