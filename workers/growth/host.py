@@ -84,7 +84,13 @@ class MeasuredBlock:
 
     def forward(self, image: Tensor, groups: int) -> Tensor:
         """Images side by side [B,n*I,H,W], `groups` = n, or one for all [B,I,H,W], 1 -> [B,H',W',n,O]."""
-        y = F.conv2d(image, self.kernel, self.bias, padding=self.kernel.shape[-1] // 2, groups=groups)
+        k = self.kernel.shape[-1]
+        if k == 1 and groups == 1:  # a convolution of one channel would leave the channels-last layout
+            b, into, h, w = image.shape
+            pixels = image.permute(0, 2, 3, 1).reshape(-1, into)
+            y = torch.addmm(self.bias, pixels, self.kernel.view(-1, into).T).view(b, h, w, -1).permute(0, 3, 1, 2)
+        else:
+            y = F.conv2d(image, self.kernel, self.bias, padding=k // 2, groups=groups)
         y = (F.max_pool2d(y, 2) if self.pools else y).relu_()
         b, channels_out, h, w = y.shape
         return y.permute(0, 2, 3, 1).reshape(b, h, w, self.hosts, channels_out // self.hosts)
