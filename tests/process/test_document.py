@@ -115,8 +115,9 @@ def test_the_configuration_of_one_run_trains_it_again_to_the_same_records(execut
     run_dir, _ = executed
     config = run_dir / "runs" / "variant_b-1" / "config.toml"
     done = esper_ab(
-        tmp_path, "launch", "--config", str(config), "--groups", "variant_b,wait", "--name", "again", "--quiet"
-    )
+        tmp_path, "launch", "--config", str(config), "--groups", "variant_b,wait", "--name", "again", "--quiet",
+        "--launcher", "inline",
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     before, again = (load(path).history.runs["variant_b/1"] for path in (run_dir, tmp_path / "runs" / "again"))
     assert again.evaluation is not None

@@ -1,6 +1,9 @@
 """What holds for every command of `esper-ab`, also for one that was added a minute ago.
 
 Help has examples that work, `--json` is pure JSON, errors are one line (and an object), a pipe gets plain lines.
+
+Commands are called in this process, with descriptors captured, so that what their children print counts, too. Those
+that change the process itself, because they train, are processes.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ _TINY = (
     "--groups", "wait,random", "--task", "synthetic", "--replicates", "1", "--episodes", "1", "--steps", "4",
     "--n-envs", "1", "--placement", "share", "--devices", "cpu:0",
 )  # fmt: skip
+COLOURFUL = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "60"}
 _LAUNCH = ("launch", *_TINY, "--launcher", "inline")
 # A call of every command that is cheap and ends with 0. RUN is a finished run directory, COPY one of its own.
 CALLS: dict[str, tuple[str, ...]] = {
@@ -60,22 +64,33 @@ CALLS: dict[str, tuple[str, ...]] = {
 REFUSED = {"resume"}  # a finished run cannot be resumed: what is said then is an error
 
 
-def call(*args: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def trained(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "esper_ab.cli", *args], cwd=cwd, capture_output=True, text=True, timeout=280,
-        env=os.environ | {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "60"} | environment,
+        [sys.executable, "-m", "esper_ab.cli", *_LAUNCH, *args], cwd=cwd, capture_output=True, text=True, timeout=280,
+        env=os.environ | COLOURFUL,
     )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two finished run directories, two experiment files, and those that the examples name."""
     folder = tmp_path_factory.mktemp("place")
-    done = call(*_LAUNCH, "--name", "one", cwd=folder)
+    done = trained("--name", "one", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert not CODES.search(done.stdout + done.stderr)  # the live view, too
     shutil.copytree(folder / "runs" / "one", folder / "runs" / "two")
-    assert call("init", "made.toml", cwd=folder).returncode == 0
+    for name in ("made.toml", "experiment.py", "experiment.toml"):
+        assert invoke(group, ["init", str(folder / name)], "esper-ab") == 0
     return folder
+
+
+@pytest.fixture
+def place(finished: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, and an environment that asks for colours."""
+    monkeypatch.chdir(finished)
+    for name, value in COLOURFUL.items():
+        monkeypatch.setenv(name, value)
+    return finished
 
 
 def arguments(name: str) -> list[str]:
@@ -120,15 +135,12 @@ DRY = sorted(
 )  # fmt: skip
 
 
+@pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("line", DRY)
-def test_examples_with_a_dry_run_run(place: Path, line: str) -> None:
+def test_examples_with_a_dry_run_run(line: str, capfd: pytest.CaptureFixture[str]) -> None:
     """`experiment.py` and `experiment.toml` of the examples are what `init` writes."""
-    for name in ("experiment.py", "experiment.toml"):
-        if not (place / name).exists():
-            assert call("init", name, cwd=place).returncode == 0
-    done = call(*shlex.split(line)[1:], cwd=place)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
+    assert invoke(group, shlex.split(line)[1:], "esper-ab") == 0
+    assert capfd.readouterr().out
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -167,30 +179,33 @@ def test_an_error_is_an_object_however_json_is_asked_for(
     assert (json.loads(out)["exit_status"] == 2) if "md" not in asked else out == ""
 
 
+@pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in NOT_DATA])
-def test_json_is_all_there_is_on_stdout(place: Path, name: str) -> None:
+def test_json_is_all_there_is_on_stdout(name: str, capfd: pytest.CaptureFixture[str]) -> None:
     """One value, or one per line where output goes on and on."""
-    done = call(name, *arguments(name), "--json", cwd=place)
-    assert done.returncode == (2 if name in REFUSED else 0), done.stderr
-    assert not CODES.search(done.stdout + done.stderr)
+    status = invoke(group, [name, *arguments(name), "--json"], "esper-ab")
+    out, error = capfd.readouterr()
+    assert status == (2 if name in REFUSED else 0), error
+    assert not CODES.search(out + error)
     try:
-        json.loads(done.stdout)
+        json.loads(out)
     except json.JSONDecodeError:
         assert name in {"attach", "logs"}
-        assert [json.loads(line) for line in done.stdout.splitlines()] or name == "logs"
+        assert [json.loads(line) for line in out.splitlines()] or name == "logs"
 
 
 def test_json_of_a_launch_with_workers_in_its_own_threads(place: Path) -> None:
-    done = call(*_LAUNCH, "--name", "threads", "--json", cwd=place)
+    done = trained("--name", "threads", "--json", cwd=place)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["comparisons"]
     assert "wait/0: done" in done.stderr
 
 
+@pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("name", NAMES)
-def test_a_pipe_gets_plain_lines(place: Path, name: str) -> None:
-    done = call(name, *arguments(name), cwd=place, LC_ALL="C.UTF-8")
-    assert done.returncode == (2 if name in REFUSED else 0), done.stderr
-    assert "Traceback" not in done.stderr
-    assert not CODES.search(done.stdout + done.stderr)
-    assert "\r" not in done.stdout + done.stderr
+def test_a_pipe_gets_plain_lines(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    status = invoke(group, [name, *arguments(name)], "esper-ab")
+    out, error = capfd.readouterr()
+    assert status == (2 if name in REFUSED else 0), error
+    assert not CODES.search(out + error)
+    assert "\r" not in out + error

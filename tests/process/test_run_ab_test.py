@@ -84,11 +84,11 @@ def test_when_everything_fails_there_are_results_that_say_so(tmp_path: Path) -> 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory):
-    """One run at a time."""
+    """One run at a time, in a thread: processes have their own tests above and in test_python_page.py."""
     experiment = Experiment(
         "x", variants=[Variant("a"), Variant("b", overrides={"reward": "sparse"})], runs_per_variant=2, base_config=BASE
     )
-    return run_ab_test(experiment, tmp_path_factory.mktemp("runs"), parallel_runs=False)
+    return run_ab_test(experiment, tmp_path_factory.mktemp("runs"), parallel_runs=False, launcher="inline")
 
 
 def test_results_are_by_variant_with_what_is_known_of_each_run(results) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from esper_ab.cli import group
+from esper_ab.exit_status import invoke
 from esper_ab.journal.load import load
 
 FILE = '''
@@ -42,11 +44,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_file_is_run_and_every_record_can_be_told(folder: Path) -> None:
-    done = run(folder, "x.py", "-v", "--output-dir", "out", "--name", "named", "--no-parallel")
+def test_a_file_is_run_and_every_record_can_be_told_beside_the_json(folder: Path) -> None:
+    done = run(folder, "x.py", "-v", "--json", "--output-dir", "out", "--name", "named", "--no-parallel")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("Which one?\n  a: the usual\nnamed: 2 groups x 2 replicates")
-    assert "report: out/named/report.html" in done.stdout
+    assert [one["state"] for one in json.loads(done.stdout)["runs"]] == ["finished"] * 4
     for said in ("a/0 started on", "b/1 episode 0: held-out", "b/1 evaluated: held-out", "experiment finished"):
         assert said in done.stderr
     assert done.stderr.startswith("not the command's output")
@@ -54,25 +55,24 @@ def test_a_file_is_run_and_every_record_can_be_told(folder: Path) -> None:
     assert (experiment.name, experiment.max_parallel, experiment.placement) == ("named", 1, "sequence")
 
 
-def test_as_json_the_verdict_is_all_there_is_on_stdout(folder: Path) -> None:
-    done = run(folder, "x.py", "--json")
-    assert done.returncode == 0, done.stderr
-    assert [one["state"] for one in json.loads(done.stdout)["runs"]] == ["finished"] * 4
-
-
 def test_when_too_much_fails_the_report_and_the_reasons_come_before_the_error(folder: Path) -> None:
     done = run(folder, "broken.py", "--no-retry", "--quiet")
     assert done.returncode == 4
+    assert done.stdout.startswith("Which one?\n  a: the usual\nx: 2 groups x 2 replicates")
+    assert "report: runs/x/report.html" in done.stdout
+    assert "No run of a and 2 runs of b were lost" in done.stdout
     assert "a: 2 of 2 runs failed\n" in done.stdout
     assert "RuntimeError: the planted failure, in warm-up of run b/0" in done.stdout
     assert "every replicate was given up: there is nothing to compare" in done.stderr
     assert (folder / "runs" / "x" / "summary.txt").is_file()
 
 
-def test_a_toml_file_is_planned_as_launch_would(folder: Path) -> None:
-    done = run(folder, "x.toml", "--dry-run", "--json", "--max-parallel", "2")
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
+def test_a_toml_file_is_planned_as_launch_would(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    assert invoke(group, ["run", "x.toml", "--dry-run", "--json", "--max-parallel", "2"], "esper-ab") == 0
+    answer = json.loads(capfd.readouterr().out)
     assert [group["name"] for group in answer["plan"]["experiment"]["groups"]] == ["shaped", "wait"]
     assert answer["run_dir"] == "runs/x"
     assert len(answer["plan"]["lanes"]) == 2
@@ -87,9 +87,12 @@ def test_a_toml_file_is_planned_as_launch_would(folder: Path) -> None:
     (("x.py", "--experiment", "y"), "--experiment y: x.py has no such one; there is experiment (x)"),
     (("nowhere.py",), "nowhere.py: No such file or directory"),
 ])  # fmt: skip
-def test_what_cannot_be_done_is_one_line_and_status_2(folder: Path, args: tuple[str, ...], said: str) -> None:
-    done = run(folder, *args)
-    assert done.returncode == 2
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+def test_what_cannot_be_done_is_one_line_and_status_2(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], args: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(folder)
+    assert invoke(group, ["run", *args], "esper-ab") == 2
+    out, error = capfd.readouterr()
+    (line,) = [line for line in error.splitlines() if line.startswith("error: ")]
     assert said in line
-    assert done.stdout == ""
+    assert out == ""
