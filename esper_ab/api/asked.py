@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 
@@ -36,7 +36,7 @@ class Declared:
     tracking: Tracking
 
 
-def declared(experiment: Experiment, folder: Path) -> Declared:
+def declaration(experiment: Experiment, folder: Path) -> Declared:
     """Everything that `experiment` says; UsageError as `Experiment.settings`."""
     return Declared(
         asked=experiment.settings(folder),
@@ -112,13 +112,16 @@ def _assignments(settings: Mapping[str, Any], where: str, folder: Path) -> Itera
 
 def checked_tracking(before: Tracking, changes: Mapping[str, Any]) -> Tracking:
     """`before` with `changes`; UsageError for what no tracker has."""
-    for name in changes:
+    kinds = {field.name: field.type for field in msgspec.structs.fields(Tracking)}
+    for name, value in changes.items():
         if name not in _OF_TRACKING:
             raise UsageError(f"set_tracking: no {name!r}; {did_you_mean(name, _OF_TRACKING)}")
-    try:
-        return msgspec.convert(msgspec.to_builtins(before) | dict(changes), type=Tracking, strict=True)
-    except msgspec.ValidationError as error:
-        raise UsageError(f"set_tracking: {str(error).replace('`', '')}") from None
+        try:
+            msgspec.convert(value, type=kinds[name], strict=True)
+        except msgspec.ValidationError:
+            right = {bool: "True or False", str: "text"}.get(kinds[name]) or ", ".join(get_args(kinds[name]))
+            raise UsageError(f"set_tracking: {name}={value!r}: expected {right}") from None
+    return msgspec.structs.replace(before, **changes)
 
 
 def tracking_of(experiment: Experiment) -> Tracking:

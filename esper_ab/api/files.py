@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from esper_ab.api.asked import Declared, declared
+from esper_ab.api.asked import Declared, declaration
 from esper_ab.api.declared import Experiment, ExperimentBuilder
 from esper_ab.api.running import READING
 from esper_ab.contracts.visible import visible_line
@@ -191,7 +191,7 @@ def _made(path: Path, symbol: str, line: int, value: Any) -> _Found:
         called = "()" if callable(value) else ""
         raise UsageError(f"{path}:{line}: {symbol}{called} is no experiment but a value of type {type(made).__name__}")
     try:
-        return _Found(symbol=symbol, experiment=made, what=declared(made, path.parent))
+        return _Found(symbol=symbol, experiment=made, what=declaration(made, path.parent))
     except UsageError as error:
         raise UsageError(f"{path}:{line}: {symbol}: {error}") from None
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 import msgspec
 
-from esper_ab.api.asked import Declared, declared
+from esper_ab.api.asked import Declared, declaration
 from esper_ab.api.declared import Experiment, ExperimentBuilder
 from esper_ab.api.results import Results
 from esper_ab.assignments import did_you_mean
@@ -82,7 +82,7 @@ def run_ab_test(
         retry_failed_runs=retry_failed_runs, max_retries=max_retries, name=more.get("name", ""),
         launcher=more.get("launcher", "local"), watched=more.get("verbose", False),
     )  # fmt: skip
-    ready = prepared(declared(experiment, Path.cwd()), runner)
+    ready = prepared(declaration(experiment, Path.cwd()), runner)
     if runner.watched:
         show_plan(ready)
     paths, failure = conducted(ready, runner)

@@ -23,10 +23,10 @@ from esper_ab.completing import RunDirectory
 from esper_ab.examples import epilog
 
 if TYPE_CHECKING:
-    from esper_ab.contracts.messages import Progress as SignOfLife
+    from esper_ab.contracts.messages import Progress
     from esper_ab.journal.events import AnyEvent
     from esper_ab.trackers.settings import Tracking
-    from esper_ab.trackers.state import Progress
+    from esper_ab.trackers.state import TrackerProgress
     from esper_ab.trackers.subject import Name
 
 _POLL_S = 0.1
@@ -165,14 +165,14 @@ def start_tracking(run_dir: Path, tracking: Tracking) -> str:
     are refused by `check_tracking`, which is to be called before the run directory is made. Returns the word that the
     progress of these processes is marked with, "" when they could not be started.
     """
-    from esper_ab.trackers.state import Progress, log_file, save_settings, wanted, write_progress
+    from esper_ab.trackers.state import TrackerProgress, log_file, save_settings, wanted, write_progress
 
     started = uuid4().hex
     try:
         save_settings(run_dir, tracking)
         for name in wanted(tracking):
             log_file(run_dir, name).parent.mkdir(exist_ok=True)
-            write_progress(run_dir, name, Progress(state="starting", started=started))
+            write_progress(run_dir, name, TrackerProgress(state="starting", started=started))
             # By way of a shell that leaves at once, so that no process of this one's is left to be waited for.
             subprocess.run(
                 ["sh", "-c", '"$@" </dev/null >>"$0" 2>&1 &', log_file(run_dir, name).absolute(),
@@ -205,7 +205,7 @@ class Trackers:
         self._started: str | None = None  # what marks the progress of what was started here; "": nothing could be
         self._unheard = set(wanted(tracking))  # those that have not failed so far
 
-    def observe(self, event: AnyEvent | SignOfLife | str) -> None:
+    def observe(self, event: AnyEvent | Progress | str) -> None:
         """Called on the audience's thread, never on the barrier's path."""
         from esper_ab.journal.events import Event, PointReleased
 
@@ -240,7 +240,7 @@ class Trackers:
             return True
         return progress.state == "following" and at_work(self._run_dir, name)
 
-    def _progress(self, name: Name) -> Progress | None:
+    def _progress(self, name: Name) -> TrackerProgress | None:
         """Of the process that was started here; None as long as it has said nothing."""
         from esper_ab.trackers.state import read_progress
 
@@ -270,7 +270,7 @@ def _fill(run_dir: Path, names: Sequence[Name], *, live: bool, as_json: bool) ->
     """Run the trackers side by side and wait for them; exit status 1 when one fails."""
     import json
 
-    from esper_ab.trackers.state import Progress, log_file, read_progress
+    from esper_ab.trackers.state import TrackerProgress, log_file, read_progress
 
     (run_dir / "logs").mkdir(exist_ok=True)
     children, started = {}, uuid4().hex
@@ -287,10 +287,10 @@ def _fill(run_dir: Path, names: Sequence[Name], *, live: bool, as_json: bool) ->
             child.kill()
             child.wait()
         raise
-    told = {name: read_progress(run_dir, name) or Progress(state="failed") for name in names}
+    told = {name: read_progress(run_dir, name) or TrackerProgress(state="failed") for name in names}
     for name in names:
         if statuses[name] and (told[name].started != started or not told[name].detail):
-            told[name] = Progress(state="failed", detail=f"its process ended with {statuses[name]}")
+            told[name] = TrackerProgress(state="failed", detail=f"its process ended with {statuses[name]}")
     if as_json:
         click.echo(json.dumps({
             name: {"state": one.state, "where": one.where, "lines": one.lines, "detail": one.detail}

@@ -15,7 +15,7 @@ from esper_ab.trackers.numbers import (
     run_settings,
 )
 from esper_ab.trackers.settings import Tracking
-from esper_ab.trackers.subject import COMPARISON, Conclusion, Experiment, Subject, Tracker
+from esper_ab.trackers.subject import COMPARISON, Conclusion, Subject, TrackedExperiment, Tracker
 
 
 def unix_ms(wall_time: str) -> int:
@@ -23,9 +23,9 @@ def unix_ms(wall_time: str) -> int:
     return round(datetime.fromisoformat(wall_time).timestamp() * 1000)
 
 
-def experiment_of(started: ExperimentStarted, wall_time: str, tracking: Tracking) -> Experiment:
+def experiment_of(started: ExperimentStarted, wall_time: str, tracking: Tracking) -> TrackedExperiment:
     """What the first line says of all runs."""
-    return Experiment(
+    return TrackedExperiment(
         name=started.plan.experiment.name,
         id=experiment_id(started, wall_time),
         description=tracking.description,

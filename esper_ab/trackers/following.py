@@ -17,7 +17,7 @@ from esper_ab.journal.lock import holder
 from esper_ab.journal.tail import follow
 from esper_ab.trackers.fold import Fold, experiment_of
 from esper_ab.trackers.settings import Tracking
-from esper_ab.trackers.subject import Experiment, Tracker
+from esper_ab.trackers.subject import TrackedExperiment, Tracker
 
 _BATCH = 500  # events
 _POLL_S = 0.5
@@ -25,8 +25,8 @@ _FIRST_LINE_S = 30.0  # from the run directory to the first line of its journal
 
 
 def tell(
-    run_dir: Path, tracking: Tracking, make: Callable[[Experiment, Tracking], Tracker], moved: Callable[[int], None],
-    *, live: bool,
+    run_dir: Path, tracking: Tracking, make: Callable[[TrackedExperiment, Tracking], Tracker],
+    moved: Callable[[int], None], *, live: bool,
 ) -> None:  # fmt: skip
     """Tell a tracker everything the journal of `run_dir` holds; `live`: until nobody carries the run out any more.
 

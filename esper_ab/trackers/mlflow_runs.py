@@ -13,7 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, RunStatus, RunTag
 
-from esper_ab.trackers.subject import COMPARISON, Conclusion, Experiment, Subject
+from esper_ab.trackers.subject import COMPARISON, Conclusion, Subject, TrackedExperiment
 
 ID_TAG = "esper_ab.id"
 _METRICS_AT_ONCE = 1000  # limits of one request, by MLflow's REST interface
@@ -38,7 +38,7 @@ class _Run:
 class MLflowRuns:
     """The Tracker of subject.py."""
 
-    def __init__(self, experiment: Experiment, uri: str) -> None:
+    def __init__(self, experiment: TrackedExperiment, uri: str) -> None:
         parts = urlsplit(uri)  # a password has no place in a log
         self.where = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if "@" in parts.netloc else uri
         self._client = MlflowClient(tracking_uri=uri)
@@ -79,7 +79,7 @@ class MLflowRuns:
             if not run.over:
                 self._client.set_terminated(run.id, RunStatus.to_string(RunStatus.KILLED))
 
-    def _experiment(self, experiment: Experiment) -> str:
+    def _experiment(self, experiment: TrackedExperiment) -> str:
         found = self._client.get_experiment_by_name(experiment.name)
         made: str = found.experiment_id if found else self._client.create_experiment(experiment.name)
         if experiment.description:

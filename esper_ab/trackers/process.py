@@ -21,8 +21,8 @@ from esper_ab.contracts.visible import visible_line
 from esper_ab.journal.lock import holder
 from esper_ab.trackers.following import tell
 from esper_ab.trackers.settings import Tracking
-from esper_ab.trackers.state import Progress, State, read_progress, read_settings, take, write_progress
-from esper_ab.trackers.subject import NAMES, Experiment, Name, Tracker
+from esper_ab.trackers.state import State, TrackerProgress, read_progress, read_settings, take, write_progress
+from esper_ab.trackers.subject import NAMES, Name, TrackedExperiment, Tracker
 
 _NICE = 10  # training goes first
 _LOCK_S = 600.0  # for the tracker of an earlier coordinator to come to its end
@@ -35,19 +35,19 @@ _QUIET = {
 }  # fmt: skip
 
 
-def _wandb(run_dir: Path, experiment: Experiment, tracking: Tracking) -> Tracker:
+def _wandb(run_dir: Path, experiment: TrackedExperiment, tracking: Tracking) -> Tracker:
     from esper_ab.trackers.wandb_runs import WandbRuns
 
     return WandbRuns(run_dir, experiment, tracking)
 
 
-def _tensorboard(run_dir: Path, experiment: Experiment, tracking: Tracking) -> Tracker:
+def _tensorboard(run_dir: Path, experiment: TrackedExperiment, tracking: Tracking) -> Tracker:
     from esper_ab.trackers.tensorboard_files import TensorBoardFiles
 
     return TensorBoardFiles(run_dir)
 
 
-def _mlflow(run_dir: Path, experiment: Experiment, tracking: Tracking) -> Tracker:
+def _mlflow(run_dir: Path, experiment: TrackedExperiment, tracking: Tracking) -> Tracker:
     uri = tracking.mlflow_uri or os.environ.get("MLFLOW_TRACKING_URI", "")
     if uri.startswith("file:"):
         os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"  # it was asked for by name
@@ -60,7 +60,7 @@ def _mlflow(run_dir: Path, experiment: Experiment, tracking: Tracking) -> Tracke
     return MLflowRuns(experiment, uri)
 
 
-_MAKERS: dict[Name, Callable[[Path, Experiment, Tracking], Tracker]] = {
+_MAKERS: dict[Name, Callable[[Path, TrackedExperiment, Tracking], Tracker]] = {
     "wandb": _wandb, "tensorboard": _tensorboard, "mlflow": _mlflow,
 }  # fmt: skip
 
@@ -106,7 +106,7 @@ class _Work:
             if free_since is not None and now - max(free_since, self._moved_at) > _END_S:
                 os._exit(self.fail(f"nothing moved for {_END_S:.0f} s after the run had ended"))
 
-    def _made(self, experiment: Experiment, tracking: Tracking) -> Tracker:
+    def _made(self, experiment: TrackedExperiment, tracking: Tracking) -> Tracker:
         tracker = _MAKERS[self._name](self._run_dir, experiment, tracking)
         self._where = tracker.where
         self._say("following")
@@ -116,7 +116,7 @@ class _Work:
         self._lines, self._moved_at = lines, time.monotonic()
 
     def _say(self, state: State, detail: str = "") -> None:
-        progress = Progress(
+        progress = TrackerProgress(
             state=state, detail=detail, where=self._where, lines=self._lines, pid=os.getpid(),
             started=self._started,
         )  # fmt: skip

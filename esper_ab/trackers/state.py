@@ -18,6 +18,7 @@ from esper_ab.trackers.subject import NAMES, Name
 
 FOLDER = "tracking"
 _SETTINGS = "settings.json"
+_STORES_IN_FILES = {"sqlite:///": "sqlite:///", "file:": "file://"}  # before a path; as before a full one
 _TRIES = 5  # somebody who only asks holds the lock for an instant
 _TRY_S = 0.02
 
@@ -25,7 +26,7 @@ _TRY_S = 0.02
 State = Literal["starting", "following", "done", "failed"]
 
 
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
+class TrackerProgress(msgspec.Struct, frozen=True, kw_only=True):
     """How far one tracker is."""
 
     state: State
@@ -37,9 +38,19 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def save_settings(run_dir: Path, tracking: Tracking) -> None:
-    """Remember what follows the run, for those who go on with it."""
+    """Remember what follows the run, for those who go on with it, in whatever directory they work."""
     (run_dir / FOLDER).mkdir(exist_ok=True)
+    tracking = msgspec.structs.replace(tracking, mlflow_uri=_from_anywhere(tracking.mlflow_uri))
     write_whole(run_dir / FOLDER / _SETTINGS, msgspec.json.format(msgspec.json.encode(tracking), indent=2) + b"\n")
+
+
+def _from_anywhere(uri: str) -> str:
+    """A store that is named from the working directory, by its full path; any other as it is."""
+    for scheme, absolute in _STORES_IN_FILES.items():
+        if uri.startswith(scheme) and not uri.startswith(f"{scheme}/"):
+            return f"{absolute}{Path(uri.removeprefix(scheme)).absolute()}"
+    plain = uri and ":" not in uri and not uri.startswith("databricks")
+    return str(Path(uri).absolute()) if plain else uri
 
 
 def read_settings(run_dir: Path) -> Tracking:
@@ -59,16 +70,16 @@ def wanted(tracking: Tracking) -> tuple[Name, ...]:
     return tuple(name for name in NAMES if asked[name])
 
 
-def write_progress(run_dir: Path, name: Name, progress: Progress) -> None:
+def write_progress(run_dir: Path, name: Name, progress: TrackerProgress) -> None:
     """OSError when it cannot be written."""
     (run_dir / FOLDER).mkdir(exist_ok=True)
     write_whole(run_dir / FOLDER / f"{name}.json", msgspec.json.encode(progress) + b"\n")
 
 
-def read_progress(run_dir: Path, name: Name) -> Progress | None:
+def read_progress(run_dir: Path, name: Name) -> TrackerProgress | None:
     """None when the tracker was never started, or nobody can say."""
     try:
-        return msgspec.json.decode((run_dir / FOLDER / f"{name}.json").read_bytes(), type=Progress)
+        return msgspec.json.decode((run_dir / FOLDER / f"{name}.json").read_bytes(), type=TrackerProgress)
     except (OSError, msgspec.MsgspecError):
         return None
 

@@ -12,7 +12,7 @@ COMPARISON = "comparison"  # the subject that is no run: what the experiment cam
 
 
 @dataclass(frozen=True, kw_only=True)
-class Experiment:
+class TrackedExperiment:
     """What all subjects of one journal share."""
 
     name: str

@@ -18,13 +18,13 @@ import wandb
 
 from esper_ab.trackers.settings import NOT_IN_A_PROJECT, PROJECT_CHARS, Tracking
 from esper_ab.trackers.state import write_whole
-from esper_ab.trackers.subject import COMPARISON, Conclusion, Experiment, Subject
+from esper_ab.trackers.subject import COMPARISON, Conclusion, Subject, TrackedExperiment
 
 DONE_NAME = "wandb_runs.json"
 _NOT_IN_A_PROJECT = re.compile(f"[{re.escape(NOT_IN_A_PROJECT)}]")
 
 
-def project_of(experiment: Experiment, tracking: Tracking) -> str:
+def project_of(experiment: TrackedExperiment, tracking: Tracking) -> str:
     """``ab_test_{name}_{date}`` unless another is asked for; a very long name is cut."""
     if tracking.wandb_project:
         return tracking.wandb_project
@@ -43,7 +43,7 @@ class _Open:
 class WandbRuns:
     """The Tracker of subject.py."""
 
-    def __init__(self, run_dir: Path, experiment: Experiment, tracking: Tracking) -> None:
+    def __init__(self, run_dir: Path, experiment: TrackedExperiment, tracking: Tracking) -> None:
         self._run_dir = run_dir
         self._experiment = experiment
         self._tracking = tracking

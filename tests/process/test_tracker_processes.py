@@ -23,7 +23,7 @@ from esper_ab.programs.experiment import observers
 from esper_ab.programs.track import Trackers, start_tracking
 from esper_ab.trackers.numbers import episode_numbers, evaluation_numbers
 from esper_ab.trackers.settings import Tracking
-from esper_ab.trackers.state import FOLDER, Progress, at_work, read_progress, save_settings, take, write_progress
+from esper_ab.trackers.state import FOLDER, TrackerProgress, at_work, read_progress, save_settings, take, write_progress
 from esper_ab.trackers.subject import NAMES
 
 pytestmark = pytest.mark.filterwarnings("ignore:::mlflow", "ignore:::tensorboard", "ignore:::google")
@@ -326,7 +326,7 @@ def test_a_word_of_an_earlier_tracker_is_not_taken_for_that_of_the_one_started_h
     trackers = Trackers(run_dir, Tracking(tensorboard=True))
     lock = take(run_dir, "tensorboard")
     trackers.observe(SMALL.events()[1])
-    write_progress(run_dir, "tensorboard", Progress(state="failed", detail="what the earlier one said"))
+    write_progress(run_dir, "tensorboard", TrackerProgress(state="failed", detail="what the earlier one said"))
     trackers.observe(next(event for event in SMALL.events() if isinstance(event, PointReleased)))
     os.close(lock)
     trackers.settle(None)

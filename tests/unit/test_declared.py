@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import esper_ab
 from esper_ab import Experiment, Variant, create_experiment
-from esper_ab.api.asked import about, declared, tracking_of
+from esper_ab.api.asked import about, declaration, tracking_of
 from esper_ab.api.declared import ABExperiment, ABVariant
 from esper_ab.api.keys import dotted
 from esper_ab.differences import pairs_by_axes
@@ -176,7 +176,7 @@ def test_what_trackers_are_told():
 def test_tracking_changes_nothing_that_is_asked_for():
     tracked = RATES.set_tracking(tensorboard=True).build()
     assert msgspec.json.encode(tracked.settings()) == msgspec.json.encode(RATES.build().settings())
-    assert declared(RATES.build(), Path()).tracking == Tracking()
+    assert declaration(RATES.build(), Path()).tracking == Tracking()
 
 
 # --- refused --------------------------------------------------------------------------------------------------------
@@ -204,7 +204,9 @@ def test_tracking_changes_nothing_that_is_asked_for():
     (lambda: RATES.set_runs_per_variant("5").build(), "runs per variant: expected int, not '5'"),
     (lambda: RATES.set_runs_per_variant(0).build(), "runs per variant: expected int >= 1, not 0"),
     (lambda: RATES.set_tracking(wandbb="online"), "set_tracking: no 'wandbb'; did you mean wandb"),
-    (lambda: RATES.set_tracking(wandb="on"), "set_tracking: "),
+    (lambda: RATES.set_tracking(wandb="on"), "set_tracking: wandb='on': expected off, online, offline"),
+    (lambda: RATES.set_tracking(mlflow="yes"), "set_tracking: mlflow='yes': expected True or False"),
+    (lambda: RATES.set_tracking(mlflow_uri=Path("x")), "expected text"),
     (lambda: create_experiment("a b").add_variant("a").add_variant("b").build(), "experiment 'a b': a folder's name"),
     (lambda: create_experiment("x").add_variant("a").build(), "experiment 'x' has one variant (a), and nothing to"),
     (lambda: create_experiment("x").build(), "experiment 'x' has no variant"),

@@ -21,6 +21,7 @@ from esper_ab.programs.track import check_tracking, tracking_of
 from esper_ab.trackers.fold import Fold
 from esper_ab.trackers.numbers import episode_numbers, evaluation_numbers, experiment_id
 from esper_ab.trackers.settings import Tracking
+from esper_ab.trackers.state import read_settings, save_settings
 from esper_ab.trackers.subject import COMPARISON, NAMES
 
 FIRST = "2026-01-31T23:30:00.000+00:00"
@@ -170,6 +171,23 @@ def test_what_would_be_refused_or_leaked_later_is_refused_at_once():
     for project in ("ab_test_x_2026/01/31", "x" * 129):
         with pytest.raises(UsageError, match=r"W&B takes 128 characters at most, and none of / \\ #"):
             check_tracking(Tracking(wandb="offline", wandb_project=project))
+
+
+@pytest.mark.parametrize(("uri", "kept"), [
+    ("sqlite:///ml.db", "sqlite:///{here}/ml.db"),
+    ("file:runs", "file://{here}/runs"),
+    ("some/runs", "{here}/some/runs"),
+    ("sqlite:////abs/ml.db", "sqlite:////abs/ml.db"),
+    ("file:///abs", "file:///abs"),
+    ("/abs", "/abs"),
+    ("http://host:5000", "http://host:5000"),
+    ("databricks", "databricks"),
+    ("", ""),
+])  # fmt: skip
+def test_a_store_is_found_again_from_another_directory(tmp_path, monkeypatch, uri, kept):
+    monkeypatch.chdir(tmp_path)
+    save_settings(tmp_path, Tracking(mlflow=True, mlflow_uri=uri))
+    assert read_settings(tmp_path).mlflow_uri == kept.format(here=tmp_path)
 
 
 def test_wandb_mode_is_the_flag_or_the_environment(monkeypatch):
