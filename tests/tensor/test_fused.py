@@ -12,12 +12,13 @@ from support.tensor_world import env_path
 
 from esper_ab.contracts import catalog
 from workers.blueprints._blueprint import Blueprint, Norm, ParamSpec, Relu, conv, norm_params, residual
-from workers.blueprints._convolution import as_image
+from workers.blueprints._convolution import as_image, convolve, convolve_backward
 from workers.growth import fused
 from workers.growth.blend import Blend, gate_params, seed_delta, seed_input
 from workers.growth.host import BatchStatistics, MeasuredBlock, block_forward
 from workers.growth.slot_step import GATE_NAMES, Member, SlotStep
 from workers.growth.stack import Stack
+from workers.growth.training_step import side_by_side
 from workers.tasks.digits import TASK
 from workers.vocabulary import Algorithm, Stage
 
@@ -62,6 +63,58 @@ def test_a_block_in_one_step_is_conv_norm_pool_and_relu(networks: int, kernel: i
         assert fused.block_backward(g, kept, own.gain, into_image=False)[0] is None
     assert close(moments[0].mean, moments[1].mean)
     assert close(moments[0].var, moments[1].var)
+
+
+@pytest.mark.parametrize("into_image", [False, True])
+@pytest.mark.parametrize("of_data", [False, True])
+@pytest.mark.parametrize(("into", "out"), [(3, 8), (8, 16), (16, 8), (8, 8)])
+@pytest.mark.parametrize("networks", [1, 2, 3, 6])
+def test_convolution_and_its_gradients(networks: int, into: int, out: int, of_data: bool, into_image: bool) -> None:
+    """Wide kernels of many and few channels; gradients of image and kernel, in both precisions."""
+    for precision, tolerance in ((torch.float64, 1e-10), (torch.float32, 1e-3)):
+        x = as_image(random(5, 7, 6, networks, into).to(precision)).requires_grad_()
+        kernel = random(networks * out, into, 3, 3, rng_seed=1).to(precision).requires_grad_()
+        expected = F.conv2d(x, kernel, padding=1, groups=networks)
+        g = random(5, 7, 6, networks * out, rng_seed=2).to(precision).permute(0, 3, 1, 2)
+        y = convolve(x.detach(), kernel.detach(), networks, of_data)
+        assert y.is_contiguous(memory_format=torch.channels_last)
+        assert close(y, expected, tolerance)
+        plain = torch.autograd.grad(expected, [x, kernel], g)
+        dx, dkernel = convolve_backward(g, x.detach(), kernel.detach(), networks, into_image)
+        assert close(dkernel, plain[1], tolerance)
+        assert dx is None if not into_image else close(dx, plain[0], tolerance)
+
+
+def test_a_network_that_overflowed_spoils_no_other() -> None:
+    """Kernels over data, features over finite kernels, and gradients: whatever is joined, what is not finite stays."""
+    x, kernel = random(4, 8, 8, 4, 3), random(4, 8, 3, 3, 3, rng_seed=1)
+    kernel[1] = torch.inf
+    y = convolve(as_image(x), kernel.flatten(0, 1), 4, of_data=True).unflatten(1, (4, 8))
+    assert [bool(torch.isfinite(y[:, i]).all()) for i in range(4)] == [True, False, True, True]
+    h, g = random(4, 8, 8, 4, 8), random(4, 8, 8, 4, 8, rng_seed=2)
+    h[:, :, :, 1] = torch.nan
+    g[:, :, :, 2] = torch.inf
+    fine = random(32, 8, 3, 3, rng_seed=3)
+    y = convolve(as_image(h), fine, 4).unflatten(1, (4, 8))
+    assert [bool(torch.isfinite(y[:, i]).all()) for i in range(4)] == [True, False, True, True]
+    dx, dkernel = convolve_backward(as_image(g), as_image(h), fine, 4, into_image=True)
+    assert dx is not None
+    assert [bool(torch.isfinite(dx.unflatten(1, (4, 8))[:, i]).all()) for i in range(4)] == [True, True, False, True]
+    assert [bool(torch.isfinite(part).all()) for part in dkernel.unflatten(0, (4, 8))] == [True, False, False, True]
+
+
+@pytest.mark.parametrize("side", [8, 32])
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("hosts", [1, 4])
+def test_images_of_every_host_side_by_side(hosts: int, channels: int, side: int) -> None:
+    """Small images, and ones that are fetched host by host."""
+    images = random(9, side, side, channels)
+    batch = torch.stack([torch.randperm(9, generator=torch.Generator().manual_seed(host)) for host in range(hosts)])
+    x = side_by_side(images, batch)
+    assert x.is_contiguous(memory_format=torch.channels_last)
+    for host in range(hosts):
+        own = x[:, host * channels : (host + 1) * channels]
+        assert torch.equal(own, images[batch[host]].permute(0, 3, 1, 2))
 
 
 STAGES = [Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED]

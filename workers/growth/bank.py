@@ -36,7 +36,7 @@ from workers.growth.seeds import SeedTable
 from workers.growth.slot_seeds import SeedGroup, SlotSeeds
 from workers.growth.slot_step import SlotStep, ends_in
 from workers.growth.stack import SGD, Borrowed, Stack
-from workers.growth.training_step import BlockStep, TrainingStep
+from workers.growth.training_step import BlockStep, TrainingStep, side_by_side
 from workers.tasks._task import Split, Task
 from workers.vocabulary import Stage
 
@@ -52,7 +52,7 @@ _IN_FORWARD = (Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED)
 
 @dataclass(frozen=True)
 class DeviceSplit:
-    """One split on one device: x [N, C, H, W], y [N]."""
+    """One split on one device: x [N, C, H, W] channels last, y [N]."""
 
     x: Tensor
     y: Tensor
@@ -61,7 +61,7 @@ class DeviceSplit:
     def of(split: Split, device: torch.device, dtype: torch.dtype) -> DeviceSplit:
         """Upload once."""
         x = torch.from_numpy(np.ascontiguousarray(split.x)).to(device, dtype)
-        return DeviceSplit(x, torch.from_numpy(split.y).to(device))
+        return DeviceSplit(x.contiguous(memory_format=torch.channels_last), torch.from_numpy(split.y).to(device))
 
 
 @dataclass(frozen=True)
@@ -304,16 +304,13 @@ class Bank:
         labels = split.y[order]  # [n, N]
         every = split.x.new_empty(n, samples, self._spec.classes)  # logits of the epoch
         minus_one = split.x.new_full((1, 1, 1), -1.0)
-        images = split.x.to(self._computed).flatten(1)
-        height, width = split.x.shape[2:]
+        images = split.x.to(self._computed).permute(0, 2, 3, 1).contiguous()
         for start in range(0, samples, rule.batch_size):
             now = slice(start, min(start + rule.batch_size, samples))
             batch, y = order[:, now], labels[:, now, None]  # [n,B], [n,B,1]
 
             def pick(rows: slice, batch: Tensor = batch) -> Tensor:
-                mine = batch[rows].T
-                x = images.index_select(0, mine.reshape(-1)).view(len(mine), -1, height, width)
-                return x.contiguous(memory_format=torch.channels_last)
+                return side_by_side(images, batch[rows])
 
             logits = step.forward(pick)  # [n,B,classes]
             every[:, now] = logits

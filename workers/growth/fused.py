@@ -29,6 +29,7 @@ BN_MOMENTUM = 0.1
 BN_EPS = 1e-5
 _NARROW = 32  # channels of all networks together
 _LONG = 16  # pixels
+_ONE = torch.ones(())
 _aten = torch.ops.aten
 
 
@@ -37,9 +38,11 @@ def _tiles(width: int, channels: int) -> int:
     return width if channels <= _NARROW and width >= _LONG else 1
 
 
-def _tiled(values: Tensor, times: int) -> Tensor:
-    """One value per channel [C], repeated for so many pixels [times·C]."""
-    return values if times == 1 else values.expand(times, -1).reshape(-1)
+def _tiled(rows: Tensor, times: int) -> tuple[Tensor, ...]:
+    """Rows [R,C] of one value per channel, each repeated for so many pixels [times·C]."""
+    if times > 1:
+        rows = rows[:, None].expand(-1, times, -1).reshape(len(rows), -1)
+    return rows.unbind()
 
 
 def _moments(wide: Tensor, mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor]:
@@ -53,12 +56,11 @@ def _moments(wide: Tensor, mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor]:
         return cast(tuple[Tensor, Tensor], _aten.batch_norm_update_stats(wide, mean, var, BN_MOMENTUM))
     columns = wide.permute(0, 2, 3, 1).view(b, h, 1, w * c).permute(0, 3, 1, 2)
     means, variances = _aten.batch_norm_update_stats(columns, None, None, BN_MOMENTUM)
-    means, variances = means.view(w, c), variances.view(w, c)
-    centre = means.mean(0)
-    variance = variances.mean(0).add_((means - centre).square_().mean(0))
+    between, centre = torch.var_mean(means.view(w, c), 0, correction=0)
+    variance = variances.view(w, c).mean(0).add_(between)
     samples = b * h * w
     mean.lerp_(centre, BN_MOMENTUM)
-    var.lerp_(variance * (samples / max(samples - 1, 1)), BN_MOMENTUM)
+    var.mul_(1.0 - BN_MOMENTUM).add_(variance, alpha=BN_MOMENTUM * samples / max(samples - 1, 1))
     return centre, variance
 
 
@@ -95,13 +97,14 @@ class Kept:
     inverse: Tensor
 
 
-def block_forward(image: Tensor, p: BlockParams) -> tuple[Tensor, Kept]:
-    """A channels-last image [B,n*I,H,W] -> [B,H',W',n,O], and what block_backward needs."""
+def block_forward(image: Tensor, p: BlockParams, of_data: bool = False) -> tuple[Tensor, Kept]:
+    """A channels-last image [B,n*I,H,W], data or not -> [B,H',W',n,O], and what block_backward needs."""
     n, out, into, k, _ = p.weight.shape
     kept, precise = image.dtype, p.weight.dtype
-    sign = torch.ones_like(p.gain).copysign_(p.gain).view(-1)  # [n*O]
-    kernel = (p.weight.reshape(n * out, into, k, k) * sign[:, None, None, None]).to(kept)
-    wide = convolve(image, kernel, n)
+    sign = torch.copysign(_ONE, p.gain).view(-1)  # [n*O]
+    kernel = p.weight.reshape(n * out, into, k, k) * sign.view(-1, 1, 1, 1)
+    kernel = kernel.to(kept, memory_format=torch.channels_last)
+    wide = convolve(image, kernel, n, of_data)
     turned = p.mean.view(-1) * sign
     centre, variance = _moments(wide, turned, p.var.view(-1))
     torch.mul(turned, sign, out=p.mean.view(-1))
@@ -110,8 +113,10 @@ def block_forward(image: Tensor, p: BlockParams) -> tuple[Tensor, Kept]:
     b, _, h, w = top.shape
     t = _tiles(w, n * out)
     lines = top.permute(0, 2, 3, 1).view(-1, t * n * out).to(precise)
-    normal = torch.addcmul(_tiled(-centre * inverse, t), lines, _tiled(inverse, t))
-    z = torch.addcmul(_tiled(p.bias.reshape(-1), t), normal, _tiled(p.gain.abs().view(-1), t)).relu_().to(kept)
+    rows = torch.stack([torch.mul(centre, inverse).neg_(), inverse, p.bias.reshape(-1), p.gain.abs().view(-1)])
+    shift, scale, bias, gain = _tiled(rows, t)
+    normal = torch.addcmul(shift, lines, scale)
+    z = torch.addcmul(bias, normal, gain).relu_().to(kept)
     saved = Kept(image, kernel, wide, winners, normal.to(kept), z, sign, centre, inverse)
     return z.view(b, h, w, n, out), saved
 
@@ -131,20 +136,21 @@ def block_backward(
         dbias, dgain = dbias.view(t, -1).sum(0), dgain.view(t, -1).sum(0)
     factor = gain.abs().view(-1) * saved.inverse
     pixels = wide.numel() // wide.shape[1]
-    slope = -factor * saved.inverse * dgain / pixels
-    constant = -factor * dbias / pixels - slope * saved.centre
-    pulled = at_top.mul_(_tiled(factor, t)).to(kept).view(b, h, w, -1).permute(0, 3, 1, 2)
+    slope = torch.mul(factor, saved.inverse).mul_(dgain).div_(-pixels)
+    constant = torch.mul(factor, dbias).div_(-pixels).addcmul_(slope, saved.centre, value=-1.0)
+    pulled = at_top.mul_(*_tiled(factor[None], t)).to(kept).view(b, h, w, -1).permute(0, 3, 1, 2)
     if saved.winners is not None:
         pulled = _aten.max_pool2d_with_indices_backward(
             pulled, wide, [2, 2], [2, 2], [0, 0], [1, 1], False, saved.winners
         )
     t = _tiles(wide.shape[3], n * out)
     lines = pulled.permute(0, 2, 3, 1).view(-1, t * n * out)
-    lines.addcmul_(wide.permute(0, 2, 3, 1).view(lines.shape), _tiled(slope, t)).add_(_tiled(constant, t))
+    steep, lift = _tiled(torch.stack([slope, constant]), t)
+    lines.addcmul_(wide.permute(0, 2, 3, 1).view(lines.shape), steep).add_(lift)
     dimage, dkernel = convolve_backward(pulled, saved.image, kernel, n, into_image)
     dx = None
     if dimage is not None:
         rows, into, height, width = dimage.shape
         dx = dimage.permute(0, 2, 3, 1).reshape(rows, height, width, n, into // n)
-    dweight = (dkernel.to(precise) * saved.sign[:, None, None, None]).view(n, out, *kernel.shape[1:])
+    dweight = (dkernel.to(precise) * saved.sign.view(-1, 1, 1, 1)).view(n, out, *kernel.shape[1:])
     return dx, (dweight, (dgain * saved.sign).view(n, out), dbias.view(n, out))

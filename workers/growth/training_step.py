@@ -18,6 +18,23 @@ from workers.tasks._task import HostSpec
 Pick = Callable[[slice], Tensor]  # hosts -> their images of the batch side by side, [B,n*C,H,W] channels last
 
 
+_LARGE = 1 << 14  # numbers that one host reads in a step, from which a call for each host pays on a CPU
+
+
+def side_by_side(images: Tensor, batch: Tensor) -> Tensor:
+    """Images [N,H,W,C] by the indices [n,B] of n hosts -> [B,n*C,H,W], channels last."""
+    n, b = batch.shape
+    _, h, w, c = images.shape
+    flat = images.view(-1, h * w * c)
+    if n > 1 and images.device.type == "cpu" and b * h * w * c >= _LARGE:
+        y = images.new_empty(b, h * w, n, c)
+        for host in range(n):
+            y[:, :, host] = flat.index_select(0, batch[host]).view(b, h * w, c)
+    else:
+        y = flat.index_select(0, batch.T.reshape(-1)).view(b, n, h * w, c).transpose(1, 2).contiguous()
+    return y.view(b, h, w, n * c).permute(0, 3, 1, 2)
+
+
 class BlockStep:
     """One block: hosts in pieces whose widest activation fits the cache, side by side within a piece."""
 
@@ -27,11 +44,14 @@ class BlockStep:
         self._names = [f"{block}.{name}" for name in ("conv", "bn.gain", "bn.bias")]
         self._rows = [slice(at, min(at + at_once, len(gain))) for at in range(0, len(gain), at_once)]
         self._parts = [whole.part(rows) for rows in self._rows]
+        self._first = block == 0  # its image is data
         self._kept: list[Kept] = []
 
     def forward(self, pick: Pick) -> Tensor:
         """-> [B,H',W',n,O]."""
-        found = [block_forward(pick(rows), part) for rows, part in zip(self._rows, self._parts, strict=True)]
+        found = [
+            block_forward(pick(rows), part, self._first) for rows, part in zip(self._rows, self._parts, strict=True)
+        ]
         self._kept = [kept for _, kept in found]
         return found[0][0] if len(found) == 1 else torch.cat([z for z, _ in found], 3)
 
