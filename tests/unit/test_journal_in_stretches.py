@@ -10,7 +10,7 @@ from esper_ab.analysis.pathologies import count_pathologies, pathologies
 from esper_ab.contracts.records import EpisodeRecord
 from esper_ab.errors import JournalError
 from esper_ab.journal import chunk
-from esper_ab.journal.columns import NAMES, Columns, row_of
+from esper_ab.journal.columns import NAMES, Columns
 from esper_ab.journal.events import EpisodeRecorded
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.load import load
@@ -27,8 +27,8 @@ def chunk_bytes(request, monkeypatch):
 def numbers(columns: Columns) -> tuple:
     """Everything, so that NaN is equal to NaN."""
     arrays = [columns.episodes, *(columns.of(name) for name in NAMES)]
-    heads = {name: pairs.tobytes() for name, pairs in columns.heads.items()}
-    return [one.tobytes() for one in arrays], columns.digests, columns.host_params, heads, list(columns.heads)
+    heads = {name: tuple(one.tobytes() for one in columns.head(name)) for name in columns.heads}
+    return [one.tobytes() for one in arrays], columns.digests, columns.host_params, heads, columns.heads
 
 
 @pytest.mark.parametrize("events", [one_replicate, three_groups, failed_run])
@@ -85,8 +85,7 @@ def test_episodes_that_come_out_of_order_are_sorted_and_the_last_word_counts():
     def filled(order: list[EpisodeRecord]) -> Columns:
         columns = Columns()
         for record in order:
-            row = row_of(record.envs, record.ppo, record.timing.total_s)
-            columns.add(record.episode, record.digest, row, record.ppo.heads)
+            columns.add(record)
         return columns
 
     assert numbers(filled([mine[5], mine[2], *mine, mine[1]])) == numbers(filled(mine))
@@ -104,7 +103,7 @@ def test_pathologies_are_counted_as_they_are_told():
     for index, record in enumerate(records[: 2 * len(changes)]):
         ppo = msgspec.structs.replace(record.ppo, **changes[index % len(changes)])
         changed = msgspec.structs.replace(record, episode=index, ppo=ppo)
-        columns.add(index, record.digest, row_of(record.envs, ppo, 1.0), ppo.heads)
+        columns.add(changed)
         for kind in pathologies(changed):
             counts[kind] = counts.get(kind, 0) + 1
     assert count_pathologies(columns) == counts
