@@ -14,7 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -54,7 +54,7 @@ def _answer(reader: subprocess.Popen[bytes], path: Path, place: tuple[int, int])
         reader.stdin.write(json.dumps((os.fsdecode(path), *place)).encode() + b"\n")
         reader.stdin.flush()
         found = pickle.load(reader.stdout)
-    except (OSError, EOFError, pickle.UnpicklingError):
+    except Exception:  # noqa: BLE001  a pickle that was cut short, or is none, raises anything
         return None
     return found if isinstance(found, Stretch) and found.start == place[0] else None
 
@@ -76,6 +76,6 @@ def _readers(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
         for process in started:
             process.kill()
             process.wait()
-            for stream in (process.stdin, process.stdout):
-                if stream is not None:
+            for stream in filter(None, (process.stdin, process.stdout)):
+                with suppress(OSError):  # what it was not told is flushed into a broken pipe
                     stream.close()
