@@ -29,7 +29,6 @@ BN_MOMENTUM = 0.1
 BN_EPS = 1e-5
 _NARROW = 32  # channels of all networks together
 _LONG = 16  # pixels
-_ONE = torch.ones(())
 _aten = torch.ops.aten
 
 
@@ -101,7 +100,7 @@ def block_forward(image: Tensor, p: BlockParams, of_data: bool = False) -> tuple
     """A channels-last image [B,n*I,H,W], data or not -> [B,H',W',n,O], and what block_backward needs."""
     n, out, into, k, _ = p.weight.shape
     kept, precise = image.dtype, p.weight.dtype
-    sign = torch.copysign(_ONE, p.gain).view(-1)  # [n*O]
+    sign = torch.ones_like(p.gain).copysign_(p.gain).view(-1)  # [n*O]
     kernel = p.weight.reshape(n * out, into, k, k) * sign.view(-1, 1, 1, 1)
     kernel = kernel.to(kept, memory_format=torch.channels_last)
     wide = convolve(image, kernel, n, of_data)
