@@ -6,19 +6,15 @@ autograd's on the plain one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import cast
 
 import torch
 from torch import Tensor
 
-from workers.blueprints._blueprint import Conv, Layer, Norm, Params, Relu
+from workers.blueprints._blueprint import Back, Conv, Grads, Layer, Norm, Params, Relu
 from workers.blueprints._convolution import as_image, convolve, convolve_backward
 from workers.blueprints._norm import norm_backward, norm_forward
 
-Grads = dict[str, Tensor]
-# Gradient of the output, where those of parameters go, whether the input's is needed -> the input's.
-Back = Callable[[Tensor, Grads, bool], Tensor | None]
 _aten = torch.ops.aten
 
 
