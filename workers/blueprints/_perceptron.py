@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -53,4 +52,4 @@ def backward(g: Tensor, passed: Passed, into_input: bool) -> tuple[Tensor | None
         torch.bmm(passed.hidden.transpose(1, 2), g),
         g.sum(1),
     )
-    return (cast(Tensor, torch.bmm(dhidden, layers.first.transpose(1, 2))) if into_input else None), grads
+    return (torch.bmm(dhidden, layers.first.transpose(1, 2)) if into_input else None), grads

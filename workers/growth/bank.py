@@ -35,7 +35,7 @@ from workers.growth.loss_scale import LossScale, PartScale
 from workers.growth.seeds import SeedTable
 from workers.growth.slot_seeds import SeedGroup, SlotSeeds
 from workers.growth.slot_step import SlotStep, ends_in
-from workers.growth.stack import SGD, Borrowed, Stack
+from workers.growth.stack import SGD, Borrowed, Optimiser, Stack
 from workers.growth.training_step import BlockStep, TrainingStep
 from workers.tasks._task import Split, Task
 from workers.vocabulary import Stage
@@ -293,11 +293,9 @@ class Bank:
         rule, split, order, scale = self._rule, batches.split, batches.order, batches.scale
         host_rule = SGD(rule.host_lr, rule.momentum, rule.weight_decay, rule.max_grad_norm)
         seed_rule = SGD(rule.seed_lr, rule.momentum, 0.0, rule.max_grad_norm)
-        lent = [
-            (loan, member.grads)
-            for slot in slots.values()
-            for loan, member in zip(slot.loans, slot.step.members, strict=True)
-        ]
+        hosts = Optimiser([host], host_rule)
+        seeds = Optimiser([loan for slot in slots.values() for loan in slot.loans], seed_rule)
+        theirs = [member.grads for slot in slots.values() for member in slot.step.members]
         positions = [at for slot in slots.values() for at in slot.seeds.positions()] if scale is not None else []
         step = self._step(host, statistics, slots, batches)
         n, samples = order.shape
@@ -320,8 +318,7 @@ class Bank:
             error = torch.softmax(logits, 2).scatter_add_(2, y, minus_one.expand(y.shape)).div_(y.shape[1])
             if scale is not None:
                 error *= scale.scale
-            overflowed = [host.step(step.backward(error), host_rule, scale)]
-            overflowed += [loan.step(grads, seed_rule, scale) for loan, grads in lent]
+            overflowed = hosts.step([step.backward(error)], scale) + seeds.step(theirs, scale)
             if scale is not None:
                 sound = torch.isfinite(logits).all(2).all(1)  # [n]
                 scale.after_step(_with_a_say(overflowed, positions, sound))

@@ -214,7 +214,7 @@ class SlotStep:
         dpooled, own = _perceptron.backward(dopening.T[:, :, None], self._opened, fossil is not None)
         whole = (own.first, cast(Tensor, own.first_bias), own.second, own.second_bias)
         for name, grad in zip(GATE_NAMES, whole, strict=True):
-            for member, part in zip(self.members, grad.split([m.count for m in self.members]), strict=True):
+            for member, part in zip(self.members, torch.split(grad, [m.count for m in self.members]), strict=True):
                 member.grads[name] = part
         if fossil is None or dpooled is None:
             return None

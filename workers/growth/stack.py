@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from workers.blueprints._blueprint import ParamSpec
+from workers.blueprints._blueprint import Grads, ParamSpec
 from workers.growth.loss_scale import PartScale
 
 
@@ -44,6 +44,20 @@ class Borrowed:
             self.leaves[spec.name] = view.detach().requires_grad_()
             start += spec.size
 
+    @property
+    def whole(self) -> bool:
+        """Every row is trained."""
+        return self._trained is None
+
+    def gathered(self, grads: Mapping[str, Tensor]) -> Tensor:
+        """Gradients of `leaves` by name as one matrix [n, P]; one that is not there is zero."""
+        n = self.flat.shape[0]
+        parts = [
+            grads[name].reshape(n, -1) if name in grads else leaf.new_zeros(n, leaf[0].numel())
+            for name, leaf in self.leaves.items()
+        ]
+        return torch.cat(parts, 1)
+
     @torch.no_grad()
     def step(self, grads: Mapping[str, Tensor], rule: SGD, scaled: PartScale | None = None) -> Tensor | None:
         """One update from the gradients of `leaves` by name; one that is not there counts as zero. In place.
@@ -51,12 +65,7 @@ class Borrowed:
         `scaled`: by what the gradients are multiplied. Returns the rows [n] whose gradient overflowed, which kept
         their values; None without a scale.
         """
-        n = self.flat.shape[0]
-        parts = [
-            grads[name].reshape(n, -1) if name in grads else leaf.new_zeros(n, leaf[0].numel())
-            for name, leaf in self.leaves.items()
-        ]
-        grad = torch.cat(parts, 1)
+        grad = self.gathered(grads)
         if scaled is not None:
             grad /= scaled.scale
         norm = torch.linalg.vector_norm(grad, dim=1, keepdim=True)
@@ -76,6 +85,38 @@ class Borrowed:
         # Selected, never multiplied by zero: a non-finite gradient of a row that stays must not touch it.
         self.momentum.copy_(torch.where(taken, velocity, self.momentum))
         self.flat.copy_(torch.where(taken, self.flat - rule.lr * velocity, self.flat))
+
+
+class Optimiser:
+    """Loans that are trained by one rule: Borrowed.step of all of them in few calls."""
+
+    def __init__(self, loans: list[Borrowed], rule: SGD) -> None:
+        self._loans, self._rule = loans, rule
+        self._whole = [index for index, loan in enumerate(loans) if loan.whole]
+        self._flat = [loans[index].flat for index in self._whole]
+        self._momentum = [loans[index].momentum for index in self._whole]
+
+    @torch.no_grad()
+    def step(self, grads: list[Grads], scaled: PartScale | None = None) -> list[Tensor | None]:
+        """One update from every loan's gradients; what Borrowed.step returns, of every loan."""
+        if scaled is not None:
+            return [loan.step(own, self._rule, scaled) for loan, own in zip(self._loans, grads, strict=True)]
+        for loan, own in zip(self._loans, grads, strict=True):
+            if not loan.whole:
+                loan.step(own, self._rule)
+        if self._whole:
+            self._update([self._loans[index].gathered(grads[index]) for index in self._whole])
+        return [None] * len(self._loans)
+
+    def _update(self, found: list[Tensor]) -> None:
+        rule = self._rule
+        norms = [torch.linalg.vector_norm(grad, dim=1, keepdim=True) for grad in found]
+        factors = torch.clamp(rule.max_grad_norm / (torch.cat(norms) + 1e-6), max=1.0)
+        torch._foreach_mul_(found, list(torch.split(factors, [len(grad) for grad in found])))
+        torch._fused_sgd_(
+            self._flat, found, self._momentum, weight_decay=rule.weight_decay, momentum=rule.momentum, lr=rule.lr,
+            dampening=0.0, nesterov=False, maximize=False, is_first_step=False,
+        )  # fmt: skip
 
 
 def _both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
