@@ -86,7 +86,7 @@ def _conv(layer: Conv, x: Tensor, p: Params) -> tuple[Tensor, Back]:
 
         return x * factor, scaled_back
     image, groups = as_image(x), n * c if layer.depthwise else n
-    kernel = kernel.reshape(n * whole[1], *kernel.shape[2:])
+    kernel = kernel.permute(0, 1, 3, 4, 2).reshape(n * whole[1], *kernel.shape[3:], -1).permute(0, 3, 1, 2)
     y = convolve(image, kernel, groups)
 
     def back(g: Tensor, grads: Grads, needed: bool) -> Tensor | None:

@@ -272,7 +272,8 @@ class Bank:
         for slot, block in enumerate(self._blocks):
             seeds = self._seeds_in(table, slot, rows, everyone)
             idle = self._gate_size(slot) if seeds.blend.gated is None else 0  # a gate that nobody looks through
-            loans = [group.stack.borrow(group.members, group.trained, idle) for group in seeds.groups]
+            single = max(split.x.shape[2:]) >> min(block + 1, self._spec.pools) == 1
+            loans = [group.stack.borrow(group.members, group.trained, idle, single) for group in seeds.groups]
             slots[block] = SlotLoan(seeds, loans, seeds.step([loan.leaves for loan in loans]))
         batches = Batches(split, self._index(order), scale)
         measured = self._sgd(host, statistics, slots, batches)

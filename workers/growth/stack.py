@@ -18,6 +18,8 @@ from torch import Tensor
 from workers.blueprints._blueprint import Grads, ParamSpec
 from workers.growth.loss_scale import PartScale
 
+_KERNEL = 4  # extents of a convolution's kernel [out, into, k, k]
+
 
 @dataclass(frozen=True)
 class SGD:
@@ -29,17 +31,42 @@ class SGD:
     max_grad_norm: float
 
 
+@dataclass(frozen=True)
+class Used:
+    """Parameters that something computes with, and where they are in a row: its first so many, or these [P]."""
+
+    specs: tuple[ParamSpec, ...]
+    columns: slice | Tensor
+
+    @staticmethod
+    def of(specs: tuple[ParamSpec, ...], idle: int, single_pixel: bool) -> Used:
+        """All but the last `idle` scalars, whole parameters; around a single pixel only the centre of a wide kernel."""
+        found: list[ParamSpec] = []
+        columns = []
+        start, end = 0, sum(spec.size for spec in specs) - idle
+        for spec in specs:
+            if start == end:
+                break
+            own = np.arange(start, start + spec.size)
+            start += spec.size
+            if single_pixel and len(spec.shape) == _KERNEL:
+                own = own.reshape(spec.shape)[..., spec.shape[-2] // 2, spec.shape[-1] // 2].reshape(-1)
+                spec = ParamSpec(spec.name, (*spec.shape[:-2], 1, 1), spec.bound, spec.center)
+            found.append(spec)
+            columns.append(own)
+        whole = sum(spec.size for spec in found) == end
+        return Used(tuple(found), slice(0, end) if whole else torch.from_numpy(np.concatenate(columns)))
+
+
 class Borrowed:
     """Some rows of a stack during one epoch: `leaves[name]` is [n, *shape], a view of `flat` [n, P] for autograd."""
 
-    def __init__(self, specs: tuple[ParamSpec, ...], flat: Tensor, momentum: Tensor, trained: Tensor | None) -> None:
-        self.flat, self.momentum = flat, momentum
+    def __init__(self, used: Used, flat: Tensor, momentum: Tensor, trained: Tensor | None) -> None:
+        self.used, self.flat, self.momentum = used, flat, momentum
         self._trained = trained  # [n, 1] bool; None: all
         self.leaves: dict[str, Tensor] = {}
         start = 0
-        for spec in specs:
-            if start == flat.shape[1]:
-                break  # what is left is idle
+        for spec in used.specs:
             view = flat[:, start : start + spec.size].view(-1, *spec.shape)
             self.leaves[spec.name] = view.detach().requires_grad_()
             start += spec.size
@@ -126,6 +153,11 @@ def _both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
     return a & b
 
 
+def _cells(rows: Tensor, columns: slice | Tensor) -> tuple[Tensor, slice | Tensor]:
+    """Index of a submatrix."""
+    return (rows, columns) if isinstance(columns, slice) else (rows[:, None], columns)
+
+
 class Stack:
     """Flat parameters [rows, P] and momentum [rows, P] of one architecture."""
 
@@ -134,6 +166,7 @@ class Stack:
         self.width = sum(spec.size for spec in specs)
         self.values = torch.zeros(rows, self.width, device=device, dtype=dtype)
         self.momentum = torch.zeros_like(self.values)
+        self._known: dict[tuple[int, bool], Used] = {}
         spread = [np.full(spec.size, spec.bound) for spec in specs]
         centers = [np.full(spec.size, spec.center) for spec in specs]
         self._bound = np.concatenate(spread)
@@ -157,20 +190,30 @@ class Stack:
         self.values[row] = 0.0
         self.momentum[row] = 0.0
 
-    def borrow(self, rows: Tensor, trained: Tensor | None, idle: int = 0) -> Borrowed:
+    def borrow(self, rows: Tensor, trained: Tensor | None, idle: int = 0, single_pixel: bool = False) -> Borrowed:
         """Copies of `rows` [n] to train on; `trained` [n] bool selects those whose update counts (None: all).
 
-        The last `idle` parameters, whole ones by `specs`, are left out: nothing computes with them.
+        Left out is what nothing computes with: the last `idle` parameters, whole ones by `specs`, and with
+        `single_pixel` all of a wide kernel but its centre.
         """
         column = None if trained is None else trained[:, None]
-        used = self.width - idle
-        return Borrowed(self.specs, self.values[rows, :used], self.momentum[rows, :used], column)
+        used = self._used(idle, single_pixel)
+        at = _cells(rows, used.columns)
+        return Borrowed(used, self.values[at], self.momentum[at], column)
+
+    def _used(self, idle: int, single_pixel: bool) -> Used:
+        key = idle, single_pixel
+        if key not in self._known:
+            used = Used.of(self.specs, idle, single_pixel)
+            columns = used.columns if isinstance(used.columns, slice) else used.columns.to(self.values.device)
+            self._known[key] = Used(used.specs, columns)
+        return self._known[key]
 
     def give_back(self, rows: Tensor, borrowed: Borrowed) -> None:
         """Write borrowed rows back."""
-        used = borrowed.flat.shape[1]
-        self.values[rows, :used] = borrowed.flat
-        self.momentum[rows, :used] = borrowed.momentum
+        at = _cells(rows, borrowed.used.columns)
+        self.values[at] = borrowed.flat
+        self.momentum[at] = borrowed.momentum
 
     def read(self, rows: Tensor) -> dict[str, Tensor]:
         """Parameters of `rows` [n] (repeats allowed) by name, [n, *shape], without autograd."""
