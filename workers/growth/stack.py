@@ -205,7 +205,7 @@ class Stack:
         key = idle, single_pixel
         if key not in self._known:
             used = Used.of(self.specs, idle, single_pixel)
-            columns = used.columns if isinstance(used.columns, slice) else used.columns.to(self.values.device)
+            columns = used.columns if isinstance(used.columns, slice) else used.columns.to(self.values.device, non_blocking=True)
             self._known[key] = Used(used.specs, columns)
         return self._known[key]
 
