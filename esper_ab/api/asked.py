@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import msgspec
 
 from esper_ab.api.declared import ABVariant, Experiment, Variant
-from esper_ab.api.keys import dotted
+from esper_ab.api.keys import dotted, plain
 from esper_ab.assignments import EXPERIMENT_KEYS, SHORT, Assignment, did_you_mean
 from esper_ab.config import ExperimentSettings
 from esper_ab.errors import UsageError
@@ -69,7 +69,9 @@ def _check_variants(experiment: Experiment) -> None:
         _check_texts(where, variant)
         if variant.name in names:
             raise UsageError(f"{where}: variant {variant.name!r} is there twice; give one of them another name")
-        if isinstance(variant.tags, str) or not all(isinstance(tag, str) for tag in variant.tags):
+        tags: object = variant.tags
+        listed = isinstance(tags, Iterable) and not isinstance(tags, str)
+        if not listed or not all(isinstance(tag, str) for tag in variant.tags):
             raise UsageError(f"variant {variant.name!r}: tags are a list, as in ['a', 'b'], not {variant.tags!r}")
         names.append(variant.name)
     if len(names) < 2:
@@ -88,7 +90,7 @@ def _common(experiment: Experiment, folder: Path) -> Iterator[Assignment]:
     yield Assignment("name", experiment.name, f"{where}, name", folder, is_text=False)
     if experiment.runs_per_variant is not None:
         origin = f"{where}, runs per variant"
-        yield Assignment("replicates", experiment.runs_per_variant, origin, folder, is_text=False)
+        yield Assignment("replicates", plain(experiment.runs_per_variant), origin, folder, is_text=False)
     yield from _assignments(experiment.base_config, f"{where}, base config", folder)
 
 

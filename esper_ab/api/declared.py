@@ -20,7 +20,8 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -31,6 +32,7 @@ from esper_ab.trackers.settings import Tracking
 if TYPE_CHECKING:
     from esper_ab.config import ExperimentSettings
 
+_MISTYPED, _LONG = 0.85, 8  # similarity and length from which an attribute is taken for a slip; others are a subclass's
 Settings: TypeAlias = Mapping[str, Any]  # by key: "ppo.lr", "ppo__lr", or nested as in a TOML file
 
 
@@ -113,6 +115,10 @@ class Experiment(metaclass=_Sealing):
     def __setattr__(self, name: str, value: object) -> None:
         if self.__dict__.get("_sealed"):
             raise AttributeError(f"{name}: an Experiment cannot be changed once it is made; an ABExperiment can")
+        known = [field.name for field in fields(Experiment)]
+        meant = get_close_matches(name, known, n=1, cutoff=_MISTYPED)
+        if meant and name not in known and len(name) >= _LONG:
+            raise AttributeError(f"{name}: an experiment has no such attribute; did you mean {meant[0]}?")
         super().__setattr__(name, value)
 
     def _seal(self) -> None:
@@ -141,7 +147,8 @@ def _copied(settings: Settings) -> Settings:
 
 
 def _tuple(tags: Iterable[str]) -> Sequence[str]:
-    return tags if isinstance(tags, str) else tuple(tags)  # one string is refused later: it would be taken apart
+    """What is no list of tags, as one string that would be taken apart, is left for `settings` to refuse."""
+    return tuple(tags) if isinstance(tags, Iterable) and not isinstance(tags, str) else tags
 
 
 def create_experiment(name: str, description: str = "", date: str = "") -> ExperimentBuilder:

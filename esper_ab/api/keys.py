@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -44,5 +45,16 @@ def dotted(settings: Mapping[str, Any], above: str = "") -> dict[str, Any]:
         for name, one in below.items():
             if name in found:
                 raise UsageError(f"{name} is set twice")
-            found[name] = os.fspath(one) if isinstance(one, os.PathLike) else one
+            found[name] = plain(one)
     return found
+
+
+def plain(value: Any) -> Any:
+    """Paths as text, numbers of NumPy and the like as Python's own, also in lists; anything else as it is."""
+    if isinstance(value, list | tuple):
+        return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        return int(value)
+    return float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else value

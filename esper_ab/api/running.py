@@ -167,6 +167,10 @@ def _check_process(launcher: str) -> None:
 def _check_runner(runner: Runner) -> None:
     if runner.launcher not in ("local", "inline"):
         raise UsageError(f"launcher {runner.launcher!r}: local (processes) or inline (threads)")
+    for name in ("parallel_runs", "retry_failed_runs", "watched"):
+        if not isinstance(value := getattr(runner, name), bool):
+            argument = "verbose" if name == "watched" else name
+            raise UsageError(f"{argument} {value!r}: True or False")
     most, retries = runner.max_parallel_runs, runner.max_retries
     if most is not None and (not _is_whole(most) or most < 1):
         raise UsageError(f"max_parallel_runs {most!r}: a whole number from 1 on, or None for as many as there is room")

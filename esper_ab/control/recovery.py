@@ -1,9 +1,9 @@
 """What a death means: start the worker again, give the replicate up, or end the experiment. Pure.
 
 A run whose worker dies three times without getting any further dies of something that a fourth start will not mend: its
-replicate is given up in every group (`Limits.deaths`, for those who want more or fewer starts). A worker that does not even get as far as a run, three times over, or three
-replicates given up for one reason before any was complete, is a fault of the whole set-up: going on would only burn
-through the plan.
+replicate is given up in every group (`Limits.deaths`, for those who want more or fewer starts). A worker that does not
+even get as far as a run, three times over, or three replicates given up for one reason before any was complete, is a
+fault of the whole set-up: going on would only burn through the plan.
 """
 
 from __future__ import annotations

@@ -8,9 +8,12 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from operator import attrgetter
-from typing import Protocol
+from typing import Any
+
+from esper_ab.contracts.records import EnvEpisode, EpisodeRecord, HeadUse
 
 _NAN = math.nan
 # Of the policy's update, in the order of PPOUpdate; counts and truths are numbers here.
@@ -38,34 +41,11 @@ _PLACE = {name: place for place, name in enumerate(NAMES)}
 _WIDTH = len(NAMES)
 _HEAD_WIDTH = 2  # entropy, learnable
 _ABSENT = (_NAN,) * _HEAD_WIDTH
-
-
-class Env(Protocol):
-    """What is needed of an environment's episode."""
-
-    @property
-    def final_accuracy(self) -> float: ...
-    @property
-    def reward_sum(self) -> float | None: ...
-    @property
-    def params_added(self) -> int: ...
-    @property
-    def host_params(self) -> int: ...
-    @property
-    def steps(self) -> int: ...
-    @property
-    def op_counts(self) -> tuple[int, ...]: ...
-    @property
-    def diverged(self) -> bool: ...
-
-
-class Use(Protocol):
-    """What is needed of a head's use."""
-
-    @property
-    def entropy(self) -> float | None: ...
-    @property
-    def learnable(self) -> float: ...
+_of_env = attrgetter("final_accuracy", "reward_sum", "params_added", "steps", "diverged", "host_params", "op_counts")
+_of_update = attrgetter(*UPDATE)
+_of_use = attrgetter("entropy", "learnable")
+_NO_UPDATE = (0.0, *([_NAN] * len(UPDATE)))
+_NO_HOSTS = (0.0, _NAN, _NAN, _NAN, 0.0, 0.0, 0.0, *([_NAN] * N_OPS))
 
 
 class Columns:
@@ -75,9 +55,9 @@ class Columns:
         self.episodes = array("q")
         self.digests: list[str] = []
         self.host_params: set[int] = set()  # of all hosts
-        # By name, in the order of the first record that has any: pairs of entropy and learnable; NaN where it has none.
-        self.heads: dict[str, array[float]] = {}
-        self._rows = array("d")
+        self.heads: tuple[str, ...] = ()  # in the order of the first record that has any
+        self._rows = array("d")  # a number per name
+        self._uses = array("d")  # entropy and learnable per head; NaN where it has none
 
     def __len__(self) -> int:
         return len(self.episodes)
@@ -92,84 +72,94 @@ class Columns:
 
     def head(self, name: str) -> tuple[array[float], array[float]]:
         """Entropy and learnable share of every episode; NaN where the head has none, or the record does not name it."""
-        return self.heads[name][0::_HEAD_WIDTH], self.heads[name][1::_HEAD_WIDTH]
+        at, width = _HEAD_WIDTH * self.heads.index(name), _HEAD_WIDTH * len(self.heads)
+        return self._uses[at::width], self._uses[at + 1 :: width]
 
-    def add(self, episode: int, digest: str, row: Sequence[float], heads: Mapping[str, Use]) -> None:
-        """One record. It takes the place of an earlier one of the same episode."""
-        if self.episodes and episode <= self.episodes[-1]:
-            later = self._cut(bisect_left(self.episodes, episode))
-            if later.episodes[0] == episode:
+    def add(self, record: EpisodeRecord) -> None:
+        """One more. It takes the place of an earlier one of the same episode."""
+        if self.episodes and record.episode <= self.episodes[-1]:
+            later = self._cut(bisect_left(self.episodes, record.episode))
+            if later.episodes[0] == record.episode:
                 later = later._cut(1)
-            self.add(episode, digest, row, heads)
+            self.add(record)
             self.extend(later)
             return
-        if heads.keys() != self.heads.keys():
-            self._name(heads)
-        for name, pairs in self.heads.items():
-            use = heads.get(name)
-            pairs.extend(_ABSENT if use is None else (_number(use.entropy), use.learnable))
-        self.episodes.append(episode)
-        self.digests.append(digest)
-        self._rows.extend(row)
+        update = record.ppo
+        _append(self._rows, [
+            *(self._hosts(record.envs) if record.envs else _NO_HOSTS),
+            record.timing.total_s,
+            *(_NO_UPDATE if update is None else (1.0, *_of_update(update))),
+        ])  # fmt: skip
+        self._add_uses({} if update is None else update.heads)
+        self.episodes.append(record.episode)
+        self.digests.append(record.digest)
+
+    def _hosts(self, envs: Sequence[EnvEpisode]) -> list[Any]:
+        n = len(envs)
+        accuracies, rewards, added, steps, diverged, params, counts = zip(*map(_of_env, envs), strict=True)
+        self.host_params.update(params)
+        known = [reward for reward in rewards if reward is not None] if None in rewards else rewards
+        ops = [total / n for total in map(sum, zip(*counts, strict=False))]
+        return [
+            n,
+            math.fsum(accuracies) / n,
+            math.fsum(known) / len(known) if known else None,
+            sum(added) / n,
+            sum(steps),
+            sum([env.steps for env in envs if env.diverged]) if True in diverged else 0,
+            sum(diverged),
+            *(ops if len(ops) == N_OPS else (ops + [_NAN] * N_OPS)[:N_OPS]),
+        ]
+
+    def _add_uses(self, heads: Mapping[str, HeadUse]) -> None:
+        if tuple(heads) == self.heads:
+            _append(self._uses, list(chain.from_iterable(map(_of_use, heads.values()))))
+            return
+        self._name(tuple(heads))
+        for name in self.heads:
+            _append(self._uses, list(_of_use(heads[name]) if name in heads else _ABSENT))
 
     def extend(self, other: Columns) -> None:
         """All rows of `other`, whose episodes come after these."""
         self._name(other.heads)
-        for name, pairs in self.heads.items():
-            pairs.extend(other.heads.get(name) or _ABSENT * len(other))
+        uses = other._uses if other.heads == self.heads else other._placed(self.heads)
         self.episodes.extend(other.episodes)
         self.digests.extend(other.digests)
         self.host_params |= other.host_params
         self._rows.extend(other._rows)
+        self._uses.extend(uses)
 
-    def _name(self, heads: Iterable[str]) -> None:
+    def _name(self, heads: tuple[str, ...]) -> None:
         """Heads that no record before had."""
-        for name in heads:
-            if name not in self.heads:
-                self.heads[name] = array("d", _ABSENT * len(self))
+        new = tuple(name for name in heads if name not in self.heads)
+        if new:
+            named = (*self.heads, *new)
+            self._uses, self.heads = self._placed(named), named
+
+    def _placed(self, heads: tuple[str, ...]) -> array[float]:
+        """The uses by these heads in this order: all that there are, and others, which no record here names."""
+        width = _HEAD_WIDTH * len(heads)
+        uses = array("d", [_NAN]) * (width * len(self))
+        for name in self.heads:
+            at = _HEAD_WIDTH * heads.index(name)
+            uses[at::width], uses[at + 1 :: width] = self.head(name)
+        return uses
 
     def _cut(self, place: int) -> Columns:
         """The rows from `place` on, which are taken out of these."""
         rest = Columns()
+        rest.heads = self.heads
         rest.episodes, rest.digests = self.episodes[place:], self.digests[place:]
-        rest._rows = self._rows[place * _WIDTH :]
-        rest.heads = {name: pairs[place * _HEAD_WIDTH :] for name, pairs in self.heads.items()}
-        del self.episodes[place:], self.digests[place:], self._rows[place * _WIDTH :]
-        for pairs in self.heads.values():
-            del pairs[place * _HEAD_WIDTH :]
+        del self.episodes[place:], self.digests[place:]
+        row, use = place * _WIDTH, place * _HEAD_WIDTH * len(self.heads)
+        rest._rows, rest._uses = self._rows[row:], self._uses[use:]
+        del self._rows[row:], self._uses[use:]
         return rest
 
 
-def row_of(envs: Sequence[Env], update: object | None, total_s: float) -> list[float]:
-    """The numbers of one record, in the order of NAMES."""
-    n = len(envs)
-    if not n:
-        return [0.0, _NAN, _NAN, _NAN, 0.0, 0.0, 0.0, *([_NAN] * N_OPS), total_s, *_update(update)]
-    rewards = [env.reward_sum for env in envs if env.reward_sum is not None]
-    broken = [env.steps for env in envs if env.diverged]
-    ops = [sum(counts) / n for counts in zip(*[env.op_counts for env in envs], strict=False)]
-    return [
-        n,
-        math.fsum([env.final_accuracy for env in envs]) / n,
-        math.fsum(rewards) / len(rewards) if rewards else _NAN,
-        sum([env.params_added for env in envs]) / n,
-        sum([env.steps for env in envs]),
-        sum(broken),
-        len(broken),
-        *(ops if len(ops) == N_OPS else (ops + [_NAN] * N_OPS)[:N_OPS]),
-        total_s,
-        *_update(update),
-    ]
-
-
-_of_update = attrgetter(*UPDATE)
-
-
-def _update(update: object | None) -> Sequence[float]:
-    if update is None:
-        return (0.0, *([_NAN] * len(UPDATE)))
-    return [1.0, *[_NAN if value is None else value for value in _of_update(update)]]
-
-
-def _number(value: float | None) -> float:
-    return _NAN if value is None else value
+def _append(numbers: array[float], more: list[Any]) -> None:
+    """NaN for None, of which there are few: they are looked for only where there are some."""
+    try:
+        numbers.fromlist(more)
+    except TypeError:
+        numbers.extend([_NAN if value is None else value for value in more])

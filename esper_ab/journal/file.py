@@ -32,7 +32,9 @@ _CRC_KEY = b',"crc":"'
 _TAIL_BYTES = len(_CRC_KEY) + 8 + len(b'"}\n')
 
 
-class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """One line of a journal."""
+
     n: int
     prev: str
     t: str
@@ -227,7 +229,7 @@ class Reading(Iterator[AnyEvent]):
         """`source`: the file's lines, when somebody else reads them (journal/tail)."""
         self._path = path
         self._source = _lines(path) if source is None else source
-        self._decoder = msgspec.json.Decoder(_Line)
+        self._decoder = msgspec.json.Decoder(Line)
         self._prev = _FIRST_PREV
         self.lines = 0
         self.intact_bytes = 0
@@ -251,7 +253,7 @@ class Reading(Iterator[AnyEvent]):
         """Of the last intact line read."""
         return self._prev
 
-    def _verified(self, data: bytes) -> _Line:
+    def _verified(self, data: bytes) -> Line:
         crc = data[-11:-3].decode(errors="replace")
         if data[-_TAIL_BYTES:] != _CRC_KEY + crc.encode() + b'"}\n':
             raise self._damage("it does not end in its CRC")
@@ -276,19 +278,19 @@ def event_of(data: bytes) -> AnyEvent | None:
     crc = data[-11:-3].decode(errors="replace")
     if data[-_TAIL_BYTES:] != _CRC_KEY + crc.encode() + b'"}\n' or f"{zlib.crc32(data[:-_TAIL_BYTES]):08x}" != crc:
         return None
+    line = line_of(data)
+    return None if line is None else line.event
+
+
+_decode = msgspec.json.Decoder(Line).decode
+
+
+def line_of(data: bytes) -> Line | None:
+    """What a line says, whether or not its CRC is right; None when it is none of this version of esper_ab."""
     try:
-        return msgspec.json.decode(data, type=_Line).event
+        return _decode(data)
     except msgspec.MsgspecError:
         return None
-
-
-def wall_time_of(data: bytes) -> str:
-    """ISO 8601, of an intact line."""
-    return msgspec.json.decode(data, type=_Stamp).t
-
-
-class _Stamp(msgspec.Struct):
-    t: str
 
 
 def read(path: Path) -> Reading:

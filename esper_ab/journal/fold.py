@@ -12,7 +12,7 @@ from typing import Literal
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, Moments, RunRef
 from esper_ab.design import Design
-from esper_ab.journal.columns import Columns, row_of
+from esper_ab.journal.columns import Columns
 from esper_ab.journal.episodes import Episodes
 from esper_ab.journal.events import (
     AnyEvent,
@@ -75,9 +75,7 @@ class RunHistory:
     def add(self, record: EpisodeRecord) -> None:
         """One more training episode."""
         self.episodes[record.episode] = record
-        self.columns.host_params.update([env.host_params for env in record.envs])
-        heads = {} if record.ppo is None else record.ppo.heads
-        self.columns.add(record.episode, record.digest, row_of(record.envs, record.ppo, record.timing.total_s), heads)
+        self.columns.add(record)
 
     def curve(self) -> tuple[EpisodeRecord, ...]:
         """Episode records in order: every one with all it holds; `columns` has their numbers at no cost."""

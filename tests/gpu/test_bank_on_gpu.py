@@ -1,4 +1,4 @@
-"""Banks on a real GPU: against the CPU, without waiting, under memory pressure, in half precision. Skips without CUDA."""
+"""Banks on a real GPU: against the CPU, without waiting, short of memory, in half precision. Skips without CUDA."""
 
 from __future__ import annotations
 

@@ -129,6 +129,8 @@ def test_a_second_run_of_that_name_is_refused_before_anything_starts(results) ->
     ({"max_parallel_runs": 0}, "max_parallel_runs 0: a whole number from 1 on"),
     ({"max_parallel_runs": 2.0}, "max_parallel_runs 2.0"),
     ({"max_retries": -1}, "max_retries -1"),
+    ({"parallel_runs": "no"}, "parallel_runs 'no': True or False"),
+    ({"verbose": 1}, "verbose 1: True or False"),
     ({"parallel_runs": False, "max_parallel_runs": 4}, "choose one"),
     ({"launcher": "thread"}, "launcher 'thread': local"),
     ({"max_parallel": 3}, "no argument 'max_parallel'; did you mean max_parallel_runs"),

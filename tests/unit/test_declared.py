@@ -8,6 +8,7 @@ import pickle
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,6 +89,35 @@ def test_a_later_base_setting_replaces_an_earlier_one_in_the_later_builder_only(
     second = first.set_base_config({"episodes": 9})
     assert [one.build().settings().episodes for one in (first, second)] == [2, 9]
     assert second.build().settings().n_envs == 2
+
+
+def test_numbers_of_numpy_are_numbers():
+    rates = np.logspace(-4, -3, 2)
+    made = (
+        create_experiment("x").add_variant("a", ppo__lr=rates[0]).add_variant("b", ppo__lr=rates[1])
+        .set_runs_per_variant(np.int64(3)).set_base_config(episodes=np.int32(2), looks=[np.int64(3)]).build()
+    )  # fmt: skip
+    asked = made.settings()
+    assert [group.settings.ppo.lr for group in asked.groups] == list(rates)
+    assert (asked.replicates, asked.episodes, asked.looks) == (3, 2, (3,))
+    msgspec.json.encode(asked)  # they are Python's own from here on
+    with pytest.raises(UsageError, match=r"expected int, not 2\.0"):
+        RATES.set_base_config(episodes=np.float32(2)).build()
+    with pytest.raises(UsageError, match="expected int, not True"):
+        RATES.set_base_config(episodes=True).build()
+
+
+def test_an_attribute_that_is_mistyped_is_refused_and_those_of_a_subclass_are_not():
+    class Mine(ABExperiment):
+        def __init__(self):
+            super().__init__("mine")
+            self.rates = [0.1, 0.2]
+
+    made = Mine()
+    with pytest.raises(AttributeError, match=r"no such attribute; did you mean runs_per_variant\?"):
+        made.runs_per_varaint = 3
+    with pytest.raises(AttributeError, match=r"did you mean base_config\?"):
+        made.base_confg = {}
 
 
 def test_an_experiment_cannot_be_changed_and_keeps_nothing_of_its_makers():
@@ -193,6 +223,8 @@ def test_tracking_changes_nothing_that_is_asked_for():
     (lambda: RATES.add_variant("c", {"ppo.lr": 1.0}).build(), "the description of a variant is text, not {'ppo.lr'"),
     (lambda: Experiment("x", variants=RATES.variants, date=7).settings(), "the date of an experiment is text, not 7"),
     (lambda: RATES.add_variant("c", tags="one").build(), "tags are a list"),
+    (lambda: RATES.add_variant("c", tags=None).build(), "tags are a list, as in ['a', 'b'], not None"),
+    (lambda: ABExperiment("x", variants=[ABVariant("a", tags=3), Variant("b")]).settings(), "tags are a list"),
     (lambda: RATES.add_variant("c", overrides={"ppo.lr": 1.0}, ppo__lr=2.0), "variant 'c': ppo.lr is set twice"),
     (lambda: RATES.add_variant("c", overrides={"ppo.lr": 1.0, "ppo__lr": 2.0}), "ppo.lr is set twice"),
     (lambda: RATES.add_variant("c", overrides=[1]), "settings must be given by key"),

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import msgspec
 import pytest
 from support.journals import Synthetic, failed_run, one_replicate, three_groups, write
 
 from esper_ab.analysis.pathologies import count_pathologies, pathologies
-from esper_ab.contracts.records import EpisodeRecord
+from esper_ab.contracts.records import Checkpoint, EpisodeRecord, Moments
 from esper_ab.errors import JournalError
-from esper_ab.journal import chunk
-from esper_ab.journal.columns import NAMES, Columns, row_of
-from esper_ab.journal.events import EpisodeRecorded
-from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal import chunk, pool
+from esper_ab.journal.columns import NAMES, Columns
+from esper_ab.journal.events import (
+    AnyEvent,
+    EpisodeRecorded,
+    ExperimentContinued,
+    Ledger,
+    PlanExtended,
+    PointReleased,
+    RunEvaluated,
+    WorkerStarted,
+)
+from esper_ab.journal.file import JOURNAL_NAME, OtherVersion
+from esper_ab.journal.fold import fold
 from esper_ab.journal.load import load
+from esper_ab.plan import extend
+from esper_ab.report.content import content
+from esper_ab.report.page import render_page
+from esper_ab.report.text import render_text
+from esper_ab.report.verdict_json import render_verdict
 
 NEVER = 1 << 60
 
@@ -27,11 +46,62 @@ def chunk_bytes(request, monkeypatch):
 def numbers(columns: Columns) -> tuple:
     """Everything, so that NaN is equal to NaN."""
     arrays = [columns.episodes, *(columns.of(name) for name in NAMES)]
-    heads = {name: pairs.tobytes() for name, pairs in columns.heads.items()}
-    return [one.tobytes() for one in arrays], columns.digests, columns.host_params, heads, list(columns.heads)
+    heads = {name: tuple(one.tobytes() for one in columns.head(name)) for name in columns.heads}
+    return [one.tobytes() for one in arrays], columns.digests, columns.host_params, heads, columns.heads
 
 
-@pytest.mark.parametrize("events", [one_replicate, three_groups, failed_run])
+def troubled() -> list[AnyEvent]:
+    """Three groups and nearly everything that can happen: missing numbers, deaths, a pair lost, more blocks."""
+    events: list[AnyEvent] = []
+    for event in three_groups():
+        if isinstance(event, RunEvaluated) and event.record.run.run in ("simplified/2", "shaped/2", "wait/2"):
+            category = "dropped_pair" if event.record.run.group_id == "simplified" else "cancelled"
+            events.append(Ledger(category=category, run=event.record.run.run, episode=8, detail="worker died twice"))
+        else:
+            events.append(_marked(event))
+        if isinstance(event, EpisodeRecorded) and event.record.episode == 3 and event.record.run.replicate == 1:
+            events += [
+                Ledger(category="worker_death", run=event.record.run.run, episode=3, detail='"-9",\n"kind":"episode"'),
+                WorkerStarted(worker="w1", incarnation=1, lane="cpu:1", pid=7, uuids=("",), torch_version="2.13"),
+            ]
+    before = fold(events)
+    return [*events, ExperimentContinued(versions={"esper_ab": "2"}, machine={}, code={}),
+            PlanExtended(extension=extend(before.plan, before.design, 6, 2))]  # fmt: skip
+
+
+def _marked(event: AnyEvent) -> AnyEvent:
+    """Checkpoints, shared moments, hosts that diverged, heads and numbers that are not there; by episode."""
+    if isinstance(event, PointReleased) and event.point == 2:
+        return msgspec.structs.replace(event, observations=Moments(count=2, mean=(0.5,), squares=(0.25,)))
+    if not isinstance(event, EpisodeRecorded):
+        return event
+    record = event.record
+    change, ppo, envs = record.episode % 4, record.ppo, record.envs
+    if change == 1:
+        envs = (msgspec.structs.replace(envs[0], diverged=True, reward_sum=None, steps=3, host_params=9), *envs[1:])
+    if ppo is not None and change == 2:
+        ppo = msgspec.structs.replace(ppo, entropy=None, ratio_max=9.0, heads={"slot": ppo.heads["slot"]})
+    if ppo is not None and change == 3:
+        late = msgspec.structs.replace(ppo.heads["op"], entropy=None)
+        ppo = msgspec.structs.replace(ppo, heads={"late": late, **ppo.heads})
+    point = record.episode + 1
+    return msgspec.structs.replace(
+        event, record=msgspec.structs.replace(record, ppo=ppo, envs=envs),
+        checkpoint=Checkpoint(point=point, file=f"checkpoints/{point}.pt", sha256="0" * 64, size_bytes=9),
+        observations=Moments(count=point, mean=(0.1, 1e300), squares=(0.0, 5e-324)),
+    )  # fmt: skip
+
+
+def said_twice() -> list[AnyEvent]:
+    """A record that is there again, later, with another number: nobody writes that, and the last word counts."""
+    events = one_replicate()
+    place, first = next((i, event) for i, event in enumerate(events) if isinstance(event, EpisodeRecorded))
+    timing = msgspec.structs.replace(first.record.timing, total_s=77.0)
+    again = EpisodeRecorded(record=msgspec.structs.replace(first.record, timing=timing))
+    return [*events[: place + 5], again, *events[place + 5 :]]
+
+
+@pytest.mark.parametrize("events", [one_replicate, three_groups, failed_run, said_twice])
 @pytest.mark.usefixtures("chunk_bytes")
 def test_stretches_give_the_same_history(tmp_path, events):
     run_dir = write(tmp_path / "run", events())
@@ -41,6 +111,22 @@ def test_stretches_give_the_same_history(tmp_path, events):
     for name, run in simple.history.runs.items():
         assert numbers(fast.history.runs[name].columns) == numbers(run.columns)
         assert fast.history.runs[name].curve() == run.curve()
+
+
+@pytest.mark.parametrize("events", [troubled, failed_run, said_twice])
+def test_stretches_give_the_same_report_to_the_byte(tmp_path, monkeypatch, events):
+    run_dir = write(tmp_path / "run", events())
+    monkeypatch.setattr(chunk.stretches, "__defaults__", (50_000,))
+    simple, fast = load(run_dir, NEVER).history, load(run_dir, 0).history
+    for name, run in simple.runs.items():
+        assert numbers(fast.runs[name].columns) == numbers(run.columns)
+        kept = chunk.CHECKPOINTS_KEPT
+        assert fast.runs[name].checkpoints[-kept:] == run.checkpoints[-kept:]
+        assert (fast.runs[name].observations, fast.runs[name].state) == (run.observations, run.state)
+        assert fast.runs[name].curve() == run.curve()
+    assert (fast.shared, fast.ended, fast.ledger) == (simple.shared, simple.ended, simple.ledger)
+    for render in (render_text, render_verdict, render_page):
+        assert render(content(fast)) == render(content(simple))
 
 
 @pytest.mark.usefixtures("chunk_bytes")
@@ -68,6 +154,87 @@ def test_damage_is_told_as_by_the_reading_line_by_line(tmp_path, what, by):
     assert str(fast.value) == str(simple.value)
 
 
+@pytest.mark.parametrize("of", ["episode", "released"])
+@pytest.mark.usefixtures("chunk_bytes")
+def test_an_unknown_field_is_told_of_in_any_line(tmp_path, monkeypatch, of):
+    """With right CRCs: another version wrote it."""
+    run_dir = write(tmp_path / "run", one_replicate())
+    path = run_dir / JOURNAL_NAME
+    lines, prev = path.read_bytes().splitlines(), b"00000000"
+    for place, line in enumerate(lines):
+        body = line[:-19].replace(line[line.index(b'"prev":"') + 8 :][:8], prev, 1)
+        if place > len(lines) // 2 and b'"event":{"kind":"%s"' % of.encode() in line and b"mood" not in b"".join(lines):
+            body = body.replace(b'"kind":"%s"' % of.encode(), b'"kind":"%s","mood":1' % of.encode(), 1)
+        prev = b"%08x" % chunk.zlib.crc32(body)
+        lines[place] = body + b',"crc":"' + prev + b'"}'
+    assert sum(b"mood" in line for line in lines) == 1
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    with pytest.raises(OtherVersion) as simple:
+        load(run_dir, NEVER)
+    with pytest.raises(OtherVersion) as fast:
+        load(run_dir, 0)
+    assert str(fast.value) == str(simple.value)
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from esper_ab.journal import chunk, pool
+from esper_ab.journal.load import load
+
+print("main module")
+chunk.stretches.__defaults__ = (50_000,)
+answer, answers = pool._answer, []
+pool._answer = lambda *asked: answers.append(answer(*asked)) or answers[-1]
+loaded = load(Path(sys.argv[1]), 0)
+print(loaded.lines, all(found is not None for found in answers), len(answers) > 1)
+"""
+
+
+@pytest.mark.parametrize("how", ["script", "-c", "stdin"])
+def test_a_script_without_a_guard_reads_in_processes(tmp_path, monkeypatch, how):
+    """Its main module runs once, and modules that lie about in the working directory are not taken for Python's."""
+    monkeypatch.setattr(pool.os, "sched_getaffinity", lambda _: {0, 1})
+    run_dir = write(tmp_path / "run", one_replicate())
+    there, elsewhere = tmp_path / "there", tmp_path / "elsewhere"
+    there.mkdir(), elsewhere.mkdir()
+    (there / "script.py").write_text(SCRIPT)
+    (elsewhere / "pickle.py").write_text("raise SystemExit('not this one')\n")
+    words = {"script": [str(there / "script.py")], "-c": ["-P", "-c", SCRIPT], "stdin": ["-P", "-"]}[how]
+    done = subprocess.run(
+        [sys.executable, *words, str(run_dir)], input=SCRIPT, cwd=elsewhere, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == ["main module", f"{load(run_dir, NEVER).lines} True True"]
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("python", ["/bin/false", "/bin/echo", "/nowhere/python", ""])
+def test_without_processes_it_is_read_all_the_same(tmp_path, monkeypatch, python):
+    run_dir = write(tmp_path / "run", one_replicate())
+    simple = load(run_dir, NEVER)
+    monkeypatch.setattr(chunk.stretches, "__defaults__", (20_000,))
+    monkeypatch.setattr(sys, "executable", python)
+    assert load(run_dir, 0).history == simple.history
+
+
+def test_a_reader_that_dies_in_between_is_done_without(tmp_path, monkeypatch):
+    run_dir = write(tmp_path / "run", three_groups())
+    simple = load(run_dir, NEVER)
+    monkeypatch.setattr(chunk.stretches, "__defaults__", (20_000,))
+    monkeypatch.setattr(pool.os, "sched_getaffinity", lambda _: {0, 1})
+    answer, asked = pool._answer, []
+
+    def killed(reader, path: Path, place: tuple[int, int]):
+        asked.append(place)
+        if len(asked) == 3:
+            reader.kill()
+        return answer(reader, path, place)
+
+    monkeypatch.setattr(pool, "_answer", killed)
+    assert load(run_dir, 0).history == simple.history
+    assert len(asked) > 4
+
+
 @pytest.mark.usefixtures("chunk_bytes")
 def test_a_line_that_is_gone_is_noticed(tmp_path):
     run_dir = write(tmp_path / "run", one_replicate())
@@ -85,8 +252,7 @@ def test_episodes_that_come_out_of_order_are_sorted_and_the_last_word_counts():
     def filled(order: list[EpisodeRecord]) -> Columns:
         columns = Columns()
         for record in order:
-            row = row_of(record.envs, record.ppo, record.timing.total_s)
-            columns.add(record.episode, record.digest, row, record.ppo.heads)
+            columns.add(record)
         return columns
 
     assert numbers(filled([mine[5], mine[2], *mine, mine[1]])) == numbers(filled(mine))
@@ -104,7 +270,7 @@ def test_pathologies_are_counted_as_they_are_told():
     for index, record in enumerate(records[: 2 * len(changes)]):
         ppo = msgspec.structs.replace(record.ppo, **changes[index % len(changes)])
         changed = msgspec.structs.replace(record, episode=index, ppo=ppo)
-        columns.add(index, record.digest, row_of(record.envs, ppo, 1.0), ppo.heads)
+        columns.add(changed)
         for kind in pathologies(changed):
             counts[kind] = counts.get(kind, 0) + 1
     assert count_pathologies(columns) == counts
