@@ -205,8 +205,9 @@ class Stack:
         key = idle, single_pixel
         if key not in self._known:
             used = Used.of(self.specs, idle, single_pixel)
-            columns = used.columns if isinstance(used.columns, slice) else used.columns.to(self.values.device, non_blocking=True)
-            self._known[key] = Used(used.specs, columns)
+            if isinstance(used.columns, Tensor):
+                used = Used(used.specs, used.columns.to(self.values.device, non_blocking=True))
+            self._known[key] = used
         return self._known[key]
 
     def give_back(self, rows: Tensor, borrowed: Borrowed) -> None:
