@@ -97,6 +97,12 @@ def main(words: list[str]) -> None:
         for seeds in options.live_seeds
         for n in options.envs
     ]
+    cases += [
+        Case(task=task, n_envs=16, live_seeds=seeds, equal_seeds=True)
+        for task in options.tasks
+        for seeds in options.live_seeds
+        if seeds and 16 in options.envs
+    ]
     repeats = 3 if options.quick else options.repeats
     found = hosts.measure_all(cases, repeats, about, compiled=options.compile)
     record = {"machine": about, "command": " ".join(["scripts/bench", *words]), **found}

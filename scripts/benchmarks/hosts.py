@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ def _ratios(slow: list[Lap], fast: list[Lap]) -> dict[str, Any]:
 
 def training(case: Case, repeats: int, about: dict[str, Any], *, compiled: bool) -> dict[str, Any]:
     """One training step of bank and loop, after both were shown to compute the same."""
-    checked = Case(task=case.task, n_envs=min(case.n_envs, _MOST_HOSTS_CHECKED), live_seeds=case.live_seeds)
+    checked = replace(case, n_envs=min(case.n_envs, _MOST_HOSTS_CHECKED))
     differences = assert_equal(checked, torch.float64, EXACT), assert_equal(checked, torch.float32, ROUNDED)
     world = build(case)
     order = torch.from_numpy(world.order)
@@ -183,9 +183,9 @@ def measure_all(cases: Iterable[Case], repeats: int, about: dict[str, Any], *, c
         results["training"].append(found)
         ratio = found["ratio"]["core"]
         print(f"{case}: {ratio['median']:.2f} [{ratio['low']:.2f}, {ratio['high']:.2f}]", flush=True)
-        if case.n_envs == 16:
+        if case.n_envs == 16 and not case.equal_seeds:
             results["validation"].append(validation(case, repeats))
-        if case.live_seeds == 3:
+        if case.live_seeds == 3 and not case.equal_seeds:
             results["memory"].append(memory(case))
         if case.live_seeds == 0 and case.n_envs in (4, 16):
             results["episode"].append(episode(case, 2))

@@ -34,7 +34,7 @@ class Roofline:
         for block in range(task.host.blocks):
             out = task.host.base << block
             read, wide = (samples * side * side * width * _BYTES for width in (into, out))
-            flops = 2.0 * samples * side * side * into * out * task.host.kernel**2
+            flops = 2.0 * samples * side * side * into * out * (task.host.kernel**2 if side > 1 else 1)
             convolutions = 2 if block == 0 else 3
             known += convolutions * flops
             bound += convolutions * max(flops / peak, (read + wide) / bandwidth)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -31,6 +32,7 @@ class Case:
     n_envs: int
     live_seeds: int  # per host, the first slots
     batches: int = 4  # minibatches of one epoch
+    equal_seeds: bool = False  # conv_light in every slot, instead of all blueprints in turn
 
     @property
     def settings(self) -> GrowthSettings:
@@ -39,6 +41,11 @@ class Case:
     @property
     def samples(self) -> int:
         return self.batches * self.settings.batch_size
+
+    def blueprint(self, env: int, slot: int) -> int:
+        """Of the seed in `slot` of `env`, as its place in the settings."""
+        names = self.settings.blueprints
+        return names.index("conv_light") if self.equal_seeds else (env + _MOST * slot) % len(names)
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,8 @@ def task_of(name: str) -> Task:
 
 
 def build(case: Case, dtype: torch.dtype = torch.float32) -> World:
-    """Fresh hosts; the seed in `slot` of `env` is blueprint (env + 3·slot) mod 7, its algorithm (env + slot) mod 3."""
+    """Fresh hosts; the seed in `slot` of `env` is blueprint (env + 3·slot) mod 7 or conv_light, its algorithm
+    (env + slot) mod 3."""
     task, n = task_of(case.task), case.n_envs
     rng = (_ROOT / "data").generator()
     x = rng.standard_normal((case.samples, *task.image), dtype=np.float32)
@@ -80,7 +88,7 @@ def build(case: Case, dtype: torch.dtype = torch.float32) -> World:
     table = SeedTable.empty(n, len(task.slots))
     for env in range(n):
         for slot in range(case.live_seeds):
-            table.blueprint[env, slot] = blueprint = (env + _MOST * slot) % len(case.settings.blueprints)
+            table.blueprint[env, slot] = blueprint = case.blueprint(env, slot)
             table.algorithm[env, slot] = (env + slot) % len(Algorithm)
             table.stage[env, slot], table.alpha[env, slot] = Stage.BLENDING, _ALPHA
             bank.germinate(env, slot, blueprint, _ROOT / "env" / env / "slot" / slot)
@@ -110,7 +118,7 @@ def assert_equal(case: Case, dtype: torch.dtype, tolerance: float) -> float:
 
     AssertionError when it is above `tolerance`, or when the step changed nothing.
     """
-    world = build(Case(task=case.task, n_envs=case.n_envs, live_seeds=case.live_seeds, batches=1), dtype)
+    world = build(replace(case, batches=1), dtype)
     loop = world.loop()
     before = world.bank.host.values.clone()
     mine = world.bank_epoch()
@@ -133,7 +141,7 @@ def flops_per_step(case: Case) -> float:
     """Operations of one training step of all environments: convolutions and linear layers, two per multiply-add.
 
     Forward, gradient of the kernel and gradient of the input count the same; the first layer and the first convolution
-    of a seed, whose input is detached, need no gradient of their input.
+    of a seed, whose input is detached, need no gradient of their input. Around a single pixel a kernel is its centre.
     """
     task, settings = task_of(case.task), case.settings
     _, height, _ = task.image
@@ -142,12 +150,14 @@ def flops_per_step(case: Case) -> float:
         side, into = height, task.host.in_channels
         for block in range(task.host.blocks):
             out = task.host.base << block
-            total += 2.0 * side * side * into * out * task.host.kernel**2 * (2 if block == 0 else 3)
+            taps = task.host.kernel**2 if side > 1 else 1
+            total += 2.0 * side * side * into * out * taps * (2 if block == 0 else 3)
             side, into = (side // 2 if block < task.host.pools else side), out
             if block < case.live_seeds:
-                name = settings.blueprints[(env + _MOST * block) % len(settings.blueprints)]
+                name = settings.blueprints[case.blueprint(env, block)]
                 kernels = [s for s in catalog.entry("workers.blueprints", name, "BLUEPRINT").params(out)]
-                sizes = [2.0 * side * side * spec.size for spec in kernels if len(spec.shape) == 4]
+                shapes = [s.shape if side > 1 else s.shape[:2] for s in kernels if len(s.shape) == 4]
+                sizes = [2.0 * side * side * math.prod(shape) for shape in shapes]
                 total += 3.0 * sum(sizes) - sum(sizes[:1])
         total += 3 * 2.0 * into * task.host.classes
     return total * settings.batch_size

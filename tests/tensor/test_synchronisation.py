@@ -31,7 +31,12 @@ def _moments(x: torch.Tensor, mean: torch.Tensor, var: torch.Tensor, momentum: f
     return tuple(x.new_empty(x.shape[1], dtype=torch.float32) for _ in range(2))
 
 
+def _sgd(values: list[torch.Tensor], *others: list[torch.Tensor], **_rule: object) -> None:
+    assert all(one.device == value.device for other in others for one, value in zip(other, values, strict=True))
+
+
 _SHAPES.impl("batch_norm_update_stats", _moments)
+_SHAPES.impl("_fused_sgd_", _sgd)
 
 
 def on_no_device(amp: str, samples: int) -> tuple[Bank, SeedTable, DeviceSplit]:

@@ -22,6 +22,9 @@ from workers.blueprints._convolution import grouped
 from workers.blueprints._norm import norm_backward, norm_forward
 
 Params = Mapping[str, Tensor]
+Grads = dict[str, Tensor]
+# Gradient of the output, where those of parameters go, whether the input's is needed -> the input's.
+Back = Callable[[Tensor, Grads, bool], Tensor | None]
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ class Blueprint:
     params: Callable[[int], tuple[ParamSpec, ...]]
     forward: Callable[[Tensor, Params], Tensor]
     residual: tuple[Layer, ...] = ()  # s(x) − x as a chain of layers, which training computes without autograd
+    by_hand: Callable[[Tensor, Params], tuple[Tensor, Back]] | None = None  # s(x) − x with its backward written out
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,15 @@ autograd's on the plain one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import cast
 
 import torch
 from torch import Tensor
 
-from workers.blueprints._blueprint import Conv, Layer, Norm, Params, Relu
+from workers.blueprints._blueprint import Back, Conv, Grads, Layer, Norm, Params, Relu
 from workers.blueprints._convolution import as_image, convolve, convolve_backward
 from workers.blueprints._norm import norm_backward, norm_forward
 
-Grads = dict[str, Tensor]
-# Gradient of the output, where those of parameters go, whether the input's is needed -> the input's.
-Back = Callable[[Tensor, Grads, bool], Tensor | None]
 _aten = torch.ops.aten
 
 
@@ -90,7 +86,7 @@ def _conv(layer: Conv, x: Tensor, p: Params) -> tuple[Tensor, Back]:
 
         return x * factor, scaled_back
     image, groups = as_image(x), n * c if layer.depthwise else n
-    kernel = kernel.reshape(n * whole[1], *kernel.shape[2:])
+    kernel = kernel.permute(0, 1, 3, 4, 2).reshape(n * whole[1], *kernel.shape[3:], -1).permute(0, 3, 1, 2)
     y = convolve(image, kernel, groups)
 
     def back(g: Tensor, grads: Grads, needed: bool) -> Tensor | None:

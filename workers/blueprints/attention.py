@@ -10,7 +10,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from workers.blueprints._blueprint import Blueprint, Params, ParamSpec, fan_in_bound, linear, pooled, spread
+from workers.blueprints import _perceptron
+from workers.blueprints._blueprint import (
+    Back,
+    Blueprint,
+    Grads,
+    Params,
+    ParamSpec,
+    fan_in_bound,
+    linear,
+    pooled,
+    spread,
+)
 
 
 def _params(channels: int) -> tuple[ParamSpec, ...]:
@@ -27,4 +38,19 @@ def _forward(x: Tensor, p: Params) -> Tensor:
     return x * spread(torch.sigmoid(linear(hidden, p["excite"], p["bias"])), x)
 
 
-BLUEPRINT = Blueprint("attention", _params, _forward)
+def _by_hand(x: Tensor, p: Params) -> tuple[Tensor, Back]:
+    passed = _perceptron.forward(pooled(x), _perceptron.Layers(p["squeeze"], None, p["excite"], p["bias"]))
+    factor = spread(passed.out - 1.0, x)
+
+    def back(g: Tensor, grads: Grads, needed: bool) -> Tensor | None:
+        felt = (g * x).sum((1, 2), dtype=passed.out.dtype).transpose(0, 1)  # [N,B,C]
+        dpooled, own = _perceptron.backward(felt, passed, needed)
+        grads["squeeze"], grads["excite"], grads["bias"] = own.first, own.second, own.second_bias
+        if dpooled is None:
+            return None
+        return (g * factor).add_(spread(dpooled / (x.shape[1] * x.shape[2]), x))
+
+    return x * factor, back
+
+
+BLUEPRINT = Blueprint("attention", _params, _forward, by_hand=_by_hand)

@@ -35,7 +35,7 @@ from workers.growth.loss_scale import LossScale, PartScale
 from workers.growth.seeds import SeedTable
 from workers.growth.slot_seeds import SeedGroup, SlotSeeds
 from workers.growth.slot_step import SlotStep, ends_in
-from workers.growth.stack import SGD, Borrowed, Stack
+from workers.growth.stack import SGD, Borrowed, Optimiser, Stack
 from workers.growth.training_step import BlockStep, TrainingStep, side_by_side
 from workers.tasks._task import Split, Task
 from workers.vocabulary import Stage
@@ -272,7 +272,8 @@ class Bank:
         for slot, block in enumerate(self._blocks):
             seeds = self._seeds_in(table, slot, rows, everyone)
             idle = self._gate_size(slot) if seeds.blend.gated is None else 0  # a gate that nobody looks through
-            loans = [group.stack.borrow(group.members, group.trained, idle) for group in seeds.groups]
+            single = max(split.x.shape[2:]) >> min(block + 1, self._spec.pools) == 1
+            loans = [group.stack.borrow(group.members, group.trained, idle, single) for group in seeds.groups]
             slots[block] = SlotLoan(seeds, loans, seeds.step([loan.leaves for loan in loans]))
         batches = Batches(split, self._index(order), scale)
         measured = self._sgd(host, statistics, slots, batches)
@@ -293,11 +294,9 @@ class Bank:
         rule, split, order, scale = self._rule, batches.split, batches.order, batches.scale
         host_rule = SGD(rule.host_lr, rule.momentum, rule.weight_decay, rule.max_grad_norm)
         seed_rule = SGD(rule.seed_lr, rule.momentum, 0.0, rule.max_grad_norm)
-        lent = [
-            (loan, member.grads)
-            for slot in slots.values()
-            for loan, member in zip(slot.loans, slot.step.members, strict=True)
-        ]
+        hosts = Optimiser([host], host_rule)
+        seeds = Optimiser([loan for slot in slots.values() for loan in slot.loans], seed_rule)
+        theirs = [member.grads for slot in slots.values() for member in slot.step.members]
         positions = [at for slot in slots.values() for at in slot.seeds.positions()] if scale is not None else []
         step = self._step(host, statistics, slots, batches)
         n, samples = order.shape
@@ -317,8 +316,7 @@ class Bank:
             error = torch.softmax(logits, 2).scatter_add_(2, y, minus_one.expand(y.shape)).div_(y.shape[1])
             if scale is not None:
                 error *= scale.scale
-            overflowed = [host.step(step.backward(error), host_rule, scale)]
-            overflowed += [loan.step(grads, seed_rule, scale) for loan, grads in lent]
+            overflowed = hosts.step([step.backward(error)], scale) + seeds.step(theirs, scale)
             if scale is not None:
                 sound = torch.isfinite(logits).all(2).all(1)  # [n]
                 scale.after_step(_with_a_say(overflowed, positions, sound))

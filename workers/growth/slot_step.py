@@ -2,23 +2,26 @@
 
 It computes what blend.seed_delta does with s = the blueprints' output; that one says what is meant, this one passes
 over the features as seldom as it can. Chains of layers (Blueprint.residual) give s(x) − x directly, and the norms at
-their ends are computed together; any other blueprint goes through autograd. Features may be of less precision than the
+their ends are computed together; so do blueprints with their own backward pass (Blueprint.by_hand); any other goes
+through autograd. Features may be of less precision than the
 blend's coefficients: then so is what is kept, and all sums are in that of the coefficients. tests/tensor/test_fused.py
 holds it against seed_delta.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
 
 import torch
 from torch import Tensor
 
-from workers.blueprints._blueprint import Blueprint, Norm, Params, Relu
-from workers.blueprints._by_hand import Back, Grads, run, unwind
+from workers.blueprints import _perceptron
+from workers.blueprints._blueprint import Back, Blueprint, Grads, Norm, Params, Relu, pooled, spread
+from workers.blueprints._by_hand import run, unwind
 from workers.blueprints._norm import Normed, norm_backward, norm_forward
-from workers.growth.blend import TINY, Blend, gate, gate_params
+from workers.growth.blend import TINY, Blend, gate_params
 
 GATE_NAMES = tuple(spec.name for spec in gate_params(1))
 _aten = torch.ops.aten
@@ -123,10 +126,12 @@ class SlotStep:
             parts.append(mine[:, :, :, at : at + member.count])
             at += member.count
         outputs = self._chains(parts[: len(self._shared)]) if self._shared else []
-        self._graphs = [
-            _through_autograd(m, part) for m, part in zip(self._alone, parts[len(self._shared) :], strict=True)
+        alone = [
+            (m.blueprint.by_hand or _through_autograd(m))(part, m.params)
+            for m, part in zip(self._alone, parts[len(self._shared) :], strict=True)
         ]
-        outputs += [d.detach() for _, d in self._graphs]
+        outputs += [d for d, _ in alone]
+        self._backs = [back for _, back in alone]
         return self._add(h, self._join(mine, outputs[0] if len(outputs) == 1 else torch.cat(outputs, 3)))
 
     def _chains(self, parts: list[Tensor]) -> list[Tensor]:
@@ -142,12 +147,10 @@ class SlotStep:
         return [d]
 
     def _opening(self, mine: Tensor) -> Tensor:
-        """The gates' openings [B,n], through autograd: they are few numbers."""
-        with torch.enable_grad():
-            self._gate_input = mine.detach().requires_grad_(self._blend.fossil is not None)
-            gates = {name: torch.cat([m.params[name] for m in self.members]) for name in GATE_NAMES}
-            self._open = gate(self._gate_input, gates)[:, 0, 0, :, 0]
-        return self._open.detach()
+        """The gates' openings [B,n]."""
+        gates = (torch.cat([m.params[name] for m in self.members]) for name in GATE_NAMES)
+        self._opened = _perceptron.forward(pooled(mine), _perceptron.Layers(*gates))
+        return self._opened.out[:, :, 0].T
 
     def _join(self, mine: Tensor, d: Tensor) -> Tensor:
         """The delta of all rows; blend.py has the formulas."""
@@ -207,13 +210,17 @@ class SlotStep:
 
     def _into_gates(self, dopening: Tensor) -> Tensor | None:
         """Gradients of the gates; that of what fossils' gates look at is returned."""
-        leaves = [m.params[name] for m in self.members for name in GATE_NAMES]
         fossil = self._blend.fossil
-        found = torch.autograd.grad(self._open, leaves if fossil is None else [*leaves, self._gate_input], dopening)
-        each = iter(found)
-        for member in self.members:
-            member.grads.update({name: next(each) for name in GATE_NAMES})
-        return None if fossil is None else torch.where(fossil, found[-1], 0.0)
+        dpooled, own = _perceptron.backward(dopening.T[:, :, None], self._opened, fossil is not None)
+        whole = (own.first, cast(Tensor, own.first_bias), own.second, own.second_bias)
+        for name, grad in zip(GATE_NAMES, whole, strict=True):
+            for member, part in zip(self.members, torch.split(grad, [m.count for m in self.members]), strict=True):
+                member.grads[name] = part
+        if fossil is None or dpooled is None:
+            return None
+        b, h, w, n, c = self._joined.h.shape
+        looked = spread(dpooled / (h * w), self._joined.h).expand(b, h, w, n, c)
+        return torch.where(fossil, looked, 0.0)
 
     def _into_members(self, gd: Tensor) -> Tensor | None:
         """Gradients of all modules; that of what they look at, if any is needed."""
@@ -223,10 +230,10 @@ class SlotStep:
         if self._shared:
             at = self._ended.rows
             into += self._into_chains(gd if at == gd.shape[3] else gd[:, :, :, :at], wanted)
-        for member, (looked, d) in zip(self._alone, self._graphs, strict=True):
+        for member, back in zip(self._alone, self._backs, strict=True):
             part = gd[:, :, :, at : at + member.count]
             at += member.count
-            into.append(_back_through_autograd(member, looked, d, part))
+            into.append(back(part, member.grads, wanted and member.fossils))
         if not wanted:
             return None
         counts = [m.count for m in self.members]
@@ -250,18 +257,21 @@ class SlotStep:
         return into
 
 
-def _through_autograd(member: Member, x: Tensor) -> tuple[Tensor, Tensor]:
-    """What the member looks at, and s(x) − x with its graph."""
-    looked = x.detach().requires_grad_(member.fossils)
-    with torch.enable_grad():
-        return looked, member.blueprint.forward(looked, member.params) - looked
+def _through_autograd(member: Member) -> Callable[[Tensor, Params], tuple[Tensor, Back]]:
+    """What a blueprint's by_hand would be, for one that has none."""
 
+    def forward(x: Tensor, p: Params) -> tuple[Tensor, Back]:
+        names = [name for name in p if name not in GATE_NAMES]
+        leaves = [p[name] for name in names]
+        looked = x.detach().requires_grad_(member.fossils)
+        with torch.enable_grad():
+            d = member.blueprint.forward(looked, p) - looked
 
-def _back_through_autograd(member: Member, looked: Tensor, d: Tensor, g: Tensor) -> Tensor | None:
-    names = [name for name in member.params if name not in GATE_NAMES]
-    leaves = [member.params[name] for name in names]
-    found = torch.autograd.grad(d, [*leaves, looked] if member.fossils else leaves, g, allow_unused=True)
-    for name, grad in zip(names, found, strict=False):
-        if grad is not None:
-            member.grads[name] = grad
-    return found[-1] if member.fossils else None
+        def back(g: Tensor, grads: Grads, needed: bool) -> Tensor | None:
+            found = torch.autograd.grad(d, [*leaves, looked] if needed else leaves, g, allow_unused=True)
+            grads.update({name: grad for name, grad in zip(names, found, strict=False) if grad is not None})
+            return found[-1] if needed else None
+
+        return d.detach(), back
+
+    return forward

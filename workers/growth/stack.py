@@ -15,8 +15,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from workers.blueprints._blueprint import ParamSpec
+from workers.blueprints._blueprint import Grads, ParamSpec
 from workers.growth.loss_scale import PartScale
+
+_KERNEL = 4  # extents of a convolution's kernel [out, into, k, k]
 
 
 @dataclass(frozen=True)
@@ -29,20 +31,59 @@ class SGD:
     max_grad_norm: float
 
 
+@dataclass(frozen=True)
+class Used:
+    """Parameters that something computes with, and where they are in a row: its first so many, or these [P]."""
+
+    specs: tuple[ParamSpec, ...]
+    columns: slice | Tensor
+
+    @staticmethod
+    def of(specs: tuple[ParamSpec, ...], idle: int, single_pixel: bool) -> Used:
+        """All but the last `idle` scalars, whole parameters; around a single pixel only the centre of a wide kernel."""
+        found: list[ParamSpec] = []
+        columns = []
+        start, end = 0, sum(spec.size for spec in specs) - idle
+        for spec in specs:
+            if start == end:
+                break
+            own = np.arange(start, start + spec.size)
+            start += spec.size
+            if single_pixel and len(spec.shape) == _KERNEL:
+                own = own.reshape(spec.shape)[..., spec.shape[-2] // 2, spec.shape[-1] // 2].reshape(-1)
+                spec = ParamSpec(spec.name, (*spec.shape[:-2], 1, 1), spec.bound, spec.center)
+            found.append(spec)
+            columns.append(own)
+        whole = sum(spec.size for spec in found) == end
+        return Used(tuple(found), slice(0, end) if whole else torch.from_numpy(np.concatenate(columns)))
+
+
 class Borrowed:
     """Some rows of a stack during one epoch: `leaves[name]` is [n, *shape], a view of `flat` [n, P] for autograd."""
 
-    def __init__(self, specs: tuple[ParamSpec, ...], flat: Tensor, momentum: Tensor, trained: Tensor | None) -> None:
-        self.flat, self.momentum = flat, momentum
+    def __init__(self, used: Used, flat: Tensor, momentum: Tensor, trained: Tensor | None) -> None:
+        self.used, self.flat, self.momentum = used, flat, momentum
         self._trained = trained  # [n, 1] bool; None: all
         self.leaves: dict[str, Tensor] = {}
         start = 0
-        for spec in specs:
-            if start == flat.shape[1]:
-                break  # what is left is idle
+        for spec in used.specs:
             view = flat[:, start : start + spec.size].view(-1, *spec.shape)
             self.leaves[spec.name] = view.detach().requires_grad_()
             start += spec.size
+
+    @property
+    def whole(self) -> bool:
+        """Every row is trained."""
+        return self._trained is None
+
+    def gathered(self, grads: Mapping[str, Tensor]) -> Tensor:
+        """Gradients of `leaves` by name as one matrix [n, P]; one that is not there is zero."""
+        n = self.flat.shape[0]
+        parts = [
+            grads[name].reshape(n, -1) if name in grads else leaf.new_zeros(n, leaf[0].numel())
+            for name, leaf in self.leaves.items()
+        ]
+        return torch.cat(parts, 1)
 
     @torch.no_grad()
     def step(self, grads: Mapping[str, Tensor], rule: SGD, scaled: PartScale | None = None) -> Tensor | None:
@@ -51,12 +92,7 @@ class Borrowed:
         `scaled`: by what the gradients are multiplied. Returns the rows [n] whose gradient overflowed, which kept
         their values; None without a scale.
         """
-        n = self.flat.shape[0]
-        parts = [
-            grads[name].reshape(n, -1) if name in grads else leaf.new_zeros(n, leaf[0].numel())
-            for name, leaf in self.leaves.items()
-        ]
-        grad = torch.cat(parts, 1)
+        grad = self.gathered(grads)
         if scaled is not None:
             grad /= scaled.scale
         norm = torch.linalg.vector_norm(grad, dim=1, keepdim=True)
@@ -78,11 +114,48 @@ class Borrowed:
         self.flat.copy_(torch.where(taken, self.flat - rule.lr * velocity, self.flat))
 
 
+class Optimiser:
+    """Loans that are trained by one rule: Borrowed.step of all of them in few calls."""
+
+    def __init__(self, loans: list[Borrowed], rule: SGD) -> None:
+        self._loans, self._rule = loans, rule
+        self._whole = [index for index, loan in enumerate(loans) if loan.whole]
+        self._flat = [loans[index].flat for index in self._whole]
+        self._momentum = [loans[index].momentum for index in self._whole]
+
+    @torch.no_grad()
+    def step(self, grads: list[Grads], scaled: PartScale | None = None) -> list[Tensor | None]:
+        """One update from every loan's gradients; what Borrowed.step returns, of every loan."""
+        if scaled is not None:
+            return [loan.step(own, self._rule, scaled) for loan, own in zip(self._loans, grads, strict=True)]
+        for loan, own in zip(self._loans, grads, strict=True):
+            if not loan.whole:
+                loan.step(own, self._rule)
+        if self._whole:
+            self._update([self._loans[index].gathered(grads[index]) for index in self._whole])
+        return [None] * len(self._loans)
+
+    def _update(self, found: list[Tensor]) -> None:
+        rule = self._rule
+        norms = [torch.linalg.vector_norm(grad, dim=1, keepdim=True) for grad in found]
+        factors = torch.clamp(rule.max_grad_norm / (torch.cat(norms) + 1e-6), max=1.0)
+        torch._foreach_mul_(found, list(torch.split(factors, [len(grad) for grad in found])))
+        torch._fused_sgd_(
+            self._flat, found, self._momentum, weight_decay=rule.weight_decay, momentum=rule.momentum, lr=rule.lr,
+            dampening=0.0, nesterov=False, maximize=False, is_first_step=False,
+        )  # fmt: skip
+
+
 def _both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
     """Rows that both masks select; a mask that is not there selects all."""
     if a is None or b is None:
         return b if a is None else a
     return a & b
+
+
+def _cells(rows: Tensor, columns: slice | Tensor) -> tuple[Tensor, slice | Tensor]:
+    """Index of a submatrix."""
+    return (rows, columns) if isinstance(columns, slice) else (rows[:, None], columns)
 
 
 class Stack:
@@ -93,6 +166,7 @@ class Stack:
         self.width = sum(spec.size for spec in specs)
         self.values = torch.zeros(rows, self.width, device=device, dtype=dtype)
         self.momentum = torch.zeros_like(self.values)
+        self._known: dict[tuple[int, bool], Used] = {}
         spread = [np.full(spec.size, spec.bound) for spec in specs]
         centers = [np.full(spec.size, spec.center) for spec in specs]
         self._bound = np.concatenate(spread)
@@ -116,20 +190,31 @@ class Stack:
         self.values[row] = 0.0
         self.momentum[row] = 0.0
 
-    def borrow(self, rows: Tensor, trained: Tensor | None, idle: int = 0) -> Borrowed:
+    def borrow(self, rows: Tensor, trained: Tensor | None, idle: int = 0, single_pixel: bool = False) -> Borrowed:
         """Copies of `rows` [n] to train on; `trained` [n] bool selects those whose update counts (None: all).
 
-        The last `idle` parameters, whole ones by `specs`, are left out: nothing computes with them.
+        Left out is what nothing computes with: the last `idle` parameters, whole ones by `specs`, and with
+        `single_pixel` all of a wide kernel but its centre.
         """
         column = None if trained is None else trained[:, None]
-        used = self.width - idle
-        return Borrowed(self.specs, self.values[rows, :used], self.momentum[rows, :used], column)
+        used = self._used(idle, single_pixel)
+        at = _cells(rows, used.columns)
+        return Borrowed(used, self.values[at], self.momentum[at], column)
+
+    def _used(self, idle: int, single_pixel: bool) -> Used:
+        key = idle, single_pixel
+        if key not in self._known:
+            used = Used.of(self.specs, idle, single_pixel)
+            if isinstance(used.columns, Tensor):
+                used = Used(used.specs, used.columns.to(self.values.device, non_blocking=True))
+            self._known[key] = used
+        return self._known[key]
 
     def give_back(self, rows: Tensor, borrowed: Borrowed) -> None:
         """Write borrowed rows back."""
-        used = borrowed.flat.shape[1]
-        self.values[rows, :used] = borrowed.flat
-        self.momentum[rows, :used] = borrowed.momentum
+        at = _cells(rows, borrowed.used.columns)
+        self.values[at] = borrowed.flat
+        self.momentum[at] = borrowed.momentum
 
     def read(self, rows: Tensor) -> dict[str, Tensor]:
         """Parameters of `rows` [n] (repeats allowed) by name, [n, *shape], without autograd."""

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from workers.blueprints._blueprint import Params, linear, pooled
-from workers.blueprints._by_hand import Grads
+from workers.blueprints._blueprint import Grads, Params, linear, pooled
 from workers.blueprints._convolution import as_image
 from workers.growth.fused import BlockParams, Kept, block_backward, block_forward
 from workers.growth.host import BatchStatistics

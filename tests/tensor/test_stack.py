@@ -1,0 +1,86 @@
+"""What an epoch borrows from a stack, and many loans updated at once against each by itself."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from support.tensor_world import env_path
+
+from workers.blueprints._blueprint import ParamSpec
+from workers.growth.loss_scale import PartScale
+from workers.growth.stack import SGD, Borrowed, Optimiser, Stack
+
+SPECS = (ParamSpec("kernel", (2, 3, 3, 3), 0.5), ParamSpec("gain", (2,), center=1.0), ParamSpec("gate", (5,), 0.5))
+ROWS = torch.tensor([3, 0])
+
+
+def stack(dtype: torch.dtype = torch.float64) -> Stack:
+    found = Stack(SPECS, 4, torch.device("cpu"), dtype)
+    found.birth(slice(None), (env_path(1) / "stack").generator().random((4, found.width)))
+    found.momentum += 0.1
+    return found
+
+
+def loans(dtype: torch.dtype) -> list[Borrowed]:
+    """All rows trained, some, none idle, one row, another architecture."""
+    other = Stack(SPECS[1:], 2, torch.device("cpu"), dtype)
+    return [
+        stack(dtype).borrow(ROWS, None),
+        stack(dtype).borrow(ROWS, torch.tensor([False, True]), idle=5),
+        stack(dtype).borrow(ROWS[:1], None, single_pixel=True),
+        other.borrow(torch.arange(2), None),
+    ]
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-13), (torch.float32, 1e-5)])
+@pytest.mark.parametrize("scale", [None, 8.0])
+@pytest.mark.parametrize("weight_decay", [0.0, 0.3])
+def test_loans_updated_at_once_are_each_updated_alone(
+    dtype: torch.dtype, tolerance: float, scale: float | None, weight_decay: float
+) -> None:
+    """Rows that are clipped and rows that are not, a gradient that is not there; one that is not finite stays alone."""
+    rule = SGD(lr=0.1, momentum=0.9, weight_decay=weight_decay, max_grad_norm=1.0)
+    alone, together = loans(dtype), loans(dtype)
+    optimiser = Optimiser(together, rule)
+    part = None if scale is None else PartScale(torch.tensor(scale, dtype=dtype))
+    generator = torch.Generator().manual_seed(3)
+    for step in range(3):
+        grads = [
+            {
+                name: torch.randn(leaf.shape, generator=generator, dtype=dtype) * torch.tensor([0.01, 3.0])[step % 2]
+                for name, leaf in loan.leaves.items()
+                if not (name == "gate" and index == 0)
+            }
+            for index, loan in enumerate(alone)
+        ]
+        grads[0]["gain"][1] = float("inf") if step == 1 else 1.0
+        expected = [loan.step(own, rule, part) for loan, own in zip(alone, grads, strict=True)]
+        found = optimiser.step(grads, part)
+        for mine, theirs in zip(found, expected, strict=True):
+            assert (mine is None) == (theirs is None)
+            assert mine is None or theirs is None or torch.equal(mine, theirs)
+    for mine, theirs in zip(together, alone, strict=True):
+        assert torch.allclose(mine.flat, theirs.flat, atol=tolerance, rtol=tolerance, equal_nan=True)
+        assert torch.allclose(mine.momentum, theirs.momentum, atol=tolerance, rtol=tolerance, equal_nan=True)
+    assert not torch.equal(together[0].flat[0], loans(dtype)[0].flat[0])
+
+
+@pytest.mark.parametrize("idle", [0, 5, 7])
+def test_around_a_single_pixel_the_centre_of_a_wide_kernel_is_lent_and_given_back(idle: int) -> None:
+    mine = stack()
+    before, momentum = mine.values.clone(), mine.momentum.clone()
+    loan = mine.borrow(ROWS, None, idle, single_pixel=True)
+    centre = before[:, :54].view(4, 2, 3, 3, 3)[..., 1, 1]
+    assert list(loan.leaves) == [spec.name for spec in SPECS][: {0: 3, 5: 2, 7: 1}[idle]]
+    assert torch.equal(loan.leaves["kernel"][..., 0, 0], centre[ROWS])
+    if idle < 7:
+        assert torch.equal(loan.leaves["gain"], before[ROWS, 54:56])
+    loan.flat += 1.0
+    loan.momentum += 2.0
+    mine.give_back(ROWS, loan)
+    used = torch.zeros(4, mine.width, dtype=torch.bool)
+    used[:, 4:54:9] = True
+    used[:, 54 : mine.width - idle] = True
+    used[[1, 2]] = False
+    assert torch.equal(mine.values, torch.where(used, before + 1.0, before))
+    assert torch.equal(mine.momentum, torch.where(used, momentum + 2.0, momentum))
