@@ -5,7 +5,7 @@ The choice follows from shapes alone, so it is the same in every worker and for 
 A CPU's vector holds 16 numbers: a 3x3 convolution to 8 channels leaves half of it empty. Where many networks look at
 data, two of them count as one of 16 channels, each with zeros for the other's image. Only data may be so shared: zero
 times a feature that overflowed is not zero, and one network would spoil the other. The gradient of an image of 8
-channels is the convolution of the output's with the turned kernel, which is faster than torch's own way to it.
+channels from an output of 16 is a convolution with the turned kernel, which is faster than torch's own way to it.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ def convolve_backward(
     k, into = kernel.shape[-1], kernel.shape[1]
     if not _by_products(image, kernel, n):
         kernel = kernel.contiguous(memory_format=torch.channels_last)
-        turned = into_image and n > 1 and _half_empty(image, into, k)
+        filled = kernel.shape[0] >= _LANES * n  # by the output
+        turned = into_image and n > 1 and filled and _half_empty(image, into, k)
         padding, needed = [k // 2, k // 2], [into_image and not turned, True, False]
         dimage, dkernel, _ = _aten.convolution_backward(
             grad, image, kernel, None, [1, 1], padding, [1, 1], False, [0, 0], n, needed
