@@ -1,6 +1,8 @@
-"""SQL over a run directory: DuckDB reads the journal once, then sees nothing but the views of views.sql.
+"""SQL over a run directory: the views of views.sql, of a journal that was verified before, and nothing else.
 
-After the views are made, external access is off and the configuration locked: a query reads no other file.
+DuckDB reads the records of episodes from the file when a query asks for them, and of each only what the view has: a
+journal is much larger than memory likes. Everything else is a table. After the views are made, external access is off
+but for that one file, and the configuration locked.
 """
 
 from __future__ import annotations
@@ -9,35 +11,50 @@ import csv
 import io
 import json
 import math
+import os
 import re
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import resources
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
 from esper_ab.contracts.visible import visible_line
 from esper_ab.errors import UsageError
-from esper_ab.journal.file import JOURNAL_NAME, read
+from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.load import load
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 VIEWS = ("runs", "episodes", "env_episodes", "evaluations", "ppo_updates", "seed_events", "ledger")
-_LONGEST_LINE_BYTES = 64 << 20
+_VIEWS_WORDS = f"views: {', '.join(VIEWS)}"
+# What cannot write to the one file that is open to queries; COPY could, and so could what is prepared or explained.
+# The database is in memory, its settings are locked.
+_HARMLESS = ("SELECT", "CREATE", "INSERT", "UPDATE", "DELETE", "DROP", "SET", "VARIABLE_SET")
+_LONGEST_LINE_BYTES = 16 << 20  # of an episode, and DuckDB keeps two such buffers per core
+_EPISODE, _KIND_WITHIN = b'"event":{"kind":"episode"', 120  # bytes from the start of a line
+_GLOB = "*?["  # in a file's name a pattern for DuckDB
 _ROWS_SHOWN = 200  # in the table for the terminal; --json and --csv give all
 _LOCK = """
 SET python_enable_replacements = false; SET enable_external_access = false; SET lock_configuration = true
 """
-_READ = """
-CREATE TABLE journal AS
+_OTHERS = """
+CREATE TABLE other_lines AS
 SELECT n, CAST(t AS TIMESTAMP) AS t, event ->> '$.kind' AS kind, event
 FROM read_json($path, format = 'newline_delimited', maximum_object_size = $longest,
                columns = {n: 'BIGINT', t: 'VARCHAR', event: 'JSON'})
 ORDER BY n
+"""
+# What a writer adds later does not count, and what it has half written is no JSON yet.
+_EPISODES = """
+CREATE MACRO episode_lines(record_type) AS TABLE
+SELECT n, CAST(t AS TIMESTAMP) AS t, event.record AS record
+FROM read_json({path}, format = 'newline_delimited', maximum_object_size = {longest}, ignore_errors = true,
+               columns = {{n: 'BIGINT', t: 'VARCHAR', event: 'STRUCT(kind VARCHAR, record ' || record_type || ')'}})
+WHERE n < {lines} AND event.kind = 'episode'
 """
 
 
@@ -55,32 +72,61 @@ def query(run_dir: Path, sql: str) -> Answer:
     with viewed(run_dir) as connection:
         lock(connection)
         try:
+            for statement in connection.extract_statements(sql):
+                kind = statement.type.name
+                if kind not in _HARMLESS:
+                    raise UsageError(f"SQL: {kind} is disabled by configuration: a query reads; {_VIEWS_WORDS}")
             result = connection.execute(sql)
             if result is None:  # nothing but white space or comments
-                raise UsageError(f'SQL: nothing asked; try "SELECT * FROM runs"; views: {", ".join(VIEWS)}')
+                raise UsageError(f'SQL: nothing asked; try "SELECT * FROM runs"; {_VIEWS_WORDS}')
             columns = tuple(column[0] for column in result.description or ())
             rows = tuple(result.fetchall()) if columns else ()
         except duckdb.Error as error:
-            raise UsageError(f"SQL: {one_line(error)}; views: {', '.join(VIEWS)}") from None
+            raise UsageError(f"SQL: {one_line(error)}; {_VIEWS_WORDS}") from None
     return Answer(columns=columns, rows=rows)
 
 
 def viewed(run_dir: Path, lines: int | None = None) -> DuckDBPyConnection:
-    """A database in memory with the journal's first `lines` lines (None: all there are) and the views over them.
+    """A database with the views over the journal's first `lines` lines, which have been verified (None: not yet).
 
-    UsageError for an empty journal, JournalError for a damaged one.
+    It reads the journal as long as it is asked anything. UsageError for an empty journal, JournalError for a damaged
+    one.
     """
     import duckdb
 
+    lines = load(run_dir).lines if lines is None else lines
     connection = duckdb.connect(":memory:")
     try:
-        with _intact(run_dir / JOURNAL_NAME, lines) as path:
-            connection.execute(_READ, {"path": str(path), "longest": _LONGEST_LINE_BYTES})
+        path = _file_name(run_dir / JOURNAL_NAME)
+        with tempfile.NamedTemporaryFile(suffix=".jsonl") as others:
+            longest = max(_LONGEST_LINE_BYTES, 2 * _copy_others(Path(path), lines, others))
+            connection.execute(_OTHERS, {"path": others.name, "longest": longest})
+        literal = "'" + path.replace("'", "''") + "'"
+        connection.execute(f"SET allowed_paths = [{literal}]")
+        connection.execute(_EPISODES.format(path=literal, longest=longest, lines=lines))
         connection.execute(resources.files("esper_ab.report").joinpath("views.sql").read_text(encoding="utf-8"))
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _file_name(journal: Path) -> str:
+    """A name that DuckDB does not take for a pattern: if need be that of a descriptor, which stays open."""
+    path = str(journal.absolute())
+    return f"/proc/self/fd/{os.open(journal, os.O_RDONLY | os.O_CLOEXEC)}" if set(_GLOB) & set(path) else path
+
+
+def _copy_others(journal: Path, lines: int, others: IO[bytes]) -> int:
+    """The lines that are no episodes; the bytes of the longest of all."""
+    longest = 0
+    with journal.open("rb", buffering=1 << 20) as source:
+        for line in islice(source, lines):
+            longest = max(longest, len(line))
+            if line.find(_EPISODE, 0, _KIND_WITHIN) < 0:
+                others.write(line)
+    others.flush()
+    return longest
 
 
 def lock(connection: DuckDBPyConnection) -> None:
@@ -143,18 +189,3 @@ def _cell(value: Any) -> str:
 def one_line(error: Exception) -> str:
     """Without the excerpt of the statement and without tracebacks."""
     return " ".join(re.split(r"\s+LINE \d+:|\s+Traceback", str(error))[0].split())
-
-
-@contextmanager
-def _intact(journal: Path, lines: int | None) -> Iterator[Path]:
-    """A file of the journal's verified lines as they are now: a writer may be adding to it, and a tail may be torn."""
-    reading = read(journal)
-    for _ in reading:
-        pass
-    if reading.lines == 0:
-        raise UsageError(f"{journal} holds no event yet; try again when the experiment has started")
-    with tempfile.NamedTemporaryFile(suffix=".jsonl") as copy, journal.open("rb") as source:
-        for _ in range(reading.lines if lines is None else min(lines, reading.lines)):
-            copy.write(source.readline())
-        copy.flush()
-        yield Path(copy.name)

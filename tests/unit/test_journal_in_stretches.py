@@ -101,7 +101,13 @@ def said_twice() -> list[AnyEvent]:
     return [*events[: place + 5], again, *events[place + 5 :]]
 
 
-@pytest.mark.parametrize("events", [one_replicate, three_groups, failed_run, said_twice])
+def ends_in_a_release() -> list[AnyEvent]:
+    """Whatever comes after an end means: it goes on."""
+    events = one_replicate()
+    return [*events, *(event for event in events if isinstance(event, PointReleased))]
+
+
+@pytest.mark.parametrize("events", [one_replicate, three_groups, failed_run, said_twice, ends_in_a_release])
 @pytest.mark.usefixtures("chunk_bytes")
 def test_stretches_give_the_same_history(tmp_path, events):
     run_dir = write(tmp_path / "run", events())
@@ -154,6 +160,17 @@ def test_damage_is_told_as_by_the_reading_line_by_line(tmp_path, what, by):
     assert str(fast.value) == str(simple.value)
 
 
+@pytest.mark.usefixtures("chunk_bytes")
+def test_damage_in_the_last_line_is_found(tmp_path):
+    """No line comes after it that would miss its CRC."""
+    run_dir = write(tmp_path / "run", ends_in_a_release())
+    path = run_dir / JOURNAL_NAME
+    before, _, after = path.read_bytes().rpartition(b'"block":0')
+    path.write_bytes(before + b'"block":1' + after)
+    with pytest.raises(JournalError, match="its CRC does not match"):
+        load(run_dir, 0)
+
+
 @pytest.mark.parametrize("of", ["episode", "released"])
 @pytest.mark.usefixtures("chunk_bytes")
 def test_an_unknown_field_is_told_of_in_any_line(tmp_path, monkeypatch, of):
@@ -162,14 +179,14 @@ def test_an_unknown_field_is_told_of_in_any_line(tmp_path, monkeypatch, of):
     path = run_dir / JOURNAL_NAME
     lines, prev = path.read_bytes().splitlines(), b"00000000"
     for place, line in enumerate(lines):
-        body = line[:-19].replace(line[line.index(b'"prev":"') + 8 :][:8], prev, 1)
+        body = line[: line.rindex(b',"crc"')].replace(line[line.index(b'"prev":"') + 8 :][:8], prev, 1)
         if place > len(lines) // 2 and b'"event":{"kind":"%s"' % of.encode() in line and b"mood" not in b"".join(lines):
             body = body.replace(b'"kind":"%s"' % of.encode(), b'"kind":"%s","mood":1' % of.encode(), 1)
         prev = b"%08x" % chunk.zlib.crc32(body)
         lines[place] = body + b',"crc":"' + prev + b'"}'
     assert sum(b"mood" in line for line in lines) == 1
     path.write_bytes(b"\n".join(lines) + b"\n")
-    with pytest.raises(OtherVersion) as simple:
+    with pytest.raises(OtherVersion, match="unknown field `mood`") as simple:
         load(run_dir, NEVER)
     with pytest.raises(OtherVersion) as fast:
         load(run_dir, 0)

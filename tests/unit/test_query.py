@@ -11,10 +11,11 @@ import pytest
 from support.journals import failed_run, planted_effect, three_groups, without_evaluations, write
 
 from esper_ab.errors import JournalError, UsageError
+from esper_ab.journal.events import EpisodeRecorded
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
-from esper_ab.report.query import VIEWS, query, query_csv, query_json, query_text
+from esper_ab.report.query import VIEWS, query, query_csv, query_json, query_text, viewed
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "sql.md"
 
@@ -126,6 +127,47 @@ def test_a_bad_query_is_one_line_with_the_views(run_dir, sql, words):
     assert "\n" not in str(caught.value)
     assert "views: runs, episodes" in str(caught.value)
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false)",
+        "EXPLAIN ANALYZE COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false)",
+        "PREPARE p AS COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false); EXECUTE p",
+        "SELECT 1; COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false)",
+        "ATTACH '{}' AS other",
+        "EXPORT DATABASE '{}'",
+        "SELECT * FROM read_text('{}.torn-1')",
+    ],
+)
+def test_the_journal_stays_as_it_is_and_nothing_beside_it_is_read(tmp_path, sql):
+    run_dir = write(tmp_path / "run", planted_effect()[:60])
+    path = run_dir / JOURNAL_NAME
+    before = path.read_bytes()
+    path.with_name(f"{JOURNAL_NAME}.torn-1").write_bytes(b"secret")
+    with pytest.raises(UsageError, match="disabled by configuration"):
+        query(run_dir, sql.format(path))
+    assert path.read_bytes() == before
+    assert sorted(file.name for file in run_dir.iterdir()) == [".lock", JOURNAL_NAME, f"{JOURNAL_NAME}.torn-1"]
+
+
+@pytest.mark.parametrize("name", ["ru[n]", "r*n?", "it's", "{a,b}"])
+def test_a_folder_of_any_name(tmp_path, name):
+    (tmp_path / "run").mkdir()
+    run_dir = write(tmp_path / name, planted_effect()[:60])
+    recorded = sum(isinstance(event, EpisodeRecorded) for event in planted_effect()[:60])
+    assert query(run_dir, "SELECT count(*) FROM episodes").rows == ((recorded,),)
+
+
+def test_what_is_written_later_does_not_count(tmp_path):
+    events = planted_effect()
+    run_dir = write(tmp_path / "run", events)
+    path = run_dir / JOURNAL_NAME
+    with viewed(run_dir, 60) as connection:
+        path.write_bytes(path.read_bytes()[:-200])  # as a writer has it in between
+        found = connection.execute("SELECT count(*), max(n) FROM journal").fetchall()
+    assert found == [(60, 59)]
 
 
 def test_output_as_table_json_and_csv(failed_dir):
