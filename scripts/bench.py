@@ -8,7 +8,7 @@
     scripts/bench coordination                 barrier round trip, and many blocks at once
     scripts/bench scaling                      two runs on two cores against one on one
     scripts/bench startup                      --help, status, launch to first episode
-    scripts/bench records                      report, status, query over 10^5 and 10^6 records; 10 GB of disk
+    scripts/bench records                      report, status, query over 10^5 and 10^6 records; 3 GB of disk
     scripts/bench all                          every part, each in a process of its own
 """
 

@@ -1,4 +1,4 @@
-"""Report, query, status and attach over journals of very many episode records: time, and memory at its largest."""
+"""Report, query and status over journals of very many episode records: time, and memory at its largest."""
 
 from __future__ import annotations
 
@@ -65,19 +65,40 @@ print(json.dumps({"wall_s": time.perf_counter() - began, "core_s": used.ru_utime
 """
 
 
+# Who needs the records themselves (a coordinator, attach) keeps them as objects: bytes of each, without the start-up's.
+_HELD = """
+import resource, sys
+from pathlib import Path
+from esper_ab.journal.load import load
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+before = resident()
+loaded = load(Path(sys.argv[1]), 1 << 60)
+print((resident() - before) / sum(len(run.episodes) for run in loaded.history.runs.values()))
+"""
+_HELD_RECORDS = 10_000
+_HELD_NAMES = ("without seed events", "with seed events")
+
+
 def measure(repeats: int) -> dict[str, Any]:
-    """10^5 and 10^6 records of four environments, with and without seed events."""
-    sizes = [20_000] if repeats <= FEW else [100_000, 1_000_000]
+    """10^5 records of four environments, with and without seed events, and once 10^6 without."""
+    few = repeats <= FEW
+    sizes = [(20_000, False, 1)] if few else [(100_000, False, 3), (100_000, True, 3), (1_000_000, False, 1)]
     cells = []
-    for records in sizes:
-        for telemetry in (False, True):
-            with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
-                size = write(Path(folder), records, telemetry=telemetry)
-                times = 1 if repeats <= FEW else 3
-                found = {name: _timed(Path(folder), words, times) for name, words in _COMMANDS.items()}
-                cells.append({"records": records, "telemetry": telemetry, "bytes": size, **found})
-                print({name: round(one["wall_s"]["median"], 2) for name, one in found.items()}, flush=True)
-    return {"cells": cells}
+    for records, telemetry, times in sizes:
+        with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+            size = write(Path(folder), records, telemetry=telemetry)
+            found = {name: _timed(Path(folder), words, times) for name, words in _COMMANDS.items()}
+        cells.append({"records": records, "telemetry": telemetry, "bytes": size, "repeats": times, **found})
+        print({name: round(one["wall_s"]["median"], 2) for name, one in found.items()}, flush=True)
+    return {"cells": cells, "held_bytes": {name: _held(name == "with seed events") for name in _HELD_NAMES}}
+
+
+def _held(telemetry: bool) -> float:
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+        write(Path(folder), _HELD_RECORDS, telemetry=telemetry)
+        done = subprocess.run([sys.executable, "-c", _HELD, folder], capture_output=True, text=True, check=True)
+    return float(done.stdout)
 
 
 def write(run_dir: Path, records: int, *, telemetry: bool, n_envs: int = 4) -> int:
@@ -179,7 +200,10 @@ def render(record: dict[str, Any]) -> list[str]:
         "Time on the wall and of all processes together, and the largest resident set of a process. Episodes of four "
         "environments in runs of 1,000, two groups; generated, every line with its own CRC. A journal of more than "
         "16 MiB is read by as many processes as there are cores. The last column is what one process needs to check "
-        "and decode every line and keep nothing.",
+        "and decode every line and keep nothing. Of 10^6 records one measurement, of fewer the median of three.",
         "",
         *("| " + " | ".join(line) + " |" for line in lines),
+        "",
+        "Who keeps the records themselves, as a coordinator and `esper-ab attach` do, has in memory of each "
+        + ", ".join(f"{held / 1024:.1f} KiB {name}" for name, held in record["held_bytes"].items()) + ".",
     ]

@@ -45,6 +45,33 @@ def test_file_and_name_agree(name: str) -> None:
     assert load(name).name == name
 
 
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-4)])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", [name for name in NAMES if load(name).by_hand])
+def test_a_backward_pass_of_its_own_is_that_of_autograd(
+    name: str, shape: tuple[int, int, int], dtype: torch.dtype, tolerance: float
+) -> None:
+    """From features that lie apart in memory; the input's gradient only where it is asked for."""
+    blueprint, stack, x = grown(name, shape)
+    x = torch.cat([x, x], 3).to(dtype)[:, :, :, 1:4]
+    gates = {spec.name for spec in gate_params(shape[2])}
+    p = {key: (value + 0.3).to(dtype) for key, value in stack.read(torch.arange(3)).items() if key not in gates}
+    leaves = [leaf.requires_grad_() for leaf in (x.clone(), *p.values())]
+    plain = blueprint.forward(leaves[0], p) - leaves[0]
+    g = torch.randn(plain.shape, generator=torch.Generator().manual_seed(1), dtype=dtype)
+    expected = torch.autograd.grad(plain, leaves, g)
+    assert blueprint.by_hand is not None
+    with torch.no_grad():
+        d, back = blueprint.by_hand(x, p)
+        grads: dict[str, torch.Tensor] = {}
+        found = [back(g.clone(), grads, True), *(grads[key] for key in p)]
+        assert back(g, {}, False) is None
+    assert torch.allclose(d, plain, atol=tolerance)
+    for mine, theirs in zip(found, expected, strict=True):
+        assert mine is not None
+        assert torch.allclose(mine, theirs, atol=tolerance * float(theirs.abs().max() + 1.0))
+
+
 @pytest.mark.parametrize("name", sorted(set(NAMES) & set(SIZES)))
 @pytest.mark.parametrize("channels", [8, 16, 32, 64, 128])
 def test_parameter_count(name: str, channels: int) -> None:

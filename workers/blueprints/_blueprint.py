@@ -58,13 +58,16 @@ class Blueprint:
     s(x) of the same shape and precision. Contract (tests/catalog/test_blueprints.py): keeps shape and precision,
     networks never mix, at birth at least one and after one optimiser step every parameter has a non-zero gradient under
     every blending style.
+
+    Training computes `residual` instead, or `by_hand`, which maps x and p to s(x) − x and the function that goes back
+    from its gradient; where they are there, tests hold them against `forward`.
     """
 
     name: str
     params: Callable[[int], tuple[ParamSpec, ...]]
     forward: Callable[[Tensor, Params], Tensor]
     residual: tuple[Layer, ...] = ()  # s(x) − x as a chain of layers, which training computes without autograd
-    by_hand: Callable[[Tensor, Params], tuple[Tensor, Back]] | None = None  # s(x) − x with its backward written out
+    by_hand: Callable[[Tensor, Params], tuple[Tensor, Back]] | None = None
 
 
 @dataclass(frozen=True)

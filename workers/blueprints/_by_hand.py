@@ -6,13 +6,14 @@ autograd's on the plain one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 import torch
 from torch import Tensor
 
 from workers.blueprints._blueprint import Back, Conv, Grads, Layer, Norm, Params, Relu
-from workers.blueprints._convolution import as_image, convolve, convolve_backward
+from workers.blueprints._convolution import as_image, by_products, convolve, convolve_backward
 from workers.blueprints._norm import norm_backward, norm_forward
 
 _aten = torch.ops.aten
@@ -85,6 +86,8 @@ def _conv(layer: Conv, x: Tensor, p: Params) -> tuple[Tensor, Back]:
             return g * factor if needed else None
 
         return x * factor, scaled_back
+    if k == 1 and not layer.depthwise and by_products(b * h * w * n, c, whole[1]):
+        return _pointwise(x, kernel, put)
     image, groups = as_image(x), n * c if layer.depthwise else n
     kernel = kernel.permute(0, 1, 3, 4, 2).reshape(n * whole[1], *kernel.shape[3:], -1).permute(0, 3, 1, 2)
     y = convolve(image, kernel, groups)
@@ -95,3 +98,28 @@ def _conv(layer: Conv, x: Tensor, p: Params) -> tuple[Tensor, Back]:
         return None if dimage is None else dimage.permute(0, 2, 3, 1).reshape(b, h, w, n, c)
 
     return y.permute(0, 2, 3, 1).view(b, h, w, n, whole[1]), back
+
+
+def _pointwise(x: Tensor, kernel: Tensor, put: Callable[[Grads, Tensor], None]) -> tuple[Tensor, Back]:
+    """A 1x1 convolution with kernel [n,O,C,1,1] as matrix products over the features where they lie, nothing copied."""
+    b, h, w, n, c = x.shape
+    out = kernel.shape[1]
+    rows, weight = _by_network(x), kernel.view(n, out, c)
+    y = x.new_empty(b, h, w, n, out)
+    torch.bmm(rows, weight.transpose(1, 2), out=_by_network(y))
+
+    def back(g: Tensor, grads: Grads, needed: bool) -> Tensor | None:
+        pulled = _by_network(g)
+        put(grads, torch.bmm(pulled.transpose(1, 2), rows))
+        if not needed:
+            return None
+        dx = g.new_empty(b, h, w, n, c)
+        torch.bmm(pulled, weight, out=_by_network(dx))
+        return dx
+
+    return y, back
+
+
+def _by_network(x: Tensor) -> Tensor:
+    """[B,H,W,n,C] as matrices [n,B*H*W,C]: a view where its pixels are equally far apart."""
+    return x.reshape(-1, *x.shape[3:]).transpose(0, 1)

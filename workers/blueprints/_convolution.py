@@ -39,8 +39,12 @@ def _by_products(image: Tensor, kernel: Tensor, n: int) -> bool:
     if kernel.shape[-1] > 1:
         return False
     b, channels, h, w = image.shape
-    into, out = channels // n, kernel.shape[0] // n
-    return b * h * w * n * (into + out) <= (_BIG_NARROW if min(into, out) <= _NARROW else _BIG)
+    return by_products(b * h * w * n, channels // n, kernel.shape[0] // n)
+
+
+def by_products(rows: int, into: int, out: int) -> bool:
+    """_by_products of so many rows of all networks together."""
+    return rows * (into + out) <= (_BIG_NARROW if min(into, out) <= _NARROW else _BIG)
 
 
 def _half_empty(image: Tensor, channels: int, k: int) -> bool:

@@ -77,7 +77,8 @@ class _Joined:
     shrink: Tensor
     outer: Tensor
     flows: Tensor
-    tanh: Tensor | None
+    tanh: Tensor | None  # of the rows that multiply
+    scaled: Tensor | None  # their features times alpha
 
 
 def _per_network(x: Tensor) -> Tensor:
@@ -96,6 +97,8 @@ class SlotStep:
 
     def __init__(self, members: list[Member], rows: Tensor | slice | None, blend: Blend) -> None:
         self.members, self._rows, self._blend = members, rows, blend
+        at = blend.multiply_rows
+        self._multiplied = None if at is None else blend.live.index_select(0, at)
         self._shared = [m for m in members if m.tail < 2]
         self._alone = [m for m in members if m.tail == 2]
 
@@ -166,12 +169,13 @@ class SlotStep:
             outer = torch.where(blend.gated[:, 0], outer * self._opening(mine), outer)
         shown = outer if blend.stopped is None else outer * (1.0 - blend.stopped[:, 0])  # and in the value
         delta = d_precise * _over(shown * shrink, d)
-        tanh, rows = None, blend.multiply_rows
+        tanh, scaled, rows = None, None, blend.multiply_rows
         if rows is not None:
-            tanh = torch.tanh(d_precise.index_select(3, rows))
-            delta.index_copy_(3, rows, h.index_select(3, rows) * tanh * blend.live.index_select(0, rows))
+            tanh = d_precise.index_select(3, rows).tanh_()
+            scaled = h.index_select(3, rows).mul_(cast(Tensor, self._multiplied))
+            delta.index_copy_(3, rows, scaled * tanh)
         flows = (ratio <= 1.0) & (squares / size >= TINY)
-        self._joined = _Joined(mine, d, squares, shrink, outer, flows, tanh)
+        self._joined = _Joined(mine, d, squares, shrink, outer, flows, tanh, scaled)
         return delta.to(kept)
 
     # --- backward ---------------------------------------------------------------------------------------------------
@@ -191,16 +195,15 @@ class SlotStep:
         """Gradients of d and, beyond the identity, of the features, from that of the slot's rows."""
         joined, blend, kept = self._joined, self._blend, g.dtype
         precise = blend.live.dtype
-        h, d, g = joined.h.to(precise), joined.d.to(precise), g.to(precise)
+        d, g = joined.d.to(precise), g.to(precise)
         along = _per_network(g * d)
         back = torch.where(joined.flows, joined.outer * along * joined.shrink / joined.squares, 0.0)
         gd = (g * _over(joined.outer * joined.shrink, d)).addcmul_(d, _over(back, d), value=-1.0)
         dh, rows = None, blend.multiply_rows
         if rows is not None:
-            tanh = cast(Tensor, joined.tanh)
-            mine = g.index_select(3, rows) * blend.live.index_select(0, rows)
-            dh = torch.zeros_like(d).index_copy_(3, rows, mine * tanh).to(kept)
-            gd.index_copy_(3, rows, mine * h.index_select(3, rows) * (1.0 - tanh.square()))
+            tanh, mine = cast(Tensor, joined.tanh), g.index_select(3, rows)
+            dh = torch.zeros_like(d).index_copy_(3, rows, (mine * tanh).mul_(cast(Tensor, self._multiplied))).to(kept)
+            gd.index_copy_(3, rows, _aten.tanh_backward(mine.mul_(cast(Tensor, joined.scaled)), tanh))
         if blend.gated is not None:
             opened = torch.where(blend.gated[:, 0], along * joined.shrink * blend.live[:, 0], 0.0)
             looked = self._into_gates(opened)
