@@ -37,7 +37,8 @@ def test_the_example_of_the_docs(user_file):
 
 
 def test_the_example_of_the_readme(user_file):
-    example = re.search(r"```python\n(.*?)```", README.read_text(), re.DOTALL).group(1)
+    (example,) = (block for block in re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+                  if "def reward(" in block)
     function = find_reward(f"{user_file(example, 'mine.py')}:reward")
     facts = make_facts((2, 3), acc_delta=[2.0, np.nan], present=[[True, True, False], [False, False, False]])
     added = facts.total_params - facts.host_params
