@@ -19,10 +19,10 @@ from esper_ab.contracts.settings import Settings
 from esper_ab.plan import Plan
 
 _PASSES = 3  # forward, and a backward pass that costs about two
-_GROWN = 1.5  # a host with seeds against the bare host, over an episode
-_VALIDATED = 1.5  # a sample of a validation with counterfactuals, in forward passes of a grown host
-_VALUE = 100  # multiply-adds that take as long as one value of an activation, in each pass
-_STEP_S = 1.0e-3  # per optimiser step of a bank on a CPU, whatever its size
+_GROWN = 1.0  # a host with seeds against the bare host, over an episode
+_VALIDATED = 1.0  # a sample of a validation with counterfactuals, in forward passes of a grown host
+_VALUE = 200  # multiply-adds that take as long as one value of an activation, in each pass
+_STEP_S = 1.5e-3  # per optimiser step of a bank on a CPU, whatever its size
 _GPU_STEP_S = 20e-3  # the same on a GPU: hundreds of launches; never measured
 _WORKER_BYTES = 400 << 20  # Python, torch, its threads
 _ENV_BYTES = 3 << 19  # parameters, momentum and activations of one environment more
