@@ -64,6 +64,7 @@ def test_whatever_byte_it_is_cut_at_what_was_whole_is_read(finished, whole, tmp_
             path.unlink()
 
 
+@pytest.mark.slow  # from every line: tests/process/test_resume.py
 def test_the_experiment_goes_on_from_every_line_and_the_bytes_beside_it(finished, whole, tmp_path):
     expected = result_hash(fold(read(finished / JOURNAL_NAME)))
     boundaries = ends(whole)

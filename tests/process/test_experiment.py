@@ -63,6 +63,7 @@ def test_renamed_reordered_and_in_other_company_without_telemetry_nothing_change
     assert any(record.seed_events for run in load(same_twice).history.runs.values() for record in run.curve())
 
 
+@pytest.mark.slow  # with equal outcomes: tests/process/test_devices_per_run.py
 def test_a_run_over_two_devices_puts_environments_on_both(tmp_path: Path) -> None:
     launch(tmp_path, "--groups", "wait,random", "--devices", "cpu:0,cpu:1", "--devices-per-run", "2",
            "--placement", "share")  # fmt: skip

@@ -55,7 +55,7 @@ def first(events, kind, condition=lambda event: True):
     {"replicates": 2},
     {"sync": "independent"},
     {"cores": 1, "placement": "alternate", "groups": ("a", "b", "c")},
-    {"cores": 1, "placement": "sequence"},
+    pytest.param({"cores": 1, "placement": "sequence"}, marks=pytest.mark.slow),
 ], ids=str)  # fmt: skip
 def test_a_journal_cut_after_any_line_is_resumed_to_the_same_records(tmp_path, settings):
     whole = run(tmp_path / "whole", fake_plans.plan(**settings))

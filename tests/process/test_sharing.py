@@ -74,7 +74,9 @@ def test_another_group_changes_the_records_of_the_first_which_is_the_coupling(tm
     assert of_a(("a", "b")) == of_a(("a", "b", "c"))
 
 
-@pytest.mark.parametrize("settings", [{"replicates": 2}, {"cores": 1, "placement": "alternate"}], ids=str)
+@pytest.mark.parametrize("settings", [
+    pytest.param({"replicates": 2}, marks=pytest.mark.slow), {"cores": 1, "placement": "alternate"},
+], ids=str)  # fmt: skip
 def test_a_journal_cut_after_any_line_is_resumed_to_the_same_records_and_releases(tmp_path, settings):
     whole = run(tmp_path / "whole", fake_plans.plan(**settings, **SHARED))
     lines = (tmp_path / "whole" / JOURNAL_NAME).read_bytes().splitlines(keepends=True)

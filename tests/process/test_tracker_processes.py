@@ -158,6 +158,7 @@ def test_twice_is_once(filled):
     assert sorted(path.name for path in (filled / "wandb").glob("offline-*")) == folders  # not written anew
 
 
+@pytest.mark.slow
 def test_a_run_that_stopped_and_went_on_is_held_as_if_it_had_not(filled, tmp_path):
     """Stopped in the second block, filled, gone on with, filled again by what was remembered."""
     events = SMALL.events()
