@@ -55,11 +55,6 @@ def _runs(above: str, incomplete: str) -> list[str]:
     return [name for _, name in sorted(runs, reverse=True)] + sorted(folders)
 
 
-def run_directories(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
-    """`shell_complete` of an option that names one."""
-    return RunDirectory().shell_complete(ctx, param, incomplete)
-
-
 def groups(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """`shaped,w…`, `mine=sh…`: reward modes and controllers, in the last place of the list."""
     before, piece = _last(incomplete, ",")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import fake_plans
 import pytest
-from being_killed import killed_at
+from being_killed import killed_at, workers_when_recorded
 from conducted import conclusions, counts, ledger, of, records, resume, run, states, taken_up
 from fake_worker import FAULT_VARIABLE
 from journals import planted_effect, write
@@ -285,23 +285,15 @@ def test_real_training_that_lost_a_worker_and_its_coordinator_ends_as_if_nothing
             "--devices", "cpu:0,cpu:1", "--quiet", "--json", "--out", str(tmp_path), "--name", name,
         ]  # fmt: skip
 
-    def wait_for(run_dir, process, episodes):
-        """Workers by name, once every run has that many episodes on record."""
-        while process.poll() is None:
-            history = load(run_dir).history if (run_dir / JOURNAL_NAME).exists() else None
-            if history and all(len(of_run.episodes) >= episodes for of_run in history.runs.values()):
-                return {worker.worker: worker.pid for worker in history.workers}
-            time.sleep(0.02)
-        raise AssertionError(process.communicate()[1])
-
     subprocess.run(launch("whole"), check=True, capture_output=True)
     process = subprocess.Popen(launch("run"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    os.kill(wait_for(tmp_path / "run", process, 1)["w01"], signal.SIGKILL)
-    workers = wait_for(tmp_path / "run", process, 3)
+    (second,) = (one.pid for one in workers_when_recorded(tmp_path / "run", process, 1) if one.worker == "w01")
+    os.kill(second, signal.SIGKILL)
+    workers = workers_when_recorded(tmp_path / "run", process, 3)
     process.kill()
     process.communicate()
     assert command("resume", tmp_path / "run", "--quiet").returncode == 0
-    assert not [pid for pid in workers.values() if alive(pid)]
+    assert not [one.pid for one in workers if alive(one.pid)]
     whole, again = load(tmp_path / "whole").history, load(tmp_path / "run").history
     for name, of_run in whole.runs.items():
         assert [record.digest for record in of_run.curve()] == [record.digest for record in again.runs[name].curve()]

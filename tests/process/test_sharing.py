@@ -12,11 +12,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 import fake_plans
 import pytest
-from being_killed import killed_at
+from being_killed import killed_at, workers_when_recorded
 from conducted import counts, events_of, ledger, of, records, resume, run, states
 from fake_worker import FAULT_VARIABLE, moments
 
@@ -157,20 +156,11 @@ def test_real_training_with_a_shared_normaliser_survives_the_death_of_a_worker_a
             str(tmp_path), "--name", name,
         ]  # fmt: skip
 
-    def wait_for(run_dir, process, episodes):
-        """Workers' pids by lane, once every run has that many episodes on record."""
-        deadline = time.monotonic() + PATIENCE_S
-        while process.poll() is None and time.monotonic() < deadline:
-            history = load(run_dir).history if (run_dir / JOURNAL_NAME).exists() else None
-            if history and all(len(one.episodes) >= episodes for one in history.runs.values()):
-                return {worker.lane: worker.pid for worker in history.workers}
-            time.sleep(0.02)
-        raise AssertionError(process.communicate()[1])
-
     subprocess.run(command("whole"), check=True, capture_output=True)
     process = subprocess.Popen(command("run"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    os.kill(wait_for(tmp_path / "run", process, 1)["cpu:0/1"], signal.SIGKILL)
-    wait_for(tmp_path / "run", process, 3)
+    (second,) = (one.pid for one in workers_when_recorded(tmp_path / "run", process, 1) if one.lane == "cpu:0/1")
+    os.kill(second, signal.SIGKILL)
+    workers_when_recorded(tmp_path / "run", process, 3)
     process.kill()
     process.communicate()
     go_on = [sys.executable, "-m", "esper_ab.cli", "resume", tmp_path / "run", "--quiet"]

@@ -1,4 +1,4 @@
-"""A coordinator in a process of its own, killed when its journal has grown to a size."""
+"""A coordinator in a process of its own, killed when its journal has grown to a size; workers to be killed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
+from esper_ab.errors import UsageError
 from esper_ab.journal.file import JOURNAL_NAME, read
+from esper_ab.journal.load import load
 
 PATIENCE_S = 90.0
 
@@ -32,3 +35,16 @@ def killed_at(run_dir, sockets, size, *arguments):
     _, error = process.communicate()
     assert process.returncode in (0, -signal.SIGKILL), error
     return list(read(journal))
+
+
+def workers_when_recorded(run_dir, process, episodes):
+    """Started workers (events), once every run of `process` has that many episodes on record."""
+    deadline = time.monotonic() + PATIENCE_S
+    while process.poll() is None and time.monotonic() < deadline:
+        with suppress(UsageError):  # no journal yet, or one without a line
+            history = load(run_dir).history
+            if all(len(one.episodes) >= episodes for one in history.runs.values()):
+                return history.workers
+        time.sleep(0.02)
+    process.kill()
+    raise AssertionError(process.communicate()[1])

@@ -13,10 +13,8 @@ import numpy as np
 from workers.rewards._facts import Bools, Floats, Ints
 from workers.vocabulary import Stage
 
-_IN_FORWARD = np.zeros(max(Stage) + 1, dtype=np.bool_)  # by stage
-_IN_FORWARD[[Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED]] = True
-_LIVE = _IN_FORWARD.copy()
-_LIVE[Stage.GERMINATED] = True
+_LIVE = np.zeros(max(Stage) + 1, dtype=np.bool_)  # by stage
+_LIVE[[Stage.GERMINATED, Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED]] = True
 
 # What belongs to a live module, and what a slot without one holds.
 _MODULE_BLANKS: dict[str, int | float | bool] = {
@@ -93,11 +91,6 @@ class SeedTable:
     def present(self) -> Bools:
         """[E, S] a live module is there: GERMINATED … FOSSILIZED."""
         return np.asarray(_LIVE[self.stage])
-
-    @property
-    def in_forward(self) -> Bools:
-        """[E, S] the module takes part in the training forward pass; from BLENDING on it also changes its value."""
-        return np.asarray(_IN_FORWARD[self.stage])
 
     @property
     def available(self) -> Bools:
