@@ -57,10 +57,12 @@ def estimate(plan: Plan, machine: Machine) -> Estimate:
     task = next(task for task in machine.tasks if task.name == asked.task)
     batch = min(group.settings.growth.batch_size for group in asked.groups)
     on_gpu = any(device.startswith("cuda") for lane in plan.lanes for device in lane.devices)
-    each = math.ceil(asked.n_envs / asked.devices_per_run)  # environments of one device; devices work side by side
-    speed = machine.multiply_adds_per_s
-    step_s = epoch_s(task, each, batch, speed, _GPU_STEP_S if on_gpu else _STEP_S)
-    run_s = step_s * asked.steps * (asked.episodes + 2 * asked.eval_episodes)  # sampled and greedy evaluation
+    speed, devices = machine.multiply_adds_per_s, asked.devices_per_run
+    if on_gpu:  # the devices of a run work at the same time
+        host_epoch_s = epoch_s(task, math.ceil(asked.n_envs / devices), batch, speed, _GPU_STEP_S)
+    else:  # they take turns
+        host_epoch_s = epoch_s(task, asked.n_envs, batch, speed, devices * _STEP_S)
+    run_s = host_epoch_s * asked.steps * (asked.episodes + 2 * asked.eval_episodes)  # sampled and greedy evaluation
     at_once = max(1, len(plan.lanes) // len(asked.groups))
     data = sum(task.sizes) * task.sample_values * _FLOAT_BYTES
     start_up_s = machine.start_s * (1 + max(1.0, len(plan.lanes) / max(1, len(machine.names("cpu")))))
@@ -78,5 +80,5 @@ def _queue(plan: Plan, machine: Machine) -> float:
     asked = plan.experiment
     if asked.placement != "spread":
         return len(asked.groups)
-    busy = sum(len(lane.devices) for lane in plan.lanes if lane.devices[0].startswith("cpu:"))
+    busy = sum(lane.devices[0].startswith("cpu:") for lane in plan.lanes)
     return max(1.0, busy * asked.arithmetic.threads / max(1, len(machine.names("cpu"))))

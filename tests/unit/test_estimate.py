@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from test_plan import experiment, machine, planned
 
-from esper_ab.contracts.machine import TaskFacts
+from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.estimate import Estimate, epoch_s, estimate
 from esper_ab.plan_text import plan_text
 
@@ -40,7 +40,7 @@ def test_an_episode_of_this_length_was_measured(measured: dict) -> None:
 
 
 def test_it_grows_with_what_is_asked() -> None:
-    """Twice the replicates, episodes with their evaluation or steps take twice as long; devices share environments."""
+    """Twice the replicates, episodes with their evaluation or steps take twice as long."""
     def duration(**changes: object) -> float:
         there = machine(cores=12, tasks=(facts("digits", 1024, 384),))
         return estimate(planned(experiment(**changes), there), there).duration_s
@@ -49,14 +49,22 @@ def test_it_grows_with_what_is_asked() -> None:
     assert duration(eval_episodes=2, episodes=4, steps=10, replicates=6, n_envs=8) == pytest.approx(2 * once)
     assert duration(eval_episodes=1, episodes=2, steps=20, replicates=6, n_envs=8) == pytest.approx(2 * once)
     assert duration(eval_episodes=1, episodes=2, steps=10, replicates=6, n_envs=16) > 1.5 * once
-    spread = duration(eval_episodes=1, episodes=2, steps=10, replicates=6, n_envs=8, devices_per_run=2)
-    assert spread < once
 
 
-def test_more_threads_than_cores_wait_for_one_another() -> None:
-    few, many = machine(cores=2), machine(cores=4)
-    asked = experiment(devices_per_run=2, n_envs=8)
-    slow, fast = (estimate(planned(asked, there), there).duration_s for there in (few, many))
+def test_the_gpus_of_a_run_share_its_environments_and_its_cpu_devices_take_turns() -> None:
+    def slower_by(there: Machine) -> float:
+        one, two = (
+            estimate(planned(experiment(devices_per_run=k, n_envs=64, replicates=1), there), there).duration_s
+            for k in (1, 2)
+        )
+        return two / one
+
+    assert slower_by(machine(gpus=4)) < 1 < slower_by(machine(cores=4))
+
+
+def test_more_lanes_than_cores_wait_for_one_another() -> None:
+    few, many = machine(cores=1), machine(cores=2)
+    slow, fast = (estimate(planned(experiment(), there), there).duration_s for there in (few, many))
     assert slow == pytest.approx(2 * fast)
 
 
