@@ -181,3 +181,11 @@ def test_a_script_that_is_imported_into_another_process_fails_at_once_and_says_w
     done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert 'put the call below `if __name__ == "__main__":`' in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
+
+
+def test_what_only_the_plan_can_refuse_is_said_in_the_words_of_the_caller(tmp_path: Path) -> None:
+    experiment = create_experiment("x").add_variant("shaped").add_variant("wait").set_base_config(
+        {**BASE, "placement": "spread"}
+    ).build()
+    with pytest.raises(UsageError, match=r"^max_parallel_runs=1, but the 2 runs .*; placement=sequence trains"):
+        run_ab_test(experiment, tmp_path, max_parallel_runs=1)
