@@ -18,7 +18,7 @@ import msgspec
 from esper_ab.api.asked import Declared, declaration
 from esper_ab.api.declared import Experiment, ExperimentBuilder
 from esper_ab.api.in_python import ARGUMENTS, in_python
-from esper_ab.api.results import Results
+from esper_ab.api.results import Results, early_end
 from esper_ab.assignments import did_you_mean
 from esper_ab.errors import EsperError, UsageError, WorkerFailed, WorkerHung
 from esper_ab.programs.experiment import Planned, carry_out, launcher_named, plan_as_text, planned
@@ -90,7 +90,7 @@ def run_ab_test(
     if runner.watched:
         show_plan(ready)
     paths, failure = conducted(ready, runner)
-    return Results(ready.run_dir, paths.content, str(failure or ""))
+    return Results(ready.run_dir, paths.content, early_end(failure, ready.run_dir, paths.content.history))
 
 
 def _check_experiment(experiment: object) -> None:
