@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from test_plan import experiment, machine, planned
 
 from esper_ab.contracts.machine import Machine, TaskFacts
-from esper_ab.estimate import epoch_s, estimate
+from esper_ab.estimate import Estimate, epoch_s, estimate
+from esper_ab.plan_text import plan_text
 
 HOSTS = json.loads((Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "hosts.json").read_text())
 SPEED = HOSTS["machine"]["peak_gflops"] * 1e9 / 2  # multiply-adds per second
@@ -80,3 +82,24 @@ def test_a_gpu_is_said_to_be_a_guess() -> None:
     there = machine(gpus=2)
     assert "never measured" in estimate(planned(experiment(), there), there).basis
     assert "never measured" not in estimate(planned(experiment(), machine()), machine()).basis
+
+
+def test_workers_that_start_are_counted() -> None:
+    """Torch is loaded by whoever starts them, then by all at the same time on the cores that there are."""
+    def found(cores: int, start_s: float) -> Estimate:
+        there = machine(cores=cores, start_s=start_s)
+        return estimate(planned(experiment(devices=("cpu:0", "cpu:1")), machine()), there)
+
+    assert found(2, 5.0).start_up_s == pytest.approx(10.0)
+    assert found(1, 5.0).start_up_s == pytest.approx(15.0)
+    assert found(2, 5.0).duration_s == pytest.approx(found(2, 0.0).duration_s + 10.0)
+
+
+@pytest.mark.parametrize(("seconds", "said"), [
+    (0.0, "under 10 s"), (9.9, "under 10 s"), (10.4, "about 10 s"), (61.0, "about 61 s"), (600.0, "about 10 min"),
+])  # fmt: skip
+def test_nothing_takes_no_time(seconds: float, said: str) -> None:
+    there = machine()
+    plan = planned(experiment(), there)
+    cost = msgspec.structs.replace(estimate(plan, there), duration_s=seconds)
+    assert f"estimate: {said} with the start of the workers, " in plan_text(plan, cost, Path("runs/x"), 200)
