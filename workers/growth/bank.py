@@ -301,27 +301,27 @@ class Bank:
         step = self._step(host, statistics, slots, batches)
         n, samples = order.shape
         labels = split.y[order]  # [n, N]
-        every = split.x.new_empty(n, samples, self._spec.classes)  # logits of the epoch
+        every = split.x.new_empty(n, self._spec.classes, samples)  # logits of the epoch
         minus_one = split.x.new_full((1, 1, 1), -1.0)
         images = split.x.to(self._computed).permute(0, 2, 3, 1).contiguous()
         for start in range(0, samples, rule.batch_size):
             now = slice(start, min(start + rule.batch_size, samples))
-            batch, y = order[:, now], labels[:, now, None]  # [n,B], [n,B,1]
+            batch, y = order[:, now], labels[:, None, now]  # [n,B], [n,1,B]
 
             def pick(rows: slice, batch: Tensor = batch) -> Tensor:
                 return side_by_side(images, batch[rows])
 
-            logits = step.forward(pick)  # [n,B,classes]
-            every[:, now] = logits
-            error = torch.softmax(logits, 2).scatter_add_(2, y, minus_one.expand(y.shape)).div_(y.shape[1])
+            logits = step.forward(pick)  # [n,classes,B]
+            every[:, :, now] = logits
+            error = torch.softmax(logits, 1).scatter_add_(1, y, minus_one.expand(y.shape)).div_(y.shape[2])
             if scale is not None:
                 error *= scale.scale
             overflowed = hosts.step([step.backward(error)], scale) + seeds.step(theirs, scale)
             if scale is not None:
                 sound = torch.isfinite(logits).all(2).all(1)  # [n]
                 scale.after_step(_with_a_say(overflowed, positions, sound))
-        loss = F.cross_entropy(every.flatten(0, 1), labels.flatten(), reduction="none").view(n, -1).mean(1)
-        correct = (every.argmax(2) == labels).to(self._dtype).mean(1)
+        loss = -F.log_softmax(every, 1).gather(1, labels[:, None]).mean((1, 2))  # cross_entropy has no deterministic one
+        correct = (every.argmax(1) == labels).to(self._dtype).mean(1)
         return torch.stack([loss, 100.0 * correct])
 
     def _step(self, host: Borrowed, statistics: list[BatchStatistics], slots: Slots, batches: Batches) -> TrainingStep:
