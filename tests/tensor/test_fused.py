@@ -16,8 +16,9 @@ from workers.blueprints._blueprint import Blueprint, Norm, ParamSpec, Relu, conv
 from workers.blueprints._convolution import as_image, convolve, convolve_backward
 from workers.growth import fused
 from workers.growth.blend import Blend, gate_params, seed_delta, seed_input
+from workers.growth.chains import Member
 from workers.growth.host import BatchStatistics, MeasuredBlock, block_forward
-from workers.growth.slot_step import GATE_NAMES, Member, SlotStep
+from workers.growth.slot_step import GATE_NAMES, SlotStep
 from workers.growth.stack import Stack
 from workers.growth.training_step import side_by_side
 from workers.tasks.digits import TASK
@@ -176,10 +177,10 @@ def simply(slot: list[Member], h: torch.Tensor, blend: Blend) -> torch.Tensor:
 @pytest.mark.parametrize(
     "names",
     [
-        ["conv_small", "conv_light", "bottleneck", "attention"],
+        ["conv_light", "conv_small", "bottleneck", "attention"],
         ["depthwise", "conv_heavy", "norm", "scaled"],
-        ["conv_light", "depthwise", "conv_heavy", "conv_small"],
-        ["bottleneck", "relu_first", "attention", "norm"],
+        ["depthwise", "conv_light", "conv_heavy", "conv_small"],
+        ["bottleneck", "relu_first", "norm", "attention"],
     ],
 )
 def test_seeds_join_as_the_formulas_say(names: list[str], side: int, size: float, algorithms: list[int]) -> None:
