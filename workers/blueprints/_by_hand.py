@@ -82,7 +82,7 @@ def towards(layer: Towards, y: Tensor, x: Tensor, p: Params) -> tuple[Tensor, Ba
 
 
 def effective(layer: Conv, x: Tensor, p: Params) -> Tensor:
-    """The kernel [N,O,I,k,k] in x's precision. Around a single pixel there is only padding: a wide one is its centre."""
+    """The kernel [N,O,I,k,k] in x's precision. Around one pixel is only padding: there a wide one is its centre."""
     weight = p[layer.name]
     k = weight.shape[-1]
     if k > 1 and x.shape[1] == x.shape[2] == 1:
@@ -123,7 +123,7 @@ def convolve_together(
 
     def back(g: Tensor, grads: Sequence[Grads], needed: bool) -> Tensor | None:
         dx, dkernel = convolved(g, needed)
-        parts = dkernel.split([len(kernel) for kernel in kernels])
+        parts = torch.split(dkernel, [len(kernel) for kernel in kernels])
         for layer, p, own, part in zip(layers, params, grads, parts, strict=True):
             _put(layer, p, own, part.diagonal(dim1=1, dim2=2).permute(0, 3, 1, 2) if layer.depthwise else part)
         return dx

@@ -321,7 +321,8 @@ class Bank:
             if scale is not None:
                 sound = torch.isfinite(logits).all(2).all(1)  # [n]
                 scale.after_step(_with_a_say(overflowed, positions, sound))
-        loss = -F.log_softmax(every, 1).gather(1, labels[:, None]).mean((1, 2))  # cross_entropy has no deterministic one
+        # Not cross_entropy: torch has no deterministic one for samples behind classes on a GPU.
+        loss = -F.log_softmax(every, 1).gather(1, labels[:, None]).mean((1, 2))
         correct = (every.max(1).indices == labels).to(self._dtype).mean(1)  # argmax across the memory is slow
         return torch.stack([loss, 100.0 * correct])
 

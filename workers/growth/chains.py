@@ -202,7 +202,7 @@ def _body(members: list[Member], x: Tensor) -> tuple[list[Tensor], _Pulled]:
     first = [cast(Conv, m.body[0]) for m in members]
     y, convolved = convolve_together(first, x, [m.params for m in members])
     rest = [
-        run(m.body[1:], part, m.params, owned=True) for m, part in zip(members, y.split(counts, 3), strict=True)
+        run(m.body[1:], part, m.params, owned=True) for m, part in zip(members, torch.split(y, counts, 3), strict=True)
     ]
 
     def pulled(g: list[Tensor], wanted: bool) -> list[Tensor | None]:
@@ -210,6 +210,6 @@ def _body(members: list[Member], x: Tensor) -> tuple[list[Tensor], _Pulled]:
             cast(Tensor, unwind(tape, own, m.grads, True)) for m, own, (_, tape) in zip(members, g, rest, strict=True)
         ]
         dx = convolved(torch.cat(parts, 3), [m.grads for m in members], wanted and any(m.fossils for m in members))
-        return [None] * len(members) if dx is None else list(dx.split(counts, 3))
+        return [None] * len(members) if dx is None else list(torch.split(dx, counts, 3))
 
     return [y for y, _ in rest], pulled

@@ -85,7 +85,7 @@ class SlotStep:
             return h
         mine = self._mine(h)
         outputs = [] if self._chains is None else [self._chains.forward(mine[:, :, :, : self._chained])]
-        parts = mine[:, :, :, self._chained :].split([m.count for m in self._alone], 3) if self._alone else []
+        parts = torch.split(mine[:, :, :, self._chained :], [m.count for m in self._alone], 3) if self._alone else ()
         alone = [
             (m.blueprint.by_hand or _through_autograd(m))(part, m.params)
             for m, part in zip(self._alone, parts, strict=True)

@@ -84,7 +84,7 @@ class TrainingStep:
 
     @torch.no_grad()
     def forward(self, pick: Pick) -> Tensor:
-        """-> logits [n,classes,B]: softmax along the memory costs a loop per sample, across it one for all."""
+        """-> logits [n,classes,B]: softmax over neighbours in memory costs a loop per sample."""
         h = self._blocks[0].forward(pick)
         for block, step in enumerate(self._blocks):
             if block > 0:
@@ -97,7 +97,7 @@ class TrainingStep:
 
     @torch.no_grad()
     def backward(self, error: Tensor) -> Grads:
-        """Gradients of the hosts, by name, from those of the logits [n,classes,B]; of the seeds: their members have them."""
+        """Gradients of the hosts, by name, from those of the logits [n,classes,B]; the seeds' go into their members."""
         grads: Grads = {}
         grads["head.weight"] = torch.bmm(error, self._pooled).transpose(1, 2)
         grads["head.bias"] = error.sum(2)
