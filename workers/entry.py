@@ -87,7 +87,8 @@ def _pin_torch(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
     import torch
 
     torch.set_num_threads(arithmetic.threads)
-    torch.use_deterministic_algorithms(arithmetic.deterministic)
+    # What torch.use_deterministic_algorithms sets, without the second in which that imports torch's compiler.
+    torch.set_deterministic_debug_mode("error" if arithmetic.deterministic else "default")
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # it writes tensors twice
     torch.backends.cudnn.benchmark = False
     torch.backends.cudnn.allow_tf32 = False

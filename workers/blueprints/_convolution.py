@@ -17,6 +17,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from workers.blueprints import _device
+
 _NARROW = 8  # channels: matrix products with so few columns are slow
 _BIG, _BIG_NARROW = 200_000, 100_000  # numbers read and written, from which setting up a convolution pays
 _LANES = 16  # numbers in a CPU's vector
@@ -50,7 +52,7 @@ def by_products(rows: int, into: int, out: int) -> bool:
 
 def _half_empty(image: Tensor, channels: int, k: int) -> bool:
     """Whether a convolution to so many channels of one network leaves half of a CPU's vectors empty."""
-    return image.device.type == "cpu" and k == 3 and 2 * channels <= _LANES
+    return _device.is_cpu(image.device) and k == 3 and 2 * channels <= _LANES
 
 
 def _at_once(image: Tensor, kernel: Tensor, n: int) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -42,6 +42,16 @@ class Batch:
     def select(self, envs: Tensor) -> Batch:
         """The sequences of some environments."""
         return Batch(**{name: tensor[:, envs] for name, tensor in vars(self).items()})
+
+
+class Optimiser(Protocol):
+    """What moves the policy."""
+
+    def zero_grad(self) -> None:
+        """Forget all gradients."""
+
+    def step(self) -> None:
+        """One update from the gradients."""
 
 
 class Evaluated(NamedTuple):
@@ -108,7 +118,7 @@ def loss_terms(policy: RecurrentPolicy, batch: Batch, settings: PPOSettings, ent
 
 def ppo_update(
     policy: RecurrentPolicy,
-    optimiser: torch.optim.Optimizer,
+    optimiser: Optimiser,
     batch: Batch,
     settings: PPOSettings,
     entropy_coef: float,
