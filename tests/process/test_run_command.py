@@ -71,7 +71,7 @@ def test_a_reward_beside_the_file_is_found_from_anywhere_by_worker_processes_too
     """The script that is installed has no working directory on its path, as `python -m` has."""
     (folder / "prices.py").write_text("PRICE = 0.5\n")
     (folder / "mine.py").write_text("from prices import PRICE\n\ndef reward(facts, settings):\n"
-                                    "    return facts.acc_delta * 0 - PRICE\n")  # fmt: skip
+                                    "    return -PRICE * (facts.acc_delta > 0)\n")  # fmt: skip
     text = FILE.format(reward="mine:reward").replace("set_runs_per_variant(2)", "set_runs_per_variant(1)")
     (folder / "mine_experiment.py").write_text(text)
     elsewhere = folder / "elsewhere"
