@@ -9,7 +9,7 @@ from msgspec import Meta
 from esper_ab.contracts.records import GroupName
 from esper_ab.contracts.settings import Arithmetic, GroupSettings, NonNegativeInt, Positive, PositiveInt, Settings
 
-ErrorRate = Annotated[float, Meta(gt=0.0, lt=0.5)]  # equivalence takes an interval at 2 alpha, which must leave something inside
+ErrorRate = Annotated[float, Meta(gt=0.0, lt=0.5)]  # equivalence has an interval at 2 alpha
 
 
 class Group(Settings, frozen=True, kw_only=True):

@@ -89,7 +89,8 @@ def test_an_endpoint_of_the_curve_waits_for_the_whole_curve(tmp_path):
     run = whole[last].record.run.run
     known = outcomes(fold(cut))
     rows = dict(query(write(tmp_path / "run", cut), "SELECT run, endpoint FROM runs").rows)
-    assert rows[run] is None and known[run].endpoint is None
+    assert rows[run] is None
+    assert known[run].endpoint is None
     assert sum(value is None for value in rows.values()) == sum(one.endpoint is None for one in known.values())
 
 
