@@ -16,7 +16,6 @@ from workers.rewards._inputs import alpha_delta_sq_sum, effective_seed_params
 from workers.rewards._potential import potential
 from workers.vocabulary import OP, SLOT, Op
 
-
 _WAIT = int(Op.WAIT)  # numpy compares with a plain integer several times faster
 
 

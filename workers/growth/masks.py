@@ -70,7 +70,7 @@ class DecisionMasks:
 
     def permits(self, decisions: Ints) -> Bools:
         """[E] every head of `decisions` [E, head] says something its mask allows, and 0 where it is not used."""
-        in_range = ((decisions >= 0) & (decisions < np.array(self._sizes))).all(axis=1)
+        in_range = np.asarray(((decisions >= 0) & (decisions < np.array(self._sizes))).all(axis=1))
         chosen = np.where(in_range[:, None], decisions, 0)
         op, slot = chosen[:, OP], chosen[:, SLOT]
         waits, germinates, retarget = op == _WAIT, self._germinates(chosen), op == _SET_ALPHA_TARGET

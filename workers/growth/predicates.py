@@ -54,9 +54,7 @@ def valid_operations(table: SeedTable, rules: Rules, val_acc: Floats, alive: Boo
         valid[:, Op.SET_ALPHA_TARGET] = rampable(table)
         valid[:, Op.PRUNE] = present & (table.stage != _FOSSILIZED) & resting & (table.age >= MIN_PRUNE_AGE)
         valid[:, Op.ADVANCE] = (
-            gates.may_train(table)
-            | gates.may_blend(table, rules.gates, val_acc)
-            | gates.may_hold(table, rules.gates)
+            gates.may_train(table) | gates.may_blend(table, rules.gates, val_acc) | gates.may_hold(table, rules.gates)
         )
     return valid & alive[:, None, None]
 

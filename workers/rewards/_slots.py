@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workers.rewards._facts import Bools, Floats, Ints, SeedFacts, StepFacts
 from workers.vocabulary import Op, Stage
+
+Values = NDArray[np.floating[Any]] | float
 
 _UNKNOWN = int(Stage.UNKNOWN)  # numpy takes a plain integer several times faster than a member of an enumeration
 
@@ -48,9 +52,9 @@ def acted_on(facts: StepFacts, op: Op) -> Bools:
     return mask
 
 
-def first_of(conditions: tuple[Bools, ...], values: tuple[Floats | float, ...], otherwise: Floats | float) -> Floats:
+def first_of(conditions: tuple[Bools, ...], values: tuple[Values, ...], otherwise: Values) -> Floats:
     """Elementwise the value of the first condition that holds: np.select, which costs ten times as much here."""
-    chosen = np.asarray(otherwise, dtype=np.float64)
+    chosen: Floats = np.asarray(otherwise, dtype=np.float64)
     for condition, value in zip(reversed(conditions), reversed(values), strict=True):
         chosen = np.where(condition, value, chosen)
     return chosen
