@@ -63,11 +63,13 @@ def decide(
             stop = start + sizes[head]
             mask = masks.mask(head, actions[:, :head])
             all_logits[:, head, : sizes[head]] = logits[:, start:stop]
-            all_masks[:, head, : sizes[head]] = mask
-            if uniforms is None:
-                actions[:, head] = most_probable(weights[:, start:stop], mask)
-            else:
-                actions[:, head] = sample(weights[:, start:stop], mask, uniforms[:, head])
+            if mask.any():  # else nobody uses the head, and says 0 in it
+                all_masks[:, head, : sizes[head]] = mask
+                of_head = weights[:, start:stop]
+                if uniforms is None:
+                    actions[:, head] = most_probable(of_head, mask)
+                else:
+                    actions[:, head] = sample(of_head, mask, uniforms[:, head])
             start = stop
     return Decision(
         actions=actions,

@@ -137,7 +137,7 @@ def ppo_update(
             break
         optimiser.zero_grad()
         terms.loss.backward()  # type: ignore[no-untyped-call]
-        grad_norms.append(_clip([p.grad for p in parameters if p.grad is not None], settings.max_grad_norm))
+        grad_norms.append(clip_gradients([p.grad for p in parameters if p.grad is not None], settings.max_grad_norm))
         if not math.isfinite(grad_norms[-1]):
             break
         optimiser.step()
@@ -235,8 +235,11 @@ def _explained_variance(batch: Batch) -> float | None:
     return _finite(1.0 - float((returns - batch.values[batch.valid]).var(correction=0)) / variance)
 
 
-def _clip(grads: list[Tensor], max_norm: float) -> float:
-    """Scale to at most `max_norm` all together and return the norm: torch.nn.utils.clip_grad_norm_, a call per rule."""
+def clip_gradients(grads: list[Tensor], max_norm: float) -> float:
+    """Scale `grads` in place so that their norm together is at most `max_norm`; returns the norm they had.
+
+    torch.nn.utils.clip_grad_norm_ to the bit, without its calls per parameter.
+    """
     norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(grads)))
     torch._foreach_mul_(grads, torch.clamp(max_norm / (norm + 1e-6), max=1.0))
     return float(norm)
