@@ -17,6 +17,7 @@ from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import RunRef
 from esper_ab.errors import UsageError
 from esper_ab.plan import Plan
+from esper_ab.typed import typed
 
 FOLDER_OF_RUNS, CONFIG_NAME = "runs", "config.toml"  # in a run directory, and in the folder of each of its runs
 _PACKAGES = ("esper-ab", "torch", "numpy", "scipy", "msgspec", "pyzmq", "msgpack", "duckdb")
@@ -79,7 +80,8 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
     }  # fmt: skip
     file = f"{FOLDER_OF_RUNS}/{run_folder(ref)}/{CONFIG_NAME}"
     beside = "wait" if ref.group_id != "wait" else "random"
-    again = f"It is trained again by: esper-ab launch --config {file} --groups {ref.group_id},{beside} --name again"
+    command = typed("launch", "--config", file, "--groups", f"{ref.group_id},{beside}", "--name", "again")
+    again = f"It is trained again by: {command}"
     if experiment.share_observation_norm:
         again = "It shared its observation moments with the other groups: without them its records are others."
     return f"# Run {ref.run}. {again}\n" + "\n".join(_toml(tree)) + "\n"

@@ -69,6 +69,7 @@ class Machine(Settings, frozen=True, kw_only=True):
     blueprints: tuple[str, ...]
     tasks: tuple[TaskFacts, ...]
     multiply_adds_per_s: float  # measured: training a small grouped convolution, one thread or the first GPU
+    start_s: float = 0.0  # measured by whoever asked: from the start of a process to an answer by its torch
     cpu_bf16: Literal["", "avx512_bf16", "amx_bf16"] = ""  # the best instructions for bfloat16 that the CPU has
     user_rewards: tuple[UserReward, ...]
     controller_problems: dict[str, str] = msgspec.field(default_factory=dict)  # group -> why it cannot be made

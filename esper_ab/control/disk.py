@@ -16,6 +16,7 @@ from esper_ab.contracts.messages import Progress
 from esper_ab.control.liveness import Limits
 from esper_ab.control.signals import Signals
 from esper_ab.errors import DiskFull, Interrupted
+from esper_ab.typed import typed
 
 PHASE = "disk full"  # of the sign of life of a worker that has no room for a checkpoint
 _TRY_S = 1.0
@@ -92,7 +93,7 @@ class Room:
         self.given_up = True
         raise DiskFull(
             f"no room on the disk of {self._run_dir} for {self._limit_s:.0f} s; what was recorded is kept: make room, "
-            f"then `esper-ab resume {self._run_dir}`"
+            f"then `{typed('resume', self._run_dir)}`"
         )
 
     def _say_that_it_waits(self, what: str) -> None:

@@ -12,6 +12,7 @@ from esper_ab.journal.fold import History, RunState
 from esper_ab.journal.load import Loaded, load
 from esper_ab.journal.lock import holder
 from esper_ab.live.recent import DIFFERENCE_LABEL, DifferenceNow, GroupNow, differences_now, group_now
+from esper_ab.typed import typed
 
 ExperimentState = Literal["running", "finished", "failed", "interrupted", "stale"]
 
@@ -103,7 +104,7 @@ def status_text(run_dir: Path) -> str:
     lines = [f"{found.experiment}: {found.state}{detail} (last event {found.last_event})"]
     if found.state == "stale":
         lines.append("Nobody works on it and it has no end: its coordinator is gone. `esper-ab report` still works.")
-        lines.append(f"It goes on from there with `esper-ab resume {run_dir}`.")
+        lines.append(f"It goes on from there with `{typed('resume', run_dir)}`.")
     width = max(len(run.run) for run in found.runs)
     lines += [
         f"  {run.run:<{width}}  {run.state:<10}  episode {run.episodes} of {run.of_episodes}  on {run.device}"

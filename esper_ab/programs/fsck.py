@@ -21,6 +21,7 @@ from esper_ab.journal.events import AnyEvent, EpisodeRecorded, ExperimentStarted
 from esper_ab.journal.file import JOURNAL_NAME, OtherVersion, Reading, cut_off, event_of, read
 from esper_ab.journal.fold import History, RunHistory, fold
 from esper_ab.journal.lock import holder, take
+from esper_ab.typed import typed
 
 DAMAGED = JournalError.exit_code
 _LISTED = 8  # names in one line of text; --json has them all
@@ -260,9 +261,10 @@ def _behind_text(behind: Behind, *, torn: bool) -> str:
 
 def _verdict(found: Findings) -> str:
     if found.damage and found.repairable:
+        cut = typed("fsck", found.run_dir, "--repair")
         return (
-            f"`esper-ab fsck {found.run_dir} --repair` cuts the journal behind line {found.lines} and keeps the rest "
-            "beside it; what was recorded there, resume does again"
+            f"`{cut}` cuts the journal behind line {found.lines} and keeps the rest beside it; what was recorded "
+            "there, resume does again"
         )
     if found.damage:
         return "this cannot be repaired by a cut; nothing was changed"

@@ -21,6 +21,7 @@ import click
 
 from esper_ab.completing import RunDirectory
 from esper_ab.examples import epilog
+from esper_ab.typed import typed
 
 if TYPE_CHECKING:
     from esper_ab.contracts.messages import Progress
@@ -67,7 +68,7 @@ def command(run_dir: Path, follow: bool, json: bool, **options: Any) -> int:
     check_tracking(asked)
     for name in names:
         if at_work(run_dir, name):
-            see = f"`esper-ab logs {run_dir} tracker-{name}`"
+            see = f"`{_logs(run_dir, name)}`"
             raise UsageError(f"{run_dir}: {name} follows this run already; see {see}")
     save_settings(run_dir, asked)
     return _fill(run_dir, names, live=follow, as_json=json)
@@ -180,7 +181,7 @@ def start_tracking(run_dir: Path, tracking: Tracking) -> str:
                 check=True, start_new_session=True, stdin=subprocess.DEVNULL, env=_environment(),
             )  # fmt: skip
     except (OSError, subprocess.CalledProcessError) as error:
-        _warn(f"trackers cannot be started ({error}); the run goes on, `esper-ab track {run_dir}` can do it later")
+        _warn(f"trackers cannot be started ({error}); the run goes on, `{typed('track', run_dir)}` can do it later")
         return ""
     return started
 
@@ -228,7 +229,7 @@ class Trackers:
         for name in sorted(self._unheard):
             progress = self._progress(name)
             if name in left:
-                _warn(f"{name} goes on with what is left; `esper-ab logs {self._run_dir} tracker-{name}` shows it")
+                _warn(f"{name} goes on with what is left; `{_logs(self._run_dir, name)}` shows it")
             elif progress is None or progress.state != "done":
                 _warn(_broken(self._run_dir, name, "its process is gone"))
 
@@ -255,8 +256,12 @@ class Trackers:
                 _warn(_broken(self._run_dir, name, progress.detail))
 
 
+def _logs(run_dir: Path, name: str) -> str:
+    return typed("logs", run_dir, f"tracker-{name}")
+
+
 def _broken(run_dir: Path, name: str, why: str) -> str:
-    return f"{name} has stopped: {why}; the run is not concerned, `esper-ab track {run_dir}` fills in what is missing"
+    return f"{name} has stopped: {why}; the run is not concerned, `{typed('track', run_dir)}` fills in what is missing"
 
 
 def _warn(text: str) -> None:

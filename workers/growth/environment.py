@@ -209,12 +209,13 @@ class GrowthEnv:
     def _on_every_device(self, work: Callable[[Bank, DeviceData, Ints], T], among: Bools) -> list[tuple[Ints, T]]:
         """`work(bank, data, rows)` for every bank with rows `among` [E], in order, with the environments they are.
 
-        One thread per device: while one waits for its device or computes, the others go on. They share no tensor that
-        is written, and nobody goes on before all have ended; so each does what it would do alone.
+        CPU devices take turns. Where GPUs are, each device has a thread: while one waits for its device, the others
+        launch. Threads on a CPU would only fight for the interpreter, which small kernels keep busy. They share no
+        tensor that is written, and nobody goes on before all have ended; so each does what it would do alone.
         """
         parts = [(bank, data, np.flatnonzero(among[bank.envs])) for bank, data in self._banks]
         parts = [part for part in parts if len(part[2])]
-        if len(parts) < 2:
+        if len(parts) < 2 or all(data.train.x.device.type == "cpu" for _, data, _ in parts):
             results = [work(*part) for part in parts]
         else:
             with ThreadPoolExecutor(max_workers=len(parts), thread_name_prefix="device") as threads:

@@ -141,8 +141,9 @@ class Optimiser:
         norms = [torch.linalg.vector_norm(grad, dim=1, keepdim=True) for grad in found]
         factors = torch.clamp(rule.max_grad_norm / (torch.cat(norms) + 1e-6), max=1.0)
         torch._foreach_mul_(found, list(torch.split(factors, [len(grad) for grad in found])))
+        velocities = self._momentum if rule.momentum else []  # torch refuses them where there is no momentum
         torch._fused_sgd_(
-            self._flat, found, self._momentum, weight_decay=rule.weight_decay, momentum=rule.momentum, lr=rule.lr,
+            self._flat, found, velocities, weight_decay=rule.weight_decay, momentum=rule.momentum, lr=rule.lr,
             dampening=0.0, nesterov=False, maximize=False, is_first_step=False,
         )  # fmt: skip
 

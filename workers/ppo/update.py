@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -46,6 +46,16 @@ class Batch:
     def steps(self, tensor: Tensor) -> Tensor:
         """The valid steps [N, …] of a tensor [T, B, …]: a view where all are valid, as they are but for divergence."""
         return tensor.flatten(0, 1) if self.valid.all() else tensor[self.valid]
+
+
+class Optimiser(Protocol):
+    """What moves the policy."""
+
+    def zero_grad(self) -> None:
+        """Forget all gradients."""
+
+    def step(self) -> None:
+        """One update from the gradients."""
 
 
 class Evaluated(NamedTuple):
@@ -112,7 +122,7 @@ def loss_terms(policy: RecurrentPolicy, batch: Batch, settings: PPOSettings, ent
 
 def ppo_update(
     policy: RecurrentPolicy,
-    optimiser: torch.optim.Optimizer,
+    optimiser: Optimiser,
     batch: Batch,
     settings: PPOSettings,
     entropy_coef: float,
