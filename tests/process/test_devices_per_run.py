@@ -1,29 +1,28 @@
-"""Real workers: runs of two devices each against the same runs on one device each."""
+"""Planned, trained and recorded: runs of two devices each against the same runs on one device each."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
+from esper_ab.launch import command
 
 ASKED = (
     "--groups", "shaped,random", "--task", "synthetic", "--episodes", "1", "--steps", "3", "--n-envs", "3",
     "--replicates", "1", "--eval-episodes", "1", "--placement", "share", "--quiet",
+    "--launcher", "inline",
 )  # fmt: skip
 
 
 def run(folder: Path, *args: str) -> tuple[History, str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "esper_ab.launch", *ASKED, "--out", str(folder.parent), "--name", folder.name, *args],
-        capture_output=True, text=True, timeout=200,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+    asked = [*ASKED, "--out", str(folder.parent), "--name", folder.name, *args]
+    done = CliRunner().invoke(command, asked, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
     return load(folder).history, done.stdout
 
 

@@ -9,9 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from esper_ab.api.asked import tracking_of
 from esper_ab.api.files import declared_in
+from esper_ab.cli import group
 from esper_ab.errors import UsageError
 from esper_ab.journal.load import load
 
@@ -19,9 +21,11 @@ BLOCKS = Path(__file__).parents[1] / "support" / "document"
 RATES = {"variant_a": 0.001, "variant_b": 0.0001}
 
 
-def esper_ab(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "esper_ab.cli", *args]
-    return subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=280, check=False)
+def here(*args: str | Path) -> str:
+    """What a command prints, called in this process."""
+    done = CliRunner().invoke(group, list(map(str, args)), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
 
 
 def rates(what):
@@ -38,11 +42,11 @@ def test_the_first_example_has_two_names_for_one_experiment() -> None:
     )  # fmt: skip
 
 
-def test_a_dry_run_shows_the_configuration_and_makes_nothing(tmp_path: Path) -> None:
-    done = esper_ab(tmp_path, "run", str(BLOCKS / "my_experiment.py"), "--dry-run", "--output-dir", "results/exp1")
-    assert done.returncode == 0, done.stderr
-    assert "2 groups x 5 replicates = 10 runs" in done.stdout
-    assert "ppo.lr  0.001      0.0001" in done.stdout
+def test_a_dry_run_shows_the_configuration_and_makes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = here("run", BLOCKS / "my_experiment.py", "--dry-run", "--output-dir", "results/exp1")
+    assert "2 groups x 5 replicates = 10 runs" in shown
+    assert "ppo.lr  0.001      0.0001" in shown
     assert list(tmp_path.iterdir()) == []
 
 
@@ -114,12 +118,11 @@ def test_the_output_has_the_documents_structure(executed) -> None:
 def test_the_configuration_of_one_run_trains_it_again_to_the_same_records(executed, tmp_path: Path) -> None:
     run_dir, _ = executed
     config = run_dir / "runs" / "variant_b-1" / "config.toml"
-    done = esper_ab(
-        tmp_path, "launch", "--config", str(config), "--groups", "variant_b,wait", "--name", "again", "--quiet",
+    here(
+        "launch", "--config", config, "--groups", "variant_b,wait", "--name", "again", "--out", tmp_path, "--quiet",
         "--launcher", "inline",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    before, again = (load(path).history.runs["variant_b/1"] for path in (run_dir, tmp_path / "runs" / "again"))
+    before, again = (load(path).history.runs["variant_b/1"] for path in (run_dir, tmp_path / "again"))
     assert again.evaluation is not None
     assert [r.digest for r in (*before.curve(), before.evaluation)] == [
         r.digest for r in (*again.curve(), again.evaluation)
@@ -128,10 +131,10 @@ def test_the_configuration_of_one_run_trains_it_again_to_the_same_records(execut
 
 def test_other_commands_cope_with_the_folders_of_runs(executed) -> None:
     run_dir, _ = executed
-    assert "all is well" in esper_ab(run_dir, "fsck", ".").stdout
-    listed = json.loads(esper_ab(run_dir.parent, "list", ".", "--json").stdout)
+    assert "all is well" in here("fsck", run_dir)
+    listed = json.loads(here("list", run_dir.parent, "--json"))
     assert [Path(one["run_dir"]).name for one in listed] == ["my_experiment"]
-    removable = json.loads(esper_ab(run_dir, "gc", ".", "--dry-run", "--json").stdout)[0]["removable"]
+    removable = json.loads(here("gc", run_dir, "--dry-run", "--json"))[0]["removable"]
     assert not [name for name in removable if name.startswith("runs/")]
 
 
