@@ -6,11 +6,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from in_process import done
 
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
-from esper_ab.launch import command
 
 ASKED = (
     "--groups", "shaped,random", "--task", "synthetic", "--episodes", "1", "--steps", "3", "--n-envs", "3",
@@ -21,9 +20,8 @@ ASKED = (
 
 def run(folder: Path, *args: str) -> tuple[History, str]:
     asked = [*ASKED, "--out", str(folder.parent), "--name", folder.name, *args]
-    done = CliRunner().invoke(command, asked, catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return load(folder).history, done.stdout
+    said = done("launch", *asked)
+    return load(folder).history, said
 
 
 def test_two_devices_per_run_give_the_outcomes_of_one(tmp_path: Path) -> None:

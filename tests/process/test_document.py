@@ -9,23 +9,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from in_process import done
 
 from esper_ab.api.asked import tracking_of
 from esper_ab.api.files import declared_in
-from esper_ab.cli import group
 from esper_ab.errors import UsageError
 from esper_ab.journal.load import load
 
 BLOCKS = Path(__file__).parents[1] / "support" / "document"
 RATES = {"variant_a": 0.001, "variant_b": 0.0001}
-
-
-def here(*args: str | Path) -> str:
-    """What a command prints, called in this process."""
-    done = CliRunner().invoke(group, list(map(str, args)), catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.stdout
 
 
 def rates(what):
@@ -42,9 +34,10 @@ def test_the_first_example_has_two_names_for_one_experiment() -> None:
     )  # fmt: skip
 
 
-def test_a_dry_run_shows_the_configuration_and_makes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    shown = here("run", BLOCKS / "my_experiment.py", "--dry-run", "--output-dir", "results/exp1")
+def test_a_dry_run_shows_the_configuration_and_makes_nothing(tmp_path: Path) -> None:
+    shown = done(
+        "run", BLOCKS / "my_experiment.py", "--dry-run", "--output-dir", "results/exp1", folder=tmp_path
+    )  # fmt: skip
     assert "2 groups x 5 replicates = 10 runs" in shown
     assert "ppo.lr  0.001      0.0001" in shown
     assert list(tmp_path.iterdir()) == []
@@ -84,16 +77,16 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess
     folder = tmp_path_factory.mktemp("document")
     environment = {**os.environ, "PYTHONPATH": str(BLOCKS)}
     line = [sys.executable, str(BLOCKS / "programmatic.py")]
-    done = subprocess.run(
+    ended = subprocess.run(
         line, cwd=folder, capture_output=True, text=True, timeout=280, check=False, env=environment
     )
-    return folder / "custom_results" / "my_experiment", done
+    return folder / "custom_results" / "my_experiment", ended
 
 
 def test_the_script_runs_once_and_counts_what_succeeded(executed) -> None:
-    _, done = executed
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["variant_a: 5/5 successful", "variant_b: 5/5 successful"]
+    _, ended = executed
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines() == ["variant_a: 5/5 successful", "variant_b: 5/5 successful"]
 
 
 def test_success_is_that_every_expected_record_arrived(executed) -> None:
@@ -118,7 +111,7 @@ def test_the_output_has_the_documents_structure(executed) -> None:
 def test_the_configuration_of_one_run_trains_it_again_to_the_same_records(executed, tmp_path: Path) -> None:
     run_dir, _ = executed
     config = run_dir / "runs" / "variant_b-1" / "config.toml"
-    here(
+    done(
         "launch", "--config", config, "--groups", "variant_b,wait", "--name", "again", "--out", tmp_path, "--quiet",
         "--launcher", "inline",
     )  # fmt: skip
@@ -131,10 +124,10 @@ def test_the_configuration_of_one_run_trains_it_again_to_the_same_records(execut
 
 def test_other_commands_cope_with_the_folders_of_runs(executed) -> None:
     run_dir, _ = executed
-    assert "all is well" in here("fsck", run_dir)
-    listed = json.loads(here("list", run_dir.parent, "--json"))
+    assert "all is well" in done("fsck", run_dir)
+    listed = json.loads(done("list", run_dir.parent, "--json"))
     assert [Path(one["run_dir"]).name for one in listed] == ["my_experiment"]
-    removable = json.loads(here("gc", run_dir, "--dry-run", "--json"))[0]["removable"]
+    removable = json.loads(done("gc", run_dir, "--dry-run", "--json"))[0]["removable"]
     assert not [name for name in removable if name.startswith("runs/")]
 
 

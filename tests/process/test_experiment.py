@@ -8,9 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from in_process import done
 
-from esper_ab.cli import group as commands
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 
@@ -19,19 +18,12 @@ SMALL = ("--task", "synthetic", "--episodes", "2", "--steps", "6", "--n-envs", "
 
 
 def launch(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
+    ended = subprocess.run(
         [sys.executable, "-m", "esper_ab.launch", *SMALL, "--out", str(folder), *args],
         capture_output=True, text=True, timeout=280, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done
-
-
-def here(*args: str) -> str:
-    """What a command of `esper-ab` prints, called in this process."""
-    done = CliRunner().invoke(commands, args, catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.stdout
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended
 
 
 def digests(history: History, group: str) -> list[str]:
@@ -65,7 +57,7 @@ def test_the_verdict_on_the_same_condition_is_identical(same_twice: Path) -> Non
 
 def test_renamed_reordered_and_in_other_company_without_telemetry_nothing_changes(same_twice: Path, tmp_path) -> None:
     """The same condition under another name, third of three, in threads of one process, its life not recorded."""
-    here("launch", *SMALL, "--out", str(tmp_path), "--groups", "wait,simplified,other=shaped", "--no-telemetry",
+    done("launch", *SMALL, "--out", str(tmp_path), "--groups", "wait,simplified,other=shaped", "--no-telemetry",
          "--launcher", "inline")  # fmt: skip
     history = load(tmp_path / "run").history
     assert digests(history, "other") == digests(load(same_twice).history, "a")
@@ -92,14 +84,14 @@ def test_what_a_run_leaves_behind(same_twice: Path) -> None:
 
 def test_a_report_is_rebuilt_from_the_journal_alone_to_the_same_bytes(same_twice: Path, tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").write_bytes((same_twice / "events.jsonl").read_bytes())
-    here("report", str(tmp_path))
+    done("report", str(tmp_path))
     for name in ("summary.txt", "verdict.json", "report.html"):
         assert (tmp_path / name).read_bytes() == (same_twice / name).read_bytes()
 
 
 def test_saved_policies_are_evaluated_later(same_twice: Path, capfd: pytest.CaptureFixture[str]) -> None:
     policy = same_twice / "policies" / "a" / "0.pt"
-    here("evaluate", str(policy), "--json")  # a process of its own prints
+    done("evaluate", str(policy), "--json")  # a process of its own prints
     rows = {row["actions"]: row["final_accuracy"] for row in json.loads(capfd.readouterr().out)}
     run = load(same_twice).history.runs["a/0"]
     assert run.evaluation is not None
@@ -110,4 +102,4 @@ def test_saved_policies_are_evaluated_later(same_twice: Path, capfd: pytest.Capt
 
 def test_the_issue_query_works(same_twice: Path) -> None:
     sql = "SELECT group_id, reward_mode, AVG(final_accuracy) FROM env_episodes GROUP BY ALL"
-    assert {row["group_id"] for row in json.loads(here("query", str(same_twice), sql, "--json"))} == {"a", "b"}
+    assert {row["group_id"] for row in json.loads(done("query", str(same_twice), sql, "--json"))} == {"a", "b"}
