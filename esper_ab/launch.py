@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from esper_ab import completing
 from esper_ab.examples import epilog
 from esper_ab.exit_status import invoke
 from esper_ab.options import ARGUMENTS, ExperimentCommand, experiment_options
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
               "places drawn from RNG_SEED. The result is that of a run without.")
 @click.option("--fail-unless", multiple=True, metavar="CONDITION", help='"simplified better-than shaped": exit status '
               "12 when the verdict is another. Repeatable.")
-@click.option("--track", metavar="A,B,…", help="What follows the run: wandb, tensorboard, mlflow (at "
-              "MLFLOW_TRACKING_URI). A tracker that breaks does not concern the run.")
+@click.option("--track", shell_complete=completing.trackers, metavar="A,B,…", help="What follows the run: wandb, "
+              "tensorboard, mlflow (at MLFLOW_TRACKING_URI). A tracker that breaks does not concern the run.")
 @click.option("--wandb-mode", metavar="online|offline", help="[default: WANDB_MODE, else online]")
 @click.option("--wandb-entity", metavar="NAME", help="Team or user at W&B.")
 @click.option("--wandb-project", metavar="NAME", help="[default: ab_test_NAME_DATE]")

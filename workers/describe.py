@@ -20,6 +20,8 @@ import torch
 
 from esper_ab.contracts.catalog import entry, names
 from esper_ab.contracts.machine import ControllerQuestion, Device, Machine, Questions, TaskFacts, UserReward
+from esper_ab.contracts.settings import Arithmetic
+from workers import arithmetic
 from workers.rewards._lookup import find_reward
 from workers.tasks._task import Task
 
@@ -98,7 +100,7 @@ def task_facts(task: Task) -> TaskFacts:
 
 def _multiply_adds_per_s() -> float:
     """Forward and backward of a grouped convolution as banks train it: one thread, or the first GPU."""
-    torch.set_num_threads(1)
+    arithmetic.pin(Arithmetic())
     device = "cuda:0" if torch.cuda.is_available() else "cpu"
     width = _ENVS * _CHANNELS
     x = torch.ones(_BATCH, width, _SIDE, _SIDE, device=device)

@@ -160,10 +160,12 @@ def carry_out(
     """
     from esper_ab.control import conduct
     from esper_ab.control.chaos import LIMITS
+    from esper_ab.launchers import check
     from esper_ab.run_directory import make_run_directory
     from esper_ab.trackers.settings import Tracking
     from esper_ab.trackers.state import save_settings
 
+    check(launcher, ready.plan.lanes)
     make_run_directory(ready.run_dir, ready.plan, ready.machine, ready.about)
     if ready.tracking not in (None, Tracking()):  # with tags and no tracker: `esper-ab track` may be called later
         save_settings(ready.run_dir, ready.tracking)  # read by `observers`, now and when the run goes on later

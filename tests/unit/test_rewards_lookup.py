@@ -1,6 +1,8 @@
 """From a mode's name to its function, and the errors on the way."""
 
+import dataclasses
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +51,56 @@ def test_relative_path(user_file, monkeypatch):
     path = user_file("def half(facts, settings):\n    return facts.val_acc / 2\n")
     monkeypatch.chdir(path.parent)
     assert find_reward("mine.py:half")(make_facts(), SETTINGS)[0] == 25.0
+
+
+@pytest.mark.parametrize("fact", ["val_acc", "op", "seeds.contribution", "seeds.present"])
+def test_a_reward_cannot_write_into_the_facts(user_file, fact):
+    path = user_file(f"def reward(facts, settings):\n    facts.{fact}[...] = 0\n    return facts.val_acc\n")
+    with pytest.raises(ValueError, match=r"reward mode '.*mine.py:reward' failed: ValueError: .*read-only"):
+        find_reward(f"{path}:reward")(make_facts(), SETTINGS)
+
+
+def test_facts_are_views_whose_owner_may_go_on(user_file):
+    own = np.array([50.0, 60.0])
+    facts = dataclasses.replace(make_facts((2, 1)), val_acc=own)
+    own[0] = 10.0
+    assert facts.val_acc[0] == 10.0
+
+
+REWARD = "\ndef reward(facts, settings):\n    return facts.acc_delta * 0 + PRICE\n"
+
+
+def test_neighbours_of_a_file_can_be_imported_and_are_its_own(tmp_path):
+    """Two rewards in two folders, each with a `prices` beside it."""
+    paths = list(sys.path)
+    earned = []
+    for price in (1, 2):
+        folder = tmp_path / str(price)
+        folder.mkdir()
+        (folder / "prices.py").write_text(f"PRICE = {price}")
+        (folder / "mine.py").write_text(f"from prices import PRICE{REWARD}")
+        function = find_reward(f"{folder / 'mine.py'}:reward")
+        earned.append(float(function(make_facts(acc_delta=0.0), SETTINGS)[0]))
+    assert earned == [1.0, 2.0]
+    assert sys.path == paths
+    assert "prices" not in sys.modules
+
+
+def test_a_file_of_a_package_knows_its_package(tmp_path):
+    package = tmp_path / "lab_rewards"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "prices.py").write_text("PRICE = 3")
+    (package / "mine.py").write_text(f"from .prices import PRICE{REWARD}")
+    assert find_reward(f"{package / 'mine.py'}:reward")(make_facts(acc_delta=0.0), SETTINGS)[0] == 3.0
+    assert not [name for name in sys.modules if name.startswith("lab_rewards")]
+
+
+def test_an_installed_module_comes_before_a_neighbour(user_file, monkeypatch):
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    user_file("raise RuntimeError('the wrong one')", "colorsys.py")
+    file = user_file(f"import colorsys\nPRICE = colorsys.ONE_THIRD{REWARD}")
+    assert find_reward(f"{file}:reward")(make_facts(acc_delta=0.0), SETTINGS)[0] == pytest.approx(1 / 3)
 
 
 def test_module_and_function():

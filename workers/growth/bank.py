@@ -22,6 +22,7 @@ from esper_ab.contracts.settings import GrowthSettings
 from workers.blueprints._blueprint import Blueprint
 from workers.blueprints._convolution import as_image
 from workers.growth.blend import Blend, gate_params
+from workers.growth.chains import standing
 from workers.growth.configurations import Pass, plan_pass
 from workers.growth.host import (
     BatchStatistics,
@@ -34,7 +35,7 @@ from workers.growth.host import (
 from workers.growth.loss_scale import LossScale, PartScale
 from workers.growth.seeds import SeedTable
 from workers.growth.slot_seeds import SeedGroup, SlotSeeds
-from workers.growth.slot_step import SlotStep, ends_in
+from workers.growth.slot_step import SlotStep
 from workers.growth.stack import SGD, Borrowed, Optimiser, Stack
 from workers.growth.training_step import BlockStep, TrainingStep, side_by_side
 from workers.tasks._task import Split, Task
@@ -118,8 +119,8 @@ class Bank:
         self._blueprints: tuple[Blueprint, ...] = tuple(
             catalog.entry("workers.blueprints", name, "BLUEPRINT") for name in settings.blueprints
         )
-        # Where a blueprint stands among others in a slot: those that end alike are neighbours; none is before all.
-        kinds = [(ends_in(blueprint), index) for index, blueprint in enumerate(self._blueprints)]
+        # Where a blueprint stands among others in a slot; none is before all.
+        kinds = [(standing(blueprint), index) for index, blueprint in enumerate(self._blueprints)]
         self._place = np.array([*(sorted(kinds).index(kind) for kind in kinds), -1])
         self.host = Stack(host_params(task.host), len(envs), self._device, self._dtype)
         self.statistics: list[BatchStatistics] = []
@@ -301,27 +302,28 @@ class Bank:
         step = self._step(host, statistics, slots, batches)
         n, samples = order.shape
         labels = split.y[order]  # [n, N]
-        every = split.x.new_empty(n, samples, self._spec.classes)  # logits of the epoch
+        every = split.x.new_empty(n, self._spec.classes, samples)  # logits of the epoch
         minus_one = split.x.new_full((1, 1, 1), -1.0)
         images = split.x.to(self._computed).permute(0, 2, 3, 1).contiguous()
         for start in range(0, samples, rule.batch_size):
             now = slice(start, min(start + rule.batch_size, samples))
-            batch, y = order[:, now], labels[:, now, None]  # [n,B], [n,B,1]
+            batch, y = order[:, now], labels[:, None, now]  # [n,B], [n,1,B]
 
             def pick(rows: slice, batch: Tensor = batch) -> Tensor:
                 return side_by_side(images, batch[rows])
 
-            logits = step.forward(pick)  # [n,B,classes]
-            every[:, now] = logits
-            error = torch.softmax(logits, 2).scatter_add_(2, y, minus_one.expand(y.shape)).div_(y.shape[1])
+            logits = step.forward(pick)  # [n,classes,B]
+            every[:, :, now] = logits
+            error = torch.softmax(logits, 1).scatter_add_(1, y, minus_one.expand(y.shape)).div_(y.shape[2])
             if scale is not None:
                 error *= scale.scale
             overflowed = hosts.step([step.backward(error)], scale) + seeds.step(theirs, scale)
             if scale is not None:
                 sound = torch.isfinite(logits).all(2).all(1)  # [n]
                 scale.after_step(_with_a_say(overflowed, positions, sound))
-        loss = F.cross_entropy(every.flatten(0, 1), labels.flatten(), reduction="none").view(n, -1).mean(1)
-        correct = (every.argmax(2) == labels).to(self._dtype).mean(1)
+        # Not cross_entropy: torch has no deterministic one for samples behind classes on a GPU.
+        loss = -F.log_softmax(every, 1).gather(1, labels[:, None]).mean((1, 2))
+        correct = (every.max(1).indices == labels).to(self._dtype).mean(1)  # argmax across the memory is slow
         return torch.stack([loss, 100.0 * correct])
 
     def _step(self, host: Borrowed, statistics: list[BatchStatistics], slots: Slots, batches: Batches) -> TrainingStep:

@@ -10,7 +10,8 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import wraps
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -32,7 +33,8 @@ def find_reward(mode: str) -> RewardFunction:
     """The function of `mode`, its result checked at every call: [E] float64, or a ValueError that names it.
 
     `mode` is a file of workers/rewards ("shaped"), "path/to/file.py:function" (relative to the working directory), or
-    "module:function" (importable). A user's file is executed, once per call of this function.
+    "module:function" (installed). A user's file is executed, once per call of this function; it may import what lies
+    beside it.
     """
     place, colon, attribute = mode.rpartition(":")
     if not colon:
@@ -54,10 +56,60 @@ def _of_catalog(mode: str) -> RewardFunction:
 
 
 def _load_file(mode: str, path: Path) -> ModuleType:
+    path = path.resolve()
     if not path.is_file():
-        raise ValueError(f"reward mode {mode!r}: no file {str(path.resolve())!r}")
+        raise ValueError(f"reward mode {mode!r}: no file {str(path)!r}")
+    root, name = _place(path)
+    with _importable(root):
+        return _load_module(mode, name) if name and _is_of(root, name) else _load_alone(mode, path)
+
+
+def _place(path: Path) -> tuple[Path, str]:
+    """The folder that its imports begin in, and the name of a module of a package; "" for a file in none."""
+    parts = [] if path.stem == "__init__" else [path.stem]
+    root = path.parent
+    while (root / "__init__.py").is_file():
+        parts.append(root.name)
+        root = root.parent
+    return root, ".".join(reversed(parts)) if root != path.parent else ""
+
+
+def _is_of(root: Path, name: str) -> bool:
+    """Whether the package of module `name` is the one in `root`; an installed one of its name comes first."""
+    top = name.partition(".")[0]
+    spec = importlib.util.find_spec(top)
+    return spec is not None and spec.origin == str(root / top / "__init__.py")
+
+
+@contextmanager
+def _importable(root: Path) -> Iterator[None]:
+    """While entered, what lies in `root` can be imported, behind all that is installed; then it is forgotten.
+
+    Another reward may have a neighbour of the same name elsewhere.
+    """
+    before = set(sys.modules)
+    sys.path.append(str(root))
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        del sys.path[len(sys.path) - 1 - sys.path[::-1].index(str(root))]
+        new = {name: module for name, module in sys.modules.items() if name not in before}
+        own = {root / name / "__init__.py" for name in new} | {root / f"{name}.py" for name in new}
+        tops = {name for name, module in new.items() if _file(module) in own and "." not in name}
+        for name in new:
+            if name.partition(".")[0] in tops:
+                del sys.modules[name]
+
+
+def _file(module: ModuleType) -> Path | None:
+    file = getattr(module, "__file__", None)
+    return Path(file) if file else None
+
+
+def _load_alone(mode: str, path: Path) -> ModuleType:
     # Its own name, so that a user's "numpy.py" shadows nothing; registered, because dataclasses look themselves up.
-    name = "user_reward_" + hashlib.blake2b(str(path.resolve()).encode(), digest_size=8).hexdigest()
+    name = "user_reward_" + hashlib.blake2b(str(path).encode(), digest_size=8).hexdigest()
     loader = SourceFileLoader(name, str(path))
     module = importlib.util.module_from_spec(ModuleSpec(name, loader, origin=str(path)))
     sys.modules[name] = module
@@ -93,7 +145,10 @@ def _function(mode: str, module: ModuleType, attribute: str) -> RewardFunction:
 def _checked(function: RewardFunction, mode: str) -> RewardFunction:
     @wraps(function)
     def checked(facts: StepFacts, settings: RewardSettings) -> Floats:
-        result = function(facts, settings)
+        try:
+            result = function(facts, settings)
+        except Exception as error:
+            raise ValueError(f"reward mode {mode!r} failed: {_one_line(error)}") from error
         expected = facts.op.shape
         if not isinstance(result, np.ndarray):
             raise ValueError(f"reward mode {mode!r} returned {type(result).__name__}, not a numpy array")

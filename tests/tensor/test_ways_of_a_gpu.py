@@ -1,0 +1,54 @@
+"""What reaches torch's kernels off the CPU, and that a GPU's ways to compute give a CPU's numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from support.crowded import BATCH, ENVS, crowded
+from support.no_device import META, Calls
+from support.tensor_world import orders
+
+from workers.blueprints import _device
+from workers.tasks import cifar10, digits
+from workers.tasks._task import Task
+
+TASKS = [digits.TASK, cifar10.TASK]
+ROWS = np.arange(ENVS)
+
+
+@pytest.fixture(params=TASKS, ids=lambda task: task.name)
+def calls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Calls:
+    """Of an epoch and a validation off the CPU, with every blueprint."""
+    monkeypatch.setattr(torch.Tensor, "cpu", lambda self: torch.zeros(self.shape, dtype=self.dtype))
+    bank, table, split = crowded(request.param, META, 2 * BATCH)
+    calls = Calls()
+    with calls:
+        bank.train_epoch(table, ROWS, split, orders(ENVS, 2 * BATCH))
+        bank.measure(table, ROWS, split, ablate=True)
+    return calls
+
+
+def test_group_norms_off_the_cpu_are_given_the_layout_that_their_kernel_takes(calls: Calls) -> None:
+    """CUDA's refuses images that are not contiguous, and older backward passes read gradients as if they were."""
+    images = [tensor for name, tensors in calls.seen if "native_group_norm" in name for tensor in tensors]
+    images = [tensor for tensor in images if tensor.dim() == 4]
+    assert images
+    assert all(image.is_contiguous() for image in images)
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_the_ways_of_a_gpu_give_the_numbers_of_a_cpu(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In float64, on a CPU: losses, accuracies, hosts, seeds and moments after an epoch, and every configuration."""
+    found = []
+    for is_cpu in (True, False):
+        monkeypatch.setattr(_device, "is_cpu", lambda _device, answer=is_cpu: answer)
+        bank, table, split = crowded(task, torch.device("cpu"), 2 * BATCH + 3, torch.float64)
+        trained = bank.train_epoch(table, ROWS, split, orders(ENVS, 2 * BATCH + 3))
+        measured = bank.measure(table, ROWS, split, ablate=True)
+        seeds = [stack.values.numpy() for stack in bank._seeds.values()]
+        moments = [moment.numpy() for block in bank.statistics for moment in (block.mean, block.var)]
+        results = [*trained, measured.accuracy, measured.loss, bank.host.values.numpy(), *seeds, *moments]
+        found.append(results)
+    for mine, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12)
