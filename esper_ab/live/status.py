@@ -50,6 +50,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     differences: tuple[DifferenceNow, ...]
     looks: tuple[LookNow, ...]  # taken so far
     ledger: int  # entries
+    notes: tuple[str, ...] = ()  # of these, what is no fault: waits for room on the disk
 
 
 def status(run_dir: Path) -> Status:
@@ -89,6 +90,7 @@ def status_of(loaded: Loaded, *, held: bool) -> Status:
             for look in history.looks
         ),
         ledger=len(history.ledger),
+        notes=history.pauses,
     )
 
 
@@ -122,6 +124,7 @@ def status_text(run_dir: Path) -> str:
     ]
     if found.torn_bytes:
         lines.append(f"  {found.torn_bytes} bytes of an unfinished last line do not count")
+    lines += [f"  note: {note}" for note in found.notes]
     if found.ledger:
         entries = "1 entry" if found.ledger == 1 else f"{found.ledger} entries"
         lines.append(f"  {entries} in the ledger of confounders: see `esper-ab report`")

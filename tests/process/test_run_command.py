@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from in_process import esper_ab
 
 from esper_ab.cli import group
 from esper_ab.exit_status import invoke
@@ -30,8 +31,7 @@ BROKEN = "def reward(facts, settings):\n    raise RuntimeError('the planted fail
 
 
 def run(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "esper_ab.cli", "run", *args, "--launcher", "inline"]
-    return subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=280, check=False)
+    return esper_ab("run", *args, "--launcher", "inline", folder=folder)
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_a_reward_beside_the_file_is_found_from_anywhere_by_worker_processes_too
     """The script that is installed has no working directory on its path, as `python -m` has."""
     (folder / "prices.py").write_text("PRICE = 0.5\n")
     (folder / "mine.py").write_text("from prices import PRICE\n\ndef reward(facts, settings):\n"
-                                    "    return facts.acc_delta * 0 - PRICE\n")  # fmt: skip
+                                    "    return -PRICE * (facts.acc_delta > 0)\n")  # fmt: skip
     text = FILE.format(reward="mine:reward").replace("set_runs_per_variant(2)", "set_runs_per_variant(1)")
     (folder / "mine_experiment.py").write_text(text)
     elsewhere = folder / "elsewhere"

@@ -1,5 +1,6 @@
 """From a mode's name to its function, and the errors on the way."""
 
+import dataclasses
 import re
 import sys
 from pathlib import Path
@@ -50,6 +51,20 @@ def test_relative_path(user_file, monkeypatch):
     path = user_file("def half(facts, settings):\n    return facts.val_acc / 2\n")
     monkeypatch.chdir(path.parent)
     assert find_reward("mine.py:half")(make_facts(), SETTINGS)[0] == 25.0
+
+
+@pytest.mark.parametrize("fact", ["val_acc", "op", "seeds.contribution", "seeds.present"])
+def test_a_reward_cannot_write_into_the_facts(user_file, fact):
+    path = user_file(f"def reward(facts, settings):\n    facts.{fact}[...] = 0\n    return facts.val_acc\n")
+    with pytest.raises(ValueError, match=r"reward mode '.*mine.py:reward' failed: ValueError: .*read-only"):
+        find_reward(f"{path}:reward")(make_facts(), SETTINGS)
+
+
+def test_facts_are_views_whose_owner_may_go_on(user_file):
+    own = np.array([50.0, 60.0])
+    facts = dataclasses.replace(make_facts((2, 1)), val_acc=own)
+    own[0] = 10.0
+    assert facts.val_acc[0] == 10.0
 
 
 REWARD = "\ndef reward(facts, settings):\n    return facts.acc_delta * 0 + PRICE\n"

@@ -10,6 +10,7 @@ The bound is there because nothing else stops an incubating seed's delta from gr
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -63,6 +64,7 @@ class Blend:
         )
 
 
+@lru_cache(maxsize=64)  # asked for at every birth and for every slot in every epoch
 def gate_params(channels: int) -> tuple[ParamSpec, ...]:
     """The gate network: Linear(C → max(8, C//4)), SiLU, Linear(→ 1), sigmoid on pooled features."""
     hidden = max(8, channels // 4)

@@ -86,6 +86,8 @@ class GrowthEnv:
             envs = np.array([i for i, name in enumerate(spec.env_devices) if name == device], dtype=np.int64)
             like = data[device].train.x
             self._banks.append((Bank(spec.task, spec.slots, envs, spec.growth, like), data[device]))
+        # The bank that holds environment i, and its row there.
+        self._homes = {int(env): (bank, row) for bank, _ in self._banks for row, env in enumerate(bank.envs)}
         self.host_params = self._banks[0][0].host_size
         self.loss_scale = LossScale() if spec.growth.amp == "fp16" else None
 
@@ -176,11 +178,7 @@ class GrowthEnv:
 
     def bank_of(self, env: int) -> tuple[Bank, int]:
         """The bank that holds `env`, and its row there."""
-        for bank, _ in self._banks:
-            row = int(np.searchsorted(bank.envs, env))
-            if row < len(bank.envs) and bank.envs[row] == env:
-                return bank, row
-        raise ValueError(f"no environment {env} among {self.n_envs}")
+        return self._homes[env]
 
     def address(self, env: int, slot: int) -> RngPath:
         """Where a module born now in `slot` of `env` draws from."""

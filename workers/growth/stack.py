@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -160,6 +161,16 @@ def _cells(rows: Tensor, columns: slice | Tensor) -> tuple[Tensor, slice | Tenso
     return (rows, columns) if isinstance(columns, slice) else (rows[:, None], columns)
 
 
+@lru_cache(maxsize=64)  # a stack is made anew in every episode
+def _initial(specs: tuple[ParamSpec, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Bound and centre of every scalar's initial value, [P] each; shared, to be read only."""
+    sizes = [spec.size for spec in specs]
+    return (
+        np.repeat(np.array([spec.bound for spec in specs], dtype=np.float64), sizes),
+        np.repeat(np.array([spec.center for spec in specs], dtype=np.float64), sizes),
+    )
+
+
 class Stack:
     """Flat parameters [rows, P] and momentum [rows, P] of one architecture."""
 
@@ -169,10 +180,7 @@ class Stack:
         self.values = torch.zeros(rows, self.width, device=device, dtype=dtype)
         self.momentum = torch.zeros_like(self.values)
         self._known: dict[tuple[int, bool], Used] = {}
-        spread = [np.full(spec.size, spec.bound) for spec in specs]
-        centers = [np.full(spec.size, spec.center) for spec in specs]
-        self._bound = np.concatenate(spread)
-        self._center = np.concatenate(centers)
+        self._bound, self._center = _initial(specs)
 
     def birth(self, row: int | slice, draws: NDArray[np.float64]) -> None:
         """Initialise row(s) from uniform draws in [0, 1), [P] or [rows, P], and zero their momentum."""

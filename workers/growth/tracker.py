@@ -65,6 +65,9 @@ class SignalTracker:
         """Signals after this measurement; environments that are not `alive` [E] keep theirs."""
         before = self.signals
         after = _advance(before, measurement)
+        if alive.all():
+            self.signals = after
+            return after
         self.signals = Signals(
             **{
                 name: np.where(alive if new.ndim == 1 else alive[:, None], new, getattr(before, name))

@@ -145,7 +145,10 @@ def _function(mode: str, module: ModuleType, attribute: str) -> RewardFunction:
 def _checked(function: RewardFunction, mode: str) -> RewardFunction:
     @wraps(function)
     def checked(facts: StepFacts, settings: RewardSettings) -> Floats:
-        result = function(facts, settings)
+        try:
+            result = function(facts, settings)
+        except Exception as error:
+            raise ValueError(f"reward mode {mode!r} failed: {_one_line(error)}") from error
         expected = facts.op.shape
         if not isinstance(result, np.ndarray):
             raise ValueError(f"reward mode {mode!r} returned {type(result).__name__}, not a numpy array")
