@@ -112,8 +112,10 @@ class GrowthEnv:
 
     def uniforms(self) -> Floats:
         """[E, heads] of the coming decision: every head's number exists at every step, whether it is used or not."""
-        draws = [(path / "step" / self.step / "action").generator().random(len(HEADS)) for path in self._paths]
-        return np.stack(draws)
+        drawn = np.empty((self.n_envs, len(HEADS)))
+        for row, path in zip(drawn, self._paths, strict=True):
+            (path / "step" / self.step / "action").generator().random(out=row)
+        return drawn
 
     def advance(self) -> DecisionView:
         """One epoch of training and one validation of every live environment, then what a decision may look at.
