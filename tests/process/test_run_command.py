@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from in_process import esper_ab
 
 from esper_ab.cli import group
 from esper_ab.exit_status import invoke
@@ -30,8 +31,7 @@ BROKEN = "def reward(facts, settings):\n    raise RuntimeError('the planted fail
 
 
 def run(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "esper_ab.cli", "run", *args, "--launcher", "inline"]
-    return subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=280, check=False)
+    return esper_ab("run", *args, "--launcher", "inline", folder=folder)
 
 
 @pytest.fixture

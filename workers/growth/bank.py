@@ -19,6 +19,7 @@ from torch import Tensor
 from esper_ab.contracts import catalog
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings
+from workers.blueprints import _device
 from workers.blueprints._blueprint import Blueprint
 from workers.blueprints._convolution import as_image
 from workers.growth.blend import Blend, gate_params
@@ -33,6 +34,7 @@ from workers.growth.host import (
     host_params,
 )
 from workers.growth.loss_scale import LossScale, PartScale
+from workers.growth.rows import put_rows
 from workers.growth.seeds import SeedTable
 from workers.growth.slot_seeds import SeedGroup, SlotSeeds
 from workers.growth.slot_step import SlotStep
@@ -255,7 +257,7 @@ class Bank:
 
     def _fitting(self, split: DeviceSplit, width: int, halvings: int) -> int:
         """How many environments' activations of `width` channels, so often pooled, fit the cache together."""
-        if self._device.type != "cpu":
+        if not _device.is_cpu(self._device):
             return sys.maxsize
         samples, _, height, side = split.x.shape
         numbers = min(samples, self._rule.batch_size) * (height >> halvings) * (side >> halvings) * width
@@ -280,7 +282,7 @@ class Bank:
         measured = self._sgd(host, statistics, slots, batches)
         self.host.give_back(index, host)
         for mine, theirs in zip(self.statistics, statistics, strict=True):
-            mine.mean[index], mine.var[index] = theirs.mean, theirs.var
+            put_rows(index, [(mine.mean, theirs.mean), (mine.var, theirs.var)])
         for slot_loan in slots.values():
             for group, borrowed in zip(slot_loan.seeds.groups, slot_loan.loans, strict=True):
                 group.stack.give_back(group.members, borrowed)
@@ -303,18 +305,19 @@ class Bank:
         n, samples = order.shape
         labels = split.y[order]  # [n, N]
         every = split.x.new_empty(n, self._spec.classes, samples)  # logits of the epoch
-        minus_one = split.x.new_full((1, 1, 1), -1.0)
+        classes = torch.arange(self._spec.classes, device=self._device)[:, None]
+        one_hot = (labels[:, None] == classes).to(self._dtype)  # [n,classes,N]
         images = split.x.to(self._computed).permute(0, 2, 3, 1).contiguous()
         for start in range(0, samples, rule.batch_size):
             now = slice(start, min(start + rule.batch_size, samples))
-            batch, y = order[:, now], labels[:, None, now]  # [n,B], [n,1,B]
+            batch = order[:, now]  # [n,B]
 
             def pick(rows: slice, batch: Tensor = batch) -> Tensor:
                 return side_by_side(images, batch[rows])
 
             logits = step.forward(pick)  # [n,classes,B]
             every[:, :, now] = logits
-            error = torch.softmax(logits, 1).scatter_add_(1, y, minus_one.expand(y.shape)).div_(y.shape[2])
+            error = torch.softmax(logits, 1).sub_(one_hot[:, :, now]).div_(batch.shape[1])
             if scale is not None:
                 error *= scale.scale
             overflowed = hosts.step([step.backward(error)], scale) + seeds.step(theirs, scale)
@@ -371,7 +374,7 @@ class Bank:
     def _samples_at_once(self, split: DeviceSplit, hosts: int) -> int:
         """Samples of one forward pass, so that the widest activation stays in the cache."""
         least, most = _EVALUATION_CHUNK
-        if self._device.type != "cpu":
+        if not _device.is_cpu(self._device):
             return most
         numbers = hosts * split.x[0, 0].numel() * channels(self._spec, 0)
         return min(most, max(least, _CACHED_BYTES // (numbers * split.x.element_size())))

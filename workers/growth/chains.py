@@ -14,6 +14,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
+from workers.blueprints import _device
 from workers.blueprints._blueprint import Back, Blueprint, Conv, Grads, Inner, Norm, Params, Relu, Towards
 from workers.blueprints._by_hand import convolve_together, run, towards, unwind
 from workers.blueprints._norm import Normed, norm_backward, norm_forward
@@ -189,7 +190,7 @@ def _first_shape(member: Member, x: Tensor) -> tuple[int, ...] | None:
     small = b * h * w * out * into * k * k <= _SMALL
     if first.depthwise:
         return (out, into, k) if small and k > 1 else None
-    return (out, into, k) if small or x.device.type != "cpu" else None
+    return (out, into, k) if small or not _device.is_cpu(x.device) else None
 
 
 def _body(members: list[Member], x: Tensor) -> tuple[list[Tensor], _Pulled]:

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from workers.blueprints._blueprint import Grads, ParamSpec
 from workers.growth.loss_scale import PartScale
+from workers.growth.rows import put_columns, put_rows
 
 _KERNEL = 4  # extents of a convolution's kernel [out, into, k, k]
 
@@ -228,9 +229,13 @@ class Stack:
 
     def give_back(self, rows: Tensor, borrowed: Borrowed) -> None:
         """Write borrowed rows back."""
-        at = _cells(rows, borrowed.used.columns)
-        self.values[at] = borrowed.flat
-        self.momentum[at] = borrowed.momentum
+        columns = borrowed.used.columns
+        pairs = [(self.values, borrowed.flat), (self.momentum, borrowed.momentum)]
+        if isinstance(columns, slice):
+            pairs = [(whole[:, columns], lent) for whole, lent in pairs]
+        else:
+            pairs = [(whole, put_columns(whole.index_select(0, rows), columns, lent)) for whole, lent in pairs]
+        put_rows(rows, pairs)
 
     def read(self, rows: Tensor) -> dict[str, Tensor]:
         """Parameters of `rows` [n] (repeats allowed) by name, [n, *shape], without autograd."""
