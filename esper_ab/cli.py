@@ -91,10 +91,13 @@ def report(run_dir: Path, json: bool, form: str | None, conditions: tuple[str, .
 @_run_dir
 @_as_json
 def status(run_dir: Path, json: bool) -> None:
-    """How far RUN is, from its journal."""
+    """How far RUN is, from its journal, and what became of the trackers that follow it."""
     from esper_ab.live.status import status_json, status_text
+    from esper_ab.programs.tracking import tracking_now, tracking_text
 
-    click.echo(status_json(run_dir) if json else status_text(run_dir))
+    trackers = tracking_now(run_dir)
+    text = "" if json else "\n".join([status_text(run_dir), *tracking_text(run_dir, trackers)])
+    click.echo(text or status_json(run_dir, trackers=trackers))
 
 
 @group.command(epilog=epilog(

@@ -19,6 +19,7 @@ from esper_ab.design import Calibrate, Design, extended, make_design
 from esper_ab.differences import Difference, differences
 from esper_ab.errors import UsageError
 from esper_ab.notes import estimand, notes
+from esper_ab.reward_code import code_of
 
 LaneSet = tuple[Lane, ...]  # the lanes of one block, by position
 
@@ -238,6 +239,7 @@ def _run_spec(
         settings=group.settings,
         arithmetic=experiment.arithmetic,
         telemetry=experiment.telemetry,
+        reward_code=tuple(code_of(reward) for reward in machine.user_rewards if reward.reference == mode),
         share_observation_norm=experiment.share_observation_norm and group.settings.controller.name == "ppo",
         **_places(ref, lane, experiment.n_envs),
     )
