@@ -59,16 +59,14 @@ def require(conditions: Iterable[Condition], comparisons: Sequence[Comparison]) 
         comparison = next(item for item in comparisons if {item.question.a, item.question.b} == names)
         if not holds(condition, comparison):
             question = comparison.question
-            failed.append(
-                f'"{condition}" does not hold: {question.a} against {question.b} is {comparison.verdict}{_unfit(comparison)}'
-            )
+            said = f"{question.a} against {question.b} is {comparison.verdict}{_too_few(comparison)}"
+            failed.append(f'"{condition}" does not hold: {said}')
     if failed:
         raise ConditionNotMet("; ".join(failed))
 
 
 def holds(condition: Condition, comparison: Comparison) -> bool:
-    """Whether the verdict supports the condition; one that is blocked, capped, not looked at or of too few pairs supports
-    none.
+    """Whether the verdict supports the condition; a verdict without a look at enough pairs, or under a cap, supports none.
 
     better-than, worse-than: the direction was shown, whatever its size. equivalent-to: the difference was shown to be
     smaller than the margin, or both groups were one computation. not-worse-than: worse by the margin or more was
@@ -93,8 +91,8 @@ def holds(condition: Condition, comparison: Comparison) -> bool:
     return verdict == ("BETTER" if forwards else "WORSE")
 
 
-def _unfit(comparison: Comparison) -> str:
-    """" of 4 pairs, and a condition needs a look at 6 at least", where that is why; "" otherwise."""
+def _too_few(comparison: Comparison) -> str:
+    """What a condition asks for, where the pairs are too few for any; "" otherwise."""
     look, pairs = comparison.last_look, len(comparison.pairs)
     if look is not None and look.pairs >= LEAST_PAIRS:
         return ""
