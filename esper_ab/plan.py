@@ -44,6 +44,7 @@ class Plan(Settings, frozen=True, kw_only=True):
     design: Design  # what is compared, by which rule
     estimand: str  # one sentence
     notes: tuple[str, ...]  # what the user should know: several axes, time slicing, idle devices, too few replicates
+    step_s: float = 0.0  # estimated: a host epoch with its validation; 0 where it is not known
     run_sd: float | None = None  # points: how much runs of one condition differ, from a calibration; None: unknown
 
 

@@ -76,6 +76,7 @@ def plan_of(asked: ExperimentSettings, run_dir: Path, examine: Callable[[Questio
     import msgspec
 
     from esper_ab.boundary_cache import calibrate
+    from esper_ab.estimate import estimate
     from esper_ab.plan import make_plan
     from esper_ab.precision import precision_notes
     from esper_ab.resolve import questions, resolve
@@ -84,7 +85,8 @@ def plan_of(asked: ExperimentSettings, run_dir: Path, examine: Callable[[Questio
     experiment = resolve(msgspec.structs.replace(asked, name=run_dir.name), machine)
     plan = make_plan(experiment, machine, calibrate)
     notes = (*plan.notes, *precision_notes(asked, experiment, machine))
-    return Planned(plan=msgspec.structs.replace(plan, notes=notes), machine=machine, run_dir=run_dir)
+    plan = msgspec.structs.replace(plan, notes=notes, step_s=estimate(plan, machine).step_s)
+    return Planned(plan=plan, machine=machine, run_dir=run_dir)
 
 
 def plan_as_text(ready: Planned) -> str:

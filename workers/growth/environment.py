@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from esper_ab.contracts.records import SeedEvent
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings, RewardSettings
-from workers.growth.bank import Bank, DeviceSplit, PassResult
+from workers.growth.bank import Bank, PassResult
 from workers.growth.configurations import contributions
 from workers.growth.facts import FactsMemory
 from workers.growth.lifecycle import Lifecycle
@@ -30,6 +30,7 @@ from workers.growth.loss_scale import LossScale
 from workers.growth.measurement import Measurement
 from workers.growth.observe import layout, observe
 from workers.growth.predicates import Rules
+from workers.growth.split import DeviceSplit
 from workers.growth.stopwatch import Stopwatch
 from workers.growth.tracker import SignalTracker
 from workers.growth.view import DecisionView
