@@ -66,7 +66,7 @@ def require(conditions: Iterable[Condition], comparisons: Sequence[Comparison]) 
 
 
 def holds(condition: Condition, comparison: Comparison) -> bool:
-    """Whether the verdict supports the condition; a verdict without a look at enough pairs, or under a cap, supports none.
+    """Whether the verdict supports the condition; without a look at enough pairs, or under a cap, it does not.
 
     better-than, worse-than: the direction was shown, whatever its size. equivalent-to: the difference was shown to be
     smaller than the margin, or both groups were one computation. not-worse-than: worse by the margin or more was
