@@ -51,7 +51,7 @@ def _over(values: Tensor, like: Tensor) -> Tensor:
 
 
 class SlotStep:
-    """One slot during one epoch. `members` in the order of chains.standing; `rows` as bank.SlotSeeds has them."""
+    """One slot during one epoch. `members` in the order of chains.ends_in; `rows` as bank.SlotSeeds has them."""
 
     def __init__(self, members: list[Member], rows: Tensor | slice | None, blend: Blend) -> None:
         self.members, self._rows, self._blend = members, rows, blend
