@@ -57,6 +57,7 @@ class SlotStep:
         self.members, self._rows, self._blend = members, rows, blend
         at = blend.multiply_rows
         self._multiplied = None if at is None else blend.live.index_select(0, at)
+        self._added = blend.live[:, 0] if at is None else blend.live[:, 0].index_fill(0, at, 0.0)  # factor of d̂
         chained = [m for m in members if m.in_chain]
         self._chained = sum(m.count for m in chained)  # the first so many of the rows
         self._chains = Chains(chained) if chained else None
@@ -109,7 +110,7 @@ class SlotStep:
         squares = _per_network(d_precise.square())
         ratio = (_per_network(h.square()) / size).sqrt() * torch.rsqrt((squares / size).clamp_min(TINY))
         shrink = ratio.clamp(max=1.0)
-        outer = blend.live[:, 0].expand(shrink.shape)  # factor of d̂ in the gradient
+        outer = self._added.expand(shrink.shape)  # factor of d̂ in the gradient
         if blend.gated is not None:
             outer = torch.where(blend.gated[:, 0], outer * self._opening(mine), outer)
         shown = outer if blend.stopped is None else outer * (1.0 - blend.stopped[:, 0])  # and in the value
@@ -118,7 +119,7 @@ class SlotStep:
         if rows is not None:
             tanh = d_precise.index_select(3, rows).tanh_()
             scaled = h.index_select(3, rows).mul_(cast(Tensor, self._multiplied))
-            delta.index_copy_(3, rows, scaled * tanh)
+            delta.index_add_(3, rows, scaled * tanh)  # to zeros; index_copy_ is slow
         flows = (ratio <= 1.0) & (squares / size >= TINY)
         self._joined = _Joined(mine, d, squares, shrink, outer, flows, tanh, scaled)
         return delta.to(kept)
@@ -147,8 +148,8 @@ class SlotStep:
         dh, rows = None, blend.multiply_rows
         if rows is not None:
             tanh, mine = cast(Tensor, joined.tanh), g.index_select(3, rows)
-            dh = torch.zeros_like(d).index_copy_(3, rows, (mine * tanh).mul_(cast(Tensor, self._multiplied))).to(kept)
-            gd.index_copy_(3, rows, _aten.tanh_backward(mine.mul_(cast(Tensor, joined.scaled)), tanh))
+            dh = torch.zeros_like(d).index_add_(3, rows, (mine * tanh).mul_(cast(Tensor, self._multiplied))).to(kept)
+            gd.index_add_(3, rows, _aten.tanh_backward(mine.mul_(cast(Tensor, joined.scaled)), tanh))  # to zeros
         if blend.gated is not None:
             opened = torch.where(blend.gated[:, 0], along * joined.shrink * blend.live[:, 0], 0.0)
             looked = self._into_gates(opened)
