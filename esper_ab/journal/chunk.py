@@ -20,8 +20,9 @@ from esper_ab.journal.file import line_of
 
 CHUNK_BYTES = 32 << 20
 CHECKPOINTS_KEPT = 3  # of each run and stretch, the newest: more are never asked for
-_CRC_KEY = b',"crc":"'
-_TAIL_BYTES = len(_CRC_KEY) + 8 + len(b'"}\n')
+_AT_ONCE = 64  # records of a run that come into its columns together
+_TAIL = b',"crc":"%08x"}\n'
+_TAIL_BYTES = len(_TAIL % 0)
 _EPISODE = b'"event":{"kind":"episode"'
 _KIND_WITHIN = 120  # bytes from the start of a line, which `n`, `prev` and `t` take less of
 _NO_EVENTS, _LAST_BYTES = b'"seed_events":[],"timing":', 512
@@ -33,9 +34,23 @@ class RunPart:
     """One run's episodes in a stretch."""
 
     columns: Columns = field(default_factory=Columns)
+    newest: int = -1  # episode
+    waiting: list[EpisodeRecord] = field(default_factory=list)  # for the columns, in which many come at once
     offsets: array[int] = field(default_factory=lambda: array("q"))  # bytes from the start of the file, by episode
     checkpoints: list[Checkpoint] = field(default_factory=list)
     observations: Moments | None = None  # the newest reported, where they are shared
+
+    def add(self, record: EpisodeRecord) -> None:
+        """Before it is in the columns `settle` has to be called."""
+        self.newest = record.episode
+        self.waiting.append(record)
+        if len(self.waiting) == _AT_ONCE:
+            self.settle()
+
+    def settle(self) -> None:
+        """What waits for the columns comes there."""
+        self.columns.add_all(self.waiting)
+        self.waiting.clear()
 
 
 @dataclass(kw_only=True)
@@ -79,6 +94,8 @@ def read_stretch(path: str, start: int, end: int) -> Stretch:
             if at >= end or not _take(found, data, at):
                 break
             at += len(data)
+    for part in found.runs.values():
+        part.settle()
     return found
 
 
@@ -87,12 +104,11 @@ def _take(found: Stretch, data: bytes, at: int) -> bool:
     if not data.endswith(b"\n"):
         found.torn_bytes = len(data)
         return False
-    crc = b"%08x" % zlib.crc32(memoryview(data)[:-_TAIL_BYTES])
-    if not data.endswith(b'%s%s"}\n' % (_CRC_KEY, crc)) or not _add(found, data, at):
+    tail = _TAIL % zlib.crc32(memoryview(data)[:-_TAIL_BYTES])
+    if not data.endswith(tail) or not _add(found, data, at):
         found.doubtful = True
         return False
     found.lines += 1
-    found.last_crc = crc.decode()
     return True
 
 
@@ -106,7 +122,7 @@ def _add(found: Stretch, data: bytes, at: int) -> bool:
         found.first = line.n, line.prev
     elif (line.n, line.prev) != (found.first[0] + found.lines, found.last_crc):
         return False
-    found.wall_time = line.t
+    found.last_crc, found.wall_time = line.crc, line.t
     event = line.event
     found.ends_in_numbers = True
     if isinstance(event, EpisodeRecorded):
@@ -135,9 +151,9 @@ def _add_episode(found: Stretch, event: EpisodeRecorded, at: int) -> bool:
     part = found.runs.get(record.run.run)
     if part is None:
         part = found.runs[record.run.run] = RunPart()
-    elif record.episode <= part.columns.episodes[-1]:
+    elif record.episode <= part.newest:
         return False
-    part.columns.add(record)
+    part.add(record)
     part.offsets.append(at)
     if event.checkpoint is not None:
         part.checkpoints.append(event.checkpoint)
