@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike
 
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.journal.events import Ledger
@@ -67,8 +66,7 @@ def _of_group(group: str, runs: Sequence[RunHistory], ledger: Sequence[Ledger]) 
     evaluated = [env for run in runs for env in evaluation_hosts(run)]
     wall_s = sum(sum(of_run) for of_run in times)
     env_steps = int(sum(sum(run.columns.of("steps")) for run in runs))
-    later = np.concatenate([np.asarray(of_run)[1:] for of_run in times]) if times else []
-    episode_s = _median(later)
+    episode_s = _median([seconds for of_run in times for seconds in of_run[1:]])
     first_s = _median([of_run[0] for of_run in times])
     return Conduct(
         group=group,
@@ -90,5 +88,5 @@ def _of_group(group: str, runs: Sequence[RunHistory], ledger: Sequence[Ledger]) 
     )
 
 
-def _median(values: ArrayLike) -> float | None:
-    return float(np.median(values)) if np.size(values) else None
+def _median(values: Sequence[float]) -> float | None:
+    return float(np.median(values)) if values else None

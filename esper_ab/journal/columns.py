@@ -15,6 +15,7 @@ from typing import Any
 from msgspec.structs import astuple
 
 from esper_ab.contracts.records import EnvEpisode, EpisodeRecord, PPOUpdate
+from esper_ab.journal.lean import LeanEpisode, LeanHost
 
 _NAN = math.nan
 # Of the policy's update, in the order of PPOUpdate; counts and truths are numbers here.
@@ -40,28 +41,57 @@ NAMES = (
 )
 _WITHOUT = dict.fromkeys(NAMES, _NAN) | dict.fromkeys(("envs", "steps", "diverged_steps", "diverged"), 0.0)
 _NO_OPS = (_NAN,) * N_OPS
+_AT_ONCE = 32  # records: more would have left the processor's cache before they are looked at
 
 
 class Columns:
-    """Numbers by name and episode, episodes ascending."""
+    """Numbers by name and episode, episodes ascending. What they give out is not a copy: to be read only."""
 
     def __init__(self) -> None:
-        self.episodes = array("q")
-        self.digests: list[str] = []
-        self.host_params: set[int] = set()  # of all hosts
+        self._waiting: list[EpisodeRecord | LeanEpisode] = []  # newer than what is below
+        self._episodes = array("q")
+        self._digests: list[str] = []
+        self._host_params: set[int] = set()
         self._numbers = {name: array("d") for name in NAMES}
         self._uses: dict[str, tuple[array[float], array[float]]] = {}  # entropy and learnable; NaN where there is none
 
     def __len__(self) -> int:
-        return len(self.episodes)
+        return len(self._episodes) + len(self._waiting)
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._settle()
+        return self.__dict__
+
+    @property
+    def newest(self) -> int:
+        """The last episode; -1 before the first."""
+        return self._waiting[-1].episode if self._waiting else self._episodes[-1] if self._episodes else -1
+
+    @property
+    def episodes(self) -> array[int]:
+        self._settle()
+        return self._episodes
+
+    @property
+    def digests(self) -> list[str]:
+        self._settle()
+        return self._digests
+
+    @property
+    def host_params(self) -> set[int]:
+        """Of all hosts."""
+        self._settle()
+        return self._host_params
 
     @property
     def heads(self) -> tuple[str, ...]:
         """In the order of the first record that has any."""
+        self._settle()
         return tuple(self._uses)
 
     def of(self, name: str) -> array[float]:
-        """One number of every episode, by its name in NAMES; NaN where there is none. Not a copy: to be read only."""
+        """One number of every episode, by its name in NAMES; NaN where there is none."""
+        self._settle()
         return self._numbers[name]
 
     def known(self, name: str) -> list[float]:
@@ -70,33 +100,37 @@ class Columns:
 
     def head(self, name: str) -> tuple[array[float], array[float]]:
         """Entropy and learnable share of every episode; NaN where the head has none, or the record does not name it."""
+        self._settle()
         return self._uses[name]
 
-    def add(self, record: EpisodeRecord) -> None:
+    def add(self, record: EpisodeRecord | LeanEpisode) -> None:
         """One more. It takes the place of an earlier one of the same episode."""
-        if not self.episodes or record.episode > self.episodes[-1]:
-            self.add_all((record,))
+        if record.episode <= self.newest:
+            later = self._cut(bisect_left(self.episodes, record.episode))
+            if later.episodes[0] == record.episode:
+                later = later._cut(1)
+            self._waiting.append(record)
+            self.extend(later)
             return
-        later = self._cut(bisect_left(self.episodes, record.episode))
-        if later.episodes[0] == record.episode:
-            later = later._cut(1)
-        self.add_all((record,))
-        self.extend(later)
+        self._waiting.append(record)
+        if len(self._waiting) == _AT_ONCE:
+            self._settle()
 
-    def add_all(self, records: Iterable[EpisodeRecord]) -> None:
-        """More, ascending, after all so far. Of many at once a column is filled at a time, in a third of the time."""
-        for (n, learns, heads), found in groupby(records, _shape):
+    def _settle(self) -> None:
+        """What waits comes into the columns, those that are alike a column at a time."""
+        waiting, self._waiting = self._waiting, []
+        for (n, learns, heads), found in groupby(waiting, _shape):
             alike = list(found)
             hosts = [host for record in alike for host in record.envs]
             updates = [record.ppo for record in alike if record.ppo is not None]
-            numbers = {"total_s": [record.timing.total_s for record in alike], "learns": [learns] * len(alike)}
-            numbers |= _of_hosts(hosts, n) | _of_updates(updates)
+            numbers = _of_hosts(hosts, n) | _of_updates(updates)
+            numbers |= {"total_s": [record.timing.total_s for record in alike], "learns": [learns] * len(alike)}
             for name, column in self._numbers.items():
                 column.extend(_doubles(numbers[name]) if name in numbers else array("d", [_WITHOUT[name]]) * len(alike))
             self._add_uses(heads, updates, len(alike))
-            self.host_params.update([host.host_params for host in hosts])
-            self.episodes.extend([record.episode for record in alike])
-            self.digests.extend([record.digest for record in alike])
+            self._host_params.update([host.host_params for host in hosts])
+            self._episodes.extend([record.episode for record in alike])
+            self._digests.extend([record.digest for record in alike])
 
     def _add_uses(self, heads: tuple[str, ...], updates: Sequence[PPOUpdate], count: int) -> None:
         """Of `count` records; all updates have these heads in this order."""
@@ -109,21 +143,22 @@ class Columns:
 
     def extend(self, other: Columns) -> None:
         """All episodes of `other`, which come after these."""
+        self._settle()
         self._name(other.heads)
         for name, column in self._numbers.items():
             column.extend(other._numbers[name])
         for name, uses in self._uses.items():
             for mine, theirs in zip(uses, other._uses.get(name, (_nan(len(other)),) * 2), strict=True):
                 mine.extend(theirs)
-        self.episodes.extend(other.episodes)
-        self.digests.extend(other.digests)
-        self.host_params |= other.host_params
+        self._episodes.extend(other._episodes)
+        self._digests.extend(other._digests)
+        self._host_params |= other._host_params
 
     def _name(self, heads: Iterable[str]) -> None:
         """Heads that no record before may have had."""
         for name in heads:
             if name not in self._uses:
-                self._uses[name] = _nan(len(self)), _nan(len(self))
+                self._uses[name] = _nan(len(self._episodes)), _nan(len(self._episodes))
 
     def _cut(self, place: int) -> Columns:
         """What is from `place` on, which is taken out of these."""
@@ -132,8 +167,8 @@ class Columns:
         for mine, theirs in zip(self._arrays(), rest._arrays(), strict=True):
             theirs.extend(mine[place:])
             del mine[place:]
-        rest.episodes, rest.digests = self.episodes[place:], self.digests[place:]
-        del self.episodes[place:], self.digests[place:]
+        rest._episodes, rest._digests = self._episodes[place:], self._digests[place:]
+        del self._episodes[place:], self._digests[place:]
         return rest
 
     def _arrays(self) -> Iterator[array[float]]:
@@ -142,12 +177,12 @@ class Columns:
             yield from uses
 
 
-def _shape(record: EpisodeRecord) -> tuple[int, bool, tuple[str, ...]]:
+def _shape(record: EpisodeRecord | LeanEpisode) -> tuple[int, bool, tuple[str, ...]]:
     """Hosts, whether there is an update, its heads: what records have in common that are taken together."""
     return len(record.envs), record.ppo is not None, () if record.ppo is None else tuple(record.ppo.heads)
 
 
-def _of_hosts(hosts: Sequence[EnvEpisode], n: int) -> dict[str, Sequence[Any]]:
+def _of_hosts(hosts: Sequence[EnvEpisode | LeanHost], n: int) -> dict[str, Sequence[Any]]:
     """By name, of each `n` hosts together: they are those of one record."""
     if not n:
         return {}
@@ -156,18 +191,19 @@ def _of_hosts(hosts: Sequence[EnvEpisode], n: int) -> dict[str, Sequence[Any]]:
         return zip(*[iter(values)] * n, strict=True)
 
     rewards = [host.reward_sum for host in hosts]
-    counts = [host.op_counts for host in hosts]
+    counts: list[tuple[float, ...]] = [host.op_counts for host in hosts]
     if {*map(len, counts)} != {N_OPS}:
         counts = [(*one, *_NO_OPS)[:N_OPS] for one in counts]
+    ops = zip(OPS, zip(*counts, strict=True), strict=True)
     return {
         "envs": [n] * (len(hosts) // n),
         "accuracy": [math.fsum(one) / n for one in records([host.final_accuracy for host in hosts])],
         "reward": [_mean_known(one) for one in records(rewards)],
         "params_added": [sum(one) / n for one in records([host.params_added for host in hosts])],
-        "steps": [sum(one) for one in records([host.steps for host in hosts])],
-        "diverged_steps": [sum(one) for one in records([host.steps if host.diverged else 0 for host in hosts])],
-        "diverged": [sum(one) for one in records([host.diverged for host in hosts])],
-        **{op: [sum(one) / n for one in records(column)] for op, column in zip(OPS, zip(*counts), strict=True)},
+        "steps": list(map(sum, records([host.steps for host in hosts]))),
+        "diverged_steps": list(map(sum, records([host.steps if host.diverged else 0 for host in hosts]))),
+        "diverged": list(map(sum, records([host.diverged for host in hosts]))),
+        **{op: [sum(one) / n for one in records(column)] for op, column in ops},
     }
 
 
@@ -177,17 +213,18 @@ def _mean_known(values: Sequence[float | None]) -> float:
 
 
 def _of_updates(updates: Sequence[PPOUpdate]) -> dict[str, Sequence[Any]]:
-    """By name."""
-    return dict(zip(PPOUpdate.__struct_fields__, zip(*map(astuple, updates), strict=True), strict=True)) if updates else {}
+    """By name; its heads are among them, too."""
+    columns = zip(*map(astuple, updates), strict=True)
+    return dict(zip(PPOUpdate.__struct_fields__, columns, strict=True)) if updates else {}
 
 
 def _nan(count: int) -> array[float]:
     return array("d", [_NAN]) * count
 
 
-def _doubles(values: Sequence[float | None]) -> array[float]:
+def _doubles(values: Sequence[Any]) -> array[float]:
     """NaN for None, of which there are few: they are looked for only where there are some."""
     try:
-        return array("d", values)  # type: ignore[arg-type]  which is what is found out
+        return array("d", values)
     except TypeError:
         return array("d", [_NAN if value is None else value for value in values])

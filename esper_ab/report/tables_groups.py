@@ -12,7 +12,7 @@ from esper_ab.analysis.cross import CrossEvaluation
 from esper_ab.analysis.exam import Exam, kept_share
 from esper_ab.journal.columns import Columns
 from esper_ab.journal.fold import RunHistory
-from esper_ab.journal.outcomes import RunOutcome, mean, mean_known
+from esper_ab.journal.outcomes import RunOutcome, mean_known
 from esper_ab.report.content import Content
 from esper_ab.report.figures_curves import head_names
 from esper_ab.report.table import NONE, NOT_COMPARABLE, Table, mean_and_sd, number, yes
