@@ -21,6 +21,7 @@ from esper_ab.journal.lean import LeanLine, LeanRecorded, lean_line_of
 
 CHUNK_BYTES = 32 << 20
 CHECKPOINTS_KEPT = 3  # of each run and stretch, the newest: more are never asked for
+_RECORDED = (EpisodeRecorded, LeanRecorded)
 _TAIL = b',"crc":"%08x"}\n'
 _TAIL_BYTES = len(_TAIL % 0)
 
@@ -100,7 +101,7 @@ def _add(found: Stretch, line: Line | LeanLine, data: bytes, at: int) -> bool:
         return False
     event = line.event
     found.ends_in_numbers = True
-    if isinstance(event, EpisodeRecorded | LeanRecorded):
+    if isinstance(event, _RECORDED):
         if not _add_episode(found, event, at):
             return False
     elif isinstance(event, PointReleased) and not isinstance(event.observations, Moments):

@@ -18,7 +18,7 @@ from esper_ab.contracts.records import EnvEpisode, EpisodeRecord, PPOUpdate
 from esper_ab.journal.lean import LeanEpisode, LeanHost
 
 _NAN = math.nan
-# Of the policy's update, in the order of PPOUpdate; counts and truths are numbers here.
+# Of the policy's update; counts and truths are numbers here.
 UPDATE = (
     "policy_loss", "value_loss", "entropy", "op_entropy", "approx_kl", "clip_fraction", "explained_variance",
     "grad_norm", "first_ratio_error", "ratio_max", "epochs_done", "stopped_by_kl", "advantage_std", "return_mean",
