@@ -11,6 +11,7 @@ from esper_ab.journal.outcomes import mean
 from esper_ab.report.content import Content
 from esper_ab.report.table import NONE, Table, number
 from esper_ab.stats.audit_result import Audit
+from esper_ab.typed import typed
 
 _MOST_LANES = 12  # columns that a page still holds
 _WEIGHTS = {
@@ -171,6 +172,6 @@ def reproduction(history: History) -> tuple[str, ...]:
     lines.append("python -m esper_ab.launch --config experiment.toml --out again")
     planned = len(history.plan.blocks)
     if history.replicates > planned and not history.plan.experiment.open_ended:
-        again = shlex.quote(f"again/{history.plan.experiment.name}")
-        lines.append(f"esper-ab extend {again} --replicates {history.replicates}")
+        again = f"again/{history.plan.experiment.name}"
+        lines.append(typed("extend", again, "--replicates", str(history.replicates)))
     return tuple(lines)
