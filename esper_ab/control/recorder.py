@@ -11,7 +11,7 @@ from esper_ab.control.chaos import Chaos
 from esper_ab.control.disk import Room
 from esper_ab.control.signals import Signals
 from esper_ab.errors import DiskFull
-from esper_ab.journal.events import AnyEvent, ExperimentStarted
+from esper_ab.journal.events import AnyEvent, ExperimentStarted, Ledger
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import History
 
@@ -39,15 +39,21 @@ class Recorder:
 
     def record(self, event: AnyEvent) -> None:
         """Journal one event; on disk after the next `commit`."""
-        self._room.await_for(lambda: self._journal.append(event))
+        paused = self._room.await_for(lambda: self._journal.append(event))
         if not isinstance(event, ExperimentStarted):  # with which the history began
             self.history.add(event)
         self._untold.append(event)
+        self._note(paused)
         self._disturb(event)
 
     def commit(self) -> None:
-        self._room.await_for(self._journal.commit)
+        self._note(self._room.await_for(self._journal.commit))
         self.tell()
+
+    def _note(self, paused: Ledger | None) -> None:
+        """What is said of a wait for room, once there is some."""
+        if paused is not None:
+            self.record(paused)
 
     def tell(self) -> None:
         """Let the audience know what has happened since the last time: one by one they would hold up every write."""
@@ -58,7 +64,7 @@ class Recorder:
     def show(self, progress: Progress) -> None:
         """Tell the audience only: signs of life are never journalled."""
         self._untold.append(progress)
-        self._room.note(progress)
+        self._note(self._room.note(progress))
         self._disturb(progress)
 
     def _disturb(self, event: AnyEvent | Progress) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -50,6 +50,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     differences: tuple[DifferenceNow, ...]
     looks: tuple[LookNow, ...]  # taken so far
     ledger: int  # entries
+    notes: tuple[str, ...] = ()  # of these, what is no fault: waits for room on the disk
 
 
 def status(run_dir: Path) -> Status:
@@ -89,12 +90,14 @@ def status_of(loaded: Loaded, *, held: bool) -> Status:
             for look in history.looks
         ),
         ledger=len(history.ledger),
+        notes=history.pauses,
     )
 
 
-def status_json(run_dir: Path) -> str:
-    """`status` as indented JSON."""
-    return msgspec.json.format(msgspec.json.encode(status(run_dir)), indent=2).decode()
+def status_json(run_dir: Path, **more: Any) -> str:
+    """`status` as indented JSON, with `more` behind it."""
+    tree = msgspec.to_builtins(status(run_dir)) | more
+    return msgspec.json.format(msgspec.json.encode(tree), indent=2).decode()
 
 
 def status_text(run_dir: Path) -> str:
@@ -122,6 +125,7 @@ def status_text(run_dir: Path) -> str:
     ]
     if found.torn_bytes:
         lines.append(f"  {found.torn_bytes} bytes of an unfinished last line do not count")
+    lines += [f"  note: {note}" for note in found.notes]
     if found.ledger:
         entries = "1 entry" if found.ledger == 1 else f"{found.ledger} entries"
         lines.append(f"  {entries} in the ledger of confounders: see `esper-ab report`")

@@ -61,6 +61,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     behind: Behind | None
     faults: tuple[Fault, ...]
     leftovers: tuple[str, ...]  # temporary files of processes that were killed
+    notes: tuple[str, ...] = ()  # what happened on the way and is no fault: waits for room on the disk
     done: tuple[str, ...] = ()  # what a repair did
 
     @property
@@ -84,7 +85,7 @@ def examine(run_dir: Path) -> Findings:
         episodes=sum(len(run.columns) for run in runs), evaluations=sum(run.evaluation is not None for run in runs),
         damage=damage, repairable=repairable, behind=_behind(path, reading.intact_bytes, history),
         faults=tuple(_faults(run_dir, runs, checkpoints=not user)),
-        leftovers=() if user else tuple(_leftovers(run_dir)),
+        leftovers=() if user else tuple(_leftovers(run_dir)), notes=history.pauses if history else (),
     )  # fmt: skip
 
 
@@ -240,6 +241,7 @@ def fsck_text(found: Findings) -> str:
         f"{found.episodes} episodes, {found.evaluations} evaluations"
     ]
     lines += [f"repaired: {one}" for one in found.done]
+    lines += [f"note: {one}" for one in found.notes]
     if found.in_use_by:
         lines.append(f"in use by {found.in_use_by}: checkpoints were not checked")
     if found.damage:

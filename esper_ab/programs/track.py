@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _POLL_S = 0.1
 _PATIENCE_S = 20.0  # for trackers to catch up at the end of a run, before the command goes on without them
+_SILENT_S = 15.0  # of `track`, before it says that nothing has been told
 _TAG_CHARS = 64  # what W&B takes
 
 
@@ -271,6 +272,18 @@ def _warn(text: str) -> None:
         sys.stderr.write(f"warning: {visible_line(text)}\n")
 
 
+def _awaited(run_dir: Path, name: Name, child: subprocess.Popen[bytes], started: str) -> int:
+    """Exit status of a tracker; a line on stderr when it takes long before it has told anything."""
+    from esper_ab.trackers.state import read_progress
+
+    with suppress(subprocess.TimeoutExpired):
+        return child.wait(_SILENT_S)
+    progress = read_progress(run_dir, name)
+    if progress is None or progress.started != started or not progress.lines:
+        _warn(f"{name} has told nothing for {_SILENT_S:.0f} s and goes on trying: can its server be reached?")
+    return child.wait()
+
+
 def _fill(run_dir: Path, names: Sequence[Name], *, live: bool, as_json: bool) -> int:
     """Run the trackers side by side and wait for them; exit status 1 when one fails."""
     import json
@@ -286,7 +299,7 @@ def _fill(run_dir: Path, names: Sequence[Name], *, live: bool, as_json: bool) ->
                 env=_environment(),
             )
     try:
-        statuses = {name: child.wait() for name, child in children.items()}
+        statuses = {name: _awaited(run_dir, name, child, started) for name, child in children.items()}
     except BaseException:
         for child in children.values():
             child.kill()

@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from esper_ab.contracts.messages import Lane
+from esper_ab.contracts.settings import Arithmetic
+from workers import entry
+
 TESTS = str(Path(__file__).resolve().parents[1])
 
 PINNED = """
@@ -85,6 +89,12 @@ def test_a_device_that_is_not_the_planned_one_is_refused(tmp_path):
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("workers.entry.WrongDevice: lane x is GPU-00000000")
+
+
+def test_a_thread_refuses_a_gpu_which_it_could_not_have_to_itself():
+    lane = Lane(name="cuda:1", devices=("cuda:1",), uuids=("GPU-b",))
+    with pytest.raises(entry.WrongDevice, match="lane cuda:1 has GPUs, and a thread has none of its own"):
+        entry._set_threads(lane, Arithmetic())
 
 
 @pytest.mark.parametrize(("module", "out"), [

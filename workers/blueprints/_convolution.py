@@ -59,7 +59,7 @@ def _at_once(image: Tensor, kernel: Tensor, n: int) -> int:
     """How many networks' convolutions of data count as one: two that leave vectors half empty, four of one channel."""
     if _half_empty(image, kernel.shape[0] // n, kernel.shape[-1]):
         return 2 if n % 2 == 0 else 1
-    if image.device.type == "cpu" and kernel.shape[-1] == kernel.shape[1] == 1:
+    if _device.is_cpu(image.device) and kernel.shape[-1] == kernel.shape[1] == 1:
         return next(times for times in (4, 2, 1) if n % times == 0)
     return 1
 

@@ -13,6 +13,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
+from workers.blueprints import _device
 from workers.blueprints._blueprint import Back, Blueprint, Conv, Grads, Inner, Norm, Params, Relu, Towards
 from workers.blueprints._by_hand import BackTogether, convolve_together, run, towards, unwind
 from workers.blueprints._norm import Normed, norm_backward, norm_forward
@@ -200,4 +201,4 @@ def _shape(layer: Conv, x: Tensor, p: Params) -> tuple[int, ...] | None:
     small = b * h * w * out * into * k * k <= _SMALL
     if layer.depthwise:
         return (out, into, k) if small and k > 1 else None
-    return (out, into, k) if small or x.device.type != "cpu" else None
+    return (out, into, k) if small or not _device.is_cpu(x.device) else None

@@ -16,10 +16,11 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from workers.blueprints import _perceptron
+from workers.blueprints import _device, _perceptron
 from workers.blueprints._blueprint import Back, Grads, Params, pooled, spread
 from workers.growth.blend import TINY, Blend, gate_params
 from workers.growth.chains import Chains, Member
+from workers.growth.rows import writers
 
 GATE_NAMES = tuple(spec.name for spec in gate_params(1))
 _aten = torch.ops.aten
@@ -35,7 +36,7 @@ class _Joined:
     shrink: Tensor
     outer: Tensor
     flows: Tensor
-    tanh: Tensor | None  # of the rows that multiply
+    tanh: Tensor | None  # of the rows that may multiply
     scaled: Tensor | None  # their features times alpha
 
 
@@ -56,8 +57,10 @@ class SlotStep:
     def __init__(self, members: list[Member], rows: Tensor | slice | None, blend: Blend) -> None:
         self.members, self._rows, self._blend = members, rows, blend
         at = blend.multiply_rows
-        self._multiplied = None if at is None else blend.live.index_select(0, at)
-        self._added = blend.live[:, 0] if at is None else blend.live[:, 0].index_fill(0, at, 0.0)  # factor of d̂
+        self._multiplied = blend.live if at is None else blend.live.index_select(0, at)
+        self._writers: tuple[Tensor, Tensor] | None = None  # off the CPU, of rows that are no neighbours
+        # The factor of d̂, none where _put_multiplied adds.
+        self._added = blend.live[:, 0] if at is None else blend.live[:, 0].index_fill(0, at, 0.0)
         chained = [m for m in members if m.in_chain]
         self._chained = sum(m.count for m in chained)  # the first so many of the rows
         self._chains = Chains(chained) if chained else None
@@ -72,11 +75,28 @@ class SlotStep:
         """h with `mine` added at the slot's rows, not in place."""
         if self._rows is None:
             return h + mine
+        if isinstance(self._rows, Tensor) and not _device.is_cpu(h.device):
+            if self._writers is None:
+                self._writers = writers(self._rows, h.shape[3])
+            at, written = self._writers
+            return torch.where(written, h + mine.index_select(3, at), h)
         y = h.clone()
         if isinstance(self._rows, slice):
             y[:, :, :, self._rows] += mine
             return y
         return y.index_add_(3, self._rows, mine)
+
+    def _multiplying(self, x: Tensor) -> Tensor:
+        """A copy of x at the rows that multiply; off the CPU of all, where `_put_multiplied` tells them apart."""
+        rows = self._blend.multiply_rows
+        return x.clone() if rows is None else x.index_select(3, rows)
+
+    def _put_multiplied(self, whole: Tensor, part: Tensor) -> Tensor:
+        """`whole`, zero at the rows that multiply and overwritten, with `part` there."""
+        rows = self._blend.multiply_rows
+        if rows is None:
+            return torch.where(cast(Tensor, self._blend.multiply), part, whole)
+        return whole.index_add_(3, rows, part)  # index_copy_ is several times slower
 
     # --- forward ----------------------------------------------------------------------------------------------------
 
@@ -115,11 +135,11 @@ class SlotStep:
             outer = torch.where(blend.gated[:, 0], outer * self._opening(mine), outer)
         shown = outer if blend.stopped is None else outer * (1.0 - blend.stopped[:, 0])  # and in the value
         delta = d_precise * _over(shown * shrink, d)
-        tanh, scaled, rows = None, None, blend.multiply_rows
-        if rows is not None:
-            tanh = d_precise.index_select(3, rows).tanh_()
-            scaled = h.index_select(3, rows).mul_(cast(Tensor, self._multiplied))
-            delta.index_add_(3, rows, scaled * tanh)  # to zeros; index_copy_ is slow
+        tanh, scaled = None, None
+        if blend.multiply is not None:
+            tanh = self._multiplying(d_precise).tanh_()
+            scaled = self._multiplying(h).mul_(self._multiplied)
+            delta = self._put_multiplied(delta, scaled * tanh)
         flows = (ratio <= 1.0) & (squares / size >= TINY)
         self._joined = _Joined(mine, d, squares, shrink, outer, flows, tanh, scaled)
         return delta.to(kept)
@@ -145,11 +165,11 @@ class SlotStep:
         along = _per_network(g * d)
         back = torch.where(joined.flows, joined.outer * along * joined.shrink / joined.squares, 0.0)
         gd = (g * _over(joined.outer * joined.shrink, d)).addcmul_(d, _over(back, d), value=-1.0)
-        dh, rows = None, blend.multiply_rows
-        if rows is not None:
-            tanh, mine = cast(Tensor, joined.tanh), g.index_select(3, rows)
-            dh = torch.zeros_like(d).index_add_(3, rows, (mine * tanh).mul_(cast(Tensor, self._multiplied))).to(kept)
-            gd.index_add_(3, rows, _aten.tanh_backward(mine.mul_(cast(Tensor, joined.scaled)), tanh))  # to zeros
+        dh = None
+        if blend.multiply is not None:
+            tanh, mine = cast(Tensor, joined.tanh), self._multiplying(g)
+            dh = self._put_multiplied(torch.zeros_like(d), (mine * tanh).mul_(self._multiplied)).to(kept)
+            gd = self._put_multiplied(gd, _aten.tanh_backward(mine.mul_(cast(Tensor, joined.scaled)), tanh))
         if blend.gated is not None:
             opened = torch.where(blend.gated[:, 0], along * joined.shrink * blend.live[:, 0], 0.0)
             looked = self._into_gates(opened)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from workers.blueprints import _device
 from workers.blueprints._blueprint import Grads, Params, pooled
 from workers.blueprints._convolution import as_image
 from workers.growth.fused import BlockParams, Kept, block_backward, block_forward
@@ -25,7 +26,7 @@ def side_by_side(images: Tensor, batch: Tensor) -> Tensor:
     n, b = batch.shape
     _, h, w, c = images.shape
     flat = images.view(-1, h * w * c)
-    if n > 1 and images.device.type == "cpu" and b * h * w * c >= _LARGE:
+    if n > 1 and _device.is_cpu(images.device) and b * h * w * c >= _LARGE:
         y = images.new_empty(b, h * w, n, c)
         for host in range(n):
             y[:, :, host] = flat.index_select(0, batch[host]).view(b, h * w, c)
