@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from esper_ab.control import provenance
@@ -49,7 +51,7 @@ def run(
     started = ExperimentStarted(
         schema=SCHEMA, plan=plan, versions=versions(), machine=provenance.machine(), code=provenance.code()
     )
-    recorder = Recorder(Journal(run_dir), begin(started), observers, chaos)
+    recorder = Recorder(Journal(run_dir), begin(started, keeps_records=False), observers, chaos)
     _carry_out(recorder, started, run_dir, launcher, limits)
 
 
@@ -61,10 +63,10 @@ def go_on(
 
     `added` is asked while nobody else can write to the journal, and may raise UsageError.
     """
-    journal, events = Journal.reopen(run_dir)
-    recorder = Recorder(journal, fold(events), observers)
+    journal, history = Journal.take_up(run_dir, partial(_past, run_dir))
+    recorder = Recorder(journal, history, observers)
     try:
-        extension = added(recorder.history)
+        extension = added(history)
     except BaseException:
         recorder.close()
         raise
@@ -79,11 +81,8 @@ def resume(
 
     UsageError when it is finished, or when nothing of it was recorded.
     """
-    journal, events = Journal.reopen(run_dir)
+    journal, history = Journal.take_up(run_dir, partial(_past, run_dir))
     try:
-        if not events:
-            raise UsageError(f"{run_dir}: the journal holds no event, so there is nothing to resume; launch it anew")
-        history = fold(events)
         check_resumable(run_dir, history)
     except BaseException:
         journal.close()
@@ -91,6 +90,14 @@ def resume(
     recorder = Recorder(journal, history, observers)
     continued = ExperimentContinued(versions=versions(), machine=provenance.machine(), code=provenance.code())
     _carry_out(recorder, continued, run_dir, launcher, limits)
+
+
+def _past(run_dir: Path, events: Iterator[AnyEvent]) -> History:
+    """UsageError when there are none."""
+    first = next(events, None)
+    if first is None:
+        raise UsageError(f"{run_dir}: the journal holds no event, so there is nothing to resume; launch it anew")
+    return fold(chain([first], events), keeps_records=False)
 
 
 def check_resumable(run_dir: Path, history: History) -> None:

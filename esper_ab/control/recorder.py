@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 
 from esper_ab.contracts.messages import Progress
-from esper_ab.control.audience import Audience, Observed, Observer
+from esper_ab.control.audience import Audience, Observer
 from esper_ab.control.chaos import Chaos
 from esper_ab.control.disk import Room
 from esper_ab.control.signals import Signals
@@ -29,7 +29,6 @@ class Recorder:
         self._journal = journal
         self.history = history
         self._audience = Audience(observers)
-        self._untold: list[Observed] = []
         self._chaos = chaos
         self._room = Room(journal.run_dir, self.warn)
 
@@ -42,7 +41,7 @@ class Recorder:
         self._room.await_for(lambda: self._journal.append(event))
         if not isinstance(event, ExperimentStarted):  # with which the history began
             self.history.add(event)
-        self._untold.append(event)
+        self._audience.note(event)
         self._disturb(event)
 
     def commit(self) -> None:
@@ -50,14 +49,12 @@ class Recorder:
         self.tell()
 
     def tell(self) -> None:
-        """Let the audience know what has happened since the last time: one by one they would hold up every write."""
-        if self._untold:
-            self._audience.tell(self._untold)
-            self._untold = []
+        """Let the audience know what has happened since the last time."""
+        self._audience.tell()
 
     def show(self, progress: Progress) -> None:
         """Tell the audience only: signs of life are never journalled."""
-        self._untold.append(progress)
+        self._audience.note(progress)
         self._room.note(progress)
         self._disturb(progress)
 
@@ -68,7 +65,7 @@ class Recorder:
 
     def warn(self, text: str) -> None:
         """Tell the audience only: what goes on in spite of it."""
-        self._untold.append(text)
+        self._audience.note(text)
         self.tell()
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import msgspec
 
@@ -30,6 +30,7 @@ _COPY_BYTES = 1 << 20
 _FIRST_PREV = "00000000"
 _CRC_KEY = b',"crc":"'
 _TAIL_BYTES = len(_CRC_KEY) + 8 + len(b'"}\n')
+Past = TypeVar("Past")
 
 
 class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -71,28 +72,36 @@ class Journal:
 
     @classmethod
     def reopen(cls, run_dir: Path, wall_clock: Callable[[], datetime] = _now) -> tuple[Journal, list[AnyEvent]]:
-        """The journal of an earlier process, to be continued, and its events; UsageError when another process has it.
+        """As `take_up`, with the events one by one."""
+        return cls.take_up(run_dir, list, wall_clock)
 
-        An unfinished last line is cut off and kept beside the journal; JournalError when a line before is damaged.
+    @classmethod
+    def take_up(
+        cls, run_dir: Path, fold: Callable[[Iterator[AnyEvent]], Past], wall_clock: Callable[[], datetime] = _now
+    ) -> tuple[Journal, Past]:
+        """The journal of an earlier process, to be continued, and what `fold` makes of its events.
+
+        An unfinished last line is cut off and kept beside the journal. UsageError when another process has it,
+        JournalError when a line before the last is damaged; what `fold` raises is passed on.
         """
         reading = read(run_dir / JOURNAL_NAME)
         journal = cls.__new__(cls)
         journal._begin(run_dir, wall_clock)
         try:
-            events = list(reading)
+            past = fold(reading)
             whole = journal._path.stat().st_size - reading.torn_bytes
             if reading.torn_bytes:
                 cut_off(run_dir, whole, reading.lines)
             journal._file = os.open(journal._path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
-        except JournalError:
-            os.close(journal._lock)
-            raise
         except OSError as error:
             os.close(journal._lock)
             raise journal._cannot_write(error) from error
+        except BaseException:
+            os.close(journal._lock)
+            raise
         journal._n, journal._prev = reading.lines, reading.last_crc
         journal._size = journal._committed = whole
-        return journal, events
+        return journal, past
 
     def _begin(self, run_dir: Path, wall_clock: Callable[[], datetime]) -> None:
         """Everything that a journal without a line has, but its file."""

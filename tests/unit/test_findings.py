@@ -7,7 +7,7 @@ import pytest
 from support.journals import planted_effect
 
 from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
-from esper_ab.control.findings import findings, kinds
+from esper_ab.control.findings import findings, kind_of
 from esper_ab.journal.events import EpisodeRecorded, Ledger, RunEvaluated
 
 
@@ -97,8 +97,9 @@ def entered(run: list[EpisodeRecord]) -> list[Ledger]:
     """Of one episode after the other."""
     entries, known = [], set()
     for record in run:
-        entries += findings(record, known)
-        known |= kinds(record)
+        for entry in findings(record, known):
+            entries.append(entry)
+            known.add(kind_of(entry))
     return entries
 
 
