@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -118,8 +118,7 @@ def _carry_out(
         try:
             _conduct(run_dir, launcher, recorder, limits or Limits())
         except BaseException as error:
-            with suppress(EsperError):  # when a full disk is why we are here, that error is the one to tell
-                recorder.record(_ended_by(error))
+            recorder.record(_ended_by(error))
             _say_how_to_go_on(error, run_dir, recorder.history)
             raise
         recorder.record(ExperimentEnded(status="finished", detail=""))
@@ -128,8 +127,7 @@ def _carry_out(
 def _note_unreported(recorder: Recorder, hub: Hub) -> None:
     if hub.unreported:
         detail = f"{hub.unreported} more messages were refused; only the first of a kind are listed"
-        with suppress(EsperError):  # as for the end itself
-            recorder.record(Ledger(category="bad_message", run="", episode=None, detail=detail))
+        recorder.record(Ledger(category="bad_message", run="", episode=None, detail=detail))
 
 
 def _ended_by(error: BaseException) -> ExperimentEnded:

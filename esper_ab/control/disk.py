@@ -15,7 +15,7 @@ from pathlib import Path
 from esper_ab.contracts.messages import Progress
 from esper_ab.control.liveness import Limits
 from esper_ab.control.signals import Signals
-from esper_ab.errors import DiskFull, Interrupted
+from esper_ab.errors import DiskFull, Interrupted, JournalError
 
 PHASE = "disk full"  # of the sign of life of a worker that has no room for a checkpoint
 _TRY_S = 1.0
@@ -42,7 +42,10 @@ class Room:
             self._signals = None
 
     def await_for(self, write: Callable[[], None]) -> None:
-        """Call `write` until it finds room. DiskFull after the limit, Interrupted on Ctrl-C or SIGTERM."""
+        """Call `write` until it finds room. DiskFull after the limit, Interrupted on Ctrl-C or SIGTERM.
+
+        JournalError, which no waiting mends, is passed on.
+        """
         began = time.monotonic()
         waiting = False
         while True:
@@ -51,6 +54,9 @@ class Room:
             except DiskFull:
                 if self.given_up:
                     raise
+            except JournalError:
+                self.given_up = True
+                raise
             else:
                 break
             if not waiting:

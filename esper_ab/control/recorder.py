@@ -10,7 +10,7 @@ from esper_ab.control.audience import Audience, Observer
 from esper_ab.control.chaos import Chaos
 from esper_ab.control.disk import Room
 from esper_ab.control.signals import Signals
-from esper_ab.errors import DiskFull
+from esper_ab.errors import DiskFull, JournalError
 from esper_ab.journal.events import AnyEvent, ExperimentStarted
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import History
@@ -19,7 +19,7 @@ from esper_ab.journal.fold import History
 class Recorder:
     """Appends events to the journal, folds them and tells the audience of them.
 
-    Without room on the disk it waits: `record`, `commit` and `show` return later, or raise DiskFull or Interrupted.
+    Without room on the disk it waits: `flush`, `commit` and `show` return later, or raise DiskFull or Interrupted.
     """
 
     def __init__(
@@ -37,19 +37,21 @@ class Recorder:
         return self._room.heeding(signals, disk_full_s)
 
     def record(self, event: AnyEvent) -> None:
-        """Journal one event; on disk after the next `commit`."""
-        self._room.await_for(lambda: self._journal.append(event))
+        """Journal one event; in the file after the next `flush`, on disk after the next `commit`."""
+        self._journal.append(event)
         if not isinstance(event, ExperimentStarted):  # with which the history began
             self.history.add(event)
         self._audience.note(event)
         self._disturb(event)
 
-    def commit(self) -> None:
-        self._room.await_for(self._journal.commit)
-        self.tell()
+    def flush(self) -> None:
+        """Let readers of the journal and the audience know what has happened since the last time."""
+        self._room.await_for(self._journal.write)
+        self._audience.tell()
 
-    def tell(self) -> None:
-        """Let the audience know what has happened since the last time."""
+    def commit(self) -> None:
+        """The same, and return when it is on the disk."""
+        self._room.await_for(self._journal.commit)
         self._audience.tell()
 
     def show(self, progress: Progress) -> None:
@@ -66,7 +68,7 @@ class Recorder:
     def warn(self, text: str) -> None:
         """Tell the audience only: what goes on in spite of it."""
         self._audience.note(text)
-        self.tell()
+        self._audience.tell()
 
     def close(self) -> None:
         """Commit and let go of the run directory; what did not find room before is not waited for again."""
@@ -74,7 +76,7 @@ class Recorder:
             if not self._room.given_up:
                 self.commit()
         finally:
-            with suppress(DiskFull):  # raised before, by whoever waited
+            with suppress(DiskFull, JournalError):  # raised before, by whoever waited
                 self._journal.close()
-            self.tell()
+            self._audience.tell()
             self._audience.close()

@@ -105,10 +105,12 @@ def test_a_viewer_sees_an_experiment_go_on(tmp_path):
     journal, _ = Journal.reopen(run_dir, wall_clock=lambda: datetime.now(UTC) + timedelta(days=1))
     viewer = Viewer(run_dir)
     journal.append(next(event for event in planted_effect() if type(event).__name__ == "WorkerStarted"))
+    journal.write()
     viewer.catch_up()
     assert viewer.state == "running"
     batches = viewer.batches(poll_s=0.0)
     journal.append(planted_effect()[-1])
+    journal.write()
     for event in next(batches):
         viewer.history.add(event)
     assert viewer.state == "finished"
