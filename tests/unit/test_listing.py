@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.journals import failed_run, planted_effect, write
 
+from esper_ab.control.conduct import go_on
 from esper_ab.errors import JournalError, UsageError
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.lock import holder, take
@@ -96,6 +97,22 @@ def test_damage_is_told_while_following(tmp_path):
     path.write_bytes(whole[:-40] + b"\r" + whole[-39:])
     with pytest.raises(JournalError, match="line 25"):
         list(following)
+
+
+def test_whoever_follows_a_run_holds_no_record_of_it(tmp_path):
+    """Neither a viewer nor a coordinator that takes it up: they would come to hold all of it."""
+    run_dir = write(tmp_path / "run", planted_effect())
+    folded = []
+
+    def nothing_more(history):
+        folded.append(history)
+        raise UsageError("it is complete")
+
+    with pytest.raises(UsageError, match="it is complete"):
+        go_on(run_dir, nothing_more, None, ())
+    for history in (Viewer(run_dir).history, *folded):
+        assert {len(run.columns) for run in history.runs.values()} == {8}
+        assert {len(run.episodes) for run in history.runs.values()} == {0}
 
 
 def test_a_viewer_sees_an_experiment_go_on(tmp_path):
