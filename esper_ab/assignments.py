@@ -128,8 +128,17 @@ def typed(assignment: Assignment, keys: dict[str, Any]) -> Any:
 
 
 def _absolute_reward(mode: str, folder: Path) -> str:
-    """`path.py:function` with its path made absolute; any other reward as it is."""
+    """`path.py:function` and `module:function` of a module in `folder` with an absolute path; others as they are.
+
+    Nobody who loads it later, in another process or a resumed run, has to be where this one is.
+    """
     path, colon, function = mode.rpartition(":")
-    if not colon or not path.endswith(".py"):
-        return mode
-    return f"{(folder / Path(path).expanduser()).resolve()}:{function}"
+    if colon and path.endswith(".py"):
+        return f"{(folder / Path(path).expanduser()).resolve()}:{function}"
+    parts = path.split(".")
+    if colon and all(part.isidentifier() for part in parts):
+        module = folder.joinpath(*parts)
+        for file in (module / "__init__.py", module.with_suffix(".py")):
+            if file.is_file():
+                return f"{file.resolve()}:{function}"
+    return mode

@@ -1,10 +1,11 @@
-"""What a shell may offer behind the cursor: run directories, names of groups and tasks, keys and values of settings.
+"""What a shell may offer behind the cursor: run directories and their logs, groups, tasks, slots, devices, settings.
 
-Light: no catalogue is imported, only listed, and no journal is read.
+Light: no catalogue is imported, only listed or parsed, no journal is read, and no driver is asked.
 """
 
 from __future__ import annotations
 
+import ast
 import os
 from collections.abc import Iterable
 from contextlib import suppress
@@ -15,6 +16,8 @@ import click
 from click.shell_completion import CompletionItem
 
 _USUAL = "runs"  # where `launch` puts run directories
+_USUAL_TASK = "digits"
+_GPUS = Path("/proc/driver/nvidia/gpus")  # a folder per GPU
 _CATALOGUES = {"reward.mode": "workers.rewards", "controller.name": "workers.controllers"}
 
 
@@ -98,15 +101,83 @@ def group(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[s
 
 
 def choice(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Values of the experiment's setting of the option's own name."""
-    from esper_ab.assignments import EXPERIMENT_KEYS
+    """Values of the setting of the option's own name, whatever section it is in."""
+    from esper_ab.assignments import EXPERIMENT_KEYS, GROUP_KEYS
 
-    return [value for value in _values(param.name or "", EXPERIMENT_KEYS) if value.startswith(incomplete)]
+    kinds = {**GROUP_KEYS, **EXPERIMENT_KEYS}
+    keys = [key for key in kinds if key.rpartition(".")[2] == param.name]
+    return [value for key in keys for value in _values(key, kinds) if value.startswith(incomplete)]
+
+
+def slots(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Slots of the task that is named, or of the usual one, which the list does not have yet."""
+    return _not_yet(_slots_of(str(ctx.params.get("task") or _USUAL_TASK)), ctx, param, incomplete)
+
+
+def devices(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """`cuda` and its devices where there are any, `cpu` and its cores, which the list does not have yet."""
+    pool = os.environ.get("CUDA_VISIBLE_DEVICES")
+    gpus = len(list(_GPUS.iterdir())) if _GPUS.is_dir() else 0
+    if pool is not None:
+        gpus = min(gpus, len([one for one in pool.split(",") if one not in ("", "-1")]))
+    kinds = {"cuda": gpus, "cpu": len(os.sched_getaffinity(0))}
+    names = [name for kind, count in kinds.items() if count for name in (kind, *(f"{kind}:{i}" for i in range(count)))]
+    return _not_yet(names, ctx, param, incomplete)
+
+
+def logs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """What has written a log in the run directory: runs as GROUP/REPLICATE, workers, trackers, the console."""
+    from esper_ab.run_directory import FOLDER_OF_RUNS
+
+    folder = Path(ctx.params.get("run_dir") or ".")
+    runs = [name.rpartition("-") for name in _listed(folder / FOLDER_OF_RUNS)]
+    written = [name.removesuffix(".log") for name in _listed(folder / "logs") if name.endswith(".log")]
+    others = [name for name in written if tuple(name.rpartition("-")) not in runs]
+    if (folder / "console.log").exists():
+        others.append("console")
+    runs.sort(key=lambda run: (run[0], len(run[2]), run[2]))  # 10 after 9
+    names = [f"{group}/{replicate}" for group, _, replicate in runs]
+    return [name for name in (*names, *others) if name.startswith(incomplete)]
+
+
+def trackers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Trackers, in the last place of the list."""
+    from esper_ab.trackers.subject import NAMES
+
+    before, piece = _last(incomplete, ",")
+    return [before + name for name in NAMES if name.startswith(piece) and name not in before.split(",")]
 
 
 def mode(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """One reward mode or controller."""
     return [name for name in _modes() if name.startswith(incomplete)]
+
+
+def _not_yet(names: Iterable[str], ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Of `names`, those that the list does not have, behind its last comma."""
+    before, piece = _last(incomplete, ",")
+    there = {*before.split(","), *str(ctx.params.get(param.name or "") or "").split(",")}
+    return [before + name for name in names if name.startswith(piece) and name not in there]
+
+
+def _listed(folder: Path) -> list[str]:
+    with suppress(OSError):
+        return sorted(path.name for path in folder.iterdir())
+    return []
+
+
+def _slots_of(task: str) -> tuple[str, ...]:
+    """As the task's file has them, which is read and not run; none when they are computed there."""
+    from esper_ab.contracts import catalog
+
+    if task not in catalog.names("workers.tasks"):
+        return ()
+    tree = ast.parse(catalog.file("workers.tasks", task).read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.keyword) and node.arg == "slots":
+            with suppress(ValueError):
+                return tuple(map(str, ast.literal_eval(node.value)))
+    return ()
 
 
 def _last(text: str, separator: str) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from msgspec import Meta
 from esper_ab.contracts.records import GroupName
 from esper_ab.contracts.settings import Arithmetic, GroupSettings, NonNegativeInt, Positive, PositiveInt, Settings
 
-OpenFraction = Annotated[float, Meta(gt=0.0, lt=1.0)]
+ErrorRate = Annotated[float, Meta(gt=0.0, lt=0.5)]  # equivalence has an interval at 2 alpha
 
 
 class Group(Settings, frozen=True, kw_only=True):
@@ -44,7 +44,7 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     telemetry: bool = True
     endpoint: Literal["evaluation", "last-tenth", "curve-mean"] = "evaluation"  # what one run comes to
     test: Literal["t", "rank"] = "t"  # rank: for tasks where more than one run in ten collapses
-    alpha: OpenFraction = 0.05  # of the whole experiment, shared by its comparisons
+    alpha: ErrorRate = 0.05  # of the whole experiment, shared by its comparisons
     margin: Positive = 2.0  # points: the smallest difference worth acting on
     looks: tuple[PositiveInt, ...] = ()  # complete replicates at which it is looked; empty: design.default_looks
     control: str = ""  # the group that all others are compared with; "": all pairs

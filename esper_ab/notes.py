@@ -10,6 +10,7 @@ from esper_ab.contracts.messages import Lane
 from esper_ab.counterbalance import cycle
 from esper_ab.design import LEAST_PAIRS
 from esper_ab.differences import pairs_by_axes
+from esper_ab.gpu_memory import too_much
 
 
 def estimand(experiment: ExperimentSettings, machine: Machine) -> str:
@@ -102,7 +103,7 @@ def _on_devices(
     if cpu_lanes and not machine.names("cuda"):
         each = f"{threads} thread{'s' if threads > 1 else ''} each"
         yield f"No GPU: {len(cpu_lanes)} CPU lanes, {each}."
-    busy = threads * sum(len(lane.devices) for lane in cpu_lanes)  # a run has a thread per device
+    busy = threads * len(cpu_lanes)
     if busy > cores:
         yield f"{busy} threads share {cores} cores in turn: results stay the same, time does not."
     if experiment.devices_per_run > 1:
@@ -110,11 +111,16 @@ def _on_devices(
             f"{experiment.devices_per_run} devices per run: environments are spread over them; the policy stays on the "
             "CPU, as on every lane."
         )
+        if cpu_lanes:
+            yield "The CPU devices of a run take turns: that tries the path out and saves no time."
     if not experiment.arithmetic.deterministic and any(any(lane.uuids) for lane in lanes):
         yield (
             "not deterministic: on a GPU groups with equal settings may differ in their last digits, and a resumed run "
             "from one that was not interrupted."
         )
+    memory = too_much(experiment, machine, lanes)
+    if memory:
+        yield memory
     kinds = {device.title for device in machine.devices if any(device.name in lane.devices for lane in lanes)}
     if len(kinds) > 1:
         yield f"Unequal devices: {', '.join(sorted(kind or 'CPU' for kind in kinds))}; lanes are counterbalanced."

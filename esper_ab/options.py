@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from esper_ab import completing
 
@@ -32,7 +33,9 @@ _COMPLETED = {
     "--task": completing.tasks,
     "--control": completing.named_groups,
     "--untested": completing.named_groups,
-} | dict.fromkeys(("--endpoint", "--test", "--placement", "--order", "--sync"), completing.choice)
+    "--slots": completing.slots,
+    "--devices": completing.devices,
+} | dict.fromkeys(("--endpoint", "--test", "--placement", "--order", "--sync", "--amp"), completing.choice)
 
 
 def _option(name: str, *more: str, **how: Any) -> Decorator:
@@ -154,6 +157,17 @@ class ExperimentCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[ARGUMENTS] = tuple(args)
         return super().parse_args(ctx, gather_lists(args))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[Any]]:
+        """As click does; a word that continues a list is completed as its first one."""
+        param = None if incomplete.startswith("-") else self._collecting(ctx)
+        return param.shell_complete(ctx, incomplete) if param else super().shell_complete(ctx, incomplete)
+
+    def _collecting(self, ctx: click.Context) -> click.Parameter | None:
+        """The option whose list is not at its end where the words typed so far end."""
+        flags = [word for word in ctx.meta.get(ARGUMENTS, ()) if word.startswith("-")]
+        last = flags[-1].removeprefix("--") if flags else ""
+        return next((param for param in self.params if param.name == last and last in _LIST_FLAGS), None)
 
 
 def request(options: dict[str, Any]) -> Request:

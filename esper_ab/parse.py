@@ -49,6 +49,7 @@ class Request:
 class FileSettings:
     """A TOML file, flattened."""
 
+    folder: Path = Path()  # where relative paths in `groups` begin
     groups: tuple[str, ...] = ()
     common: tuple[Assignment, ...] = ()
     tables: dict[str, tuple[Assignment, ...]] = field(default_factory=dict)  # group -> its own settings
@@ -77,6 +78,7 @@ def read_toml(path: Path) -> FileSettings:
     if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
         raise UsageError(f"{path}: [group.NAME] must be tables")
     return FileSettings(
+        folder=path.parent,
         groups=tuple(groups),
         common=tuple(_leaves(tree, path, ())),
         tables={name: tuple(_leaves(table, path, ("group", name))) for name, table in tables.items()},
@@ -136,12 +138,12 @@ def _altered(texts: Iterable[str]) -> dict[str, list[Assignment]]:
     return altered
 
 
-def _choice(name: str, catalogue: Catalogue, origin: str) -> Assignment | None:
+def _choice(name: str, catalogue: Catalogue, origin: str, folder: Path) -> Assignment | None:
     """What a reward mode's, a controller's or a user function's name sets; None when it is none of these."""
     if name in catalogue.rewards or ":" in name:
-        return Assignment("reward.mode", name, origin, Path.cwd(), is_text=False)
+        return Assignment("reward.mode", name, origin, folder, is_text=False)
     if name in catalogue.controllers:
-        return Assignment("controller.name", name, origin, Path.cwd(), is_text=False)
+        return Assignment("controller.name", name, origin, folder, is_text=False)
     return None
 
 
@@ -151,6 +153,7 @@ def _asked(request: Request, file: FileSettings, catalogue: Catalogue) -> list[_
     created = [*(() if request.groups else file.tables), *altered]
     if not declared and not created:
         declared = DEFAULT_GROUPS
+    folder = Path.cwd() if request.groups else file.folder
     asked: list[_Asked] = []
     for text in declared:
         if not text.strip():
@@ -158,7 +161,7 @@ def _asked(request: Request, file: FileSettings, catalogue: Catalogue) -> list[_
         name, equals, meaning = (part.strip() for part in text.partition("="))
         if not equals and ":" in name:
             raise UsageError(f"--groups {text}: a function of your own needs a group's name, as in mine={text}")
-        choice = _choice(meaning if equals else name, catalogue, f"--groups {text}")
+        choice = _choice(meaning if equals else name, catalogue, f"--groups {text}", folder)
         if choice is None and (equals or (name not in file.tables and name not in altered)):
             hint = did_you_mean(meaning if equals else name, [*catalogue.rewards, *catalogue.controllers])
             raise UsageError(f"--groups {text}: no reward mode or controller {meaning or name!r}; {hint}")
@@ -170,7 +173,7 @@ def _asked(request: Request, file: FileSettings, catalogue: Catalogue) -> list[_
             raise UsageError(f"--groups: {name!r} is there twice; give one another name, as in {name}2={name}")
     for name in dict.fromkeys(created):
         if name not in names:
-            choice = _choice(name, catalogue, name) if ":" not in name else None
+            choice = _choice(name, catalogue, name, folder) if ":" not in name else None
             own = {assignment.key for assignment in file.tables.get(name, ())}
             chosen = (choice,) if choice and choice.key not in own else ()
             asked.append(_Asked(name, file.tables.get(name, ()), chosen, tuple(altered.get(name, ()))))

@@ -13,6 +13,7 @@ from esper_ab.estimate import Estimate
 from esper_ab.plan import Block, Plan
 
 _BLOCKS_SHOWN = 12
+_SHORT_S = 10  # an estimate is no better than this
 WIDTH = 100  # characters: sentences are not set wider
 
 
@@ -24,7 +25,10 @@ def plan_text(plan: Plan, estimate: Estimate, run_dir: Path, width: int = WIDTH)
     asked = plan.experiment
     n_runs = len(asked.groups) * asked.replicates
     at_first = " at first, more until every comparison is decided" if asked.open_ended else ""
-    memory = f"{estimate.memory_bytes / 2**30:.1f} GiB of memory"
+    cost = (
+        f"{_duration(estimate.duration_s)} with the start of the workers, "
+        f"{estimate.memory_bytes / 2**30:.1f} GiB of memory"
+    )
     lines = [
         _sentence(
             f"{asked.name}: {len(asked.groups)} groups x {asked.replicates} replicates = {n_runs} runs{at_first}, "
@@ -50,7 +54,7 @@ def plan_text(plan: Plan, estimate: Estimate, run_dir: Path, width: int = WIDTH)
         "environments per device",
         *_environments(plan),
         "",
-        _sentence(f"estimate: {_duration(estimate.duration_s)}, {memory} ({estimate.basis})", width),
+        _sentence(f"estimate: {cost} ({estimate.basis})", width),
         _sentence(f"estimand: {plan.estimand}", width),
         *(_sentence(line, width) for line in _design(plan)),
         f"digest: {plan.digest[:16]}",
@@ -101,6 +105,8 @@ def _environments(plan: Plan) -> Iterator[str]:
 
 
 def _duration(seconds: float) -> str:
+    if seconds < _SHORT_S:
+        return f"under {_SHORT_S} s"
     if seconds < 90:
         return f"about {seconds:.0f} s"
     if seconds < 5400:

@@ -1,10 +1,12 @@
 """Puts tests/ on the path, so that every test finds `support`; no deadline per Hypothesis example; a cache of its own.
 
-On a busy machine a deadline measures the neighbours. The cache, of boundaries and downloads, is not the user's.
+On a busy machine a deadline measures the neighbours. The cache, of boundaries and downloads, is not the user's. Ctrl-C
+is heard by what tests start, also where a shell started pytest in the background, which makes it deaf.
 """
 
 import os
 import shutil
+import signal
 import tempfile
 
 import hypothesis
@@ -14,6 +16,8 @@ hypothesis.settings.load_profile("no_deadline")
 
 
 def pytest_configure(config):
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.esper_ab_cache = os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="esper_ab_tests-")
 
 

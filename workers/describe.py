@@ -6,8 +6,6 @@ structs of esper_ab.contracts.machine. It starts nothing, and decides nothing.
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import os
 import sys
 import time
@@ -20,7 +18,11 @@ import torch
 
 from esper_ab.contracts.catalog import entry, names
 from esper_ab.contracts.machine import ControllerQuestion, Device, Machine, Questions, TaskFacts, UserReward
+from esper_ab.contracts.settings import Arithmetic
+from workers import arithmetic
 from workers.rewards._lookup import find_reward
+from workers.rewards._rehearsal import rehearse
+from workers.rewards._user_code import load
 from workers.tasks._task import Task
 
 _GPU_SIGNS = (Path("/proc/driver/nvidia/version"), Path("/dev/nvidia0"))
@@ -98,7 +100,7 @@ def task_facts(task: Task) -> TaskFacts:
 
 def _multiply_adds_per_s() -> float:
     """Forward and backward of a grouped convolution as banks train it: one thread, or the first GPU."""
-    torch.set_num_threads(1)
+    arithmetic.pin(Arithmetic())
     device = "cuda:0" if torch.cuda.is_available() else "cpu"
     width = _ENVS * _CHANNELS
     x = torch.ones(_BATCH, width, _SIDE, _SIDE, device=device)
@@ -114,23 +116,17 @@ def _multiply_adds_per_s() -> float:
     return 3 * forward * _REPEATS / (time.perf_counter() - begin)
 
 
-def _source_sha256(reference: str) -> str:
-    place = reference.rpartition(":")[0]
-    if place.endswith(".py"):
-        path = Path(place)
-    else:
-        spec = importlib.util.find_spec(place)
-        path = Path(spec.origin) if spec is not None and spec.origin else Path()
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
-
-
-def _user_reward(reference: str) -> UserReward:
+def user_reward(reference: str, n_slots: int) -> UserReward:
+    """A user's reward function, called to see whether it can be, and what it is made of."""
     try:
-        find_reward(reference)
-        return UserReward(reference=reference, sha256=_source_sha256(reference), problem="")
+        rehearse(find_reward(reference), reference, n_slots)
+        place = reference.rpartition(":")[0]
+        code = load(reference, place)
     except ValueError as error:
-        problem = str(error).removeprefix(f"reward mode {reference!r}: ")
+        problem = str(error).removeprefix(f"reward mode {reference!r}").removeprefix(":").strip()
         return UserReward(reference=reference, sha256="", problem=problem)
+    copied = code.files if place.endswith(".py") else ()
+    return UserReward(reference=reference, sha256=code.sha256, problem="", root=str(code.root), files=copied)
 
 
 def _task_problem(name: str, data_dir: str) -> str:
@@ -172,6 +168,8 @@ def describe(questions: Questions) -> Machine:
     devices = _devices()
     usable = sum(device.name.startswith("cuda:") for device in devices)
     pool = os.environ.get("CUDA_VISIBLE_DEVICES")
+    tasks = tuple(task_facts(entry("workers.tasks", name, "TASK")) for name in names("workers.tasks"))
+    slots = questions.slots or next((task.slots for task in tasks if task.name == questions.task), ("",))
     return Machine(
         torch_version=str(torch.__version__),
         cuda_build=torch.version.cuda or "",
@@ -179,10 +177,10 @@ def describe(questions: Questions) -> Machine:
         rewards=names("workers.rewards"),
         controllers=names("workers.controllers"),
         blueprints=names("workers.blueprints"),
-        tasks=tuple(task_facts(entry("workers.tasks", name, "TASK")) for name in names("workers.tasks")),
+        tasks=tasks,
         multiply_adds_per_s=_multiply_adds_per_s(),
         cpu_bf16=cpu_bf16(_cpu_flags()),
-        user_rewards=tuple(_user_reward(reference) for reference in questions.user_rewards),
+        user_rewards=tuple(user_reward(reference, len(slots)) for reference in questions.user_rewards),
         controller_problems=controller_problems(questions),
         task_problem=_task_problem(questions.task, questions.data_dir),
         gpu_problem=gpu_problem(gpu_there, torch.version.cuda, usable, pool),

@@ -78,6 +78,8 @@ def failure(order: WorkerOrder, link: Link, error: Exception) -> Failed:
 def _set_threads(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
     import torch
 
+    if any(lane.uuids):  # CUDA is pinned by the environment of a process that has not touched it yet
+        raise WrongDevice(f"lane {lane.name} has GPUs, and a thread has none of its own")
     torch.set_num_threads(arithmetic.threads)
     return lane.uuids
 
@@ -86,15 +88,16 @@ def _pin_torch(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
     """Fix what decides the bits of a result; the UUIDs of the lane's devices as torch sees them ("" for a core)."""
     import torch
 
-    torch.set_num_threads(arithmetic.threads)
-    torch.use_deterministic_algorithms(arithmetic.deterministic)
-    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # it writes tensors twice
-    torch.backends.cudnn.benchmark = False
-    torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cuda.matmul.allow_tf32 = False
-    if not any(lane.uuids):
-        return lane.uuids
-    seen = tuple(f"GPU-{torch.cuda.get_device_properties(i).uuid}" for i in range(torch.cuda.device_count()))
-    if seen != lane.uuids:
-        raise WrongDevice(f"lane {lane.name} is {', '.join(lane.uuids)}, but torch sees {', '.join(seen) or 'no GPU'}")
-    return seen
+    from workers.arithmetic import pin
+
+    pin(arithmetic)
+    if any(lane.uuids):
+        check_gpus(lane, [f"GPU-{torch.cuda.get_device_properties(i).uuid}" for i in range(torch.cuda.device_count())])
+    return lane.uuids
+
+
+def check_gpus(lane: Lane, seen: list[str]) -> None:
+    """WrongDevice unless the GPUs that torch sees are those of the lane, which may have CPU devices beside them."""
+    planned = [uuid for uuid in lane.uuids if uuid]
+    if seen != planned:
+        raise WrongDevice(f"lane {lane.name} is {', '.join(planned)}, but torch sees {', '.join(seen) or 'no GPU'}")

@@ -15,7 +15,7 @@ from esper_ab.contracts import catalog
 from esper_ab.contracts.records import EvaluationEpisode
 from esper_ab.contracts.settings import GroupSettings, RewardSettings
 from esper_ab.contracts.visible import visible_line
-from workers import policy_file
+from workers import arithmetic, policy_file
 from workers.growth.environment import DeviceData
 from workers.session import Session, evaluate_policy
 from workers.tasks._task import Task
@@ -24,7 +24,8 @@ from workers.tasks._task import Task
 def evaluate_file(path: Path, episodes: int | None, rng_seed: int | None, device: str) -> tuple[EvaluationEpisode, ...]:
     """Evaluate one saved policy; ValueError or FileNotFoundError say what is wrong and what would be right.
 
-    With the run's own number of episodes and rng seed this repeats the run's evaluation.
+    With the run's own number of episodes and rng seed this repeats the run's evaluation, to the bit where its
+    arithmetic is pinned and the hosts are on the same kind of device, as many of them side by side.
     """
     policy = policy_file.load(path)
     spec = msgspec.structs.replace(
@@ -80,14 +81,15 @@ def summary(path: Path, episodes: tuple[EvaluationEpisode, ...]) -> list[dict[st
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.argument("policies", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--episodes", type=click.IntRange(min=1), help="Hosts per environment. [default: as in the run]")
-@click.option("--rng-seed", type=int, help="Other hosts and other draws. [default: the run's own, which repeats it]")
-@click.option("--device", default="cpu", show_default=True, help="torch device for the hosts.")
+@click.option("--rng-seed", type=int, help="Other hosts and other draws. [default: the run's own, which repeats "
+              "it, on the kind of device it had]")
+@click.option("--device", default="cpu", show_default=True, help="For the hosts: cpu, or a GPU as plans name it.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON array instead of lines.")
 def main(policies: tuple[Path, ...], episodes: int | None, rng_seed: int | None, device: str, as_json: bool) -> None:
     """Evaluate saved POLICIES (policies/<group>/<replicate>.pt), frozen with their normalisers."""
     rows: list[dict[str, object]] = []
     for path in policies:
-        torch.set_num_threads(policy_file.load(path).spec.arithmetic.threads)
+        arithmetic.pin(policy_file.load(path).spec.arithmetic)
         rows += summary(path, evaluate_file(path, episodes, rng_seed, device))
     if as_json:
         click.echo(msgspec.json.encode(rows).decode())

@@ -10,13 +10,13 @@ import sys
 
 import msgspec
 import numpy as np
-import torch
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.records import EnvEpisode, SeedEvent
 from esper_ab.contracts.rng import run_path
-from esper_ab.contracts.settings import ControllerSettings, GrowthSettings, RewardSettings
+from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GrowthSettings, RewardSettings
 from esper_ab.contracts.solo import Host, Seed, SoloAnswer, SoloQuestion
+from workers import arithmetic
 from workers.controllers import heuristic
 from workers.deciders import ControllerDecider
 from workers.episode import play
@@ -118,7 +118,7 @@ def _seed(events: list[SeedEvent]) -> Seed:
 
 def main(text: str) -> int:
     """Exit status 0, or 2 with one line."""
-    torch.set_num_threads(1)
+    arithmetic.pin(Arithmetic())
     try:
         answer = grow(msgspec.json.decode(text, type=SoloQuestion))
     except (ValueError, KeyError, OSError) as error:

@@ -90,8 +90,9 @@ class Link:
         resend_at = time.monotonic() + self._resend_after_s
         while True:
             now = time.monotonic()
-            if self._kept and now >= resend_at:
-                self._send_frames(self._kept)
+            if now >= resend_at:
+                if self._kept:
+                    self._send_frames(self._kept)
                 resend_at = now + self._resend_after_s
             wait_s = resend_at - now if deadline is None else min(resend_at, deadline) - now
             if self._waiting or self._socket.poll(max(0, int(wait_s * 1000) + 1)):

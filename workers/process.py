@@ -36,8 +36,6 @@ def set_environment(lane: Lane, arithmetic: Arithmetic) -> None:
     """Pin devices and threads. They are read when torch is imported and when it first touches CUDA, never after."""
     os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
     os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(uuid for uuid in lane.uuids if uuid)
-    if arithmetic.deterministic:
-        os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # without it cuBLAS may split a sum differently every time
     for variable in _THREAD_VARIABLES:
         os.environ[variable] = str(arithmetic.threads)
 

@@ -51,6 +51,9 @@ def _faults(history: History, groups: Sequence[Conduct]) -> Iterator[Finding]:
     if outside["interrupted"]:
         times = "once" if outside["interrupted"] == 1 else f"{outside['interrupted']} times"
         yield _note("interrupted", f"The experiment was stopped by a signal {times}.")
+    if pauses := history.pauses:
+        times = "once" if len(pauses) == 1 else f"{len(pauses)} times"
+        yield _note("disk", f"There was no room on the disk {times}, and nothing was lost: {'; '.join(pauses)}.")
     for entry in history.ledger:
         if entry.category == "unequal_devices":
             yield _note("hardware", f"Devices were not equal: {entry.detail.rstrip('.')}.")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import msgspec
 
 from esper_ab.api.declared import ABVariant, Experiment, Variant
+from esper_ab.api.in_python import in_python
 from esper_ab.api.keys import dotted, plain
 from esper_ab.assignments import EXPERIMENT_KEYS, SHORT, Assignment, did_you_mean
 from esper_ab.config import ExperimentSettings
@@ -58,7 +59,8 @@ def asked_of(experiment: Experiment, folder: Path) -> ExperimentSettings:
         tables={variant.name: tuple(_own(variant, folder)) for variant in experiment.variants},
     )
     tracking_of(experiment)
-    return put_together(Request(), file)
+    with in_python():
+        return put_together(Request(), file)
 
 
 def _check_variants(experiment: Experiment) -> None:

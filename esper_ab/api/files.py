@@ -21,6 +21,7 @@ import msgspec
 
 from esper_ab.api.asked import Declared, declaration
 from esper_ab.api.declared import Experiment, ExperimentBuilder
+from esper_ab.api.in_python import in_python
 from esper_ab.api.running import READING
 from esper_ab.contracts.visible import visible_line
 from esper_ab.errors import EsperError, UsageError
@@ -61,7 +62,8 @@ def declared_in(path: Path, name: str = "") -> Declared:
 def _of_toml(path: Path) -> Declared:
     """A file for `launch --config`; the experiment is called as the file unless it has a name."""
     file = read_toml(path)
-    asked = put_together(Request(), file)
+    with in_python({}):
+        asked = put_together(Request(), file)
     if not asked.name:
         check_name(path.stem, f"{path}: name the experiment in it, as in name = \"rates\"; the file's own name")
         asked = msgspec.structs.replace(asked, name=path.stem)

@@ -8,16 +8,19 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from esper_ab.errors import EsperError
 from esper_ab.journal.events import Ledger
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import RunOutcome
 from esper_ab.report.content import Content
 from esper_ab.stats.comparison import Comparison
+from esper_ab.typed import typed
 
 if TYPE_CHECKING:
     from esper_ab.api.loaded import LoadedRun
 
 _DEATHS = ("worker_death", "hung_worker")
+_GO_ON = "to go on:"  # as control/conduct ends such an error
 _METRICS = (
     "endpoint", "held_out_accuracy", "greedy_accuracy", "params_added", "gain_per_kparam", "fossilized", "pruned",
     "diverged", "entropy_change", "training_area",
@@ -51,7 +54,7 @@ class Results(Mapping[str, list[RunResult]]):
     """Variant -> its runs, by replicate. Runs that were never needed, after an early decision, are not listed."""
 
     def __init__(self, path: Path, content: Content, error: str) -> None:
-        """`error`: why the experiment ended before its end; "" when it did not."""
+        """`error`: of `early_end`."""
         self.path = path
         self.error = error
         self.comparisons: tuple[Comparison, ...] = content.comparisons
@@ -108,6 +111,21 @@ class Results(Mapping[str, list[RunResult]]):
     def __repr__(self) -> str:
         counts = ", ".join(f"{name}: {sum(run.success for run in runs)}/{len(runs)}" for name, runs in self.items())
         return f"<Results {self.path} {counts}>"
+
+
+def early_end(failure: EsperError | None, path: Path, history: History) -> str:
+    """One line: what ended the experiment before its end, where, and the commands to go on with; "" for None.
+
+    `failure`: several lines, with the end of a worker's log among them, which stays in the log.
+    """
+    if failure is None:
+        return ""
+    first, *more = [line for line in str(failure).splitlines() if not line.startswith(_GO_ON)]
+    said = [first, *(line for line in more[-1:] if not line.startswith(" "))]  # what follows from it, below the log
+    died = next((entry.run for entry in reversed(history.ledger) if entry.category in _DEATHS), "")
+    see = f"see `{typed('logs', path, *([died] if died else []))}`"
+    left = any(run.expected for run in history.runs.values())
+    return "; ".join([*said, see, *([f"to go on: `{typed('resume', path)}`"] if left else [])])
 
 
 def _results(path: Path, content: Content, group: str) -> list[RunResult]:

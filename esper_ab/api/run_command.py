@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from esper_ab.api.running import Runner
     from esper_ab.programs.experiment import Planned
 
+_FLAGS = {"name": "--name", "max-parallel": "--max-parallel", "out": "--output-dir"}  # of `launch`, as called here
+
 
 @click.command(cls=ExperimentCommand, epilog=epilog(
     "esper-ab run experiment.py --dry-run",
@@ -92,6 +94,7 @@ def _runner(options: dict[str, Any]) -> Runner:
         max_parallel_runs=options["max_parallel"], retry_failed_runs=not options["no_retry"],
         max_retries=retries, name=options["name"], launcher=options["launcher"],
         watched=not (options["quiet"] or options["json"] or options["verbose"]), narrated=options["verbose"],
+        words=_FLAGS,
     )  # fmt: skip
 
 

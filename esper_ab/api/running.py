@@ -7,8 +7,9 @@ processes do not import the caller's main module (launchers/local.py).
 from __future__ import annotations
 
 import multiprocessing
+from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
@@ -16,10 +17,12 @@ import msgspec
 
 from esper_ab.api.asked import Declared, declaration
 from esper_ab.api.declared import Experiment, ExperimentBuilder
-from esper_ab.api.results import Results
+from esper_ab.api.in_python import ARGUMENTS, in_python
+from esper_ab.api.results import Results, early_end
 from esper_ab.assignments import did_you_mean
 from esper_ab.errors import EsperError, UsageError, WorkerFailed, WorkerHung
-from esper_ab.programs.experiment import Planned, carry_out, launcher_named, plan_as_text, planned
+from esper_ab.programs.experiment import Planned, carry_out, launcher_named, plan_as_text, planned, reported
+from esper_ab.run_directory import check_name
 
 if TYPE_CHECKING:
     from esper_ab.config import ExperimentSettings
@@ -54,6 +57,7 @@ class Runner:
     launcher: str = "local"
     watched: bool = False  # a live view
     narrated: bool = False  # a line on stderr for everything that is recorded
+    words: Mapping[str, str] = field(default_factory=lambda: ARGUMENTS)  # what flags of `launch` are called here
 
 
 def run_ab_test(
@@ -86,7 +90,7 @@ def run_ab_test(
     if runner.watched:
         show_plan(ready)
     paths, failure = conducted(ready, runner)
-    return Results(ready.run_dir, paths.content, str(failure or ""))
+    return Results(ready.run_dir, paths.content, early_end(failure, ready.run_dir, paths.content.history))
 
 
 def _check_experiment(experiment: object) -> None:
@@ -105,9 +109,11 @@ def prepared(what: Declared, runner: Runner) -> Planned:
     asked = msgspec.structs.replace(_scheduled(what, runner), name=runner.name or what.asked.name)
     run_dir = runner.output_dir / asked.name
     if run_dir.exists():
-        raise UsageError(f"{run_dir} exists already; give this run another name (name=, --name), or another folder")
+        where = runner.words.get("name", "name=")
+        raise UsageError(f"{run_dir} exists already; give this run another name ({where}), or another folder")
     check_tracking(what.tracking)
-    ready = planned(asked, runner.output_dir)
+    with in_python(runner.words):
+        ready = planned(asked, runner.output_dir)
     return Planned(
         plan=ready.plan, machine=ready.machine, run_dir=ready.run_dir, about=what.about, tracking=what.tracking
     )
@@ -117,7 +123,6 @@ def conducted(ready: Planned, runner: Runner) -> tuple[ReportPaths, EsperError |
     """Carry the plan out and report; the report, and the error that ended the experiment early, if one did."""
     from esper_ab.control.liveness import Limits
     from esper_ab.live.narration import Narration
-    from esper_ab.report.build import build_report
 
     deaths = 1 + (runner.max_retries if runner.retry_failed_runs else 0)
     failure: EsperError | None = None
@@ -127,7 +132,7 @@ def conducted(ready: Planned, runner: Runner) -> tuple[ReportPaths, EsperError |
         carry_out(ready, launcher_named(runner.launcher), watched=runner.watched, limits=limits, also=also)
     except (WorkerFailed, WorkerHung) as error:
         failure = error
-    return build_report(ready.run_dir), failure
+    return reported(ready.run_dir), failure
 
 
 def show_plan(ready: Planned) -> None:
@@ -165,6 +170,10 @@ def _check_process(launcher: str) -> None:
 
 
 def _check_runner(runner: Runner) -> None:
+    if not isinstance(runner.name, str):
+        raise UsageError(f"name {runner.name!r}: text")
+    if runner.name:
+        check_name(runner.name, runner.words.get("name", "name"))
     if runner.launcher not in ("local", "inline"):
         raise UsageError(f"launcher {runner.launcher!r}: local (processes) or inline (threads)")
     for name in ("parallel_runs", "retry_failed_runs", "watched"):

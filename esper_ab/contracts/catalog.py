@@ -10,11 +10,19 @@ from typing import Any
 
 def names(package: str) -> tuple[str, ...]:
     """Entries of `package` ("workers.rewards"), sorted; nothing in it is imported."""
+    return tuple(sorted(path.stem for path in _folder(package).glob("*.py") if not path.stem.startswith("_")))
+
+
+def file(package: str, name: str) -> Path:
+    """Where entry `name` is, or would be."""
+    return _folder(package) / f"{name}.py"
+
+
+def _folder(package: str) -> Path:
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError(f"no package {package!r}")
-    folder = Path(next(iter(spec.submodule_search_locations)))
-    return tuple(sorted(path.stem for path in folder.glob("*.py") if not path.stem.startswith("_")))
+    return Path(next(iter(spec.submodule_search_locations)))
 
 
 def entry(package: str, name: str, attribute: str) -> Any:

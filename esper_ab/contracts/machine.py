@@ -54,8 +54,10 @@ class UserReward(Settings, frozen=True, kw_only=True):
     """A reward function that is no entry of the catalogue."""
 
     reference: str
-    sha256: str  # of its source file; "" when it has none
+    sha256: str  # of its source files together; "" when it has none
     problem: str  # one line; "" when it can be imported and called
+    root: str = ""  # folder of a function given as a file, and ...
+    files: tuple[str, ...] = ()  # ... what it was loaded from, below it: its own file first. Empty for a module
 
 
 class Machine(Settings, frozen=True, kw_only=True):
@@ -69,6 +71,7 @@ class Machine(Settings, frozen=True, kw_only=True):
     blueprints: tuple[str, ...]
     tasks: tuple[TaskFacts, ...]
     multiply_adds_per_s: float  # measured: training a small grouped convolution, one thread or the first GPU
+    start_s: float = 0.0  # measured by whoever asked: from the start of a process to an answer by its torch
     cpu_bf16: Literal["", "avx512_bf16", "amx_bf16"] = ""  # the best instructions for bfloat16 that the CPU has
     user_rewards: tuple[UserReward, ...]
     controller_problems: dict[str, str] = msgspec.field(default_factory=dict)  # group -> why it cannot be made

@@ -8,13 +8,16 @@ settings draw the same numbers, and no draw's address depends on how many draws 
 
 from __future__ import annotations
 
+import functools
 import hashlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 
 PathPart = str | int
 
@@ -30,14 +33,33 @@ class RngPath(msgspec.Struct, frozen=True):
 
     def key(self) -> int:
         """128-bit key; str and int parts never collide ("1" and 1 differ), nor do ("ab", "c") and ("a", "bc")."""
-        text = "\x1f".join(f"{type(part).__name__}:{part!r}" for part in (self.rng_seed, *self.parts))
-        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "little")
+        return int.from_bytes(self._key_bytes(), "little")
 
     def generator(self) -> np.random.Generator:
         """A fresh numpy generator at this address."""
         import numpy as np
 
-        return np.random.Generator(np.random.Philox(key=self.key()))
+        return np.random.Generator(np.random.Philox(_key_source()(self._key_bytes())))
+
+    def _key_bytes(self) -> bytes:
+        text = "\x1f".join([f"{type(part).__name__}:{part!r}" for part in (self.rng_seed, *self.parts)])
+        return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+@functools.cache
+def _key_source() -> Callable[[bytes], np.random.SeedSequence]:
+    """Hands its bytes to Philox as the key. Philox(key=…) asks the system for entropy first, only to overwrite it."""
+    import numpy as np
+    from numpy.random.bit_generator import ISeedSequence
+
+    class Key(ISeedSequence):
+        def __init__(self, key: bytes) -> None:
+            self._key = key
+
+        def generate_state(self, n_words: int, dtype: object = np.uint64) -> NDArray[np.uint32 | np.uint64]:
+            return np.frombuffer(self._key, dtype="<u8", count=n_words)
+
+    return cast("Callable[[bytes], np.random.SeedSequence]", Key)  # what numpy's stubs ask for
 
 
 def run_path(rng_seed: int, replicate: int, label: str = "") -> RngPath:

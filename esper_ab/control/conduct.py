@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
@@ -34,6 +33,7 @@ from esper_ab.journal.fold import History, begin, fold
 from esper_ab.launchers import Launcher
 from esper_ab.plan import Extension, Plan
 from esper_ab.run_directory import versions
+from esper_ab.typed import typed
 
 _LEAVE_S = 10.0
 _LEAVE_NOW_S = 1.0
@@ -140,7 +140,7 @@ def _say_how_to_go_on(error: BaseException, run_dir: Path, history: History) -> 
     """The last line of the error is the command that resumes, unless nothing is left to do."""
     if isinstance(error, DiskFull) or not any(run.expected for run in history.runs.values()):
         return  # DiskFull has said so
-    line = f"to go on: esper-ab resume {shlex.quote(str(run_dir))}"
+    line = f"to go on: {typed('resume', run_dir)}"
     if isinstance(error, EsperError):
         error.args = (f"{error}\n{line}",)
     else:
@@ -160,7 +160,7 @@ def _conduct(run_dir: Path, launcher: Launcher, recorder: Recorder, limits: Limi
         fleet = Fleet(run_dir, hub)
         try:
             fleet.start(plan, launcher, started_before)
-            Coordinator(plan, recorder, hub, fleet, limits).work(signals)
+            Coordinator(plan, recorder, hub, fleet, limits.of_steps(plan.step_s)).work(signals)
         except BaseException as error:
             fleet.stop(str(error).partition("\n")[0], _LEAVE_NOW_S)
             raise

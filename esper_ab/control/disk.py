@@ -16,6 +16,8 @@ from esper_ab.contracts.messages import Progress
 from esper_ab.control.liveness import Limits
 from esper_ab.control.signals import Signals
 from esper_ab.errors import DiskFull, Interrupted, JournalError
+from esper_ab.journal.events import Ledger
+from esper_ab.typed import typed
 
 PHASE = "disk full"  # of the sign of life of a worker that has no room for a checkpoint
 _TRY_S = 1.0
@@ -41,10 +43,10 @@ class Room:
         finally:
             self._signals = None
 
-    def await_for(self, write: Callable[[], None]) -> None:
-        """Call `write` until it finds room. DiskFull after the limit, Interrupted on Ctrl-C or SIGTERM.
+    def await_for(self, write: Callable[[], None]) -> Ledger | None:
+        """Call `write` until it finds room; an entry about the wait, if there was one.
 
-        JournalError, which no waiting mends, is passed on.
+        DiskFull after the limit, Interrupted on Ctrl-C or SIGTERM; JournalError, which no waiting mends, at once.
         """
         began = time.monotonic()
         waiting = False
@@ -63,21 +65,31 @@ class Room:
                 waiting = True
                 self._say_that_it_waits("the journal")
             self._pause(began)
-        if waiting:
-            self._tell(f"there is room again after {time.monotonic() - began:.0f} s: going on")
+        if not waiting:
+            return None
+        paused_s = time.monotonic() - began
+        self._tell(f"there is room again after {paused_s:.0f} s: going on")
+        return _entry("", paused_s, "the journal")
 
-    def note(self, progress: Progress) -> None:
-        """A worker tries by itself as long as nobody ends it: DiskFull when that lasts longer than the limit."""
+    def note(self, progress: Progress) -> Ledger | None:
+        """A worker tries by itself as long as nobody ends it: DiskFull when that lasts longer than the limit.
+
+        An entry about its wait when it goes on.
+        """
         run = progress.run.run
         if progress.phase != PHASE:
-            if self._without.pop(run, None) is not None and not self._without:
+            began = self._without.pop(run, None)
+            if began is None:
+                return None
+            if not self._without:
                 self._tell("there is room for checkpoints again: going on")
-            return
+            return _entry(run, time.monotonic() - began, "a checkpoint")
         if not self._without:
             self._say_that_it_waits(f"a checkpoint of {run}")
         began = self._without.setdefault(run, time.monotonic())
         if time.monotonic() - began >= self._limit_s:
             self._give_up()
+        return None
 
     def _pause(self, began: float) -> None:
         """A second, or less when there is a signal or the limit is near."""
@@ -98,8 +110,14 @@ class Room:
         self.given_up = True
         raise DiskFull(
             f"no room on the disk of {self._run_dir} for {self._limit_s:.0f} s; what was recorded is kept: make room, "
-            f"then `esper-ab resume {self._run_dir}`"
+            f"then `{typed('resume', self._run_dir)}`"
         )
 
     def _say_that_it_waits(self, what: str) -> None:
         self._tell(f"no room on the disk of {self._run_dir} for {what}: waiting up to {self._limit_s:.0f} s for some")
+
+
+def _entry(run: str, paused_s: float, what: str) -> Ledger:
+    """For the ledger: nothing was lost, and times of this stretch are longer."""
+    detail = f"paused for {paused_s:.1f} s: no room on the disk for {what}"
+    return Ledger(category="disk_full", run=run, episode=None, detail=detail)

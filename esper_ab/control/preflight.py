@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -22,18 +23,21 @@ def examine(questions: Questions) -> Machine:
     """Answers of `python -m workers.describe`; EsperError with the end of its output when it cannot answer."""
     environment = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **os.environ}
     command = [sys.executable, "-m", "workers.describe", msgspec.json.encode(questions).decode()]
+    began = time.monotonic()
     try:
         child = subprocess.run(command, capture_output=True, env=environment, timeout=_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
         raise EsperError(f"the preflight (workers.describe) gave no answer within {_TIMEOUT_S:.0f} s") from None
+    took_s = time.monotonic() - began
     if child.returncode:
         last = (child.stderr.decode(errors="replace").strip() or "no output").splitlines()[-1]
         raise EsperError(f"the preflight (workers.describe) ended with exit status {child.returncode}: {last}")
     try:
         # A user's reward may print while it is imported: the answer is the last line.
-        return msgspec.json.decode(child.stdout.strip().splitlines()[-1], type=Machine)
+        found = msgspec.json.decode(child.stdout.strip().splitlines()[-1], type=Machine)
     except (msgspec.MsgspecError, IndexError) as error:
         raise EsperError(f"the preflight (workers.describe) answered something else: {error}") from None
+    return msgspec.structs.replace(found, start_s=took_s)
 
 
 def expected_bytes(env_episodes: int) -> int:

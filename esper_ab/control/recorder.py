@@ -11,7 +11,7 @@ from esper_ab.control.chaos import Chaos
 from esper_ab.control.disk import Room
 from esper_ab.control.signals import Signals
 from esper_ab.errors import DiskFull, JournalError
-from esper_ab.journal.events import AnyEvent, ExperimentStarted
+from esper_ab.journal.events import AnyEvent, ExperimentStarted, Ledger
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import History
 
@@ -46,18 +46,23 @@ class Recorder:
 
     def flush(self) -> None:
         """Let readers of the journal and the audience know what has happened since the last time."""
-        self._room.await_for(self._journal.write)
+        self._note(self._room.await_for(self._journal.write))
         self._audience.tell()
 
     def commit(self) -> None:
         """The same, and return when it is on the disk."""
-        self._room.await_for(self._journal.commit)
+        self._note(self._room.await_for(self._journal.commit))
         self._audience.tell()
+
+    def _note(self, paused: Ledger | None) -> None:
+        """What is said of a wait for room, once there is some."""
+        if paused is not None:
+            self.record(paused)
 
     def show(self, progress: Progress) -> None:
         """Tell the audience only: signs of life are never journalled."""
         self._audience.note(progress)
-        self._room.note(progress)
+        self._note(self._room.note(progress))
         self._disturb(progress)
 
     def _disturb(self, event: AnyEvent | Progress) -> None:

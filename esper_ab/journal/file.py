@@ -24,6 +24,7 @@ import msgspec
 from esper_ab.errors import NO_ROOM, DiskFull, JournalError, UsageError
 from esper_ab.journal.events import AnyEvent
 from esper_ab.journal.lock import take
+from esper_ab.typed import typed
 
 JOURNAL_NAME = "events.jsonl"
 _COPY_BYTES = 1 << 20
@@ -186,7 +187,7 @@ class Journal:
     def _cannot_write(self, error: OSError) -> DiskFull | JournalError:
         lines = self._n - len(self._since) + self._written
         if error.errno in NO_ROOM:
-            go_on = f"then `esper-ab resume {self.run_dir}`" if lines else "remove it and start again"
+            go_on = f"then `{typed('resume', self.run_dir)}`" if lines else "remove it and start again"
             return DiskFull(f"no room on the disk for {self._path}; its {lines} lines are intact: make room, {go_on}")
         return JournalError(f"cannot write {self._path}: {error.strerror}; its {lines} lines are intact")
 
@@ -288,7 +289,7 @@ class Reading(Iterator[AnyEvent]):
         return line
 
     def _damage(self, what: str) -> JournalError:
-        remedy = f"the {self.lines} before it are intact; `esper-ab fsck {self._path.parent}` shows what can be kept"
+        remedy = f"the {self.lines} before it are intact; `{typed('fsck', self._path.parent)}` shows what can be kept"
         return JournalError(f"{self._path}, line {self.lines + 1}: {what}; {remedy}")
 
 

@@ -109,6 +109,12 @@ class History:
         return len(self.blocks)
 
     @property
+    def pauses(self) -> tuple[str, ...]:
+        """Waits for room on the disk, a sentence each: nothing was lost by them."""
+        return tuple(f"{entry.run}: {entry.detail}" if entry.run else entry.detail for entry in self.ledger
+                     if entry.category == "disk_full")  # fmt: skip
+
+    @property
     def groups(self) -> tuple[str, ...]:
         """Names in the order of the experiment."""
         return tuple(group.name for group in self.plan.experiment.groups)

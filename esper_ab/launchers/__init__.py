@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, Protocol
 
-from esper_ab.contracts.messages import WorkerOrder
+from esper_ab.contracts.messages import Lane, WorkerOrder
+from esper_ab.errors import UsageError
 
 # How workers reach the coordinator. ipc: a socket that only this user of this machine can open; tcp: CURVE, with
 # keys for nobody but these workers. No result depends on it.
@@ -47,5 +49,19 @@ class Launcher(Protocol):
     def transport(self) -> Transport:
         """What its workers need."""
 
+    @property
+    def for_gpus(self) -> bool:
+        """Whether its workers can have GPUs: which ones, and how they compute, is settled once per process."""
+
     def start(self, order: WorkerOrder) -> Worker:
         """Return at once; whether the worker gets anywhere shows in its Hello or its end."""
+
+
+def check(launcher: Launcher, lanes: Sequence[Lane]) -> None:
+    """UsageError unless workers of this launcher can have the devices of these lanes."""
+    gpus = [lane.name for lane in lanes if any(lane.uuids)]
+    if gpus and not launcher.for_gpus:
+        raise UsageError(
+            f"launcher inline on {gpus[0]}: threads share one view of the GPUs, so none would have its own; take "
+            "launcher local, or CPU devices"
+        )

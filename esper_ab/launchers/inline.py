@@ -60,6 +60,8 @@ class InlineWorker:
 class InlineLauncher:
     """Starts each worker as a thread."""
 
+    for_gpus = False
+
     def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "ipc") -> None:
         self._entry = entry
         self.transport = transport

@@ -59,6 +59,8 @@ class LocalWorker:
 class LocalLauncher:
     """Starts each worker as a spawned process."""
 
+    for_gpus = True
+
     def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "ipc") -> None:
         self._entry = entry
         self.transport = transport

@@ -23,6 +23,7 @@ from esper_ab.journal.tail import follow
 from esper_ab.live.console import rich_console
 from esper_ab.live.status import ExperimentState, state_of, status_of, status_text
 from esper_ab.live.terminal import LiveView
+from esper_ab.typed import typed
 
 _POLL_S = 0.25
 
@@ -81,7 +82,8 @@ def attach(run_dir: Path) -> None:
                         view.observe(event)
                     view.tick()
     except KeyboardInterrupt:
-        click.echo(f"\nleft; the run goes on. See it again: esper-ab attach {run_dir}; end it: esper-ab stop {run_dir}")
+        again, end = typed("attach", run_dir), typed("stop", run_dir)
+        click.echo(f"\nleft; the run goes on. See it again: {again}; end it: {end}")
         return
     click.echo(_last_words(run_dir, viewer) if console.is_terminal else status_text(run_dir))
 
@@ -109,7 +111,7 @@ def _line(viewer: Viewer) -> bytes:
 def _last_words(run_dir: Path, viewer: Viewer) -> str:
     name, ended = viewer.history.plan.experiment.name, viewer.history.ended
     if viewer.state == "finished":
-        return f"{name}: finished; `esper-ab report {run_dir}` has the verdict"
+        return f"{name}: finished; `{typed('report', run_dir)}` has the verdict"
     why = f": {visible_line(ended.detail)}" if ended and ended.detail else ""
     gone = ", its coordinator is gone" if viewer.state == "stale" else why
-    return f"{name}: {viewer.state}{gone}; `esper-ab resume {run_dir}` goes on from there"
+    return f"{name}: {viewer.state}{gone}; `{typed('resume', run_dir)}` goes on from there"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -12,6 +12,7 @@ from esper_ab.journal.fold import History, RunState
 from esper_ab.journal.load import Loaded, load
 from esper_ab.journal.lock import holder
 from esper_ab.live.recent import DIFFERENCE_LABEL, DifferenceNow, GroupNow, differences_now, group_now
+from esper_ab.typed import typed
 
 ExperimentState = Literal["running", "finished", "failed", "interrupted", "stale"]
 
@@ -49,6 +50,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     differences: tuple[DifferenceNow, ...]
     looks: tuple[LookNow, ...]  # taken so far
     ledger: int  # entries
+    notes: tuple[str, ...] = ()  # of these, what is no fault: waits for room on the disk
 
 
 def status(run_dir: Path) -> Status:
@@ -88,12 +90,14 @@ def status_of(loaded: Loaded, *, held: bool) -> Status:
             for look in history.looks
         ),
         ledger=len(history.ledger),
+        notes=history.pauses,
     )
 
 
-def status_json(run_dir: Path) -> str:
-    """`status` as indented JSON."""
-    return msgspec.json.format(msgspec.json.encode(status(run_dir)), indent=2).decode()
+def status_json(run_dir: Path, **more: Any) -> str:
+    """`status` as indented JSON, with `more` behind it."""
+    tree = msgspec.to_builtins(status(run_dir)) | more
+    return msgspec.json.format(msgspec.json.encode(tree), indent=2).decode()
 
 
 def status_text(run_dir: Path) -> str:
@@ -103,7 +107,7 @@ def status_text(run_dir: Path) -> str:
     lines = [f"{found.experiment}: {found.state}{detail} (last event {found.last_event})"]
     if found.state == "stale":
         lines.append("Nobody works on it and it has no end: its coordinator is gone. `esper-ab report` still works.")
-        lines.append(f"It goes on from there with `esper-ab resume {run_dir}`.")
+        lines.append(f"It goes on from there with `{typed('resume', run_dir)}`.")
     width = max(len(run.run) for run in found.runs)
     lines += [
         f"  {run.run:<{width}}  {run.state:<10}  episode {run.episodes} of {run.of_episodes}  on {run.device}"
@@ -121,6 +125,7 @@ def status_text(run_dir: Path) -> str:
     ]
     if found.torn_bytes:
         lines.append(f"  {found.torn_bytes} bytes of an unfinished last line do not count")
+    lines += [f"  note: {note}" for note in found.notes]
     if found.ledger:
         entries = "1 entry" if found.ledger == 1 else f"{found.ledger} entries"
         lines.append(f"  {entries} in the ledger of confounders: see `esper-ab report`")

@@ -10,15 +10,19 @@ from esper_ab.contracts.visible import visible_line
 from esper_ab.errors import EsperError, UsageError
 
 
+def child_environment() -> dict[str, str]:
+    """That of this process, with GPUs numbered as in the preflight, and so in plans, unless the user says otherwise."""
+    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **os.environ}
+
+
 def answer_of(module: str, *arguments: str) -> str:
     """What `python -m module` printed; UsageError when it refuses (status 2), EsperError when it fails.
 
     Its last line on stderr is the message in both cases.
     """
-    environment = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **os.environ}
     child = subprocess.run(
-        [sys.executable, "-m", module, *arguments], capture_output=True, text=True, errors="replace", env=environment,
-        check=False,
+        [sys.executable, "-m", module, *arguments], capture_output=True, text=True, errors="replace",
+        env=child_environment(), check=False,
     )  # fmt: skip
     if child.returncode == 0:
         return child.stdout

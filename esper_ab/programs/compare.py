@@ -11,6 +11,7 @@ import click
 
 from esper_ab.completing import RunDirectory
 from esper_ab.examples import epilog
+from esper_ab.typed import typed
 
 if TYPE_CHECKING:
     from esper_ab.analysis.across import Across, Condition
@@ -66,7 +67,8 @@ def _check_apart(run_dirs: tuple[Path, ...]) -> None:
     from esper_ab.errors import UsageError
 
     if len(run_dirs) < 2:
-        raise UsageError(f"compare needs two run directories at least; `esper-ab report {run_dirs[0]}` tells of one")
+        one = typed("report", run_dirs[0])
+        raise UsageError(f"compare needs two run directories at least; `{one}` tells of one")
     seen: dict[Path, Path] = {}
     for run_dir in run_dirs:
         if (first := seen.setdefault(run_dir.resolve(), run_dir)) is not run_dir:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from esper_ab.errors import EsperError, Interrupted
+from esper_ab.typed import typed
 
 _CONSOLE_VARIABLE = "ESPER_AB_CONSOLE"  # to a detached command: where its output goes until it has made its directory
 _POLL_S = 0.05
@@ -38,8 +39,8 @@ class Detached:
             return json.dumps({"run_dir": str(self.run_dir), "pid": self.pid, "console": str(self.console)})
         return (
             f"detached: process {self.pid}, its output in {self.console}\n"
-            f"see it:   esper-ab attach {self.run_dir}\n"
-            f"end it:   esper-ab stop {self.run_dir}"
+            f"see it:   {typed('attach', self.run_dir)}\n"
+            f"end it:   {typed('stop', self.run_dir)}"
         )
 
 

@@ -8,6 +8,7 @@ import sys
 import click
 
 from esper_ab.examples import epilog
+from esper_ab.programs.child import child_environment
 
 
 @click.command(epilog=epilog(
@@ -18,8 +19,9 @@ from esper_ab.examples import epilog
 @click.option("--episodes", type=click.IntRange(min=1), metavar="N", help="Hosts per environment. [default: as in the "
               "run]")
 @click.option("--rng-seed", type=int, metavar="N", help="Other hosts and other draws. [default: the run's own, which "
-              "repeats it]")
-@click.option("--device", default="cpu", show_default=True, metavar="NAME", help="torch device for the hosts.")
+              "repeats it, on the kind of device it had]")
+@click.option("--device", default="cpu", show_default=True, metavar="NAME", help="For the hosts: cpu, or a GPU as "
+              "plans name it.")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 def command(
     policies: tuple[str, ...], episodes: int | None, rng_seed: int | None, device: str, json: bool
@@ -30,4 +32,4 @@ def command(
     arguments += [] if rng_seed is None else ["--rng-seed", str(rng_seed)]
     arguments += ["--json"] if json else []
     child = [sys.executable, "-m", "workers.evaluate", *arguments, "--", *policies]
-    return subprocess.run(child, check=False).returncode
+    return subprocess.run(child, check=False, env=child_environment()).returncode

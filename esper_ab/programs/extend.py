@@ -39,8 +39,10 @@ def extend_run(run_dir: Path, replicates: int, launcher: Launcher, *, watched: b
     """Train what is added and journal it in the same run directory."""
     from esper_ab.control import conduct
     from esper_ab.journal.load import load
+    from esper_ab.launchers import check
 
     history = load(run_dir).history
+    check(launcher, history.plan.lanes)
     with ExitStack() as stack:
         told = observers(stack, run_dir, history.plan, history, watched=watched)
         conduct.go_on(run_dir, lambda there: extension(run_dir, there, replicates), launcher, told)

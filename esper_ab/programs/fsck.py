@@ -21,6 +21,7 @@ from esper_ab.journal.events import AnyEvent, EpisodeRecorded, ExperimentStarted
 from esper_ab.journal.file import JOURNAL_NAME, OtherVersion, Reading, cut_off, event_of, read
 from esper_ab.journal.fold import History, RunHistory, fold
 from esper_ab.journal.lock import holder, take
+from esper_ab.typed import typed
 
 DAMAGED = JournalError.exit_code
 _LISTED = 8  # names in one line of text; --json has them all
@@ -60,6 +61,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     behind: Behind | None
     faults: tuple[Fault, ...]
     leftovers: tuple[str, ...]  # temporary files of processes that were killed
+    notes: tuple[str, ...] = ()  # what happened on the way and is no fault: waits for room on the disk
     done: tuple[str, ...] = ()  # what a repair did
 
     @property
@@ -83,7 +85,7 @@ def examine(run_dir: Path) -> Findings:
         episodes=sum(len(run.columns) for run in runs), evaluations=sum(run.evaluation is not None for run in runs),
         damage=damage, repairable=repairable, behind=_behind(path, reading.intact_bytes, history),
         faults=tuple(_faults(run_dir, runs, checkpoints=not user)),
-        leftovers=() if user else tuple(_leftovers(run_dir)),
+        leftovers=() if user else tuple(_leftovers(run_dir)), notes=history.pauses if history else (),
     )  # fmt: skip
 
 
@@ -239,6 +241,7 @@ def fsck_text(found: Findings) -> str:
         f"{found.episodes} episodes, {found.evaluations} evaluations"
     ]
     lines += [f"repaired: {one}" for one in found.done]
+    lines += [f"note: {one}" for one in found.notes]
     if found.in_use_by:
         lines.append(f"in use by {found.in_use_by}: checkpoints were not checked")
     if found.damage:
@@ -260,9 +263,10 @@ def _behind_text(behind: Behind, *, torn: bool) -> str:
 
 def _verdict(found: Findings) -> str:
     if found.damage and found.repairable:
+        cut = typed("fsck", found.run_dir, "--repair")
         return (
-            f"`esper-ab fsck {found.run_dir} --repair` cuts the journal behind line {found.lines} and keeps the rest "
-            "beside it; what was recorded there, resume does again"
+            f"`{cut}` cuts the journal behind line {found.lines} and keeps the rest beside it; what was recorded "
+            "there, resume does again"
         )
     if found.damage:
         return "this cannot be repaired by a cut; nothing was changed"

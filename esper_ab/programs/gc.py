@@ -15,6 +15,7 @@ import click
 
 from esper_ab.completing import RunDirectory
 from esper_ab.examples import epilog
+from esper_ab.typed import typed
 
 if TYPE_CHECKING:
     from esper_ab.journal.fold import History
@@ -66,13 +67,13 @@ def removable(run_dir: Path) -> Found:
     from esper_ab.live.status import state_of
 
     if by := holder(run_dir):
-        raise UsageError(f"{run_dir} is in use by {by}; `esper-ab stop {run_dir}` ends it; nothing was removed")
+        raise UsageError(f"{run_dir} is in use by {by}; `{typed('stop', run_dir)}` ends it; nothing was removed")
     history = load(run_dir).history
     state = state_of(history, held=False)
     files = [*_temporary(run_dir), *_checkpoints(run_dir, history)]
     if state == "finished":
         files += [path for path in [run_dir / CONSOLE_NAME] if path.is_file()]
-    kept = "" if state == "finished" else f"; it is {state}, so what `esper-ab resume {run_dir}` needs was kept"
+    kept = "" if state == "finished" else f"; it is {state}, so what `{typed('resume', run_dir)}` needs was kept"
     size = sum(path.lstat().st_size for path in files)
     return Found(run_dir=run_dir, files=tuple(sorted(files)), size_bytes=size, kept=kept)
 

@@ -24,7 +24,8 @@ _OPS = ("germinated", "advanced", "fossilised", "pruned")
 @click.option("--task", shell_complete=completing.tasks, default="digits", show_default=True, metavar="NAME",
               help="What hosts learn.")
 @click.option("--data-dir", default="", metavar="DIR", help="Where a task's data is, if it does not ship.")
-@click.option("--slots", metavar="A B …", help="Slots that may grow, in network order. [default: all]")
+@click.option("--slots", shell_complete=completing.slots, metavar="A B …", help="Slots that may grow, in "
+              "network order. [default: all]")
 @click.option("--episodes", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Each on "
               "fresh hosts.")
 @click.option("--steps", type=click.IntRange(min=1), default=75, show_default=True, metavar="N", help="Host epochs, "

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json as json_module
 import re
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import wrap
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 import click
 
 from esper_ab.examples import epilog
+from esper_ab.typed import typed
 
 if TYPE_CHECKING:
     import msgspec
@@ -52,7 +52,7 @@ def command(file: Path, force: bool, json: bool) -> None:
     if json:
         click.echo(json_module.dumps({"file": str(file), "run": ["esper-ab", "run", str(file)]}))
     else:
-        line = f"esper-ab run {shlex.quote(str(file))}"
+        line = typed("run", file)
         click.echo(f"wrote {file}\nsee what it would do: {line} --dry-run\nrun it: {line}")
 
 

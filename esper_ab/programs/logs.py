@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from esper_ab import completing
 from esper_ab.completing import RunDirectory
 from esper_ab.contracts.visible import visible
 from esper_ab.examples import epilog
@@ -26,7 +27,7 @@ _SHOWN = 8  # names in an error
 
 @click.command(epilog=epilog("esper-ab logs runs/RUN", "esper-ab logs runs/RUN shaped/0 --follow"))
 @click.argument("run_dir", metavar="RUN", type=RunDirectory())
-@click.argument("name", metavar="[GROUP/REPLICATE]", default="")
+@click.argument("name", metavar="[GROUP/REPLICATE]", default="", shell_complete=completing.logs)
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is written, until the run ends.")
 @click.option("--json", is_flag=True, help="A JSON object per line.")
 def command(run_dir: Path, name: str, follow: bool, json: bool) -> None:

@@ -85,11 +85,11 @@ def _check(options: dict[str, Any]) -> None:
         "rho": lambda x: -1.0 <= x < 1.0,
         "replicates": lambda x: x >= 1,
         "margin": lambda x: 0.0 < x < math.inf,
-        "alpha": lambda x: 0.0 < x < 1.0,
+        "alpha": lambda x: 0.0 < x < 0.5,
         "comparisons": lambda x: x >= 1,
     }
     points = "a positive number of points"
-    right = {"rho": "from -1 to below 1", "alpha": "between 0 and 1", "sd_run": points, "margin": points}
+    right = {"rho": "from -1 to below 1", "alpha": "above 0 and below 0.5", "sd_run": points, "margin": points}
     for name, holds in rules.items():
         if options[name] is not None and not holds(options[name]):
             flag = name.replace("_", "-")

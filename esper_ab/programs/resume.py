@@ -26,8 +26,10 @@ def unfinished(run_dir: Path) -> History:
 def resume_run(run_dir: Path, launcher: Launcher, *, watched: bool) -> None:
     """Train what is left and journal it in the same run directory."""
     from esper_ab.control import conduct
+    from esper_ab.launchers import check
 
     history = unfinished(run_dir)
+    check(launcher, history.plan.lanes)
     with ExitStack() as stack:
         told = observers(stack, run_dir, history.plan, history, watched=watched)
         conduct.resume(run_dir, launcher, told)

@@ -15,6 +15,7 @@ import click
 
 from esper_ab.completing import RunDirectory
 from esper_ab.examples import epilog
+from esper_ab.typed import typed
 
 if TYPE_CHECKING:
     from esper_ab.journal.file import Reading
@@ -40,7 +41,7 @@ def command(run_dir: Path, now: bool, json: bool) -> None:
             click.echo(f"told process {by.pid}; waiting for its barrier in progress, which --now would not")
         end(run_dir, by, now=now)
     found = status(run_dir)
-    resume = "" if found.state == "finished" else f"esper-ab resume {run_dir}"
+    resume = "" if found.state == "finished" else typed("resume", run_dir)
     if json:
         tree = {"run_dir": str(run_dir), "stopped": by is not None, "state": found.state, "detail": found.detail}
         click.echo(json_module.dumps(tree | {"resume": resume}))

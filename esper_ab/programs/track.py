@@ -21,6 +21,7 @@ import click
 
 from esper_ab.completing import RunDirectory
 from esper_ab.examples import epilog
+from esper_ab.typed import typed
 
 if TYPE_CHECKING:
     from esper_ab.contracts.messages import Progress
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _POLL_S = 0.1
 _PATIENCE_S = 20.0  # for trackers to catch up at the end of a run, before the command goes on without them
+_SILENT_S = 15.0  # of `track`, before it says that nothing has been told
 _TAG_CHARS = 64  # what W&B takes
 
 
@@ -67,7 +69,7 @@ def command(run_dir: Path, follow: bool, json: bool, **options: Any) -> int:
     check_tracking(asked)
     for name in names:
         if at_work(run_dir, name):
-            see = f"`esper-ab logs {run_dir} tracker-{name}`"
+            see = f"`{_logs(run_dir, name)}`"
             raise UsageError(f"{run_dir}: {name} follows this run already; see {see}")
     save_settings(run_dir, asked)
     return _fill(run_dir, names, live=follow, as_json=json)
@@ -180,7 +182,7 @@ def start_tracking(run_dir: Path, tracking: Tracking) -> str:
                 check=True, start_new_session=True, stdin=subprocess.DEVNULL, env=_environment(),
             )  # fmt: skip
     except (OSError, subprocess.CalledProcessError) as error:
-        _warn(f"trackers cannot be started ({error}); the run goes on, `esper-ab track {run_dir}` can do it later")
+        _warn(f"trackers cannot be started ({error}); the run goes on, `{typed('track', run_dir)}` can do it later")
         return ""
     return started
 
@@ -228,7 +230,7 @@ class Trackers:
         for name in sorted(self._unheard):
             progress = self._progress(name)
             if name in left:
-                _warn(f"{name} goes on with what is left; `esper-ab logs {self._run_dir} tracker-{name}` shows it")
+                _warn(f"{name} goes on with what is left; `{_logs(self._run_dir, name)}` shows it")
             elif progress is None or progress.state != "done":
                 _warn(_broken(self._run_dir, name, "its process is gone"))
 
@@ -255,8 +257,12 @@ class Trackers:
                 _warn(_broken(self._run_dir, name, progress.detail))
 
 
+def _logs(run_dir: Path, name: str) -> str:
+    return typed("logs", run_dir, f"tracker-{name}")
+
+
 def _broken(run_dir: Path, name: str, why: str) -> str:
-    return f"{name} has stopped: {why}; the run is not concerned, `esper-ab track {run_dir}` fills in what is missing"
+    return f"{name} has stopped: {why}; the run is not concerned, `{typed('track', run_dir)}` fills in what is missing"
 
 
 def _warn(text: str) -> None:
@@ -264,6 +270,18 @@ def _warn(text: str) -> None:
 
     with suppress(OSError):
         sys.stderr.write(f"warning: {visible_line(text)}\n")
+
+
+def _awaited(run_dir: Path, name: Name, child: subprocess.Popen[bytes], started: str) -> int:
+    """Exit status of a tracker; a line on stderr when it takes long before it has told anything."""
+    from esper_ab.trackers.state import read_progress
+
+    with suppress(subprocess.TimeoutExpired):
+        return child.wait(_SILENT_S)
+    progress = read_progress(run_dir, name)
+    if progress is None or progress.started != started or not progress.lines:
+        _warn(f"{name} has told nothing for {_SILENT_S:.0f} s and goes on trying: can its server be reached?")
+    return child.wait()
 
 
 def _fill(run_dir: Path, names: Sequence[Name], *, live: bool, as_json: bool) -> int:
@@ -281,7 +299,7 @@ def _fill(run_dir: Path, names: Sequence[Name], *, live: bool, as_json: bool) ->
                 env=_environment(),
             )
     try:
-        statuses = {name: child.wait() for name, child in children.items()}
+        statuses = {name: _awaited(run_dir, name, child, started) for name, child in children.items()}
     except BaseException:
         for child in children.values():
             child.kill()

@@ -7,14 +7,15 @@ SELECT * FROM other_lines
 UNION ALL
 SELECT n, t, 'episode' AS kind, json_object('kind', 'episode', 'record', record) AS event FROM episode_lines('JSON');
 
-CREATE VIEW plan_runs AS
-SELECT unnest(from_json(event -> '$.plan.blocks[*].runs[*]', '[{
+CREATE VIEW plan_runs AS -- of the plan and of every extension of it
+SELECT unnest(from_json(CASE kind WHEN 'experiment_started' THEN event -> '$.plan.blocks[*].runs[*]'
+                                  ELSE event -> '$.extension.blocks[*].runs[*]' END, '[{
          "ref": {"run": "VARCHAR", "group_id": "VARCHAR", "replicate": "INTEGER", "reward_mode": "VARCHAR",
                  "controller": "VARCHAR", "device": "VARCHAR"},
          "block": "INTEGER", "task": "VARCHAR", "n_envs": "INTEGER", "episodes": "INTEGER", "steps": "INTEGER",
          "rng_seed": "BIGINT", "policy_file": "VARCHAR"}]')) AS spec
 FROM other_lines
-WHERE kind = 'experiment_started';
+WHERE kind IN ('experiment_started', 'plan_extended');
 
 CREATE VIEW episodes AS
 SELECT
@@ -117,6 +118,17 @@ SELECT
 FROM other_lines
 WHERE kind = 'ledger';
 
+-- What training left of each run: how many episodes, and the two endpoints that are made of them.
+CREATE VIEW curves AS
+SELECT e.run AS run, count(*) AS episodes, avg(e.final_accuracy) AS curve_mean,
+    avg(e.final_accuracy) FILTER (e.episode >= p.spec.episodes - greatest(1, ceil(p.spec.episodes / 10))) AS last_tenth
+FROM plan_runs AS p JOIN (
+    SELECT r.run.run AS run, r.episode AS episode, list_avg([e.final_accuracy for e in r.envs]) AS final_accuracy
+    FROM (SELECT record AS r FROM episode_lines(
+        'STRUCT(run STRUCT(run VARCHAR), episode INTEGER, envs STRUCT(final_accuracy DOUBLE)[])'))
+) AS e ON e.run = p.spec.ref.run
+GROUP BY e.run;
+
 CREATE VIEW runs AS
 SELECT
     p.spec.ref.run AS run, p.spec.ref.group_id AS group_id, p.spec.ref.replicate AS replicate,
@@ -125,10 +137,17 @@ SELECT
     p.spec.steps AS steps, p.spec.rng_seed AS rng_seed, p.spec.policy_file AS policy_file,
     (SELECT CAST(max(event ->> '$.warm_up_s') AS DOUBLE) FROM other_lines
      WHERE kind = 'run_ready' AND event ->> '$.run.run' = p.spec.ref.run) AS warm_up_s,
-    (SELECT count(*) FROM episode_lines('STRUCT(run STRUCT(run VARCHAR))') AS r
-     WHERE r.record.run.run = p.spec.ref.run) AS recorded_episodes,
-    (SELECT avg(final_accuracy) FROM evaluations AS e
-     WHERE e.run = p.spec.ref.run AND e.actions = 'sampled') AS endpoint,
-    (SELECT avg(final_accuracy) FROM evaluations AS e
-     WHERE e.run = p.spec.ref.run AND e.actions = 'greedy') AS greedy_accuracy
-FROM plan_runs AS p;
+    coalesce(c.episodes, 0) AS recorded_episodes,
+    CASE (SELECT any_value(event ->> '$.plan.design.endpoint') FROM other_lines WHERE kind = 'experiment_started')
+        WHEN 'evaluation' THEN e.sampled
+        WHEN 'last-tenth' THEN CASE WHEN c.episodes >= p.spec.episodes THEN c.last_tenth END
+        WHEN 'curve-mean' THEN CASE WHEN c.episodes >= p.spec.episodes THEN c.curve_mean END
+    END AS endpoint,
+    e.sampled AS held_out_accuracy, e.greedy AS greedy_accuracy
+FROM plan_runs AS p
+LEFT JOIN curves AS c ON c.run = p.spec.ref.run
+LEFT JOIN (
+    SELECT run, avg(final_accuracy) FILTER (actions = 'sampled') AS sampled,
+        avg(final_accuracy) FILTER (actions = 'greedy') AS greedy
+    FROM evaluations GROUP BY run
+) AS e ON e.run = p.spec.ref.run;

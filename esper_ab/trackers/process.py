@@ -28,11 +28,14 @@ _NICE = 10  # training goes first
 _LOCK_S = 600.0  # for the tracker of an earlier coordinator to come to its end
 _END_S = 120.0  # without any progress, after the run has ended
 _WATCH_S = 1.0
+_SAY_S = 2.0  # between two words of how far it is
 # Nothing is reported to those who make the libraries.
 _QUIET = {
     "WANDB_ERROR_REPORTING": "false", "WANDB_SILENT": "true",
     "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true",
 }  # fmt: skip
+# MLflow's own are 7 tries and 120 s: four minutes of silence where nobody listens. What the user has set stays.
+_PATIENCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "5", "MLFLOW_HTTP_REQUEST_TIMEOUT": "30"}
 
 
 def _wandb(run_dir: Path, experiment: TrackedExperiment, tracking: Tracking) -> Tracker:
@@ -74,12 +77,14 @@ class _Work:
         self._where = before.where if before else ""
         self._lines = 0
         self._moved_at = time.monotonic()
+        self._said_at = -_SAY_S
 
     def carry_out(self, *, live: bool) -> int:
         """Exit status."""
         try:
             self._say("following")
             os.environ.update(_QUIET)
+            os.environ.update({name: value for name, value in _PATIENCE.items() if name not in os.environ})
             tell(self._run_dir, read_settings(self._run_dir), self._made, self._moved, live=live)
             self._say("done")
         except BaseException as error:  # noqa: BLE001 the border of this process: a library may raise anything
@@ -114,6 +119,8 @@ class _Work:
 
     def _moved(self, lines: int) -> None:
         self._lines, self._moved_at = lines, time.monotonic()
+        if self._moved_at - self._said_at >= _SAY_S:
+            self._say("following")
 
     def _say(self, state: State, detail: str = "") -> None:
         progress = TrackerProgress(
@@ -121,6 +128,7 @@ class _Work:
             started=self._started,
         )  # fmt: skip
         write_progress(self._run_dir, self._name, progress)
+        self._said_at = time.monotonic()
 
 
 def main(run_dir: Path, name: Name, *, live: bool, started: str = "") -> int:

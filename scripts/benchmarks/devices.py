@@ -1,4 +1,4 @@
-"""One run's environments on one device and spread over two, interleaved: threads of one worker, on the wall."""
+"""One run's environments on one device and spread over two that take turns, interleaved, on the wall."""
 
 from __future__ import annotations
 

@@ -129,3 +129,20 @@ def test_a_stream_would_be_found() -> None:
     assert _streams_without_record("side = torch.cuda.Stream()")
     assert _streams_without_record("with torch.cuda.stream(side):")
     assert not _streams_without_record("side = torch.cuda.Stream()\nx.record_stream(side)")
+
+
+def _untyped_commands(source: str) -> list[str]:
+    """Commands for a user that hold a value which no shell has been thought of for."""
+    return re.findall(r"esper-ab [a-z]+ [^`\"';]*\{[^`\"';]*", source)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_commands_with_values_are_made_in_one_place(path: Path) -> None:
+    """A path may have a space in it: `esper_ab.typed` quotes."""
+    assert not _untyped_commands(path.read_text())
+
+
+def test_an_unquoted_command_would_be_found() -> None:
+    assert _untyped_commands('f"to go on: esper-ab resume {run_dir}"')
+    assert _untyped_commands('f"`esper-ab fsck {run_dir} --repair`"')
+    assert not _untyped_commands("""f"`esper-ab report` and `{typed('resume', run_dir)}`" """)

@@ -14,6 +14,7 @@ import pytest
 from esper_ab.programs.completion import PROGRAM, VARIABLE
 
 BIN = Path(sys.executable).parent
+CORES = range(len(os.sched_getaffinity(0)))
 
 
 def complete(line: str, folder: Path) -> list[str]:
@@ -34,6 +35,10 @@ def folder(tmp_path: Path) -> Path:
         (tmp_path / name / "events.jsonl").touch()
         os.utime(tmp_path / name / "events.jsonl", (at, at))
     (tmp_path / "runs" / "sweep").mkdir()
+    for name in ("runs/a-b-10/", "runs/a-b-2/", "logs/a-b-2.log", "logs/a-b-10.log", "logs/w00.log", "console.log"):
+        path = tmp_path / "runs" / "new" / name
+        path.parent.mkdir(exist_ok=True)
+        path.mkdir() if name.endswith("/") else path.touch()
     return tmp_path
 
 
@@ -55,6 +60,18 @@ def folder(tmp_path: Path) -> Path:
         ("esper-ab launch --groups shaped,wait --control wa", ["wait"]),
         ("esper-ab launch --slots early mid --placement alt", ["alternate"]),
         ("esper-ab launch --task dig", ["digits", "digits_easy"]),
+        ("esper-ab launch --slots ", ["early", "mid", "late"]),
+        ("esper-ab launch --slots early l", ["late"]),
+        ("esper-ab launch --slots early,", ["early,mid", "early,late"]),
+        ("esper-ab launch --task synthetic --slots ", ["early", "late"]),
+        ("esper-ab launch --slots early --groups wa", ["wait"]),
+        ("esper-ab heuristic --slots early m", ["mid"]),
+        ("esper-ab launch --devices cp", ["cpu", *(f"cpu:{core}" for core in CORES)]),
+        ("esper-ab launch --devices cpu:0 cpu:", [f"{core}" for core in CORES[1:]]),  # behind bash's last break
+        ("esper-ab launch --amp b", ["bf16"]),
+        ("esper-ab launch --track wandb,t", ["wandb,tensorboard"]),
+        ("esper-ab logs runs/new ", ["a-b/2", "a-b/10", "w00", "console"]),
+        ("esper-ab logs runs/new a-b/1", ["a-b/10"]),
         ("esper-ab fetch cif", ["cifar10"]),
         ("esper-ab completion z", ["zsh"]),
         ("esper-ab launch --name 'half a na", []),
@@ -64,19 +81,24 @@ def test_what_is_offered(folder: Path, line: str, expected: list[str]) -> None:
     assert complete(line, folder) == expected
 
 
-def test_completion_is_quick_and_loads_nothing_heavy(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("line", "offered"), [
+    ("esper-ab launch --set ppo.", "plain,ppo.lr="), ("esper-ab launch --slots ", "plain,mid"),
+    ("esper-ab launch --track ", "plain,mlflow"), ("esper-ab logs runs/new a", "plain,a-b/2"),
+])  # fmt: skip
+def test_completion_is_quick_and_loads_nothing_heavy(folder: Path, line: str, offered: str) -> None:
     show = (
         "import sys\nfrom esper_ab.cli import main\nsys.argv[0] = 'esper-ab'\n"
         "try:\n    main()\nfinally:\n    print({name.partition('.')[0] for name in sys.modules}, file=sys.stderr)\n"
     )
-    line = "esper-ab launch --set ppo."
     environment = os.environ | {
         VARIABLE: "bash_complete", "ESPER_AB_LINE": line, "ESPER_AB_POINT": str(len(line)), "ESPER_AB_BREAKS": "=",
     }  # fmt: skip
     begin = time.monotonic()
-    done = subprocess.run([sys.executable, "-c", show], env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", show], cwd=folder, env=environment, capture_output=True, text=True, timeout=60
+    )
     assert time.monotonic() - begin < 10.0
-    assert "plain,ppo.lr=" in done.stdout
+    assert offered in done.stdout.splitlines()
     loaded = eval(done.stderr.strip().splitlines()[-1])
     assert not loaded & {"torch", "numpy", "scipy", "matplotlib", "duckdb", "zmq", "msgpack", "rich"}
 

@@ -1,13 +1,12 @@
-"""Real workers: runs of two devices each against the same runs on one device each."""
+"""Planned, trained and recorded: runs of two devices each against the same runs on one device each."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from in_process import done
 
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
@@ -15,16 +14,14 @@ from esper_ab.journal.load import load
 ASKED = (
     "--groups", "shaped,random", "--task", "synthetic", "--episodes", "1", "--steps", "3", "--n-envs", "3",
     "--replicates", "1", "--eval-episodes", "1", "--placement", "share", "--quiet",
+    "--launcher", "inline",
 )  # fmt: skip
 
 
 def run(folder: Path, *args: str) -> tuple[History, str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "esper_ab.launch", *ASKED, "--out", str(folder.parent), "--name", folder.name, *args],
-        capture_output=True, text=True, timeout=200,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    return load(folder).history, done.stdout
+    asked = [*ASKED, "--out", str(folder.parent), "--name", folder.name, *args]
+    said = done("launch", *asked)
+    return load(folder).history, said
 
 
 def test_two_devices_per_run_give_the_outcomes_of_one(tmp_path: Path) -> None:

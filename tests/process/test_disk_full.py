@@ -6,6 +6,7 @@ Each test runs the function of the same name under `SCENARIOS` in such a child; 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,7 @@ if __name__ == "__main__":  # the child is not started by pytest, which puts thi
 import fake_plans
 import msgspec
 
+from esper_ab.analysis.audit_conduct import findings
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.boundary_cache import calibrate
 from esper_ab.config import ExperimentSettings, Group
@@ -32,8 +34,10 @@ from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.fold import fold
 from esper_ab.journal.load import load
 from esper_ab.launchers.inline import InlineLauncher
+from esper_ab.live.status import status_text
 from esper_ab.live.warnings import Warnings
 from esper_ab.plan import make_plan
+from esper_ab.programs.fsck import examine
 
 LAUNCHER = InlineLauncher("fake_worker:main_in_thread")
 IMPATIENT = Limits(disk_full_s=0.1)
@@ -138,6 +142,15 @@ def a_run_waits_for_room_and_goes_on(folder):
     conduct.run(plan(), run_dir, LAUNCHER, (Warnings(ledger=True), neighbour))
     assert [notice.partition(" ")[0] for notice in neighbour.notices] == ["no", "there"]
     assert hash_of(run_dir) == undisturbed(folder)
+    history = load(run_dir).history
+    (entry,) = [entry for entry in history.ledger if entry.category == "disk_full"]  # that is all, and no fault
+    assert re.fullmatch(r"paused for \d+\.\d s: no room on the disk for the journal", entry.detail)
+    assert history.ledger == [entry]
+    found = examine(run_dir)
+    assert (found.notes, [fault for fault in found.faults if "policies" not in fault.file]) == ((entry.detail,), [])
+    assert f"  note: {entry.detail}\n" in status_text(run_dir)
+    (note,) = [one for one in findings(history) if one.kind == "disk"]
+    assert (note.weight, entry.detail in note.sentence) == ("notes", True)
     sys.stdout.writelines(f"warning: {notice}\n" for notice in neighbour.notices)
 
 

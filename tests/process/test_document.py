@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from in_process import done
 
 from esper_ab.api.asked import tracking_of
 from esper_ab.api.files import declared_in
@@ -17,11 +18,6 @@ from esper_ab.journal.load import load
 
 BLOCKS = Path(__file__).parents[1] / "support" / "document"
 RATES = {"variant_a": 0.001, "variant_b": 0.0001}
-
-
-def esper_ab(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "esper_ab.cli", *args]
-    return subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=280, check=False)
 
 
 def rates(what):
@@ -39,10 +35,11 @@ def test_the_first_example_has_two_names_for_one_experiment() -> None:
 
 
 def test_a_dry_run_shows_the_configuration_and_makes_nothing(tmp_path: Path) -> None:
-    done = esper_ab(tmp_path, "run", str(BLOCKS / "my_experiment.py"), "--dry-run", "--output-dir", "results/exp1")
-    assert done.returncode == 0, done.stderr
-    assert "2 groups x 5 replicates = 10 runs" in done.stdout
-    assert "ppo.lr  0.001      0.0001" in done.stdout
+    shown = done(
+        "run", BLOCKS / "my_experiment.py", "--dry-run", "--output-dir", "results/exp1", folder=tmp_path
+    )  # fmt: skip
+    assert "2 groups x 5 replicates = 10 runs" in shown
+    assert "ppo.lr  0.001      0.0001" in shown
     assert list(tmp_path.iterdir()) == []
 
 
@@ -80,16 +77,16 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess
     folder = tmp_path_factory.mktemp("document")
     environment = {**os.environ, "PYTHONPATH": str(BLOCKS)}
     line = [sys.executable, str(BLOCKS / "programmatic.py")]
-    done = subprocess.run(
+    ended = subprocess.run(
         line, cwd=folder, capture_output=True, text=True, timeout=280, check=False, env=environment
     )
-    return folder / "custom_results" / "my_experiment", done
+    return folder / "custom_results" / "my_experiment", ended
 
 
 def test_the_script_runs_once_and_counts_what_succeeded(executed) -> None:
-    _, done = executed
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["variant_a: 5/5 successful", "variant_b: 5/5 successful"]
+    _, ended = executed
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines() == ["variant_a: 5/5 successful", "variant_b: 5/5 successful"]
 
 
 def test_success_is_that_every_expected_record_arrived(executed) -> None:
@@ -114,12 +111,11 @@ def test_the_output_has_the_documents_structure(executed) -> None:
 def test_the_configuration_of_one_run_trains_it_again_to_the_same_records(executed, tmp_path: Path) -> None:
     run_dir, _ = executed
     config = run_dir / "runs" / "variant_b-1" / "config.toml"
-    done = esper_ab(
-        tmp_path, "launch", "--config", str(config), "--groups", "variant_b,wait", "--name", "again", "--quiet",
+    done(
+        "launch", "--config", config, "--groups", "variant_b,wait", "--name", "again", "--out", tmp_path, "--quiet",
         "--launcher", "inline",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    before, again = (load(path).history.runs["variant_b/1"] for path in (run_dir, tmp_path / "runs" / "again"))
+    before, again = (load(path).history.runs["variant_b/1"] for path in (run_dir, tmp_path / "again"))
     assert again.evaluation is not None
     assert [r.digest for r in (*before.curve(), before.evaluation)] == [
         r.digest for r in (*again.curve(), again.evaluation)
@@ -128,10 +124,10 @@ def test_the_configuration_of_one_run_trains_it_again_to_the_same_records(execut
 
 def test_other_commands_cope_with_the_folders_of_runs(executed) -> None:
     run_dir, _ = executed
-    assert "all is well" in esper_ab(run_dir, "fsck", ".").stdout
-    listed = json.loads(esper_ab(run_dir.parent, "list", ".", "--json").stdout)
+    assert "all is well" in done("fsck", run_dir)
+    listed = json.loads(done("list", run_dir.parent, "--json"))
     assert [Path(one["run_dir"]).name for one in listed] == ["my_experiment"]
-    removable = json.loads(esper_ab(run_dir, "gc", ".", "--dry-run", "--json").stdout)[0]["removable"]
+    removable = json.loads(done("gc", run_dir, "--dry-run", "--json"))[0]["removable"]
     assert not [name for name in removable if name.startswith("runs/")]
 
 

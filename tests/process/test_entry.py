@@ -6,11 +6,18 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from esper_ab.contracts.messages import Lane
+from esper_ab.contracts.settings import Arithmetic
+from workers import entry
+
+TESTS = str(Path(__file__).resolve().parents[1])
+
 PINNED = """
-import json, os, signal, sys
+import json, os, pathlib, signal, sys
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.settings import Arithmetic
 from workers import entry, process
@@ -22,8 +29,19 @@ process.set_environment(lane, arithmetic)
 assert "torch" not in sys.modules
 uuids = entry._pin_torch(lane, arithmetic)
 import torch
+compiler = []
+if arithmetic.deterministic:
+    sys.path.insert(0, sys.argv[3])
+    from support.tensor_world import make_session
+    from workers import state_bytes
+    session = make_session(steps=2)
+    session.warm_up(quiet := lambda _: None)
+    session.train(0, quiet, quiet)
+    session.resume(state_bytes.from_bytes(state_bytes.to_bytes(session.state())))
+    session.evaluate(pathlib.Path(sys.argv[4]), quiet)
+    compiler = sorted({"torch._dynamo", "torch._inductor", "sympy"} & set(sys.modules))
 print(json.dumps({
-    "uuids": uuids, "threads": torch.get_num_threads(),
+    "uuids": uuids, "compiler": compiler, "threads": torch.get_num_threads(),
     "deterministic": torch.are_deterministic_algorithms_enabled(), "benchmark": torch.backends.cudnn.benchmark,
     "tf32": torch.backends.cuda.matmul.allow_tf32 or torch.backends.cudnn.allow_tf32,
     "ignores_ctrl_c": signal.getsignal(signal.SIGINT) is signal.SIG_IGN,
@@ -34,20 +52,21 @@ print(json.dumps({
 """
 
 
-def set_up(*uuids, deterministic=True):
+def set_up(folder, *uuids, deterministic=True):
     clean = {key: value for key, value in os.environ.items() if key != "CUBLAS_WORKSPACE_CONFIG"}
     return subprocess.run(
-        [sys.executable, "-c", PINNED, json.dumps(uuids), json.dumps(deterministic)],
+        [sys.executable, "-c", PINNED, json.dumps(uuids), json.dumps(deterministic), TESTS, str(folder)],
         capture_output=True, text=True, check=False, env=clean,
     )
 
 
-def test_a_cpu_worker_sees_one_thread_no_gpu_and_deterministic_torch():
-    done = set_up("")
+def test_a_cpu_worker_sees_one_thread_no_gpu_deterministic_torch_and_never_its_compiler(tmp_path):
+    """Importing the compiler, which nobody uses, takes a second; a run from warm-up to evaluation must not cause it."""
+    done = set_up(tmp_path, "")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
-        "uuids": [""], "threads": 1, "deterministic": True, "benchmark": False, "tf32": False, "ignores_ctrl_c": True,
-        "gpus": 0,
+        "uuids": [""], "compiler": [], "threads": 1, "deterministic": True, "benchmark": False, "tf32": False,
+        "ignores_ctrl_c": True, "gpus": 0,
         "environment": {
             "CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "", "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
             "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
@@ -55,8 +74,8 @@ def test_a_cpu_worker_sees_one_thread_no_gpu_and_deterministic_torch():
     }
 
 
-def test_without_determinism_only_the_choice_of_kernels_is_free():
-    done = set_up("", deterministic=False)
+def test_without_determinism_only_the_choice_of_kernels_is_free(tmp_path):
+    done = set_up(tmp_path, "", deterministic=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert not found["deterministic"]
@@ -65,11 +84,17 @@ def test_without_determinism_only_the_choice_of_kernels_is_free():
     assert found["environment"]["CUBLAS_WORKSPACE_CONFIG"] is None
 
 
-def test_a_device_that_is_not_the_planned_one_is_refused():
-    done = set_up("GPU-00000000-0000-0000-0000-000000000000")
+def test_a_device_that_is_not_the_planned_one_is_refused(tmp_path):
+    done = set_up(tmp_path, "GPU-00000000-0000-0000-0000-000000000000")
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("workers.entry.WrongDevice: lane x is GPU-00000000")
+
+
+def test_a_thread_refuses_a_gpu_which_it_could_not_have_to_itself():
+    lane = Lane(name="cuda:1", devices=("cuda:1",), uuids=("GPU-b",))
+    with pytest.raises(entry.WrongDevice, match="lane cuda:1 has GPUs, and a thread has none of its own"):
+        entry._set_threads(lane, Arithmetic())
 
 
 @pytest.mark.parametrize(("module", "out"), [

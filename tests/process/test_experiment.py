@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from in_process import done
 
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
@@ -17,12 +18,12 @@ SMALL = ("--task", "synthetic", "--episodes", "2", "--steps", "6", "--n-envs", "
 
 
 def launch(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
+    ended = subprocess.run(
         [sys.executable, "-m", "esper_ab.launch", *SMALL, "--out", str(folder), *args],
         capture_output=True, text=True, timeout=280, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended
 
 
 def digests(history: History, group: str) -> list[str]:
@@ -56,7 +57,8 @@ def test_the_verdict_on_the_same_condition_is_identical(same_twice: Path) -> Non
 
 def test_renamed_reordered_and_in_other_company_without_telemetry_nothing_changes(same_twice: Path, tmp_path) -> None:
     """The same condition under another name, third of three, in threads of one process, its life not recorded."""
-    launch(tmp_path, "--groups", "wait,simplified,other=shaped", "--no-telemetry", "--launcher", "inline")
+    done("launch", *SMALL, "--out", str(tmp_path), "--groups", "wait,simplified,other=shaped", "--no-telemetry",
+         "--launcher", "inline")  # fmt: skip
     history = load(tmp_path / "run").history
     assert digests(history, "other") == digests(load(same_twice).history, "a")
     assert not any(record.seed_events for run in history.runs.values() for record in run.curve())
@@ -82,22 +84,15 @@ def test_what_a_run_leaves_behind(same_twice: Path) -> None:
 
 def test_a_report_is_rebuilt_from_the_journal_alone_to_the_same_bytes(same_twice: Path, tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").write_bytes((same_twice / "events.jsonl").read_bytes())
-    done = subprocess.run(
-        [sys.executable, "-m", "esper_ab.cli", "report", str(tmp_path)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    done("report", str(tmp_path))
     for name in ("summary.txt", "verdict.json", "report.html"):
         assert (tmp_path / name).read_bytes() == (same_twice / name).read_bytes()
 
 
-def test_saved_policies_are_evaluated_later(same_twice: Path) -> None:
+def test_saved_policies_are_evaluated_later(same_twice: Path, capfd: pytest.CaptureFixture[str]) -> None:
     policy = same_twice / "policies" / "a" / "0.pt"
-    done = subprocess.run(
-        [sys.executable, "-m", "esper_ab.cli", "evaluate", str(policy), "--json"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    rows = {row["actions"]: row["final_accuracy"] for row in json.loads(done.stdout)}
+    done("evaluate", str(policy), "--json")  # a process of its own prints
+    rows = {row["actions"]: row["final_accuracy"] for row in json.loads(capfd.readouterr().out)}
     run = load(same_twice).history.runs["a/0"]
     assert run.evaluation is not None
     for actions, accuracy in rows.items():
@@ -107,9 +102,4 @@ def test_saved_policies_are_evaluated_later(same_twice: Path) -> None:
 
 def test_the_issue_query_works(same_twice: Path) -> None:
     sql = "SELECT group_id, reward_mode, AVG(final_accuracy) FROM env_episodes GROUP BY ALL"
-    done = subprocess.run(
-        [sys.executable, "-m", "esper_ab.cli", "query", str(same_twice), sql, "--json"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert {row["group_id"] for row in json.loads(done.stdout)} == {"a", "b"}
+    assert {row["group_id"] for row in json.loads(done("query", str(same_twice), sql, "--json"))} == {"a", "b"}

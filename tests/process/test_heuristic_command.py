@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 
 import pytest
+from in_process import esper_ab
 
 from esper_ab.contracts.solo import Host, Seed, SoloAnswer
 from esper_ab.programs.heuristic import by_slot, question, several_slots, text
@@ -15,8 +15,7 @@ _ASKED = ("--task", "digits", "--episodes", "1", "--slots", "early", "mid", "lat
 
 
 def heuristic(*args: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "esper_ab.cli", "heuristic", *args]
-    return subprocess.run(command, capture_output=True, text=True, timeout=200)
+    return esper_ab("heuristic", *args)
 
 
 def test_seeds_live_in_more_than_one_slot_of_one_host() -> None:

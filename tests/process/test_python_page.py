@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from in_process import done
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 BLOCKS = re.findall(r"```(python|sh)\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
@@ -32,10 +33,10 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess
 
 
 def test_the_blocks_run_in_order(executed) -> None:
-    _, done = executed
-    assert done.returncode == 0, done.stderr
-    assert "slow: 2 of 2 runs" in done.stdout
-    assert "fast: 2 of 2 runs" in done.stdout
+    _, ended = executed
+    assert ended.returncode == 0, ended.stderr
+    assert "slow: 2 of 2 runs" in ended.stdout
+    assert "fast: 2 of 2 runs" in ended.stdout
 
 
 def test_what_is_said_to_be_left_behind_is_there(executed) -> None:
@@ -51,6 +52,4 @@ def test_what_is_said_to_be_left_behind_is_there(executed) -> None:
 )
 def test_the_command_lines_work(executed, line: str) -> None:
     folder, _ = executed
-    args = [sys.executable, "-m", "esper_ab.cli", *shlex.split(line)[1:]]
-    done = subprocess.run(args, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
+    done(*shlex.split(line)[1:], folder=folder)

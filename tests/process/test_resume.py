@@ -18,6 +18,7 @@ import pytest
 from being_killed import killed_at, workers_when_recorded
 from conducted import conclusions, counts, ledger, of, records, resume, run, states, taken_up
 from fake_worker import FAULT_VARIABLE
+from in_process import esper_ab
 from journals import planted_effect, write
 
 from esper_ab.errors import Interrupted, UsageError
@@ -220,9 +221,7 @@ def test_the_command_prints_the_report_and_refuses_a_finished_run(tmp_path):
 
 
 def command(*args):
-    return subprocess.run(
-        [sys.executable, "-m", "esper_ab.cli", *map(str, args)], capture_output=True, text=True, timeout=PATIENCE_S
-    )
+    return esper_ab(*args)
 
 
 # --- a coordinator in a process of its own ---

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from esper_ab import Experiment, Variant, create_experiment, load_run, run_ab_test
 from esper_ab.errors import UsageError
 from esper_ab.journal.load import load
+from esper_ab.programs.logs import sources
 
 BASE = {"task": "synthetic", "episodes": 2, "steps": 3, "n_envs": 2, "devices": ["cpu:0", "cpu:1"]}
 # Fails as often as the number in the file says, in whatever worker comes first.
@@ -76,7 +78,13 @@ def test_without_retries_the_replicate_is_given_up_and_said_to_be(tmp_path: Path
 
 def test_when_everything_fails_there_are_results_that_say_so(tmp_path: Path) -> None:
     results = run_ab_test(fragile(tmp_path, 99, 2), tmp_path, retry_failed_runs=False, launcher="inline")
-    assert "every replicate was given up" in results.error
+    said, given_up, see = results.error.split("; ")  # one line, and nothing is left to resume
+    assert said.startswith("worker w")
+    assert "reported an error: RuntimeError: the planted failure, in warm-up of run fragile/" in said
+    assert given_up == "every replicate was given up: there is nothing to compare"
+    *words, run_dir, name = shlex.split(see.removeprefix("see `").removesuffix("`"))
+    assert (words, run_dir) == (["esper-ab", "logs"], str(results.path))
+    assert name in sources(results.path, load(results.path).history)
     assert not any(run.success for runs in results.values() for run in runs)
     assert str(results).startswith(f"{tmp_path / 'x'}: worker w")
     assert (results.path / "summary.txt").read_text().count("INCOMPLETE") == 1
@@ -151,7 +159,7 @@ def test_what_is_no_experiment_is_refused(tmp_path: Path) -> None:
 
 def test_a_stated_placement_is_not_changed(tmp_path: Path) -> None:
     stated = Experiment("x", variants=[Variant("a"), Variant("b")], base_config={"placement": "spread"})
-    with pytest.raises(UsageError, match="--max-parallel 1, but the 2 runs of a block train at the same time"):
+    with pytest.raises(UsageError, match=r"^max_parallel_runs=1, but the 2 runs .*; placement=sequence trains"):
         run_ab_test(stated, tmp_path, parallel_runs=False)
 
 
@@ -164,6 +172,7 @@ def test_a_daemonic_process_may_not_start_workers(tmp_path: Path, monkeypatch: p
 # Python's own trap: whoever spawns a process of their own from an unguarded script has the script run again in it.
 SPAWNS = '''
 import multiprocessing
+import shlex
 from esper_ab import Experiment, Variant, run_ab_test
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from in_process import esper_ab
 
 from esper_ab.cli import group
 from esper_ab.exit_status import invoke
@@ -30,8 +31,7 @@ BROKEN = "def reward(facts, settings):\n    raise RuntimeError('the planted fail
 
 
 def run(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "esper_ab.cli", "run", *args, "--launcher", "inline"]
-    return subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=280, check=False)
+    return esper_ab("run", *args, "--launcher", "inline", folder=folder)
 
 
 @pytest.fixture
@@ -65,6 +65,22 @@ def test_when_too_much_fails_the_report_and_the_reasons_come_before_the_error(fo
     assert "RuntimeError: the planted failure, in warm-up of run b/0" in done.stdout
     assert "every replicate was given up: there is nothing to compare" in done.stderr
     assert (folder / "runs" / "x" / "summary.txt").is_file()
+
+
+def test_a_reward_beside_the_file_is_found_from_anywhere_by_worker_processes_too(folder: Path) -> None:
+    """The script that is installed has no working directory on its path, as `python -m` has."""
+    (folder / "prices.py").write_text("PRICE = 0.5\n")
+    (folder / "mine.py").write_text("from prices import PRICE\n\ndef reward(facts, settings):\n"
+                                    "    return -PRICE * (facts.acc_delta > 0)\n")  # fmt: skip
+    text = FILE.format(reward="mine:reward").replace("set_runs_per_variant(2)", "set_runs_per_variant(1)")
+    (folder / "mine_experiment.py").write_text(text)
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    line = [Path(sys.executable).with_name("esper-ab"), "run", "../mine_experiment.py", "--quiet", "--no-retry"]
+    done = subprocess.run(line, cwd=elsewhere, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stderr
+    history = load(elsewhere / "runs" / "x").history
+    assert history.runs["b/0"].ref.reward_mode == f"{folder / 'mine.py'}:reward"  # what resume will look for
 
 
 def test_a_toml_file_is_planned_as_launch_would(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,8 +15,11 @@ from pathlib import Path
 import fake_plans
 import pytest
 from support import conducted, journals, tracked
+from support.mlflow_server import serving
 
 from esper_ab.analysis.result_hash import result_hash
+from esper_ab.cli import group
+from esper_ab.exit_status import invoke
 from esper_ab.journal.events import ExperimentEnded, PointReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.fold import fold
@@ -303,6 +307,54 @@ def test_wandb_online_without_a_key_is_one_line(tmp_path, monkeypatch):
     assert done.stderr.startswith("warning: wandb: ")
     assert "key" in done.stderr.lower()
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.fixture
+def port():
+    """Of this machine; nobody listens there."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_a_server_that_is_not_there_costs_the_run_nothing_and_is_filled_when_it_is(tmp_path, monkeypatch, capfd, port):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    plain = conducted.run(tmp_path / "plain", fake_plans.plan())
+    run_dir = tmp_path / "run"
+    run_dir.mkdir()
+    save_settings(run_dir, Tracking(mlflow=True, mlflow_uri=f"http://127.0.0.1:{port}"))
+    with ExitStack() as stack:
+        plan = fake_plans.plan()
+        followed = conducted.run(run_dir, plan, *observers(stack, run_dir, plan, None, watched=False))
+    assert result_hash(fold(followed)) == result_hash(fold(plain))
+    (said,) = [line for line in capfd.readouterr().err.splitlines() if "mlflow" in line]
+    assert said.startswith("warning: mlflow has stopped: MlflowException: API request to http://127.0.0.1:")
+    assert said.endswith(f"`esper-ab track {run_dir}` fills in what is missing")
+    eventually(lambda: not stray(run_dir))
+
+    with serving(port, store(run_dir)) as unknown:
+        assert track(run_dir, "--mlflow")["mlflow"]["state"] == "done"
+        first = tracked.mlflow_runs(store(run_dir), "fake")
+        track(run_dir, "--mlflow")  # twice is once
+    assert unknown == []
+    assert set(first) == {"a/0", "b/0", "comparison"}
+    assert {name: run[3] for name, run in first.items()} == dict.fromkeys(first, "FINISHED")
+    assert len(first["a/0"][0]["train/held_out_accuracy"]) == fold(plain).runs["a/0"].spec.episodes
+    assert tracked.mlflow_runs(store(run_dir), "fake") == first
+
+
+def test_what_takes_long_without_a_word_is_said_to(tmp_path, monkeypatch, capfd, port):
+    """The line is there before MLflow gives up, which is within a minute or so: here at its second try."""
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
+    monkeypatch.setattr("esper_ab.programs.track._SILENT_S", 0.0)
+    run_dir = journals.write(tmp_path / "run", SMALL.events())
+    line = ["track", str(run_dir), "--mlflow", "--uri", f"http://127.0.0.1:{port}"]
+    assert invoke(group, line, "esper-ab") == 1
+    silent, failed = capfd.readouterr().err.splitlines()
+    assert silent.startswith("warning: mlflow has told nothing for 0 s and goes on trying")
+    assert failed.startswith("warning: mlflow: MlflowException: API request to")
 
 
 HANGS = (

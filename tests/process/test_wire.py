@@ -65,6 +65,28 @@ def test_a_message_each_way(hub, link):
     assert link.run == SPEC.ref
 
 
+class Counting:
+    """A socket, and how often somebody asked whether it has something."""
+
+    def __init__(self, socket):
+        self._socket = socket
+        self.polls = 0
+
+    def __getattr__(self, name):
+        return getattr(self._socket, name)
+
+    def poll(self, timeout):
+        self.polls += 1
+        return self._socket.poll(timeout)
+
+
+def test_a_worker_with_nothing_to_do_sleeps(link):
+    """Also after the time at which a report would be sent again, when there is none."""
+    link._socket = asked = Counting(link._socket)
+    assert link.receive(0.5) is None
+    assert asked.polls <= 0.5 / 0.05 + 2
+
+
 def test_a_report_is_sent_again_until_it_is_released(hub, link):
     report = report_of(SPEC, 1)
     link.send(report)

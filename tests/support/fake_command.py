@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 import fake_plans
+import stand_in
 from rich.console import Console
 
 from esper_ab.control import conduct
@@ -25,10 +26,14 @@ from esper_ab.programs.detach import settle_console
 @click.argument("run_dir", type=click.Path(path_type=Path))
 @click.argument("episodes", type=int)
 @click.option("--detach", is_flag=True)
-def command(run_dir: Path, episodes: int, detach: bool) -> None:
+@click.option("--alone", is_flag=True, help="Nobody waits for it: it was detached.")
+def command(run_dir: Path, episodes: int, detach: bool, alone: bool) -> None:
     if detach:
-        click.echo(detached("fake_command", [str(run_dir), str(episodes)], run_dir).shown(as_json=True))
+        click.echo(detached("fake_command", [str(run_dir), str(episodes), "--alone"], run_dir).shown(as_json=True))
         return
+    if not alone:
+        stand_in.die_with_parent()
+    stand_in.without_torch()
     outlive_terminal(run_dir)
     run_dir.mkdir(exist_ok=True)
     settle_console(run_dir)

@@ -10,12 +10,15 @@ import sys
 from pathlib import Path
 
 import fake_plans
+import stand_in
 
 from esper_ab.control import conduct
 from esper_ab.errors import EsperError
 from esper_ab.launchers.local import LocalLauncher
 
 if __name__ == "__main__":
+    stand_in.die_with_parent()
+    stand_in.without_torch()
     run_dir, launcher = Path(sys.argv[1]), LocalLauncher("fake_worker:main")
     try:
         if sys.argv[2] == "resume":

@@ -10,6 +10,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import stand_in
+
 START_UP_S = 60.0
 
 
@@ -31,21 +33,12 @@ def main(run_dir: Path, life: str, replicates: int, episodes: int, floor_s: floa
         conduct.run(fake_plans.plan(replicates=replicates, episodes=episodes), run_dir, launcher, (), limits)
 
 
-def without_torch() -> None:
-    """The workers have none either, and its multiprocessing with nothing shared is the standard one."""
-    import multiprocessing
-    import types
-
-    torch = types.ModuleType("torch")
-    torch.multiprocessing, torch.Tensor = multiprocessing, type("Tensor", (), {})  # which scipy asks for
-    sys.modules |= {"torch": torch, "torch.multiprocessing": multiprocessing}
-
-
 if __name__ == "__main__":
     from esper_ab.errors import EsperError
 
     folder, number, of_replicates, of_episodes, of_floor = sys.argv[1:]
-    without_torch()
+    stand_in.die_with_parent()
+    stand_in.without_torch()
     try:
         main(Path(folder), number, int(of_replicates), int(of_episodes), float(of_floor))
     except EsperError as error:

@@ -7,6 +7,7 @@ import itertools
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -34,6 +35,7 @@ from esper_ab.journal.events import (
     ExperimentEnded,
     ExperimentStarted,
     Ledger,
+    PlanExtended,
     PointReleased,
     RunEvaluated,
     RunReady,
@@ -41,7 +43,7 @@ from esper_ab.journal.events import (
     WorkerStarted,
 )
 from esper_ab.journal.file import Journal
-from esper_ab.plan import Block, Difference, Plan
+from esper_ab.plan import Block, Difference, Plan, extend
 
 MODES = ("minimal", "shaped", "simplified", "sparse")
 TIMING = Timing(total_s=1.5, train_s=0.9, validate_s=0.3, decide_s=0.1, update_s=0.2)
@@ -73,6 +75,8 @@ class Synthetic:
     steps: int = 25
     eval_episodes: int = 2
     rng_seed: int = 11
+    endpoint: Literal["evaluation", "last-tenth", "curve-mean"] = "evaluation"
+    more: int = 0  # replicates that the plan was extended by
 
     def plan(self) -> Plan:
         groups = tuple(
@@ -88,7 +92,7 @@ class Synthetic:
         experiment = ExperimentSettings(
             name="synthetic", groups=groups, slots=("early", "mid", "late"), n_envs=self.n_envs,
             episodes=self.episodes, steps=self.steps, replicates=self.replicates, eval_episodes=self.eval_episodes,
-            rng_seed=self.rng_seed, devices=tuple(lane.name for lane in lanes),
+            rng_seed=self.rng_seed, endpoint=self.endpoint, devices=tuple(lane.name for lane in lanes),
         )
         blocks = tuple(
             Block(index=r, replicate=r, runs=self._runs(groups, r))
@@ -135,16 +139,27 @@ class Synthetic:
             for i, lane in enumerate(plan.lanes)
         ]
         for block in plan.blocks:
-            names = tuple(spec.ref.run for spec in block.runs)
-            listed += [RunStarted(run=s.ref, block=block.index, worker="w0", incarnation=0) for s in block.runs]
-            listed += [RunReady(run=s.ref, warm_up_s=0.4) for s in block.runs]
-            listed.append(PointReleased(block=block.index, point=0, runs=names))
-            for episode in range(self.episodes):
-                listed += [EpisodeRecorded(record=self.episode(spec, episode)) for spec in block.runs]
-                listed.append(PointReleased(block=block.index, point=episode + 1, runs=names))
-            listed += [RunEvaluated(record=self.evaluation(spec)) for spec in block.runs]
-            listed.append(PointReleased(block=block.index, point=self.episodes + 1, runs=names))
+            listed += self._block(block)
+        if self.more:
+            extension = extend(plan, plan.design, self.replicates, self.more)
+            listed.append(PlanExtended(extension=extension))
+            for block in extension.blocks:
+                listed += self._block(block)
         listed.append(ExperimentEnded(status="finished", detail=""))
+        return listed
+
+    def _block(self, block: Block) -> list[AnyEvent]:
+        names = tuple(spec.ref.run for spec in block.runs)
+        listed: list[AnyEvent] = [
+            RunStarted(run=s.ref, block=block.index, worker="w0", incarnation=0) for s in block.runs
+        ]
+        listed += [RunReady(run=s.ref, warm_up_s=0.4) for s in block.runs]
+        listed.append(PointReleased(block=block.index, point=0, runs=names))
+        for episode in range(self.episodes):
+            listed += [EpisodeRecorded(record=self.episode(spec, episode)) for spec in block.runs]
+            listed.append(PointReleased(block=block.index, point=episode + 1, runs=names))
+        listed += [RunEvaluated(record=self.evaluation(spec)) for spec in block.runs]
+        listed.append(PointReleased(block=block.index, point=self.episodes + 1, runs=names))
         return listed
 
     def _generator(self, spec: RunSpec, episode: int) -> np.random.Generator:

@@ -12,7 +12,7 @@ from support.tensor_world import device_data, make_session
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import ControllerSettings, GrowthSettings, RewardSettings
 from workers.controllers.random import make as make_random
-from workers.growth.environment import EnvSpec, GrowthEnv
+from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
 from workers.growth.stopwatch import Stopwatch
 from workers.tasks.synthetic import TASK
 
@@ -86,9 +86,17 @@ def test_a_run_on_two_devices_has_the_records_of_a_run_on_one() -> None:
             assert mine.reward_sum == pytest.approx(theirs.reward_sum, rel=0.02)
 
 
-def test_devices_work_at_the_same_time_and_results_come_in_order() -> None:
-    """Each waits for the other: one after the other would break the barrier."""
+def elsewhere() -> GrowthEnv:
+    """On two devices that are no CPU; torch lets its "meta" device hold tensors and compute nothing."""
     env = environments(TWO, torch.float64)
+    away = DeviceData.of(TASK.load(""), torch.device("meta"))
+    env._banks = [(bank, away) for bank, _ in env._banks]
+    return env
+
+
+def test_devices_that_are_no_cpu_work_at_the_same_time_and_results_come_in_order() -> None:
+    """Each waits for the other: one after the other would break the barrier."""
+    env = elsewhere()
     both = threading.Barrier(2, timeout=10)
 
     def work(bank, data, rows):
@@ -99,15 +107,24 @@ def test_devices_work_at_the_same_time_and_results_come_in_order() -> None:
     assert [(envs.tolist(), rows) for envs, rows in found] == [([0, 2], [0, 1]), ([1], [0])]
 
 
-def test_a_device_without_a_live_environment_does_nothing() -> None:
+def test_cpu_devices_take_turns_in_the_thread_of_the_worker() -> None:
     env = environments(TWO, torch.float64)
+    found = env._on_every_device(lambda bank, data, rows: threading.current_thread(), np.ones(ENVS, bool))
+    assert [(envs.tolist(), thread) for envs, thread in found] == [
+        ([0, 2, 4], threading.main_thread()), ([1, 3], threading.main_thread()),
+    ]  # fmt: skip
+
+
+def test_a_device_without_a_live_environment_does_nothing() -> None:
+    env = elsewhere()
     found = env._on_every_device(lambda bank, data, rows: threading.current_thread(), np.array([0, 1, 0, 1, 0], bool))
     assert [(envs.tolist(), thread) for envs, thread in found] == [([1, 3], threading.main_thread())]
     assert env._on_every_device(lambda bank, data, rows: None, np.zeros(ENVS, bool)) == []
 
 
-def test_an_error_on_one_device_is_the_run_s() -> None:
-    env = environments(TWO, torch.float64)
+@pytest.mark.parametrize("there", [lambda: environments(TWO, torch.float64), elsewhere], ids=["cpu", "elsewhere"])
+def test_an_error_on_one_device_is_the_run_s(there) -> None:
+    env = there()
 
     def work(bank, data, rows):
         if 1 in bank.envs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,7 @@ import pytest
 import torch
 from support.tensor_world import make_session
 
-from esper_ab.contracts.settings import RewardSettings
+from esper_ab.contracts.settings import Arithmetic, RewardSettings
 from esper_ab.programs.evaluate import command
 from workers import policy_file
 from workers.evaluate import main, run
@@ -47,6 +48,22 @@ def test_a_policy_is_evaluated(policy: Path, capsys: pytest.CaptureFixture[str])
     assert run([str(policy), "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert (row["actions"], row["hosts"], row["params_added"]) == ("sampled", 2, 0)
+
+
+def test_a_policy_is_evaluated_in_the_arithmetic_of_its_run(policy: Path) -> None:
+    """Which threads, kernels and precision: what workers pin for themselves, so that numbers can be the run's."""
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = True
+    spec = policy_file.load(policy).spec
+    for threads, deterministic in ((2, True), (1, False)):
+        arithmetic = Arithmetic(threads=threads, deterministic=deterministic)
+        policy_file.save(policy, msgspec.structs.replace(spec, arithmetic=arithmetic), None)
+        os.environ.pop("CUBLAS_WORKSPACE_CONFIG", None)
+        assert run([str(policy)]) == 0
+        assert torch.get_num_threads() == threads
+        assert torch.are_deterministic_algorithms_enabled() == deterministic
+        assert ("CUBLAS_WORKSPACE_CONFIG" in os.environ) == deterministic
+        assert not torch.backends.cudnn.allow_tf32
+        assert not torch.backends.cuda.matmul.allow_tf32
 
 
 def test_a_policy_file_chooses_no_code(policy: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,8 +16,9 @@ from workers.blueprints._blueprint import Blueprint, Norm, ParamSpec, Relu, conv
 from workers.blueprints._convolution import as_image, convolve, convolve_backward
 from workers.growth import fused
 from workers.growth.blend import Blend, gate_params, seed_delta, seed_input
+from workers.growth.chains import Member
 from workers.growth.host import BatchStatistics, MeasuredBlock, block_forward
-from workers.growth.slot_step import GATE_NAMES, Member, SlotStep
+from workers.growth.slot_step import GATE_NAMES, SlotStep
 from workers.growth.stack import Stack
 from workers.growth.training_step import side_by_side
 from workers.tasks.digits import TASK
@@ -68,14 +69,16 @@ def test_a_block_in_one_step_is_conv_norm_pool_and_relu(networks: int, kernel: i
 
 @pytest.mark.parametrize("into_image", [False, True])
 @pytest.mark.parametrize("of_data", [False, True])
-@pytest.mark.parametrize(("into", "out"), [(3, 8), (8, 16), (16, 8), (8, 8)])
-@pytest.mark.parametrize("networks", [1, 2, 3, 6])
-def test_convolution_and_its_gradients(networks: int, into: int, out: int, of_data: bool, into_image: bool) -> None:
-    """Wide kernels of many and few channels; gradients of image and kernel, in both precisions."""
+@pytest.mark.parametrize(("into", "out", "k"), [(3, 8, 3), (8, 16, 3), (16, 8, 3), (8, 8, 3), (1, 8, 1), (3, 8, 1)])
+@pytest.mark.parametrize("networks", [1, 2, 3, 4, 6])
+def test_convolution_and_its_gradients(
+    networks: int, into: int, out: int, k: int, of_data: bool, into_image: bool
+) -> None:
+    """Kernels of many and few channels; gradients of image and kernel, in both precisions."""
     for precision, tolerance in ((torch.float64, 1e-10), (torch.float32, 1e-3)):
         x = as_image(random(5, 7, 6, networks, into).to(precision)).requires_grad_()
-        kernel = random(networks * out, into, 3, 3, rng_seed=1).to(precision).requires_grad_()
-        expected = F.conv2d(x, kernel, padding=1, groups=networks)
+        kernel = random(networks * out, into, k, k, rng_seed=1).to(precision).requires_grad_()
+        expected = F.conv2d(x, kernel, padding=k // 2, groups=networks)
         g = random(5, 7, 6, networks * out, rng_seed=2).to(precision).permute(0, 3, 1, 2)
         y = convolve(x.detach(), kernel.detach(), networks, of_data)
         assert y.is_contiguous(memory_format=torch.channels_last)
@@ -95,6 +98,8 @@ def test_a_network_that_overflowed_spoils_no_other() -> None:
     x, kernel = random(4, 8, 8, 4, 3), random(4, 8, 3, 3, 3, rng_seed=1)
     kernel[1] = torch.inf
     y = convolve(as_image(x), kernel.flatten(0, 1), 4, of_data=True)
+    assert finite(y.split(8, 1)) == [True, False, True, True]
+    y = convolve(as_image(x[..., :1]), kernel[:, :, :1, :1, :1].flatten(0, 1), 4, of_data=True)
     assert finite(y.split(8, 1)) == [True, False, True, True]
     h, g = random(4, 8, 8, 4, 8), random(4, 8, 8, 4, 8, rng_seed=2)
     h[:, :, :, 1] = torch.nan
@@ -172,18 +177,21 @@ def simply(slot: list[Member], h: torch.Tensor, blend: Blend) -> torch.Tensor:
 
 @pytest.mark.parametrize("algorithms", [[Algorithm.ADD] * 4, [2, 1, 0, 2], [1, 0, 1, 1], [0, 2, 2, 0]])
 @pytest.mark.parametrize("size", [0.1, 1.0, 10.0])
-@pytest.mark.parametrize("side", [1, 2, 4])
+@pytest.mark.parametrize("side", [1, 2, 4, 32])
 @pytest.mark.parametrize(
     "names",
     [
-        ["conv_small", "conv_light", "bottleneck", "attention"],
+        ["conv_light", "conv_small", "bottleneck", "attention"],
         ["depthwise", "conv_heavy", "norm", "scaled"],
-        ["conv_light", "depthwise", "conv_heavy", "conv_small"],
-        ["bottleneck", "relu_first", "attention", "norm"],
+        ["depthwise", "conv_light", "conv_heavy", "conv_small"],
+        ["bottleneck", "relu_first", "norm", "attention"],
     ],
 )
 def test_seeds_join_as_the_formulas_say(names: list[str], side: int, size: float, algorithms: list[int]) -> None:
-    """Every blueprint, stage and algorithm, with deltas of several sizes; over all rows, some neighbours, some rows."""
+    """Every blueprint, stage and algorithm, with deltas of several sizes; over all rows, some neighbours, some rows.
+
+    Convolutions around one pixel, small ones that are one, large ones each by itself.
+    """
     h = size * random(5, side, side, 6, 8)
     for rows in (None, slice(1, 5), torch.tensor([5, 0, 3, 2])):
         mine = h[:, :, :, slice(0, 4) if rows is None else rows].clone().requires_grad_()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esper_ab.contracts.rng import RngPath
-from workers.ppo.decide import decide
+from workers.ppo.decide import decide, log_probs_of
 from workers.ppo.heads import (
     choice_weights,
     choices,
@@ -102,14 +102,29 @@ def test_sampled_decisions_are_reachable_with_the_frequencies_of_their_recorded_
     n = 20_000
     observation = np.tile(np.array([0.3, -0.2, 0.9, 0.1], dtype=np.float32), (n, 1))
     got = decide(policy, observation, policy.initial_state(n), TinyMasks(), random_uniforms(n))
+    log_probs = log_probs_of(got.logits, got.masks, got.actions)
     rows = [tuple(row) for row in got.actions.tolist()]
     assert set(rows) <= set(reachable())
     for decision in reachable():
         where = [i for i, row in enumerate(rows) if row == decision]
         frequency = len(where) / n
         if where:
-            probability = float(np.exp(got.log_probs[where[0]]))
+            probability = float(np.exp(log_probs[where[0]]))
             assert abs(frequency - probability) < 5 * np.sqrt(probability * (1 - probability) / n) + 1e-4
+
+
+def test_log_probabilities_of_many_steps_at_once_are_those_of_each():
+    policy = tiny_policy()
+    rng = np.random.default_rng(2)
+    state = policy.initial_state(6)
+    steps = []
+    for _ in range(5):
+        observation = rng.standard_normal((6, 4)).astype(np.float32)
+        steps.append(decide(policy, observation, state, TinyMasks(), random_uniforms(6)))
+        state = steps[-1].state
+    together = log_probs_of(*(np.stack([getattr(s, name) for s in steps]) for name in ("logits", "masks", "actions")))
+    for step, got in zip(steps, together, strict=True):
+        assert got.tolist() == log_probs_of(step.logits, step.masks, step.actions).tolist()
 
 
 def test_greedy_takes_the_most_probable_choice_head_by_head():

@@ -10,7 +10,15 @@ import torch
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import PPOSettings
 from workers.ppo.policy import RecurrentPolicy
-from workers.ppo.update import Batch, entropy_coefficient, evaluate, loss_terms, normalise_advantages, ppo_update
+from workers.ppo.update import (
+    Batch,
+    clip_gradients,
+    entropy_coefficient,
+    evaluate,
+    loss_terms,
+    normalise_advantages,
+    ppo_update,
+)
 
 SIZES = (3, 2, 4)
 WIDTH, HIDDEN, STEPS, ENVS = 5, 8, 6, 4
@@ -204,6 +212,34 @@ def test_a_gradient_that_is_not_finite_is_reported_as_none_and_not_applied():
     assert update.grad_norm is None
     assert update.value_loss is None
     assert all(tensor.isfinite().all() for tensor in policy.parameters())
+
+
+def test_a_batch_of_valid_steps_alone_gives_the_loss_and_gradient_of_the_general_case():
+    """Where every step is valid nothing is picked; a batch with one more environment that has no valid step picks."""
+    whole = random_batch()
+    whole.valid[:] = True
+    padded = Batch(**{name: torch.cat([t, t[:, :1]], 1) for name, t in vars(whole).items()})
+    padded.valid[:, -1] = False
+    results = []
+    for batch in (whole, padded):
+        policy = fresh_policy()
+        terms = loss_terms(policy, batch, SETTINGS, 0.01)
+        terms.loss.backward()
+        results.append((float(terms.loss.detach()), [p.grad for p in policy.parameters()]))
+    assert results[0][0] == pytest.approx(results[1][0], rel=1e-5)
+    for mine, theirs in zip(results[0][1], results[1][1], strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("most", [0.1, 1e6])
+def test_clipping_is_that_of_torch(most):
+    rng = np.random.default_rng(3)
+    grads = [torch.from_numpy(rng.standard_normal(shape)).float() for shape in ((3, 4), (7,), (2, 2, 2))]
+    twins = [torch.nn.Parameter(torch.zeros_like(grad)) for grad in grads]
+    for twin, grad in zip(twins, grads, strict=True):
+        twin.grad = grad.clone()
+    assert clip_gradients(grads, most) == float(torch.nn.utils.clip_grad_norm_(twins, most))
+    assert all(torch.equal(grad, twin.grad) for grad, twin in zip(grads, twins, strict=True))
 
 
 def test_gradient_norm_is_clipped():

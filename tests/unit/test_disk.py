@@ -32,11 +32,12 @@ def with_limit(room, seconds):
 
 
 def test_it_is_said_once_that_workers_wait_and_once_that_the_last_goes_on(room, told):
-    for sign in (progress(), progress(), progress("b/0"), progress(), progress(phase="train")):
-        room.note(sign)
+    signs = (progress(), progress(), progress("b/0"), progress(), progress(phase="train"))
+    entries = [entry for sign in signs if (entry := room.note(sign))]
     assert [text.partition(" on the disk")[0] for text in told] == ["no room"]
-    room.note(progress("b/0", phase="train"))
-    room.note(progress("b/0", phase="train"))
+    entries.append(room.note(progress("b/0", phase="train")))
+    assert room.note(progress("b/0", phase="train")) is None
+    assert [(entry.category, entry.run) for entry in entries] == [("disk_full", "a/0"), ("disk_full", "b/0")]
     assert told[1:] == ["there is room for checkpoints again: going on"]
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from test_plan import experiment, machine, planned
 
-from esper_ab.contracts.machine import TaskFacts
-from esper_ab.estimate import epoch_s, estimate
+from esper_ab.contracts.machine import Machine, TaskFacts
+from esper_ab.estimate import Estimate, epoch_s, estimate
+from esper_ab.plan_text import plan_text
 
 HOSTS = json.loads((Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "hosts.json").read_text())
 SPEED = HOSTS["machine"]["peak_gflops"] * 1e9 / 2  # multiply-adds per second
@@ -38,7 +40,7 @@ def test_an_episode_of_this_length_was_measured(measured: dict) -> None:
 
 
 def test_it_grows_with_what_is_asked() -> None:
-    """Twice the replicates, episodes with their evaluation or steps take twice as long; devices share environments."""
+    """Twice the replicates, episodes with their evaluation or steps take twice as long."""
     def duration(**changes: object) -> float:
         there = machine(cores=12, tasks=(facts("digits", 1024, 384),))
         return estimate(planned(experiment(**changes), there), there).duration_s
@@ -47,14 +49,22 @@ def test_it_grows_with_what_is_asked() -> None:
     assert duration(eval_episodes=2, episodes=4, steps=10, replicates=6, n_envs=8) == pytest.approx(2 * once)
     assert duration(eval_episodes=1, episodes=2, steps=20, replicates=6, n_envs=8) == pytest.approx(2 * once)
     assert duration(eval_episodes=1, episodes=2, steps=10, replicates=6, n_envs=16) > 1.5 * once
-    spread = duration(eval_episodes=1, episodes=2, steps=10, replicates=6, n_envs=8, devices_per_run=2)
-    assert spread < once
 
 
-def test_more_threads_than_cores_wait_for_one_another() -> None:
-    few, many = machine(cores=2), machine(cores=4)
-    asked = experiment(devices_per_run=2, n_envs=8)
-    slow, fast = (estimate(planned(asked, there), there).duration_s for there in (few, many))
+def test_the_gpus_of_a_run_share_its_environments_and_its_cpu_devices_take_turns() -> None:
+    def slower_by(there: Machine) -> float:
+        one, two = (
+            estimate(planned(experiment(devices_per_run=k, n_envs=64, replicates=1), there), there).duration_s
+            for k in (1, 2)
+        )
+        return two / one
+
+    assert slower_by(machine(gpus=4)) < 1 < slower_by(machine(cores=4))
+
+
+def test_more_lanes_than_cores_wait_for_one_another() -> None:
+    few, many = machine(cores=1), machine(cores=2)
+    slow, fast = (estimate(planned(experiment(), there), there).duration_s for there in (few, many))
     assert slow == pytest.approx(2 * fast)
 
 
@@ -72,3 +82,24 @@ def test_a_gpu_is_said_to_be_a_guess() -> None:
     there = machine(gpus=2)
     assert "never measured" in estimate(planned(experiment(), there), there).basis
     assert "never measured" not in estimate(planned(experiment(), machine()), machine()).basis
+
+
+def test_workers_that_start_are_counted() -> None:
+    """Torch is loaded by whoever starts them, then by all at the same time on the cores that there are."""
+    def found(cores: int, start_s: float) -> Estimate:
+        there = machine(cores=cores, start_s=start_s)
+        return estimate(planned(experiment(devices=("cpu:0", "cpu:1")), machine()), there)
+
+    assert found(2, 5.0).start_up_s == pytest.approx(10.0)
+    assert found(1, 5.0).start_up_s == pytest.approx(15.0)
+    assert found(2, 5.0).duration_s == pytest.approx(found(2, 0.0).duration_s + 10.0)
+
+
+@pytest.mark.parametrize(("seconds", "said"), [
+    (0.0, "under 10 s"), (9.9, "under 10 s"), (10.4, "about 10 s"), (61.0, "about 61 s"), (600.0, "about 10 min"),
+])  # fmt: skip
+def test_nothing_takes_no_time(seconds: float, said: str) -> None:
+    there = machine()
+    plan = planned(experiment(), there)
+    cost = msgspec.structs.replace(estimate(plan, there), duration_s=seconds)
+    assert f"estimate: {said} with the start of the workers, " in plan_text(plan, cost, Path("runs/x"), 200)

@@ -72,6 +72,20 @@ def test_user_rewards_get_absolute_paths(tmp_path: Path) -> None:
     file = toml(tmp_path, '[group.mine]\nreward = "file.py:f"')
     assert by_name(asked("shaped", "mine", toml=file))["mine"].reward.mode == f"{tmp_path / 'file.py'}:f"
     assert by_name(asked("shaped", "m=pkg.mod:f"))["m"].reward.mode == "pkg.mod:f"
+    file = toml(tmp_path, 'groups = ["shaped", "mine=file.py:f"]')
+    assert by_name(asked(toml=file))["mine"].reward.mode == f"{tmp_path / 'file.py'}:f"
+
+
+@pytest.mark.parametrize(("module", "file"), [
+    ("mine", "mine.py"), ("lab.mine", "lab/mine.py"), ("lab", "lab/__init__.py"),
+])  # fmt: skip
+def test_so_do_modules_that_lie_beside_the_file_that_names_them(tmp_path: Path, module: str, file: str) -> None:
+    (tmp_path / "lab").mkdir()
+    (tmp_path / file).touch()
+    told = toml(tmp_path, f'[group.mine]\nreward = "{module}:f"\n[group.other]\nreward = "installed.mine:f"')
+    groups = by_name(asked("mine", "other", toml=told))
+    assert groups["mine"].reward.mode == f"{tmp_path / file}:f"
+    assert groups["other"].reward.mode == "installed.mine:f"
 
 
 def test_file_has_the_same_structure_and_flags_win(tmp_path: Path) -> None:
@@ -161,6 +175,7 @@ def test_default_settings_are_those_of_the_contract() -> None:
         ({"group": ("x:reward.gamma=0.9",)}, "reward.gamma=0.995 only"),
         ({"sets": ("ppo.lr=fast",)}, "expected float, not 'fast'"),
         ({"sets": ("ppo.lr=-1",)}, "expected float > 0.0, not '-1'"),
+        ({"sets": ("alpha=0.5",)}, "expected float < 0.5, not '0.5'"),
         ({"sets": ("reward.rent_weight=nan",)}, "expected a finite number"),
         ({"sets": ("ppo.lr=inf",)}, "expected a finite number"),
         ({"sets": ("ppo.epochs=2.0",)}, "expected a whole number, not '2.0'"),

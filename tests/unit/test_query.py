@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support.journals import failed_run, planted_effect, three_groups, without_evaluations, write
+from support.journals import Synthetic, failed_run, planted_effect, three_groups, without_evaluations, write
 
 from esper_ab.errors import JournalError, UsageError
 from esper_ab.journal.events import EpisodeRecorded
@@ -68,6 +68,30 @@ def test_views_agree_with_the_fold(failed_dir):
         assert endpoint == (None if found[run].endpoint is None else pytest.approx(found[run].endpoint))
         assert greedy == (None if endpoint is None else pytest.approx(found[run].greedy_accuracy))
         assert recorded == len(fold(failed_run()).runs[run].episodes)
+
+
+@pytest.mark.parametrize("endpoint", ["evaluation", "last-tenth", "curve-mean"])
+def test_runs_has_every_replicate_and_the_endpoint_that_the_plan_declares(tmp_path, endpoint):
+    events = Synthetic(endpoint=endpoint, episodes=11, more=2).events()
+    rows = query(write(tmp_path / "run", events), "SELECT run, endpoint, held_out_accuracy FROM runs").rows
+    found = outcomes(fold(events))
+    assert {row[0] for row in rows} == set(found)
+    assert len(rows) == 2 * (6 + 2)
+    for run, value, accuracy in rows:
+        assert value == pytest.approx(found[run].endpoint)
+        assert accuracy == pytest.approx(found[run].held_out_accuracy)
+
+
+def test_an_endpoint_of_the_curve_waits_for_the_whole_curve(tmp_path):
+    whole = Synthetic(endpoint="last-tenth").events()
+    last = max(n for n, event in enumerate(whole) if isinstance(event, EpisodeRecorded))
+    cut = whole[:last]
+    run = whole[last].record.run.run
+    known = outcomes(fold(cut))
+    rows = dict(query(write(tmp_path / "run", cut), "SELECT run, endpoint FROM runs").rows)
+    assert rows[run] is None
+    assert known[run].endpoint is None
+    assert sum(value is None for value in rows.values()) == sum(one.endpoint is None for one in known.values())
 
 
 def test_evaluations_hold_every_reward(run_dir):

@@ -1,14 +1,20 @@
 """From a mode's name to its function, and the errors on the way."""
 
+import dataclasses
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from reward_facts import make_facts
 
+from esper_ab.contracts.machine import UserReward
 from esper_ab.contracts.settings import RewardSettings
-from workers.rewards._lookup import find_reward
+from esper_ab.errors import UsageError
+from esper_ab.reward_code import code_of, keep
+from workers.describe import user_reward
+from workers.rewards._lookup import as_planned, find_reward
 
 SETTINGS = RewardSettings()
 README = Path(__file__).parents[2] / "README.md"
@@ -49,6 +55,56 @@ def test_relative_path(user_file, monkeypatch):
     path = user_file("def half(facts, settings):\n    return facts.val_acc / 2\n")
     monkeypatch.chdir(path.parent)
     assert find_reward("mine.py:half")(make_facts(), SETTINGS)[0] == 25.0
+
+
+@pytest.mark.parametrize("fact", ["val_acc", "op", "seeds.contribution", "seeds.present"])
+def test_a_reward_cannot_write_into_the_facts(user_file, fact):
+    path = user_file(f"def reward(facts, settings):\n    facts.{fact}[...] = 0\n    return facts.val_acc\n")
+    with pytest.raises(ValueError, match=r"reward mode '.*mine.py:reward' failed: ValueError: .*read-only"):
+        find_reward(f"{path}:reward")(make_facts(), SETTINGS)
+
+
+def test_facts_are_views_whose_owner_may_go_on(user_file):
+    own = np.array([50.0, 60.0])
+    facts = dataclasses.replace(make_facts((2, 1)), val_acc=own)
+    own[0] = 10.0
+    assert facts.val_acc[0] == 10.0
+
+
+REWARD = "\ndef reward(facts, settings):\n    return facts.acc_delta * 0 + PRICE\n"
+
+
+def test_neighbours_of_a_file_can_be_imported_and_are_its_own(tmp_path):
+    """Two rewards in two folders, each with a `prices` beside it."""
+    paths = list(sys.path)
+    earned = []
+    for price in (1, 2):
+        folder = tmp_path / str(price)
+        folder.mkdir()
+        (folder / "prices.py").write_text(f"PRICE = {price}")
+        (folder / "mine.py").write_text(f"from prices import PRICE{REWARD}")
+        function = find_reward(f"{folder / 'mine.py'}:reward")
+        earned.append(float(function(make_facts(acc_delta=0.0), SETTINGS)[0]))
+    assert earned == [1.0, 2.0]
+    assert sys.path == paths
+    assert "prices" not in sys.modules
+
+
+def test_a_file_of_a_package_knows_its_package(tmp_path):
+    package = tmp_path / "lab_rewards"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "prices.py").write_text("PRICE = 3")
+    (package / "mine.py").write_text(f"from .prices import PRICE{REWARD}")
+    assert find_reward(f"{package / 'mine.py'}:reward")(make_facts(acc_delta=0.0), SETTINGS)[0] == 3.0
+    assert not [name for name in sys.modules if name.startswith("lab_rewards")]
+
+
+def test_an_installed_module_comes_before_a_neighbour(user_file, monkeypatch):
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    user_file("raise RuntimeError('the wrong one')", "colorsys.py")
+    file = user_file(f"import colorsys\nPRICE = colorsys.ONE_THIRD{REWARD}")
+    assert find_reward(f"{file}:reward")(make_facts(acc_delta=0.0), SETTINGS)[0] == pytest.approx(1 / 3)
 
 
 def test_module_and_function():
@@ -104,12 +160,115 @@ def test_what_a_users_file_lacks(user_file, text, said):
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("0.0", "returned float, not a numpy array"),
+        ("0.0", r"returned shape \(\) float64, not \(2,\) float64"),
+        ("None", r"returned shape \(\) object, not \(2,\) float64"),
+        ("[[1.0], [2.0, 3.0]]", r"failed: ValueError: setting an array element .*"),
+        ("facts.val_acc + 1j", r"returned shape \(2,\) complex128, not \(2,\) float64"),
         ("facts.seeds.contribution", r"returned shape \(2, 3\) float64, not \(2,\) float64"),
-        ("facts.op", r"returned shape \(2,\) int64, not \(2,\) float64"),
     ],
 )
 def test_a_wrong_result_names_the_function(user_file, body, said):
     function = find_reward(f"{user_file(f'def mine(facts, settings): return {body}')}:mine")
     with pytest.raises(ValueError, match=rf"mine\.py:mine' {said}$"):
         function(make_facts((2, 3)), SETTINGS)
+
+
+@pytest.mark.parametrize("body", ["[1, 2]", "facts.op + 1", "(facts.op + 1).astype('float32')", "facts.op == 0"])
+def test_any_numbers_will_do(user_file, body):
+    function = find_reward(f"{user_file(f'def mine(facts, settings): return {body}')}:mine")
+    values = function(make_facts((2, 3)), SETTINGS)
+    assert (values.dtype, values.shape) == (np.float64, (2,))
+    assert values[0] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ("facts.nothing", r"failed: AttributeError: .*'nothing' \(mine\.py, line 3\)$"),
+        ("np.zeros(7)", r"returned shape \(7,\) float64, not \(3,\) float64$"),
+        ("facts.acc_delta", r"is not finite at step 1: \[nan, nan, nan\]; .*: at step 1 acc_delta and loss_delta$"),
+        ("np.where(facts.seeds.present[:, 0], np.inf, 0.0)", r"is not finite at step 12: \[inf, inf, inf\]$"),
+        ("np.nan_to_num(facts.acc_delta)", "^$"),
+        ("facts.seeds.present[:, 1] * 1.0", "^$"),
+    ],
+)
+def test_a_users_function_is_called_before_anything_is_spent(user_file, body, problem):
+    path = user_file(f"import numpy as np\ndef mine(facts, settings):\n    return {body}\n")
+    found = user_reward(f"{path}:mine", 2)
+    assert re.search(problem, found.problem)
+    assert "\n" not in found.problem
+
+
+def kept(reference: str, run_dir: Path):
+    """As a run finds it: what the preflight loaded, copied."""
+    reward: UserReward = user_reward(reference, 3)
+    assert reward.problem == ""
+    keep(run_dir, [reward])
+    return as_planned([code_of(reward)], run_dir)
+
+
+ALWAYS = REWARD.replace("acc_delta", "val_acc")  # finite at step 1, too
+PACKAGE = {
+    "": ("mine.py", {"mine.py": "import prices\nPRICE = prices.PRICE" + ALWAYS, "prices.py": "PRICE = 1\n"}),
+    "package": (
+        "own/mine.py",
+        {
+            "own/__init__.py": "", "own/mine.py": "from .prices import PRICE\n" + ALWAYS,
+            "own/prices.py": "from own.deep.constants import PRICE\n", "own/deep/__init__.py": "",
+            "own/deep/constants.py": "PRICE = 1\n",
+        },
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PACKAGE)
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_run_has_the_reward_that_was_planned_whatever_became_of_it(tmp_path, monkeypatch, name, gone):
+    main, files = PACKAGE[name]
+    for file, text in files.items():
+        (tmp_path / "project" / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "project" / file).write_text(text)
+    reference = f"{tmp_path / 'project' / main}:reward"
+    find = kept(reference, tmp_path / "run")
+    monkeypatch.syspath_prepend(str(tmp_path / "project"))  # where the original would be found first
+    for file, text in files.items():
+        if gone:
+            (tmp_path / "project" / file).unlink()
+        else:
+            (tmp_path / "project" / file).write_text(text.replace("PRICE = 1", "PRICE = -777"))
+    before, path = dict(sys.modules), list(sys.path)
+    facts = make_facts((2, 3), acc_delta=[2.0, 1.0])
+    for _ in range(2):
+        assert find(reference)(facts, SETTINGS).tolist() == [1.0, 1.0]
+    assert sys.path == path
+    assert {name: sys.modules[name] for name in before} == before
+
+
+def test_a_copy_that_was_changed_is_refused(tmp_path, user_file):
+    path = user_file("def reward(facts, settings):\n    return facts.val_acc * 1\n")
+    find = kept(f"{path}:reward", tmp_path / "run")
+    (copy,) = (tmp_path / "run").rglob("*.py")
+    copy.write_text(copy.read_text() + "\n")
+    with pytest.raises(ValueError, match=rf"its copy {copy} was changed since the experiment was planned"):
+        find(f"{path}:reward")
+
+
+def test_an_installed_module_that_was_changed_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "priced.py").write_text("def reward(facts, settings):\n    return facts.val_acc * 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    find = kept("priced:reward", tmp_path / "run")
+    assert find("priced:reward")(make_facts(), SETTINGS)[0] == 50.0
+    (tmp_path / "priced.py").write_text("def reward(facts, settings):\n    return facts.val_acc * 2\n")
+    with pytest.raises(ValueError, match="module 'priced' was changed since the experiment was planned"):
+        find("priced:reward")
+
+
+def test_a_file_edited_between_preflight_and_copy_is_refused(tmp_path, user_file):
+    path = user_file("def reward(facts, settings):\n    return facts.val_acc * 1\n")
+    reward = user_reward(f"{path}:reward", 3)
+    path.write_text(path.read_text() + "\n")
+    with pytest.raises(UsageError, match="was changed while the experiment was planned; start it again"):
+        keep(tmp_path / "run", [reward])
+    path.unlink()
+    with pytest.raises(UsageError, match="was changed"):
+        keep(tmp_path / "run", [reward])

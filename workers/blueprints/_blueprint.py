@@ -60,13 +60,14 @@ class Blueprint:
     every blending style.
 
     Training computes `residual` instead, or `by_hand`, which maps x and p to s(x) − x and the function that goes back
-    from its gradient; where they are there, tests hold them against `forward`.
+    from its gradient; where they are there, tests hold them against `forward`. A residual that ends in a norm, with a
+    ReLU, a Towards or nothing behind it, needs no autograd.
     """
 
     name: str
     params: Callable[[int], tuple[ParamSpec, ...]]
     forward: Callable[[Tensor, Params], Tensor]
-    residual: tuple[Layer, ...] = ()  # s(x) − x as a chain of layers, which training computes without autograd
+    residual: tuple[Layer, ...] = ()  # s(x) − x as a chain of layers
     by_hand: Callable[[Tensor, Params], tuple[Tensor, Back]] | None = None
 
 
@@ -90,11 +91,19 @@ class Relu:
     """max(0, ·)."""
 
 
-Layer = Conv | Norm | Relu
+@dataclass(frozen=True)
+class Towards:
+    """tanh(scale)·(· − x) with x the input of the chain: a part of the way from x, by the scale of this name."""
+
+    name: str
+
+
+Inner = Conv | Norm | Relu
+Layer = Inner | Towards
 
 
 def residual(name: str, params: Callable[[int], tuple[ParamSpec, ...]], *chain: Layer) -> Blueprint:
-    """The blueprint x + chain(x). Chains that end in a norm, or a norm and a ReLU, compute these together."""
+    """The blueprint x + chain(x)."""
 
     def forward(x: Tensor, p: Params) -> Tensor:
         y = x
@@ -106,6 +115,8 @@ def residual(name: str, params: Callable[[int], tuple[ParamSpec, ...]], *chain: 
                     y = group_norm(y, p[f"{layer.prefix}.gain"], p[f"{layer.prefix}.bias"])
                 case Relu():
                     y = F.relu(y)
+                case Towards():
+                    y = torch.tanh(p[layer.name]).to(x.dtype) * (y - x)
         return x + y
 
     return Blueprint(name, params, forward, chain)

@@ -1,35 +1,38 @@
 """Chains of layers, forward and backward written out: a training step of many small networks is mostly calls.
 
-Gradients of parameters are in the precision of the parameters. tests/tensor/test_by_hand.py holds every layer against
-autograd's on the plain one.
+Gradients of parameters are in the precision of the parameters. tests/tensor/test_fused.py holds every blueprint against
+autograd's gradients of the plain one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import torch
 from torch import Tensor
 
-from workers.blueprints._blueprint import Back, Conv, Grads, Layer, Norm, Params, Relu
+from workers.blueprints._blueprint import Back, Conv, Grads, Inner, Norm, Params, Relu, Towards
 from workers.blueprints._convolution import as_image, by_products, convolve, convolve_backward
 from workers.blueprints._norm import norm_backward, norm_forward
 
+# Gradient of a convolution's output, whether the input's is needed -> the input's and the kernel's.
+_ConvBack = Callable[[Tensor, bool], tuple[Tensor | None, Tensor]]
 _aten = torch.ops.aten
 
 
-def run(chain: tuple[Layer, ...], x: Tensor, p: Params) -> tuple[Tensor, list[Back]]:
-    """chain(x) of x [B,H,W,N,C], and what goes back, first layer first."""
+def run(chain: Sequence[Inner], x: Tensor, p: Params, *, owned: bool = False) -> tuple[Tensor, list[Back]]:
+    """chain(x) of x [B,H,W,N,C], and what goes back, first layer first. `owned`: nobody else reads x."""
     tape: list[Back] = []
-    for index, layer in enumerate(chain):
+    for layer in chain:
         match layer:
             case Conv():
                 x, back = _conv(layer, x, p)
             case Norm():
                 x, back = _norm(layer, x, p)
             case Relu():
-                x, back = _relu(x if index else x.clone())
+                x, back = _relu(x if owned else x.clone())
+        owned = True
         tape.append(back)
     return x, tape
 
@@ -43,7 +46,7 @@ def unwind(tape: list[Back], g: Tensor, grads: Grads, into_input: bool) -> Tenso
 
 
 def _relu(x: Tensor) -> tuple[Tensor, Back]:
-    y = x.relu_()  # of a layer's output, which nobody else reads
+    y = x.relu_()
 
     def back(g: Tensor, _grads: Grads, _needed: bool) -> Tensor:
         return cast(Tensor, _aten.threshold_backward(g, y, 0))
@@ -62,45 +65,106 @@ def _norm(layer: Norm, x: Tensor, p: Params) -> tuple[Tensor, Back]:
     return y, back
 
 
-def _conv(layer: Conv, x: Tensor, p: Params) -> tuple[Tensor, Back]:
-    """Around a single pixel there is only padding: a wide kernel is its centre."""
+def towards(layer: Towards, y: Tensor, x: Tensor, p: Params) -> tuple[Tensor, Back]:
+    """A part of the way from x to y. Goes back to y; the gradient of x is minus that."""
+    away, scale = y - x, torch.tanh(p[layer.name])  # [N,1]
+    factor = scale.to(x.dtype).expand(-1, x.shape[4]).contiguous()  # one long inner loop
+
+    def back(g: Tensor, grads: Grads, _needed: bool) -> Tensor:
+        moved = (g * away).sum((1, 2), dtype=scale.dtype).sum((0, 2))[:, None]
+        grads[layer.name] = moved.mul_(1.0 - scale.square())
+        return g * factor
+
+    return away * factor, back
+
+
+# --- convolutions ---------------------------------------------------------------------------------------------------
+
+
+def effective(layer: Conv, x: Tensor, p: Params) -> Tensor:
+    """The kernel [N,O,I,k,k] in x's precision. Around one pixel is only padding: there a wide one is its centre."""
     weight = p[layer.name]
-    b, h, w, n, c = x.shape
-    whole, k = weight.shape, weight.shape[-1]
-    single = k > 1 and h == w == 1
-    kernel = (weight[..., k // 2, k // 2, None, None] if single else weight).to(x.dtype)
+    k = weight.shape[-1]
+    if k > 1 and x.shape[1] == x.shape[2] == 1:
+        weight = weight[..., k // 2, k // 2, None, None]
+    return weight.to(x.dtype)
 
-    def put(grads: Grads, dkernel: Tensor) -> None:
-        dkernel = dkernel.to(weight.dtype)
-        if single:
-            grads[layer.name] = weight.new_zeros(whole)
-            grads[layer.name][..., k // 2, k // 2] = dkernel.view(whole[:-2])
-        else:
-            grads[layer.name] = dkernel.view(whole)
 
-    if layer.depthwise and (single or k == 1):
-        factor = kernel.reshape(n, c)
+def _put(layer: Conv, p: Params, grads: Grads, dkernel: Tensor) -> None:
+    """The gradient of `effective` becomes one of the parameter."""
+    weight = p[layer.name]
+    dkernel = dkernel.to(weight.dtype)
+    if dkernel.numel() == weight.numel():
+        grads[layer.name] = dkernel.reshape(weight.shape)
+    else:
+        k = weight.shape[-1]
+        grads[layer.name] = weight.new_zeros(weight.shape)
+        grads[layer.name][..., k // 2, k // 2] = dkernel.reshape(weight.shape[:-2])
 
-        def scaled_back(g: Tensor, grads: Grads, needed: bool) -> Tensor | None:
-            put(grads, (g * x).sum((0, 1, 2)))
-            return g * factor if needed else None
 
-        return x * factor, scaled_back
-    if k == 1 and not layer.depthwise and by_products(b * h * w * n, c, whole[1]):
-        return _pointwise(x, kernel, put)
-    image, groups = as_image(x), n * c if layer.depthwise else n
-    kernel = kernel.permute(0, 1, 3, 4, 2).reshape(n * whole[1], *kernel.shape[3:], -1).permute(0, 3, 1, 2)
-    y = convolve(image, kernel, groups)
+def _conv(layer: Conv, x: Tensor, p: Params) -> tuple[Tensor, Back]:
+    y, convolved = _convolution(x, effective(layer, x, p), layer.depthwise)
 
     def back(g: Tensor, grads: Grads, needed: bool) -> Tensor | None:
-        dimage, dkernel = convolve_backward(as_image(g), image, kernel, groups, needed)
-        put(grads, dkernel)
-        return None if dimage is None else dimage.permute(0, 2, 3, 1).reshape(b, h, w, n, c)
+        dx, dkernel = convolved(g, needed)
+        _put(layer, p, grads, dkernel)
+        return dx
 
-    return y.permute(0, 2, 3, 1).view(b, h, w, n, whole[1]), back
+    return y, back
 
 
-def _pointwise(x: Tensor, kernel: Tensor, put: Callable[[Grads, Tensor], None]) -> tuple[Tensor, Back]:
+def convolve_together(
+    layers: Sequence[Conv], x: Tensor, params: Sequence[Params]
+) -> tuple[Tensor, Callable[[Tensor, Sequence[Grads], bool], Tensor | None]]:
+    """Convolutions of one shape as one, over the neighbours x [B,H,W,N,C]; a depthwise one as a whole kernel."""
+    kernels = [effective(layer, x, p) for layer, p in zip(layers, params, strict=True)]
+    whole = [_whole(kernel) if layer.depthwise else kernel for layer, kernel in zip(layers, kernels, strict=True)]
+    y, convolved = _convolution(x, torch.cat(whole), depthwise=False)
+
+    def back(g: Tensor, grads: Sequence[Grads], needed: bool) -> Tensor | None:
+        dx, dkernel = convolved(g, needed)
+        parts = torch.split(dkernel, [len(kernel) for kernel in kernels])
+        for layer, p, own, part in zip(layers, params, grads, parts, strict=True):
+            _put(layer, p, own, part.diagonal(dim1=1, dim2=2).permute(0, 3, 1, 2) if layer.depthwise else part)
+        return dx
+
+    return y, back
+
+
+def _whole(kernel: Tensor) -> Tensor:
+    """A depthwise kernel [N,C,1,k,k] as one of all channels [N,C,C,k,k]."""
+    n, c, _, k, _ = kernel.shape
+    whole = kernel.new_zeros(n, c, c, k, k)
+    whole.diagonal(dim1=1, dim2=2).copy_(kernel[:, :, 0].permute(0, 2, 3, 1))
+    return whole
+
+
+def _convolution(x: Tensor, kernel: Tensor, depthwise: bool) -> tuple[Tensor, _ConvBack]:
+    """x [B,H,W,n,C] with kernels [n,O,I,k,k], by the way that suits the shape."""
+    b, h, w, n, c = x.shape
+    out, k = kernel.shape[1], kernel.shape[-1]
+    if depthwise and k == 1:
+        factor = kernel.reshape(n, c)
+
+        def scaled_back(g: Tensor, needed: bool) -> tuple[Tensor | None, Tensor]:
+            return (g * factor if needed else None), (g * x).sum((0, 1, 2))
+
+        return x * factor, scaled_back
+    if k == 1 and by_products(b * h * w * n, c, out):
+        return _pointwise(x, kernel)
+    image, groups = as_image(x), n * c if depthwise else n
+    flat = kernel.permute(0, 1, 3, 4, 2).reshape(n * out, k, k, -1).permute(0, 3, 1, 2)
+    y = convolve(image, flat, groups)
+
+    def back(g: Tensor, needed: bool) -> tuple[Tensor | None, Tensor]:
+        dimage, dkernel = convolve_backward(as_image(g), image, flat, groups, needed)
+        dx = None if dimage is None else dimage.permute(0, 2, 3, 1).reshape(b, h, w, n, c)
+        return dx, dkernel.view(kernel.shape)
+
+    return y.permute(0, 2, 3, 1).view(b, h, w, n, out), back
+
+
+def _pointwise(x: Tensor, kernel: Tensor) -> tuple[Tensor, _ConvBack]:
     """A 1x1 convolution with kernel [n,O,C,1,1] as matrix products over the features where they lie, nothing copied."""
     b, h, w, n, c = x.shape
     out = kernel.shape[1]
@@ -108,14 +172,14 @@ def _pointwise(x: Tensor, kernel: Tensor, put: Callable[[Grads, Tensor], None]) 
     y = x.new_empty(b, h, w, n, out)
     torch.bmm(rows, weight.transpose(1, 2), out=_by_network(y))
 
-    def back(g: Tensor, grads: Grads, needed: bool) -> Tensor | None:
+    def back(g: Tensor, needed: bool) -> tuple[Tensor | None, Tensor]:
         pulled = _by_network(g)
-        put(grads, torch.bmm(pulled.transpose(1, 2), rows))
+        dkernel = torch.bmm(pulled.transpose(1, 2), rows)
         if not needed:
-            return None
+            return None, dkernel
         dx = g.new_empty(b, h, w, n, c)
         torch.bmm(pulled, weight, out=_by_network(dx))
-        return dx
+        return dx, dkernel
 
     return y, back
 

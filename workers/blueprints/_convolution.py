@@ -3,9 +3,10 @@
 The choice follows from shapes alone, so it is the same in every worker and for every group of an experiment.
 
 A CPU's vector holds 16 numbers: a 3x3 convolution to 8 channels leaves half of it empty. Where many networks look at
-data, two of them count as one of 16 channels, each with zeros for the other's image. Only data may be so shared: zero
-times a feature that overflowed is not zero, and one network would spoil the other. The gradient of an image of 8
-channels from an output of 16 is a convolution with the turned kernel, which is faster than torch's own way to it.
+data, two of them count as one of 16 channels, each with zeros for the other's image; so do four whose kernels are one
+number for each channel, which have hardly any arithmetic at all. Only data may be so shared: zero times a feature that
+overflowed is not zero, and one network would spoil the other. The gradient of an image of 8 channels from an output of
+16 is a convolution with the turned kernel, which is faster than torch's own way to it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import Any, cast
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from workers.blueprints import _device
 
 _NARROW = 8  # channels: matrix products with so few columns are slow
 _BIG, _BIG_NARROW = 200_000, 100_000  # numbers read and written, from which setting up a convolution pays
@@ -49,16 +52,25 @@ def by_products(rows: int, into: int, out: int) -> bool:
 
 def _half_empty(image: Tensor, channels: int, k: int) -> bool:
     """Whether a convolution to so many channels of one network leaves half of a CPU's vectors empty."""
-    return image.device.type == "cpu" and k == 3 and 2 * channels <= _LANES
+    return _device.is_cpu(image.device) and k == 3 and 2 * channels <= _LANES
 
 
-def _of_network_pairs(kernel: Tensor, n: int) -> Tensor:
-    """[n*O,I,3,3] -> [n*O,2I,3,3], with zeros for the other's image."""
+def _at_once(image: Tensor, kernel: Tensor, n: int) -> int:
+    """How many networks' convolutions of data count as one: two that leave vectors half empty, four of one channel."""
+    if _half_empty(image, kernel.shape[0] // n, kernel.shape[-1]):
+        return 2 if n % 2 == 0 else 1
+    if _device.is_cpu(image.device) and kernel.shape[-1] == kernel.shape[1] == 1:
+        return next(times for times in (4, 2, 1) if n % times == 0)
+    return 1
+
+
+def _joined(kernel: Tensor, n: int, times: int) -> Tensor:
+    """[n*O,I,k,k] -> [n*O,times*I,k,k]: so many networks count as one, with zeros for the others' images."""
     _, into, k, _ = kernel.shape
-    own = kernel.view(n // 2, 2, -1, into, k, k)
-    both = kernel.new_zeros(n // 2, 2, own.shape[2], k, k, 2, into)
-    both.diagonal(dim1=1, dim2=5).copy_(own.permute(0, 2, 4, 5, 3, 1))
-    return both.view(-1, k, k, 2 * into).permute(0, 3, 1, 2)
+    own = kernel.view(n // times, times, -1, into, k, k)
+    all_ = kernel.new_zeros(n // times, times, own.shape[2], k, k, times, into)
+    all_.diagonal(dim1=1, dim2=5).copy_(own.permute(0, 2, 4, 5, 3, 1))
+    return all_.view(-1, k, k, times * into).permute(0, 3, 1, 2)
 
 
 def _turned(kernel: Tensor, n: int) -> Tensor:
@@ -73,14 +85,15 @@ def convolve(image: Tensor, kernel: Tensor, n: int, of_data: bool = False) -> Te
     `of_data`: the image is data, finite for all networks.
     """
     k = kernel.shape[-1]
-    if not _by_products(image, kernel, n):
-        if of_data and n % 2 == 0 and _half_empty(image, kernel.shape[0] // n, k):
-            kernel, n = _of_network_pairs(kernel, n), n // 2
+    joined = _at_once(image, kernel, n) if of_data else 1
+    if joined > 1:
+        kernel, n = _joined(kernel, n, joined), n // joined
+    if k > 1 or (joined == 1 and not _by_products(image, kernel, n)):
         y = F.conv2d(image, kernel.contiguous(memory_format=torch.channels_last), padding=k // 2, groups=n)
         return y.contiguous(memory_format=torch.channels_last)  # as it is already, but for some kernels of GPUs
     b, _, h, w = image.shape
     y = image.new_empty(b, h, w, kernel.shape[0]).permute(0, 3, 1, 2)
-    torch.bmm(_rows(image, n), kernel.view(n, -1, kernel.shape[1]).transpose(1, 2), out=_rows(y, n))
+    torch.bmm(_rows(image, n), kernel.reshape(n, -1, kernel.shape[1]).transpose(1, 2), out=_rows(y, n))
     return y
 
 

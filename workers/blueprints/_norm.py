@@ -1,7 +1,8 @@
 """Group norm of networks side by side, forward and backward, by the kernel that suits the shape.
 
 torch's kernel takes a group's channels together, which is slow where a group is one channel: there every channel of a
-sample is normalised along the memory instead. Activations may be of less precision than gain and bias: then so is what
+sample is normalised along the memory instead. It takes channels-last images on a CPU only: elsewhere they are copied
+to its layout and back. Activations may be of less precision than gain and bias: then so is what
 is kept, and all sums are in that of the gain.
 """
 
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from workers.blueprints import _device
+
 EPS = 1e-5
 _RUN = 64  # numbers of one inner loop; shorter ones cost more than they do
 _aten = torch.ops.aten
@@ -21,6 +24,15 @@ def norm_groups(channels: int) -> int:
     """Groups of a group norm: the first of 32, 16, …, 1 that leaves 16 channels each, else the first divisor."""
     divisors = [g for g in (32, 16, 8, 4, 2, 1) if channels % g == 0]
     return next((g for g in divisors if channels // g >= 16), divisors[0])
+
+
+def kernel_layout(device: torch.device) -> torch.memory_format:
+    """The layout of images that torch's kernel takes, and gives, on a device.
+
+    On CUDA aten.native_group_norm refuses any other than NCHW, and its backward pass reads gradients as NCHW, which
+    older torch releases do not look after.
+    """
+    return torch.channels_last if _device.is_cpu(device) else torch.contiguous_format
 
 
 @dataclass(frozen=True)
@@ -39,11 +51,11 @@ def norm_forward(x: Tensor, gain: Tensor, bias: Tensor) -> tuple[Tensor, Normed]
     x = x.contiguous()
     if norm_groups(c) == c and h * w > 1:
         return _along_the_memory(x, gain, bias)
-    image = x.view(b, h, w, n * c).permute(0, 3, 1, 2)
+    image = x.view(b, h, w, n * c).permute(0, 3, 1, 2).contiguous(memory_format=kernel_layout(x.device))
     y, mean, inverse = _aten.native_group_norm(
         image.to(gain.dtype), gain.reshape(-1), bias.reshape(-1), b, n * c, h * w, n * norm_groups(c), EPS
     )
-    return y.to(x.dtype).permute(0, 2, 3, 1).view(x.shape), Normed(image, mean, inverse, gain)
+    return _features(y.to(x.dtype), n), Normed(image, mean, inverse, gain)
 
 
 def norm_backward(g: Tensor, saved: Normed) -> tuple[Tensor, Tensor, Tensor]:
@@ -58,11 +70,18 @@ def norm_backward(g: Tensor, saved: Normed) -> tuple[Tensor, Tensor, Tensor]:
     if saved.mean is None:
         return _back_along_the_memory(g, saved)
     image = saved.kept.to(gain.dtype)
-    grad = g.to(gain.dtype).contiguous().view(b, h, w, n * c).permute(0, 3, 1, 2)  # torch's kernel trusts the layout
+    grad = g.to(gain.dtype).contiguous().view(b, h, w, n * c).permute(0, 3, 1, 2)
+    grad = grad.contiguous(memory_format=kernel_layout(g.device))
     dx, dgain, dbias = _aten.native_group_norm_backward(
         grad, image, saved.mean, saved.inverse, gain.reshape(-1), b, n * c, h * w, n * norm_groups(c), [True] * 3
     )
-    return dx.to(g.dtype).permute(0, 2, 3, 1).view(g.shape), dgain.view(n, c), dbias.view(n, c)
+    return _features(dx.to(g.dtype), n), dgain.view(n, c), dbias.view(n, c)
+
+
+def _features(image: Tensor, n: int) -> Tensor:
+    """An image [B,n*C,H,W] of any layout -> [B,H,W,n,C], channels last."""
+    b, channels, h, w = image.shape
+    return image.permute(0, 2, 3, 1).contiguous().view(b, h, w, n, channels // n)
 
 
 def run_length(pixels: int, width: int) -> int:

@@ -25,13 +25,18 @@ class AlphaMode(IntEnum):
     DOWN = 2
 
 
+# Plain integers: numpy compares with one several times faster than with a member of an enumeration.
+_HOLD, _UP, _DOWN = (int(mode) for mode in (AlphaMode.HOLD, AlphaMode.UP, AlphaMode.DOWN))
+_COSINE, _SIGMOID = int(Curve.COSINE), int(Curve.SIGMOID)
+
+
 def progress(curve: Ints, fraction: Floats) -> Floats:
     """Share of the way done after `fraction` of the ramp's epochs, elementwise; 0 at 0 and 1 at 1 for every curve."""
     low = 1.0 / (1.0 + np.exp(0.5 * _STEEPNESS))
     logistic = 1.0 / (1.0 + np.exp(-_STEEPNESS * (fraction - 0.5)))
     sigmoid = (logistic - low) / (1.0 - 2.0 * low)
     cosine = (1.0 - np.cos(np.pi * fraction)) / 2.0
-    return np.select([curve == Curve.COSINE, curve == Curve.SIGMOID], [cosine, sigmoid], fraction)
+    return np.where(curve == _COSINE, cosine, np.where(curve == _SIGMOID, sigmoid, fraction))
 
 
 def retarget(table: SeedTable, selected: Bools, target: Floats, steps: Ints, curve: Ints) -> None:
@@ -39,24 +44,26 @@ def retarget(table: SeedTable, selected: Bools, target: Floats, steps: Ints, cur
 
     All arrays [E, S]. ValueError when a selected ramp is still in progress or a target is outside [0, 1].
     """
-    if (selected & (table.alpha_mode != AlphaMode.HOLD)).any():
+    if (selected & (table.alpha_mode != _HOLD)).any():
         raise ValueError("a ramp in progress cannot be retargeted")
     if (selected & ~((target >= 0.0) & (target <= 1.0))).any():
         raise ValueError("an alpha target lies in [0, 1]")
     at_once = (steps == 0) | (target == table.alpha)
-    direction = np.where(target > table.alpha, AlphaMode.UP, AlphaMode.DOWN)
+    direction = np.where(target > table.alpha, _UP, _DOWN)
     table.alpha_start[selected] = table.alpha[selected]
     table.alpha_target[selected] = target[selected]
     table.curve[selected] = curve[selected]
     table.steps_total[selected] = np.where(at_once, 0, steps)[selected]
     table.steps_done[selected] = 0
-    table.alpha_mode[selected] = np.where(at_once, AlphaMode.HOLD, direction)[selected]
+    table.alpha_mode[selected] = np.where(at_once, _HOLD, direction)[selected]
     table.alpha[selected] = np.where(at_once, target, table.alpha)[selected]
 
 
 def tick(table: SeedTable, selected: Bools) -> Bools:
     """One epoch of every ramp in progress among `selected`; returns where a ramp reached its target, [E, S]."""
-    ramping = selected & (table.alpha_mode != AlphaMode.HOLD)
+    ramping = selected & (table.alpha_mode != _HOLD)
+    if not ramping.any():
+        return np.asarray(ramping)
     table.steps_done[ramping] += 1
     reached = ramping & (table.steps_done >= table.steps_total)
     fraction = table.steps_done / np.maximum(table.steps_total, 1)
@@ -65,5 +72,5 @@ def tick(table: SeedTable, selected: Bools) -> Bools:
         start + (target - start) * progress(table.curve, fraction), np.minimum(start, target), np.maximum(start, target)
     )
     table.alpha[ramping] = np.where(reached, target, moved)[ramping]
-    table.alpha_mode[reached] = AlphaMode.HOLD
+    table.alpha_mode[reached] = _HOLD
     return np.asarray(reached)

@@ -19,9 +19,11 @@ from torch import Tensor
 from esper_ab.contracts import catalog
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings
+from workers.blueprints import _device
 from workers.blueprints._blueprint import Blueprint
 from workers.blueprints._convolution import as_image
 from workers.growth.blend import Blend, gate_params
+from workers.growth.chains import standing
 from workers.growth.configurations import Pass, plan_pass
 from workers.growth.host import (
     BatchStatistics,
@@ -32,12 +34,14 @@ from workers.growth.host import (
     host_params,
 )
 from workers.growth.loss_scale import LossScale, PartScale
+from workers.growth.rows import put_rows
 from workers.growth.seeds import SeedTable
 from workers.growth.slot_seeds import SeedGroup, SlotSeeds
-from workers.growth.slot_step import SlotStep, ends_in
+from workers.growth.slot_step import SlotStep
+from workers.growth.split import DeviceSplit
 from workers.growth.stack import SGD, Borrowed, Optimiser, Stack
 from workers.growth.training_step import BlockStep, TrainingStep, side_by_side
-from workers.tasks._task import Split, Task
+from workers.tasks._task import Task
 from workers.vocabulary import Stage
 
 Ints = NDArray[np.int64]
@@ -45,23 +49,10 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 _CACHED_BYTES = 4 << 20  # of the widest activation while training: more environments at once are slower, not faster
-_EVALUATION_CHUNK = 16, 128  # samples per forward pass, at least and at most
+_EVALUATION_CHUNK = 16, 128  # samples per forward pass on a CPU, at least and at most
+_GPU_BYTES = 128 << 20  # of the widest activation of a forward pass on a GPU; several of them are there at a time
 COMPUTED_IN = {"bf16": torch.bfloat16, "fp16": torch.float16}  # growth.amp -> activations of host training
 _IN_FORWARD = (Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED)
-
-
-@dataclass(frozen=True)
-class DeviceSplit:
-    """One split on one device: x [N, C, H, W] channels last, y [N]."""
-
-    x: Tensor
-    y: Tensor
-
-    @staticmethod
-    def of(split: Split, device: torch.device, dtype: torch.dtype) -> DeviceSplit:
-        """Upload once."""
-        x = torch.from_numpy(np.ascontiguousarray(split.x)).to(device, dtype)
-        return DeviceSplit(x.contiguous(memory_format=torch.channels_last), torch.from_numpy(split.y).to(device))
 
 
 @dataclass(frozen=True)
@@ -118,8 +109,8 @@ class Bank:
         self._blueprints: tuple[Blueprint, ...] = tuple(
             catalog.entry("workers.blueprints", name, "BLUEPRINT") for name in settings.blueprints
         )
-        # Where a blueprint stands among others in a slot: those that end alike are neighbours; none is before all.
-        kinds = [(ends_in(blueprint), index) for index, blueprint in enumerate(self._blueprints)]
+        # Where a blueprint stands among others in a slot; none is before all.
+        kinds = [(standing(blueprint), index) for index, blueprint in enumerate(self._blueprints)]
         self._place = np.array([*(sorted(kinds).index(kind) for kind in kinds), -1])
         self.host = Stack(host_params(task.host), len(envs), self._device, self._dtype)
         self.statistics: list[BatchStatistics] = []
@@ -254,7 +245,7 @@ class Bank:
 
     def _fitting(self, split: DeviceSplit, width: int, halvings: int) -> int:
         """How many environments' activations of `width` channels, so often pooled, fit the cache together."""
-        if self._device.type != "cpu":
+        if not _device.is_cpu(self._device):
             return sys.maxsize
         samples, _, height, side = split.x.shape
         numbers = min(samples, self._rule.batch_size) * (height >> halvings) * (side >> halvings) * width
@@ -279,7 +270,7 @@ class Bank:
         measured = self._sgd(host, statistics, slots, batches)
         self.host.give_back(index, host)
         for mine, theirs in zip(self.statistics, statistics, strict=True):
-            mine.mean[index], mine.var[index] = theirs.mean, theirs.var
+            put_rows(index, [(mine.mean, theirs.mean), (mine.var, theirs.var)])
         for slot_loan in slots.values():
             for group, borrowed in zip(slot_loan.seeds.groups, slot_loan.loans, strict=True):
                 group.stack.give_back(group.members, borrowed)
@@ -301,27 +292,29 @@ class Bank:
         step = self._step(host, statistics, slots, batches)
         n, samples = order.shape
         labels = split.y[order]  # [n, N]
-        every = split.x.new_empty(n, samples, self._spec.classes)  # logits of the epoch
-        minus_one = split.x.new_full((1, 1, 1), -1.0)
-        images = split.x.to(self._computed).permute(0, 2, 3, 1).contiguous()
+        every = split.x.new_empty(n, self._spec.classes, samples)  # logits of the epoch
+        classes = torch.arange(self._spec.classes, device=self._device)[:, None]
+        one_hot = (labels[:, None] == classes).to(self._dtype)  # [n,classes,N]
+        images = split.images(self._computed)
         for start in range(0, samples, rule.batch_size):
             now = slice(start, min(start + rule.batch_size, samples))
-            batch, y = order[:, now], labels[:, now, None]  # [n,B], [n,B,1]
+            batch = order[:, now]  # [n,B]
 
             def pick(rows: slice, batch: Tensor = batch) -> Tensor:
                 return side_by_side(images, batch[rows])
 
-            logits = step.forward(pick)  # [n,B,classes]
-            every[:, now] = logits
-            error = torch.softmax(logits, 2).scatter_add_(2, y, minus_one.expand(y.shape)).div_(y.shape[1])
+            logits = step.forward(pick)  # [n,classes,B]
+            every[:, :, now] = logits
+            error = torch.softmax(logits, 1).sub_(one_hot[:, :, now]).div_(batch.shape[1])
             if scale is not None:
                 error *= scale.scale
             overflowed = hosts.step([step.backward(error)], scale) + seeds.step(theirs, scale)
             if scale is not None:
                 sound = torch.isfinite(logits).all(2).all(1)  # [n]
                 scale.after_step(_with_a_say(overflowed, positions, sound))
-        loss = F.cross_entropy(every.flatten(0, 1), labels.flatten(), reduction="none").view(n, -1).mean(1)
-        correct = (every.argmax(2) == labels).to(self._dtype).mean(1)
+        # Not cross_entropy: torch has no deterministic one for samples behind classes on a GPU.
+        loss = -F.log_softmax(every, 1).gather(1, labels[:, None]).mean((1, 2))
+        correct = (every.max(1).indices == labels).to(self._dtype).mean(1)  # argmax across the memory is slow
         return torch.stack([loss, 100.0 * correct])
 
     def _step(self, host: Borrowed, statistics: list[BatchStatistics], slots: Slots, batches: Batches) -> TrainingStep:
@@ -342,11 +335,13 @@ class Bank:
         hosts, seeds = self._measured_parts(table, rows, acting, plan)
         final = rows[plan.keys >> plan.n_slots]
         head = self.host.read(self._index(final))
+        parents = [self._index(slot.parent) if slot.widens else None for slot in plan.slots]
         real = plan.real_rows()
+        shown = self._index(real)
         correct = torch.zeros(len(final), device=self._device, dtype=torch.int64)
         loss = torch.zeros(len(rows), device=self._device, dtype=self._dtype)
         samples = len(split.y)
-        step = self._samples_at_once(split, len(rows))
+        step = self._samples_at_once(split, [block.hosts for block in hosts])
         for start in range(0, samples, step):
             x, y = split.x[start : start + step], split.y[start : start + step]
             h = x  # the same for all: one convolution with every kernel
@@ -354,25 +349,30 @@ class Bank:
                 h = hosts[block].forward(as_image(h), hosts[block].hosts) if block else hosts[0].forward(x, 1)
                 if block in self._blocks:
                     slot = self._blocks.index(block)
-                    if plan.slots[slot].widens:
-                        h = h.index_select(3, self._index(plan.slots[slot].parent))
+                    parent = parents[slot]
+                    if parent is not None:
+                        h = h.index_select(3, parent)
                     h = seeds[slot].forward(h)
             logits = head_forward(h, head)  # [R,B,classes]
             correct += (logits.argmax(2) == y).sum(1)
-            shown = logits[self._index(real)]
             loss += F.cross_entropy(
-                shown.flatten(0, 1), y.expand(len(rows), -1).flatten(), reduction="none"
+                logits.index_select(0, shown).flatten(0, 1), y.expand(len(rows), -1).flatten(), reduction="none"
             ).view(len(rows), -1).sum(1)
         accuracy = 100.0 * correct.cpu().double().numpy() / samples
         return PassResult(plan, acting, accuracy, accuracy[real], loss.cpu().double().numpy() / samples)
 
-    def _samples_at_once(self, split: DeviceSplit, hosts: int) -> int:
-        """Samples of one forward pass, so that the widest activation stays in the cache."""
+    def _samples_at_once(self, split: DeviceSplit, hosts: list[int]) -> int:
+        """Samples of one forward pass of so many hosts in each block, by shape alone.
+
+        On a CPU the first activation stays in the cache. On a GPU a pass costs its launches, and only memory ends it.
+        """
+        pixels, each = split.x[0, 0].numel(), split.x.element_size()
+        if not _device.is_cpu(self._device):
+            quarters = [min(block, self._spec.pools) for block in range(len(hosts))]
+            widest = max(n * channels(self._spec, b) * pixels >> 2 * quarters[b] for b, n in enumerate(hosts))
+            return max(1, _GPU_BYTES // (widest * each))
         least, most = _EVALUATION_CHUNK
-        if self._device.type != "cpu":
-            return most
-        numbers = hosts * split.x[0, 0].numel() * channels(self._spec, 0)
-        return min(most, max(least, _CACHED_BYTES // (numbers * split.x.element_size())))
+        return min(most, max(least, _CACHED_BYTES // (hosts[0] * pixels * channels(self._spec, 0) * each)))
 
     def _measured_parts(
         self, table: SeedTable, rows: Ints, acting: Bools, plan: Pass

@@ -10,6 +10,7 @@ The bound is there because nothing else stops an incubating seed's delta from gr
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
+from workers.blueprints import _device
 from workers.blueprints._blueprint import Params, ParamSpec, fan_in_bound, linear, pooled
 from workers.vocabulary import Algorithm, Stage
 
@@ -35,7 +37,7 @@ class Blend:
     multiply: Tensor | None
     gated: Tensor | None
     fossil: Tensor | None
-    multiply_rows: Tensor | None  # [m] positions where `multiply` is set
+    multiply_rows: Tensor | None  # [m] positions where `multiply` is set; only on a CPU, where it pays to pick them
 
     @staticmethod
     def of(stage: NDArray[np.int64], alpha: NDArray[np.float64], algorithm: NDArray[np.int64], like: Tensor) -> Blend:
@@ -58,10 +60,11 @@ class Blend:
             multiply=mask(multiply),
             gated=mask(~incubating & (algorithm == Algorithm.GATE)),
             fossil=mask(stage == Stage.FOSSILIZED),
-            multiply_rows=at(np.flatnonzero(multiply)) if multiply.any() else None,
+            multiply_rows=at(np.flatnonzero(multiply)) if multiply.any() and _device.is_cpu(like.device) else None,
         )
 
 
+@lru_cache(maxsize=64)  # asked for at every birth and for every slot in every epoch
 def gate_params(channels: int) -> tuple[ParamSpec, ...]:
     """The gate network: Linear(C → max(8, C//4)), SiLU, Linear(→ 1), sigmoid on pooled features."""
     hidden = max(8, channels // 4)

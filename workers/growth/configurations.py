@@ -8,6 +8,8 @@ one fused pass that widens at each slot: a configuration joins the batch where i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,10 +37,6 @@ class Pass:
     keys: Ints  # [R] env << S | code, ascending
     n_slots: int
 
-    def rows(self, env: Ints, code: Ints) -> Ints:
-        """Final rows that measure `code` of `env`; both must be part of the pass."""
-        return np.searchsorted(self.keys, (env << self.n_slots) | code)
-
     def real_rows(self) -> Ints:
         """[n] the final row of every environment's real network."""
         full = (1 << self.n_slots) - 1
@@ -65,8 +63,16 @@ def wanted(active: Bools) -> tuple[Ints, Bools]:
 
 
 def plan_pass(active: Bools, ablate: bool) -> Pass:
-    """The pass over all environments of `active` [E, S]; without `ablate` only the real networks."""
-    n_envs, n_slots = active.shape
+    """The pass over all environments of `active` [E, S]; without `ablate` only the real networks.
+
+    Its arrays are shared between calls: to be read, not to be changed.
+    """
+    return _plan(active.tobytes(), active.shape[0], active.shape[1], ablate)
+
+
+@lru_cache(maxsize=64)  # from one epoch to the next the same seeds are mostly on
+def _plan(activity: bytes, n_envs: int, n_slots: int, ablate: bool) -> Pass:
+    active = np.frombuffer(activity, dtype=np.bool_).reshape(n_envs, n_slots)
     codes, valid = wanted(active)
     if not ablate:
         codes, valid = codes[:, :1], valid[:, :1]
@@ -93,25 +99,21 @@ def contributions(active: Bools, accuracy: Floats, pas: Pass) -> tuple[Floats, F
     active. Interaction of i and j: f({i,j}) − f({i}) − f({j}) + f(∅), summed over partners; f(X): only X on.
     """
     n_envs, n_slots = active.shape
-    full = np.int64((1 << n_slots) - 1)
+    full = (1 << n_slots) - 1
+    bits = 1 << np.arange(n_slots, dtype=np.int64)
     envs = np.arange(n_envs, dtype=np.int64)
-    mask = (active << np.arange(n_slots)).sum(1).astype(np.int64)
-    rest = full & ~mask
-
-    def measured(selected: Bools, code: Ints) -> Floats:
-        rows = np.where(selected, pas.rows(envs, np.where(selected, code, full)), 0)
-        return np.where(selected, accuracy[rows], np.nan)
-
-    everyone = np.ones(n_envs, dtype=bool)
-    real, off = measured(everyone, np.broadcast_to(full, n_envs)), measured(everyone, rest)
-    without = [np.broadcast_to(full & ~np.int64(1 << slot), n_envs) for slot in range(n_slots)]
-    contribution = np.stack([real - measured(active[:, slot], without[slot]) for slot in range(n_slots)], 1)
+    rest = full & ~(active * bits).sum(1, dtype=np.int64)  # [E] slots that are not on
+    measured = np.full(n_envs << n_slots, np.nan)  # a key is the place in it: env << S | code
+    measured[pas.keys] = accuracy
+    of = measured.reshape(n_envs, 1 << n_slots)  # NaN where not measured
+    off = of[envs, rest]
+    contribution = of[:, full, None] - of[:, full & ~bits]
     interaction = np.zeros((n_envs, n_slots))
-    for i in range(n_slots):
-        for j in range(i + 1, n_slots):
+    if (active.sum(1) > 1).any():
+        alone = of[envs[:, None], rest[:, None] | bits]  # [E, S]
+        for i, j in combinations(range(n_slots), 2):
             both = active[:, i] & active[:, j]
-            pair = measured(both, rest | (1 << i) | (1 << j))
-            index = pair - measured(both, rest | (1 << i)) - measured(both, rest | (1 << j)) + off
+            index = of[envs, rest | (1 << i) | (1 << j)] - alone[:, i] - alone[:, j] + off
             interaction[:, i] += np.where(both, index, 0.0)
             interaction[:, j] += np.where(both, index, 0.0)
     return contribution, off, interaction

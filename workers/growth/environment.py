@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from esper_ab.contracts.records import SeedEvent
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings, RewardSettings
-from workers.growth.bank import Bank, DeviceSplit, PassResult
+from workers.growth.bank import Bank, PassResult
 from workers.growth.configurations import contributions
 from workers.growth.facts import FactsMemory
 from workers.growth.lifecycle import Lifecycle
@@ -30,6 +30,7 @@ from workers.growth.loss_scale import LossScale
 from workers.growth.measurement import Measurement
 from workers.growth.observe import layout, observe
 from workers.growth.predicates import Rules
+from workers.growth.split import DeviceSplit
 from workers.growth.stopwatch import Stopwatch
 from workers.growth.tracker import SignalTracker
 from workers.growth.view import DecisionView
@@ -86,6 +87,8 @@ class GrowthEnv:
             envs = np.array([i for i, name in enumerate(spec.env_devices) if name == device], dtype=np.int64)
             like = data[device].train.x
             self._banks.append((Bank(spec.task, spec.slots, envs, spec.growth, like), data[device]))
+        # The bank that holds environment i, and its row there.
+        self._homes = {int(env): (bank, row) for bank, _ in self._banks for row, env in enumerate(bank.envs)}
         self.host_params = self._banks[0][0].host_size
         self.loss_scale = LossScale() if spec.growth.amp == "fp16" else None
 
@@ -93,6 +96,11 @@ class GrowthEnv:
         """Fresh hosts, empty slots; every draw of the episode has an address below `path`."""
         self.step = 0
         self._paths = [path / "env" / env for env in range(self.n_envs)]
+        # All at once: between two epochs of training each draw would find a cache without its code, five times slower.
+        self._uniforms: Floats = np.empty((self.steps, self.n_envs, len(HEADS)))
+        for step, env in np.ndindex(self.steps, self.n_envs):
+            generator = (self._paths[env] / "step" / (step + 1) / "action").generator()
+            generator.random(out=self._uniforms[step, env])
         for bank, _ in self._banks:
             bank.begin_episode([self._paths[env] for env in bank.envs])
         rules = Rules(steps=self.steps, gates=self.spec.growth.gates, max_seeds=self.spec.growth.max_seeds)
@@ -110,8 +118,7 @@ class GrowthEnv:
 
     def uniforms(self) -> Floats:
         """[E, heads] of the coming decision: every head's number exists at every step, whether it is used or not."""
-        draws = [(path / "step" / self.step / "action").generator().random(len(HEADS)) for path in self._paths]
-        return np.stack(draws)
+        return np.asarray(self._uniforms[self.step - 1])
 
     def advance(self) -> DecisionView:
         """One epoch of training and one validation of every live environment, then what a decision may look at.
@@ -176,11 +183,7 @@ class GrowthEnv:
 
     def bank_of(self, env: int) -> tuple[Bank, int]:
         """The bank that holds `env`, and its row there."""
-        for bank, _ in self._banks:
-            row = int(np.searchsorted(bank.envs, env))
-            if row < len(bank.envs) and bank.envs[row] == env:
-                return bank, row
-        raise ValueError(f"no environment {env} among {self.n_envs}")
+        return self._homes[env]
 
     def address(self, env: int, slot: int) -> RngPath:
         """Where a module born now in `slot` of `env` draws from."""
@@ -211,12 +214,13 @@ class GrowthEnv:
     def _on_every_device(self, work: Callable[[Bank, DeviceData, Ints], T], among: Bools) -> list[tuple[Ints, T]]:
         """`work(bank, data, rows)` for every bank with rows `among` [E], in order, with the environments they are.
 
-        One thread per device: while one waits for its device or computes, the others go on. They share no tensor that
-        is written, and nobody goes on before all have ended; so each does what it would do alone.
+        CPU devices take turns. Where GPUs are, each device has a thread: while one waits for its device, the others
+        launch. Threads on a CPU would only fight for the interpreter, which small kernels keep busy. They share no
+        tensor that is written, and nobody goes on before all have ended; so each does what it would do alone.
         """
         parts = [(bank, data, np.flatnonzero(among[bank.envs])) for bank, data in self._banks]
         parts = [part for part in parts if len(part[2])]
-        if len(parts) < 2:
+        if len(parts) < 2 or all(data.train.x.device.type == "cpu" for _, data, _ in parts):
             results = [work(*part) for part in parts]
         else:
             with ThreadPoolExecutor(max_workers=len(parts), thread_name_prefix="device") as threads:

@@ -40,6 +40,14 @@ EMBARGO_EPOCHS = 5
 COOLDOWN = EMBARGO_EPOCHS + 2  # ends of steps from a prune until the slot is empty: PRUNED, embargo, RESETTING
 _VELOCITY_KEEP = 0.7
 
+_STYLE_ALGORITHMS = np.array([algorithm for _, _, algorithm in STYLES], dtype=np.int64)
+_STYLE_CURVES = np.array([curve for _, curve, _ in STYLES], dtype=np.int64)
+_TARGETS, _SPEEDS, _CURVES = np.array(ALPHA_TARGETS), np.array(SPEEDS), np.array(CURVES, dtype=np.int64)
+# Plain integers: numpy compares with one several times faster than with a member of an enumeration.
+_GERMINATED, _TRAINING, _BLENDING, _HOLDING, _PRUNED = (
+    int(stage) for stage in (Stage.GERMINATED, Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.PRUNED)
+)
+
 SeedChange = SeedEvent  # a change is what the journal says about it
 _Event = Literal["germinated", "advanced", "retargeted", "prune_scheduled", "pruned", "fossilized", "emptied"]
 
@@ -77,12 +85,13 @@ class Lifecycle:
         self.contributing: Ints = np.zeros(n_envs, dtype=np.int64)
         self.op_counts: Ints = np.zeros((n_envs, len(Op)), dtype=np.int64)  # executed decisions
         self._serials: Ints = np.zeros(n_envs, dtype=np.int64)  # seeds germinated so far: number of the next one
-        self._style_algorithms = np.array([algorithm for _, _, algorithm in STYLES], dtype=np.int64)
-        self._style_curves = np.array([curve for _, curve, _ in STYLES], dtype=np.int64)
+        self._slot_numbers = np.arange(len(slots))
+        self._shown: tuple[int, DecisionMasks] | None = None  # the last masks and their step, while they are true
 
     def stop(self, envs: Bools) -> None:
         """End the episode of diverged environments [E]: from here on only WAIT is valid there, and nothing moves."""
         self.alive[envs] = False
+        self._shown = None
 
     def record(self, measurement: Measurement) -> None:
         """Take in what validation measured, before the decision: ages, contributions and their velocities.
@@ -90,6 +99,7 @@ class Lifecycle:
         Velocity is the growth of the contribution per epoch, smoothed 0.7 to 0.3, from the second measurement on.
         """
         table = self.table
+        self._shown = None
         self.val_acc = np.where(self.alive, measurement.val_acc, self.val_acc)
         seen = table.present & self.alive[:, None]
         table.age[seen] += 1
@@ -102,39 +112,50 @@ class Lifecycle:
         table.interaction_sum[seen] = measurement.interaction_sum[seen]
 
     def masks(self, step: int) -> DecisionMasks:
-        """What decision `step` (1-based) may say; a snapshot."""
-        return decision_masks(self.table, self.rules, len(self.blueprints), self.val_acc, self.alive, step)
+        """What decision `step` (1-based) may say; a snapshot, which `execute` goes by if nothing happens between."""
+        masks = decision_masks(self.table, self.rules, len(self.blueprints), self.val_acc, self.alive, step)
+        self._shown = step, masks
+        return masks
 
     def execute(self, decisions: Ints, step: int, graft: Graft) -> list[SeedChange]:
         """Carry out one decision per environment, [E, head] in the order of HEADS.
 
         InvalidDecision, with nothing changed, when the masks of this step do not allow one of them.
         """
-        permitted = self.masks(step).permits(decisions)
+        shown = self._shown if self._shown is not None and self._shown[0] == step else (step, self.masks(step))
+        permitted = shown[1].permits(decisions)
         if not permitted.all():
             env = int(np.argmin(permitted))
             said = ", ".join(f"{head} {value}" for head, value in zip(HEADS, decisions[env].tolist(), strict=True))
             raise InvalidDecision(f"environment {env}, step {step}: the masks do not allow {said}")
+        self._shown = None
         ops = decisions[:, OP]
-        selected = {op: self._selected(ops == op, decisions[:, SLOT]) for op in Op}
-        changes = [
-            *self._germinate(np.flatnonzero(ops == Op.GERMINATE), decisions, step, graft),
-            *self._retarget(selected[Op.SET_ALPHA_TARGET], decisions, step, graft),
-            *self._prune(selected[Op.PRUNE], decisions, step, graft),
-            *self._fossilize(selected[Op.FOSSILIZE], step),
-            *self._advance(selected[Op.ADVANCE], step),
-        ]
+        at = {op: self._selected(ops == op, decisions[:, SLOT]) for op in set(ops.tolist())}
+        changes: list[SeedChange] = []
+        if Op.GERMINATE in at:
+            changes += self._germinate(at[Op.GERMINATE], decisions, step, graft)
+        if Op.SET_ALPHA_TARGET in at:
+            changes += self._retarget(at[Op.SET_ALPHA_TARGET], decisions, step, graft)
+        if Op.PRUNE in at:
+            changes += self._prune(at[Op.PRUNE], decisions, step, graft)
+        if Op.FOSSILIZE in at:
+            changes += self._fossilize(at[Op.FOSSILIZE], step)
+        if Op.ADVANCE in at:
+            changes += self._advance(at[Op.ADVANCE], step)
         self.op_counts[self.alive, ops[self.alive]] += 1
         return changes
 
     def end_step(self, step: int, graft: Graft) -> list[SeedChange]:
         """Tick ramps, complete prunes whose ramp has ended, and count cooldowns down."""
         table = self.table
-        reached = alpha.tick(table, (table.stage == Stage.BLENDING) & self.alive[:, None])
+        self._shown = None
+        reached = alpha.tick(table, (table.stage == _BLENDING) & self.alive[:, None])
         changes = self._remove(reached & table.frozen, step, graft)
         cooling = (table.cooldown_left > 0) & self.alive[:, None]
+        if not cooling.any():
+            return changes
         table.cooldown_left[cooling] -= 1
-        self._transition(cooling & (table.stage == Stage.PRUNED), Stage.EMBARGOED)
+        self._transition(cooling & (table.stage == _PRUNED), Stage.EMBARGOED)
         self._transition(cooling & (table.cooldown_left == 1), Stage.RESETTING)
         emptied = cooling & (table.cooldown_left == 0)
         self._transition(emptied, Stage.DORMANT)
@@ -144,11 +165,12 @@ class Lifecycle:
 
     # --- operations: `selected` [E, S] is what the masks have allowed ------------------------------------------------
 
-    def _germinate(self, envs: Ints, decisions: Ints, step: int, graft: Graft) -> list[SeedChange]:
+    def _germinate(self, selected: Bools, decisions: Ints, step: int, graft: Graft) -> list[SeedChange]:
         table = self.table
+        envs = np.flatnonzero(selected.any(axis=1))
         for env in envs.tolist():
             _, slot, blueprint, style, tempo, target = decisions[env, : ALPHA_TARGET + 1].tolist()
-            algorithm = int(self._style_algorithms[style])
+            algorithm = int(_STYLE_ALGORITHMS[style])
             params = graft.germinate(env, slot, blueprint, algorithm)  # if it raises, the slot is as it was
             self._transition(self._selected_one(env, slot), Stage.GERMINATED)
             table.blueprint[env, slot] = blueprint
@@ -161,31 +183,30 @@ class Lifecycle:
             table.serial[env, slot] = self._serials[env]
             self._serials[env] += 1
         self.germinated[envs] += 1
-        rows = np.isin(np.arange(len(self.alive)), envs)
-        return self._events(self._selected(rows, decisions[:, SLOT]), "germinated", step)
+        return self._events(selected, "germinated", step)
 
     def _advance(self, selected: Bools, step: int) -> list[SeedChange]:
         table = self.table
-        starting = selected & (table.stage == Stage.GERMINATED)
-        blending = selected & (table.stage == Stage.TRAINING)
-        holding = selected & (table.stage == Stage.BLENDING)
+        starting = selected & (table.stage == _GERMINATED)
+        blending = selected & (table.stage == _TRAINING)
+        holding = selected & (table.stage == _BLENDING)
         self._transition(starting, Stage.TRAINING)
         self._transition(blending, Stage.BLENDING)
-        alpha.retarget(table, blending, table.germination_target, table.tempo, self._style_curves[table.style])
+        alpha.retarget(table, blending, table.germination_target, table.tempo, _STYLE_CURVES[table.style])
         self._transition(holding, Stage.HOLDING)
         return self._events(selected, "advanced", step)
 
     def _retarget(self, selected: Bools, decisions: Ints, step: int, graft: Graft) -> list[SeedChange]:
         table = self.table
         style = self._per_slot(decisions[:, STYLE])
-        algorithm = self._style_algorithms[style]
-        target = np.array(ALPHA_TARGETS)[self._per_slot(decisions[:, ALPHA_TARGET])]
+        algorithm = _STYLE_ALGORITHMS[style]
+        target = _TARGETS[self._per_slot(decisions[:, ALPHA_TARGET])]
         joins_anew = selected & (algorithm != table.algorithm)
         for env, slot in np.argwhere(joins_anew).tolist():
             table.params[env, slot] = graft.set_algorithm(env, slot, int(algorithm[env, slot]))
             table.algorithm[env, slot] = algorithm[env, slot]
             table.style[env, slot] = style[env, slot]
-        self._transition(selected & (table.stage == Stage.HOLDING) & (target < 1.0), Stage.BLENDING)
+        self._transition(selected & (table.stage == _HOLDING) & (target < 1.0), Stage.BLENDING)
         alpha.retarget(table, selected, target, *self._ramp(decisions))
         return self._events(selected, "retargeted", step)
 
@@ -194,13 +215,13 @@ class Lifecycle:
         table = self.table
         steps, curve = self._ramp(decisions)
         scheduled = selected & rampable(table) & (steps > 0)
-        self._transition(scheduled & (table.stage == Stage.HOLDING), Stage.BLENDING)
-        alpha.retarget(table, scheduled, np.zeros_like(table.alpha), steps, curve)
-        table.frozen[scheduled] = True
-        return [
-            *self._events(scheduled, "prune_scheduled", step),
-            *self._remove(selected & ~scheduled, step, graft),
-        ]
+        changes: list[SeedChange] = []
+        if scheduled.any():
+            self._transition(scheduled & (table.stage == _HOLDING), Stage.BLENDING)
+            alpha.retarget(table, scheduled, np.zeros_like(table.alpha), steps, curve)
+            table.frozen[scheduled] = True
+            changes += self._events(scheduled, "prune_scheduled", step)
+        return changes + self._remove(selected & ~scheduled, step, graft)
 
     def _fossilize(self, selected: Bools, step: int) -> list[SeedChange]:
         self._transition(selected, Stage.FOSSILIZED)
@@ -210,6 +231,8 @@ class Lifecycle:
 
     def _remove(self, selected: Bools, step: int, graft: Graft) -> list[SeedChange]:
         """Drop the modules of `selected` and start the cooldown of their slots."""
+        if not selected.any():
+            return []
         for env, slot in np.argwhere(selected).tolist():
             graft.drop(env, slot)
         self._transition(selected, Stage.PRUNED)
@@ -223,11 +246,12 @@ class Lifecycle:
     # --- shapes ------------------------------------------------------------------------------------------------------
 
     def _transition(self, selected: Bools, target: Stage) -> None:
-        transition(self.table, selected, target, self.val_acc)
+        if selected.any():
+            transition(self.table, selected, target, self.val_acc)
 
     def _selected(self, envs: Bools, slot: Ints) -> Bools:
         """[E, S] True at the chosen slot [E] of the environments `envs` [E]."""
-        return np.asarray(envs[:, None] & (np.arange(len(self.slots)) == slot[:, None]))
+        return np.asarray(envs[:, None] & (self._slot_numbers == slot[:, None]))
 
     def _selected_one(self, env: int, slot: int) -> Bools:
         selected = np.zeros(self.table.stage.shape, dtype=np.bool_)
@@ -240,8 +264,7 @@ class Lifecycle:
 
     def _ramp(self, decisions: Ints) -> tuple[Ints, Ints]:
         """Epochs and curve of the ramp each environment chose, [E, S]."""
-        steps = np.array(SPEEDS)[decisions[:, ALPHA_SPEED]]
-        curve = np.array(CURVES, dtype=np.int64)[decisions[:, ALPHA_CURVE]]
+        steps, curve = _SPEEDS[decisions[:, ALPHA_SPEED]], _CURVES[decisions[:, ALPHA_CURVE]]
         return self._per_slot(steps), self._per_slot(curve)
 
     def _events(self, selected: Bools, event: _Event, step: int) -> list[SeedChange]:

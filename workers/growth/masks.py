@@ -11,6 +11,7 @@ from workers.growth.predicates import Rules, rampable, retargets, valid_operatio
 from workers.growth.seeds import SeedTable
 from workers.rewards._facts import Bools, Floats, Ints
 from workers.vocabulary import (
+    ALPHA_CURVE,
     ALPHA_SPEED,
     ALPHA_TARGET,
     ALPHA_TARGETS,
@@ -26,6 +27,11 @@ from workers.vocabulary import (
 )
 
 _INSTANT = SPEEDS.index(0)
+_TARGETS = np.array(ALPHA_TARGETS)
+# Plain integers: numpy compares with one several times faster than with a member of an enumeration.
+_WAIT, _GERMINATE, _SET_ALPHA_TARGET, _PRUNE = (
+    int(op) for op in (Op.WAIT, Op.GERMINATE, Op.SET_ALPHA_TARGET, Op.PRUNE)
+)
 
 
 class DecisionMasks:
@@ -50,7 +56,7 @@ class DecisionMasks:
             raise ValueError(f"the mask of head {HEADS[head]} needs {head} earlier choices, not {chosen.shape[1]}")
         if head == OP:
             ops: Bools = np.asarray(self.valid.any(axis=2))
-            ops[:, Op.WAIT] = True
+            ops[:, _WAIT] = True
             return ops
         if head == SLOT:
             return self.valid[self._rows, chosen[:, OP]]
@@ -64,31 +70,37 @@ class DecisionMasks:
 
     def permits(self, decisions: Ints) -> Bools:
         """[E] every head of `decisions` [E, head] says something its mask allows, and 0 where it is not used."""
-        permitted = np.ones(len(self._rows), dtype=np.bool_)
-        for head, size in enumerate(self._sizes):
-            choice = decisions[:, head]
-            in_range = (choice >= 0) & (choice < size)
-            earlier = np.where(permitted[:, None], decisions[:, :head], 0)
-            mask = self.mask(head, earlier)
-            allowed = mask[self._rows, np.where(in_range, choice, 0)]
-            permitted &= np.where(mask.any(axis=1), in_range & allowed, choice == 0)
-        return permitted
+        in_range = np.asarray(((decisions >= 0) & (decisions < np.array(self._sizes))).all(axis=1))
+        chosen = np.where(in_range[:, None], decisions, 0)
+        op, slot = chosen[:, OP], chosen[:, SLOT]
+        waits, germinates, retarget = op == _WAIT, self._germinates(chosen), op == _SET_ALPHA_TARGET
+        pair = self._retargets[self._rows, slot, chosen[:, STYLE], chosen[:, ALPHA_TARGET]]
+        possible = waits | (self.valid[self._rows, op, slot] & (pair | ~retarget))
+        # Beyond that, a head that is used may say whatever is in its range, and one that is not says 0.
+        used = np.empty(chosen.shape, dtype=np.bool_)
+        used[:, OP], used[:, SLOT] = True, ~waits
+        used[:, BLUEPRINT] = used[:, TEMPO] = germinates
+        used[:, STYLE] = used[:, ALPHA_TARGET] = germinates | retarget
+        used[:, ALPHA_SPEED] = self._ramps(chosen)
+        used[:, ALPHA_CURVE] = self._bends(chosen)
+        return np.asarray(in_range & possible & (used | (chosen == 0)).all(axis=1))
 
     def _germinates(self, chosen: Ints) -> Bools:
-        return np.asarray(chosen[:, OP] == Op.GERMINATE)
+        return np.asarray(chosen[:, OP] == _GERMINATE)
 
     def _style_or_target(self, head: int, chosen: Ints) -> Bools:
         pairs = self._retargets[self._rows, chosen[:, SLOT]]  # [E, style, target]
         allowed = pairs.any(axis=2) if head == STYLE else pairs[self._rows, chosen[:, STYLE]]
-        retarget = chosen[:, OP] == Op.SET_ALPHA_TARGET
+        retarget = chosen[:, OP] == _SET_ALPHA_TARGET
         return np.asarray(self._germinates(chosen)[:, None] | (retarget[:, None] & allowed))
 
     def _ramps(self, chosen: Ints) -> Bools:
         """A speed matters only where alpha has a way to go."""
         slot = chosen[:, SLOT]
-        target = np.array(ALPHA_TARGETS)[chosen[:, ALPHA_TARGET]]
-        moves = (chosen[:, OP] == Op.SET_ALPHA_TARGET) & (target != self._alpha_target[self._rows, slot])
-        blends_out = (chosen[:, OP] == Op.PRUNE) & self._rampable[self._rows, slot]
+        moves = (chosen[:, OP] == _SET_ALPHA_TARGET) & (
+            _TARGETS[chosen[:, ALPHA_TARGET]] != self._alpha_target[self._rows, slot]
+        )
+        blends_out = (chosen[:, OP] == _PRUNE) & self._rampable[self._rows, slot]
         return np.asarray(moves | blends_out)
 
     def _bends(self, chosen: Ints) -> Bools:

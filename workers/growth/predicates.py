@@ -13,6 +13,10 @@ from workers.rewards._facts import Bools, Floats
 from workers.vocabulary import ALPHA_TARGETS, STYLES, Op, Stage
 
 MIN_PRUNE_AGE = 1  # validations
+_ALGORITHMS, _TARGETS = np.array([int(algorithm) for _, _, algorithm in STYLES]), np.array(ALPHA_TARGETS)
+# Plain integers: numpy compares with one several times faster than with a member of an enumeration.
+_BLENDING, _HOLDING, _FOSSILIZED = int(Stage.BLENDING), int(Stage.HOLDING), int(Stage.FOSSILIZED)
+_AT_REST, _OPS = int(AlphaMode.HOLD), len(Op)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +35,8 @@ def seed_limit(rules: Rules, n_slots: int) -> int:
 
 def rampable(table: SeedTable) -> Bools:
     """[E, S] alpha takes part in the forward value and is at rest: it can be ramped."""
-    on = (table.stage == Stage.BLENDING) | (table.stage == Stage.HOLDING)
-    return np.asarray(on & (table.alpha_mode == AlphaMode.HOLD))
+    on = (table.stage == _BLENDING) | (table.stage == _HOLDING)
+    return np.asarray(on & (table.alpha_mode == _AT_REST))
 
 
 def valid_operations(table: SeedTable, rules: Rules, val_acc: Floats, alive: Bools, step: int) -> Bools:
@@ -40,26 +44,23 @@ def valid_operations(table: SeedTable, rules: Rules, val_acc: Floats, alive: Boo
 
     `val_acc`, `alive`: [E]. On the last step only FOSSILIZE can still count: nothing else would be measured.
     """
-    valid = np.zeros((table.stage.shape[0], len(Op), table.stage.shape[1]), dtype=np.bool_)
-    present = table.present
-    room = present.sum(axis=1) < seed_limit(rules, present.shape[1])
-    resting = table.alpha_mode == AlphaMode.HOLD
+    valid = np.zeros((table.stage.shape[0], _OPS, table.stage.shape[1]), dtype=np.bool_)
     valid[:, Op.FOSSILIZE] = gates.may_fossilize(table, rules.gates)
     if step < rules.steps:
+        present = table.present
+        room = present.sum(axis=1) < seed_limit(rules, present.shape[1])
+        resting = table.alpha_mode == _AT_REST
         valid[:, Op.GERMINATE] = table.available & room[:, None]
         valid[:, Op.SET_ALPHA_TARGET] = rampable(table)
-        valid[:, Op.PRUNE] = present & (table.stage != Stage.FOSSILIZED) & resting & (table.age >= MIN_PRUNE_AGE)
+        valid[:, Op.PRUNE] = present & (table.stage != _FOSSILIZED) & resting & (table.age >= MIN_PRUNE_AGE)
         valid[:, Op.ADVANCE] = (
-            gates.may_train(table)
-            | gates.may_blend(table, rules.gates, val_acc)
-            | gates.may_hold(table, rules.gates)
+            gates.may_train(table) | gates.may_blend(table, rules.gates, val_acc) | gates.may_hold(table, rules.gates)
         )
     return valid & alive[:, None, None]
 
 
 def retargets(table: SeedTable) -> Bools:
     """[E, S, style, alpha target] the pair would change the seed's algorithm or its alpha target."""
-    algorithms = np.array([algorithm for _, _, algorithm in STYLES])
-    same_algorithm = table.algorithm[:, :, None] == algorithms  # [E, S, style]
-    same_target = table.alpha_target[:, :, None] == np.array(ALPHA_TARGETS)  # [E, S, target]
+    same_algorithm = table.algorithm[:, :, None] == _ALGORITHMS  # [E, S, style]
+    same_target = table.alpha_target[:, :, None] == _TARGETS  # [E, S, target]
     return np.asarray(~(same_algorithm[:, :, :, None] & same_target[:, :, None, :]))

@@ -13,6 +13,7 @@ import numpy as np
 from workers.rewards._facts import Bools, Floats, Ints
 from workers.vocabulary import Stage
 
+_DORMANT = int(Stage.DORMANT)  # numpy compares with a plain integer several times faster
 _LIVE = np.zeros(max(Stage) + 1, dtype=np.bool_)  # by stage
 _LIVE[[Stage.GERMINATED, Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED]] = True
 
@@ -95,7 +96,7 @@ class SeedTable:
     @property
     def available(self) -> Bools:
         """[E, S] the slot is empty, cooldown over: a seed may be germinated."""
-        return np.asarray(self.stage == Stage.DORMANT)
+        return np.asarray(self.stage == _DORMANT)
 
     def clear_module(self, selected: Bools) -> None:
         """Forget everything that belonged to the modules of `selected` [E, S]."""

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from workers.blueprints._blueprint import Blueprint, Params
 from workers.growth.blend import Blend
-from workers.growth.slot_step import Member, SlotStep
+from workers.growth.chains import Member
+from workers.growth.slot_step import SlotStep
 from workers.growth.stack import Stack
 
 

@@ -1,9 +1,8 @@
 """What a slot's seeds add to the host's features in training, forward and backward written out.
 
 It computes what blend.seed_delta does with s = the blueprints' output; that one says what is meant, this one passes
-over the features as seldom as it can. Chains of layers (Blueprint.residual) give s(x) − x directly, and the norms at
-their ends are computed together; so do blueprints with their own backward pass (Blueprint.by_hand); any other goes
-through autograd. Features may be of less precision than the
+over the features as seldom as it can. Chains of layers (chains.py) give s(x) − x directly; so do blueprints with their
+own backward pass (Blueprint.by_hand); any other goes through autograd. Features may be of less precision than the
 blend's coefficients: then so is what is kept, and all sums are in that of the coefficients. tests/tensor/test_fused.py
 holds it against seed_delta.
 """
@@ -11,60 +10,20 @@ holds it against seed_delta.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import cast
 
 import torch
 from torch import Tensor
 
-from workers.blueprints import _perceptron
-from workers.blueprints._blueprint import Back, Blueprint, Grads, Norm, Params, Relu, pooled, spread
-from workers.blueprints._by_hand import run, unwind
-from workers.blueprints._norm import Normed, norm_backward, norm_forward
+from workers.blueprints import _device, _perceptron
+from workers.blueprints._blueprint import Back, Grads, Params, pooled, spread
 from workers.growth.blend import TINY, Blend, gate_params
+from workers.growth.chains import Chains, Member
+from workers.growth.rows import writers
 
 GATE_NAMES = tuple(spec.name for spec in gate_params(1))
 _aten = torch.ops.aten
-
-
-def ends_in(blueprint: Blueprint) -> int:
-    """Which layers its residual has in common with others at the end: 0 norm and ReLU, 1 norm, 2 none."""
-    chain = blueprint.residual
-    if len(chain) > 1 and isinstance(chain[-1], Relu) and isinstance(chain[-2], Norm):
-        return 0
-    return 1 if chain and isinstance(chain[-1], Norm) else 2
-
-
-@dataclass
-class Member:
-    """The seeds of one blueprint in the slot: `count` neighbours on the row axis, their parameters and gradients."""
-
-    blueprint: Blueprint
-    params: Params
-    count: int
-    fossils: bool  # some look at the features themselves: the gradient into them is needed
-    grads: Grads = field(default_factory=dict)
-
-    @property
-    def tail(self) -> int:
-        """ends_in of the blueprint."""
-        return ends_in(self.blueprint)
-
-    @property
-    def norm(self) -> str:
-        """Prefix of the norm at the end."""
-        return cast(Norm, self.blueprint.residual[-2 if self.tail == 0 else -1]).prefix
-
-
-@dataclass(frozen=True)
-class _Shared:
-    """The norm at the end of several members, computed at once."""
-
-    members: list[Member]
-    tapes: list[list[Back]]
-    saved: Normed
-    rows: int
-    with_relu: int  # the first so many of the rows
 
 
 @dataclass(frozen=True)
@@ -77,7 +36,7 @@ class _Joined:
     shrink: Tensor
     outer: Tensor
     flows: Tensor
-    tanh: Tensor | None  # of the rows that multiply
+    tanh: Tensor | None  # of the rows that may multiply
     scaled: Tensor | None  # their features times alpha
 
 
@@ -93,14 +52,17 @@ def _over(values: Tensor, like: Tensor) -> Tensor:
 
 
 class SlotStep:
-    """One slot during one epoch. `members` in the order of ends_in; `rows` as bank.SlotSeeds has them."""
+    """One slot during one epoch. `members` in the order of chains.standing; `rows` as bank.SlotSeeds has them."""
 
     def __init__(self, members: list[Member], rows: Tensor | slice | None, blend: Blend) -> None:
         self.members, self._rows, self._blend = members, rows, blend
         at = blend.multiply_rows
-        self._multiplied = None if at is None else blend.live.index_select(0, at)
-        self._shared = [m for m in members if m.tail < 2]
-        self._alone = [m for m in members if m.tail == 2]
+        self._multiplied = blend.live if at is None else blend.live.index_select(0, at)
+        self._writers: tuple[Tensor, Tensor] | None = None  # off the CPU, of rows that are no neighbours
+        chained = [m for m in members if m.in_chain]
+        self._chained = sum(m.count for m in chained)  # the first so many of the rows
+        self._chains = Chains(chained) if chained else None
+        self._alone = [m for m in members if not m.in_chain]
 
     def _mine(self, h: Tensor) -> Tensor:
         if isinstance(self._rows, slice):
@@ -111,11 +73,28 @@ class SlotStep:
         """h with `mine` added at the slot's rows, not in place."""
         if self._rows is None:
             return h + mine
+        if isinstance(self._rows, Tensor) and not _device.is_cpu(h.device):
+            if self._writers is None:
+                self._writers = writers(self._rows, h.shape[3])
+            at, written = self._writers
+            return torch.where(written, h + mine.index_select(3, at), h)
         y = h.clone()
         if isinstance(self._rows, slice):
             y[:, :, :, self._rows] += mine
             return y
         return y.index_add_(3, self._rows, mine)
+
+    def _multiplying(self, x: Tensor) -> Tensor:
+        """A copy of x at the rows that multiply; off the CPU of all, where `_put_multiplied` tells them apart."""
+        rows = self._blend.multiply_rows
+        return x.clone() if rows is None else x.index_select(3, rows)
+
+    def _put_multiplied(self, whole: Tensor, part: Tensor) -> Tensor:
+        """`whole`, which is overwritten, with `part` at the rows that multiply."""
+        rows = self._blend.multiply_rows
+        if rows is None:
+            return torch.where(cast(Tensor, self._blend.multiply), part, whole)
+        return whole.index_copy_(3, rows, part)
 
     # --- forward ----------------------------------------------------------------------------------------------------
 
@@ -124,30 +103,15 @@ class SlotStep:
         if not self.members:
             return h
         mine = self._mine(h)
-        at, parts = 0, []
-        for member in self.members:
-            parts.append(mine[:, :, :, at : at + member.count])
-            at += member.count
-        outputs = self._chains(parts[: len(self._shared)]) if self._shared else []
+        outputs = [] if self._chains is None else [self._chains.forward(mine[:, :, :, : self._chained])]
+        parts = torch.split(mine[:, :, :, self._chained :], [m.count for m in self._alone], 3) if self._alone else ()
         alone = [
             (m.blueprint.by_hand or _through_autograd(m))(part, m.params)
-            for m, part in zip(self._alone, parts[len(self._shared) :], strict=True)
+            for m, part in zip(self._alone, parts, strict=True)
         ]
         outputs += [d for d, _ in alone]
         self._backs = [back for _, back in alone]
         return self._add(h, self._join(mine, outputs[0] if len(outputs) == 1 else torch.cat(outputs, 3)))
-
-    def _chains(self, parts: list[Tensor]) -> list[Tensor]:
-        """s(x) − x of the members whose chain ends in a norm; in one tensor."""
-        found = [run(m.blueprint.residual[: m.tail - 2], x, m.params) for m, x in zip(self._shared, parts, strict=True)]
-        y = found[0][0] if len(found) == 1 else torch.cat([y for y, _ in found], 3)
-        gain, bias = (torch.cat([m.params[f"{m.norm}.{name}"] for m in self._shared]) for name in ("gain", "bias"))
-        d, saved = norm_forward(y, gain, bias)
-        rows, with_relu = len(gain), sum(m.count for m in self._shared if m.tail == 0)
-        if with_relu:
-            (d if with_relu == rows else d[:, :, :, :with_relu]).relu_()
-        self._ended = _Shared(self._shared, [tape for _, tape in found], saved, rows, with_relu)
-        return [d]
 
     def _opening(self, mine: Tensor) -> Tensor:
         """The gates' openings [B,n]."""
@@ -169,11 +133,11 @@ class SlotStep:
             outer = torch.where(blend.gated[:, 0], outer * self._opening(mine), outer)
         shown = outer if blend.stopped is None else outer * (1.0 - blend.stopped[:, 0])  # and in the value
         delta = d_precise * _over(shown * shrink, d)
-        tanh, scaled, rows = None, None, blend.multiply_rows
-        if rows is not None:
-            tanh = d_precise.index_select(3, rows).tanh_()
-            scaled = h.index_select(3, rows).mul_(cast(Tensor, self._multiplied))
-            delta.index_copy_(3, rows, scaled * tanh)
+        tanh, scaled = None, None
+        if blend.multiply is not None:
+            tanh = self._multiplying(d_precise).tanh_()
+            scaled = self._multiplying(h).mul_(self._multiplied)
+            delta = self._put_multiplied(delta, scaled * tanh)
         flows = (ratio <= 1.0) & (squares / size >= TINY)
         self._joined = _Joined(mine, d, squares, shrink, outer, flows, tanh, scaled)
         return delta.to(kept)
@@ -199,11 +163,11 @@ class SlotStep:
         along = _per_network(g * d)
         back = torch.where(joined.flows, joined.outer * along * joined.shrink / joined.squares, 0.0)
         gd = (g * _over(joined.outer * joined.shrink, d)).addcmul_(d, _over(back, d), value=-1.0)
-        dh, rows = None, blend.multiply_rows
-        if rows is not None:
-            tanh, mine = cast(Tensor, joined.tanh), g.index_select(3, rows)
-            dh = torch.zeros_like(d).index_copy_(3, rows, (mine * tanh).mul_(cast(Tensor, self._multiplied))).to(kept)
-            gd.index_copy_(3, rows, _aten.tanh_backward(mine.mul_(cast(Tensor, joined.scaled)), tanh))
+        dh = None
+        if blend.multiply is not None:
+            tanh, mine = cast(Tensor, joined.tanh), self._multiplying(g)
+            dh = self._put_multiplied(torch.zeros_like(d), (mine * tanh).mul_(self._multiplied)).to(kept)
+            gd = self._put_multiplied(gd, _aten.tanh_backward(mine.mul_(cast(Tensor, joined.scaled)), tanh))
         if blend.gated is not None:
             opened = torch.where(blend.gated[:, 0], along * joined.shrink * blend.live[:, 0], 0.0)
             looked = self._into_gates(opened)
@@ -228,11 +192,8 @@ class SlotStep:
     def _into_members(self, gd: Tensor) -> Tensor | None:
         """Gradients of all modules; that of what they look at, if any is needed."""
         wanted = self._blend.fossil is not None
-        into: list[Tensor | None] = []
-        at = 0
-        if self._shared:
-            at = self._ended.rows
-            into += self._into_chains(gd if at == gd.shape[3] else gd[:, :, :, :at], wanted)
+        at = self._chained
+        into = [] if self._chains is None else self._chains.backward(gd[:, :, :, :at], wanted)
         for member, back in zip(self._alone, self._backs, strict=True):
             part = gd[:, :, :, at : at + member.count]
             at += member.count
@@ -243,21 +204,6 @@ class SlotStep:
         b, h, w, _, c = gd.shape
         whole = [gd.new_zeros(b, h, w, n, c) if t is None else t for t, n in zip(into, counts, strict=True)]
         return whole[0] if len(whole) == 1 else torch.cat(whole, 3)
-
-    def _into_chains(self, gd: Tensor, wanted: bool) -> list[Tensor | None]:
-        ended, d = self._ended, self._joined.d
-        if ended.with_relu:
-            rows = slice(None, ended.with_relu)
-            part = gd if ended.with_relu == gd.shape[3] else gd[:, :, :, rows]
-            _aten.threshold_backward.grad_input(part, d[:, :, :, rows], 0, grad_input=part)
-        dy, dgain, dbias = norm_backward(gd, ended.saved)
-        into, at = [], 0
-        for member, tape in zip(ended.members, ended.tapes, strict=True):
-            rows = slice(at, at + member.count)
-            at += member.count
-            member.grads[f"{member.norm}.gain"], member.grads[f"{member.norm}.bias"] = dgain[rows], dbias[rows]
-            into.append(unwind(tape, dy[:, :, :, rows], member.grads, wanted and member.fossils))
-        return into
 
 
 def _through_autograd(member: Member) -> Callable[[Tensor, Params], tuple[Tensor, Back]]:

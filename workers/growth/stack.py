@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from torch import Tensor
 
 from workers.blueprints._blueprint import Grads, ParamSpec
 from workers.growth.loss_scale import PartScale
+from workers.growth.rows import put_columns, put_rows
 
 _KERNEL = 4  # extents of a convolution's kernel [out, into, k, k]
 
@@ -58,18 +60,25 @@ class Used:
         return Used(tuple(found), slice(0, end) if whole else torch.from_numpy(np.concatenate(columns)))
 
 
+@lru_cache(maxsize=256)
+def _layout(specs: tuple[ParamSpec, ...]) -> tuple[list[int], list[tuple[str, tuple[int, ...]]]]:
+    """Sizes in a row, and the name and shape [-1, …] of each parameter."""
+    return [spec.size for spec in specs], [(spec.name, (-1, *spec.shape)) for spec in specs]
+
+
+def _by_name(specs: tuple[ParamSpec, ...], flat: Tensor) -> dict[str, Tensor]:
+    """Views [n, *shape] of rows [n, P] that hold `specs` one after the other."""
+    sizes, found = _layout(specs)
+    return {name: part.view(shape) for (name, shape), part in zip(found, flat.split_with_sizes(sizes, 1), strict=True)}
+
+
 class Borrowed:
     """Some rows of a stack during one epoch: `leaves[name]` is [n, *shape], a view of `flat` [n, P] for autograd."""
 
     def __init__(self, used: Used, flat: Tensor, momentum: Tensor, trained: Tensor | None) -> None:
         self.used, self.flat, self.momentum = used, flat, momentum
         self._trained = trained  # [n, 1] bool; None: all
-        self.leaves: dict[str, Tensor] = {}
-        start = 0
-        for spec in used.specs:
-            view = flat[:, start : start + spec.size].view(-1, *spec.shape)
-            self.leaves[spec.name] = view.detach().requires_grad_()
-            start += spec.size
+        self.leaves = {name: view.detach().requires_grad_() for name, view in _by_name(used.specs, flat).items()}
 
     @property
     def whole(self) -> bool:
@@ -140,8 +149,9 @@ class Optimiser:
         norms = [torch.linalg.vector_norm(grad, dim=1, keepdim=True) for grad in found]
         factors = torch.clamp(rule.max_grad_norm / (torch.cat(norms) + 1e-6), max=1.0)
         torch._foreach_mul_(found, list(torch.split(factors, [len(grad) for grad in found])))
+        velocities = self._momentum if rule.momentum else []  # torch refuses them where there is no momentum
         torch._fused_sgd_(
-            self._flat, found, self._momentum, weight_decay=rule.weight_decay, momentum=rule.momentum, lr=rule.lr,
+            self._flat, found, velocities, weight_decay=rule.weight_decay, momentum=rule.momentum, lr=rule.lr,
             dampening=0.0, nesterov=False, maximize=False, is_first_step=False,
         )  # fmt: skip
 
@@ -158,6 +168,16 @@ def _cells(rows: Tensor, columns: slice | Tensor) -> tuple[Tensor, slice | Tenso
     return (rows, columns) if isinstance(columns, slice) else (rows[:, None], columns)
 
 
+@lru_cache(maxsize=64)  # a stack is made anew in every episode
+def _initial(specs: tuple[ParamSpec, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Bound and centre of every scalar's initial value, [P] each; shared, to be read only."""
+    sizes = [spec.size for spec in specs]
+    return (
+        np.repeat(np.array([spec.bound for spec in specs], dtype=np.float64), sizes),
+        np.repeat(np.array([spec.center for spec in specs], dtype=np.float64), sizes),
+    )
+
+
 class Stack:
     """Flat parameters [rows, P] and momentum [rows, P] of one architecture."""
 
@@ -167,10 +187,7 @@ class Stack:
         self.values = torch.zeros(rows, self.width, device=device, dtype=dtype)
         self.momentum = torch.zeros_like(self.values)
         self._known: dict[tuple[int, bool], Used] = {}
-        spread = [np.full(spec.size, spec.bound) for spec in specs]
-        centers = [np.full(spec.size, spec.center) for spec in specs]
-        self._bound = np.concatenate(spread)
-        self._center = np.concatenate(centers)
+        self._bound, self._center = _initial(specs)
 
     def birth(self, row: int | slice, draws: NDArray[np.float64]) -> None:
         """Initialise row(s) from uniform draws in [0, 1), [P] or [rows, P], and zero their momentum."""
@@ -212,16 +229,14 @@ class Stack:
 
     def give_back(self, rows: Tensor, borrowed: Borrowed) -> None:
         """Write borrowed rows back."""
-        at = _cells(rows, borrowed.used.columns)
-        self.values[at] = borrowed.flat
-        self.momentum[at] = borrowed.momentum
+        columns = borrowed.used.columns
+        pairs = [(self.values, borrowed.flat), (self.momentum, borrowed.momentum)]
+        if isinstance(columns, slice):
+            pairs = [(whole[:, columns], lent) for whole, lent in pairs]
+        else:
+            pairs = [(whole, put_columns(whole.index_select(0, rows), columns, lent)) for whole, lent in pairs]
+        put_rows(rows, pairs)
 
     def read(self, rows: Tensor) -> dict[str, Tensor]:
         """Parameters of `rows` [n] (repeats allowed) by name, [n, *shape], without autograd."""
-        flat = self.values[rows]
-        out: dict[str, Tensor] = {}
-        start = 0
-        for spec in self.specs:
-            out[spec.name] = flat[:, start : start + spec.size].view(-1, *spec.shape)
-            start += spec.size
-        return out
+        return _by_name(self.specs, self.values[rows])

@@ -34,13 +34,14 @@ def transition(table: SeedTable, selected: Bools, target: Stage, val_acc: Floats
 
     `val_acc` [E] is the last validation accuracy: what improvement within the new stage is measured against.
     """
-    illegal = selected & ~_LEGAL[table.stage, target]
-    if illegal.any():
+    from_stage = table.stage[selected]
+    if not _LEGAL[from_stage, int(target)].all():
+        illegal = selected & ~_LEGAL[table.stage, int(target)]
         env, slot = (int(i) for i in np.argwhere(illegal)[0])
         stage = int(table.stage[env, slot])
         raise IllegalTransition(f"environment {env}, slot {slot}: no transition from stage {stage} to {target.name}")
-    table.previous_stage[selected] = table.stage[selected]
+    table.previous_stage[selected] = from_stage
     table.previous_epochs_in_stage[selected] = table.epochs_in_stage[selected]
-    table.stage[selected] = target
+    table.stage[selected] = int(target)
     table.epochs_in_stage[selected] = 0
-    table.acc_at_stage_start[selected] = np.broadcast_to(val_acc[:, None], selected.shape)[selected]
+    table.acc_at_stage_start[selected] = val_acc[selected.nonzero()[0]]

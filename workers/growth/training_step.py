@@ -7,7 +7,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from workers.blueprints._blueprint import Grads, Params, linear, pooled
+from workers.blueprints import _device
+from workers.blueprints._blueprint import Grads, Params, pooled
 from workers.blueprints._convolution import as_image
 from workers.growth.fused import BlockParams, Kept, block_backward, block_forward
 from workers.growth.host import BatchStatistics
@@ -25,7 +26,7 @@ def side_by_side(images: Tensor, batch: Tensor) -> Tensor:
     n, b = batch.shape
     _, h, w, c = images.shape
     flat = images.view(-1, h * w * c)
-    if n > 1 and images.device.type == "cpu" and b * h * w * c >= _LARGE:
+    if n > 1 and _device.is_cpu(images.device) and b * h * w * c >= _LARGE:
         y = images.new_empty(b, h * w, n, c)
         for host in range(n):
             y[:, :, host] = flat.index_select(0, batch[host]).view(b, h * w, c)
@@ -84,7 +85,7 @@ class TrainingStep:
 
     @torch.no_grad()
     def forward(self, pick: Pick) -> Tensor:
-        """-> logits [n,B,classes]."""
+        """-> logits [n,classes,B]: softmax over neighbours in memory costs a loop per sample."""
         h = self._blocks[0].forward(pick)
         for block, step in enumerate(self._blocks):
             if block > 0:
@@ -93,16 +94,16 @@ class TrainingStep:
                 h = self._slots[block].forward(h)
         self._shape, self._precision = h.shape, h.dtype
         self._pooled = pooled(h)
-        return linear(self._pooled, self._weight, self._bias)
+        return torch.baddbmm(self._bias[:, :, None], self._weight.transpose(1, 2), self._pooled.transpose(1, 2))
 
     @torch.no_grad()
     def backward(self, error: Tensor) -> Grads:
-        """Gradients of the hosts, by name, from those of the logits; of the seeds: their members have them."""
+        """Gradients of the hosts, by name, from those of the logits [n,classes,B]; the seeds' go into their members."""
         grads: Grads = {}
-        grads["head.weight"] = torch.bmm(self._pooled.transpose(1, 2), error)
-        grads["head.bias"] = error.sum(1)
+        grads["head.weight"] = torch.bmm(error, self._pooled).transpose(1, 2)
+        grads["head.bias"] = error.sum(2)
         b, h, w, n, c = self._shape
-        mean = torch.bmm(error, self._weight.transpose(1, 2)).div_(h * w).transpose(0, 1)  # [B,n,C]
+        mean = torch.bmm(self._weight, error).div_(h * w).permute(2, 0, 1)  # [B,n,C]
         g = mean.to(self._precision).contiguous()[:, None, None].expand(b, h, w, n, c).contiguous()
         for block in range(len(self._blocks) - 1, -1, -1):
             if block in self._slots:

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import msgspec
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from esper_ab.contracts.records import PPOUpdate
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import PolicySettings, PPOSettings, Settings
+from workers.ppo.adam import Adam
 from workers.ppo.buffer import Rollout, RolloutBuffer
 from workers.ppo.decide import decide
 from workers.ppo.gae import Floats, gae
@@ -59,7 +59,7 @@ class PPOAgent:
         self.observations = ObservationNormaliser(spec.observation_width, shared=spec.share_observations)
         self.returns = ReturnNormaliser()
         self._device = device
-        self._optimiser = torch.optim.Adam(self.policy.parameters(), lr=spec.ppo.lr, eps=_ADAM_EPS, fused=True)
+        self._optimiser = Adam(self.policy.parameters(), lr=spec.ppo.lr, eps=_ADAM_EPS)
         self._buffer = RolloutBuffer()
 
     def begin_episode(self, n_envs: int) -> None:
@@ -135,7 +135,7 @@ class PPOAgent:
         return {
             "spec": msgspec.to_builtins(self.spec),
             "policy": {name: tensor.detach().clone() for name, tensor in self.policy.state_dict().items()},
-            "optimiser": copy.deepcopy(self._optimiser.state_dict()),
+            "optimiser": self._optimiser.state(),
             "observations": self.observations.state(),
             "returns": self.returns.moments.state(),
         }
@@ -145,7 +145,7 @@ class PPOAgent:
         """The agent that `state` came from; it goes on as that one would."""
         agent = cls(msgspec.convert(state["spec"], AgentSpec), device)
         agent.policy.load_state_dict(state["policy"])
-        agent._optimiser.load_state_dict(state["optimiser"])
+        agent._optimiser.load(state["optimiser"])
         agent.observations.load(state["observations"])
         agent.returns.moments.load(state["returns"])
         return agent

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.ppo.decide import Decision
+from workers.ppo.decide import Decision, log_probs_of
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,15 @@ class RolloutBuffer:
         if not any(alive.any() for _, _, alive in self._outcomes):
             return None
         raw, normalised, decisions = zip(*self._steps, strict=True)
+        actions = np.stack([decision.actions for decision in decisions])
+        masks = np.stack([decision.masks for decision in decisions])
         rewards, dones, valid = (np.stack(column) for column in zip(*self._outcomes, strict=True))
         return Rollout(
             raw=np.stack(raw),
             observations=np.stack(normalised),
-            actions=np.stack([decision.actions for decision in decisions]),
-            masks=np.stack([decision.masks for decision in decisions]),
-            log_probs=np.stack([decision.log_probs for decision in decisions]),
+            actions=actions,
+            masks=masks,
+            log_probs=log_probs_of(np.stack([decision.logits for decision in decisions]), masks, actions),
             values=np.stack([decision.values for decision in decisions]),
             rewards=rewards,
             dones=dones,

@@ -18,9 +18,22 @@ class Decision:
 
     actions: NDArray[np.int64]  # [E, heads]
     masks: NDArray[np.bool_]  # [E, heads, widest head]
-    log_probs: NDArray[np.float64]  # [E], joint over used heads
+    logits: NDArray[np.float32]  # [E, heads, widest head]; what is masked means nothing
     values: NDArray[np.float64]  # [E], normalised
     state: State  # after the step
+
+
+@torch.inference_mode()
+def log_probs_of(
+    logits: NDArray[np.float32], masks: NDArray[np.bool_], actions: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Joint log-probabilities [...] over used heads of actions [..., heads]; logits and masks as in a Decision.
+
+    Any number of decisions at once: a rollout asks once for all of its steps.
+    """
+    valid = torch.from_numpy(masks)
+    log_probs = masked_log_softmax(torch.from_numpy(logits), valid)
+    return joint_log_prob(log_probs, valid, torch.from_numpy(actions)).numpy()
 
 
 @torch.inference_mode()
@@ -36,32 +49,32 @@ def decide(
     Every mask is asked for with all earlier choices, so a later head may be masked by any earlier one.
     """
     sizes = policy.head_sizes
-    device = policy.value_out.weight.device
+    device = state[0].device
     features, after = policy.step(torch.from_numpy(observation).to(device), state)
     n_envs = len(observation)
     actions = np.zeros((n_envs, len(sizes)), dtype=np.int64)
     all_logits = np.zeros((n_envs, len(sizes), max(sizes)), dtype=np.float32)
     all_masks = np.zeros((n_envs, len(sizes), max(sizes)), dtype=np.bool_)
     for group in policy.groups:
-        logits = group(features, torch.from_numpy(actions).to(device)).cpu().numpy()
+        logits = group.forward(features, torch.from_numpy(actions).to(device)).cpu().numpy()
         weights = choice_weights(logits)
         start = 0
         for head in group.heads:
             stop = start + sizes[head]
             mask = masks.mask(head, actions[:, :head])
             all_logits[:, head, : sizes[head]] = logits[:, start:stop]
-            all_masks[:, head, : sizes[head]] = mask
-            if uniforms is None:
-                actions[:, head] = most_probable(weights[:, start:stop], mask)
-            else:
-                actions[:, head] = sample(weights[:, start:stop], mask, uniforms[:, head])
+            if mask.any():  # else nobody uses the head, and says 0 in it
+                all_masks[:, head, : sizes[head]] = mask
+                of_head = weights[:, start:stop]
+                if uniforms is None:
+                    actions[:, head] = most_probable(of_head, mask)
+                else:
+                    actions[:, head] = sample(of_head, mask, uniforms[:, head])
             start = stop
-    valid = torch.from_numpy(all_masks)
-    log_probs = masked_log_softmax(torch.from_numpy(all_logits), valid)
     return Decision(
         actions=actions,
         masks=all_masks,
-        log_probs=joint_log_prob(log_probs, valid, torch.from_numpy(actions)).numpy(),
+        logits=all_logits,
         values=policy.values(features).double().cpu().numpy(),
         state=after,
     )

@@ -29,9 +29,8 @@ class Masks(Protocol):
 
 def pad_heads(flat: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """Logits [..., sum(sizes)] -> [..., heads, max(sizes)]; what is padded must be masked."""
-    widest = max(sizes)
-    parts = torch.split(flat, list(sizes), -1)
-    return torch.stack([functional.pad(part, (0, widest - part.shape[-1])) for part in parts], -2)
+    places = torch.arange(max(sizes)) < torch.tensor(sizes)[:, None]
+    return flat.new_zeros(*flat.shape[:-1], *places.shape).masked_scatter(places.to(flat.device), flat)
 
 
 def masked_log_softmax(logits: Tensor, masks: Tensor) -> Tensor:

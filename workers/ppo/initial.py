@@ -1,5 +1,6 @@
 """Layers whose initial weights are a pure function of an rng path. Never touches torch's global generator:
-layers are built without storage, then filled from Philox.
+layers that do not fill themselves are filled from Philox. (torch's meta device would do for that, too, but it imports
+torch's compiler: a second of every worker's start.)
 
 Orthogonal weights (Saxe et al. 2014, arXiv:1312.6120), zero biases, forget gates open.
 """
@@ -16,6 +17,21 @@ from torch import nn
 from esper_ab.contracts.rng import RngPath
 
 
+class _Linear(nn.Linear):
+    def reset_parameters(self) -> None:
+        pass
+
+
+class _Embedding(nn.Embedding):
+    def reset_parameters(self) -> None:
+        pass
+
+
+class _LSTM(nn.LSTM):
+    def reset_parameters(self) -> None:
+        pass
+
+
 def orthogonal(rows: int, columns: int, gain: float, rng: RngPath) -> NDArray[np.float64]:
     """[rows, columns] with orthonormal rows or columns (whichever are fewer), times `gain`."""
     normal = rng.generator().standard_normal((max(rows, columns), min(rows, columns)))
@@ -26,7 +42,7 @@ def orthogonal(rows: int, columns: int, gain: float, rng: RngPath) -> NDArray[np
 
 def linear(inputs: int, outputs: int, gain: float, rng: RngPath) -> nn.Linear:
     """A linear layer with orthogonal weight and zero bias."""
-    layer = nn.Linear(inputs, outputs, device="meta").to_empty(device="cpu")
+    layer = _Linear(inputs, outputs)
     with torch.no_grad():
         layer.weight.copy_(torch.from_numpy(orthogonal(outputs, inputs, gain, rng / "weight")))
         layer.bias.zero_()
@@ -35,7 +51,7 @@ def linear(inputs: int, outputs: int, gain: float, rng: RngPath) -> nn.Linear:
 
 def embedding(choices: int, width: int, rng: RngPath) -> nn.Embedding:
     """One row per choice, of root mean square 1 like the layer-normalised features it is added to."""
-    table = nn.Embedding(choices, width, device="meta").to_empty(device="cpu")
+    table = _Embedding(choices, width)
     with torch.no_grad():
         gain = math.sqrt(max(choices, width))
         table.weight.copy_(torch.from_numpy(orthogonal(choices, width, gain, rng / "weight")))
@@ -44,7 +60,7 @@ def embedding(choices: int, width: int, rng: RngPath) -> nn.Embedding:
 
 def lstm(width: int, rng: RngPath) -> nn.LSTM:
     """One LSTM layer, width -> width: each gate's matrices orthogonal, forget-gate bias 1, other biases 0."""
-    layer = nn.LSTM(width, width, device="meta").to_empty(device="cpu")
+    layer = _LSTM(width, width)
     with torch.no_grad():
         for name, parameter in layer.named_parameters():
             if parameter.dim() == 1:

@@ -12,20 +12,31 @@ Choices join as embeddings added before a group's tanh: the price of conditionin
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from esper_ab.contracts.rng import RngPath
 from workers.ppo.heads import pad_heads
 from workers.ppo.initial import embedding, linear, lstm
 
-State = tuple[Tensor, Tensor]  # h and c of the LSTM, each [1, B, hidden]
+State = tuple[Tensor, Tensor]  # h and c of the LSTM, each [B, hidden]
 
 _INNER_GAIN = math.sqrt(2.0)
 _LOGIT_GAIN = 0.01  # starts near uniform over the valid actions
 _VALUE_GAIN = 0.1  # starts near the mean return, which is 0 in normalised units
 _CONDITIONING_HEADS = 2
+
+
+def _linear(x: Tensor, layer: nn.Linear) -> Tensor:
+    """The layer's function without the machinery of calling a module, which costs as much for a few rows."""
+    return functional.linear(x, layer.weight, layer.bias)
+
+
+def _normed(x: Tensor, layer: nn.LayerNorm) -> Tensor:
+    return torch.layer_norm(x, layer.normalized_shape, layer.weight, layer.bias, layer.eps)
 
 
 class HeadGroup(nn.Module):
@@ -37,16 +48,16 @@ class HeadGroup(nn.Module):
         self.sizes = tuple(sizes[head] for head in heads)
         conditions = range(min(heads.start, _CONDITIONING_HEADS))
         self.inner = linear(hidden, hidden, _INNER_GAIN, rng / "inner")
-        self.choices = nn.ModuleList(embedding(sizes[head], hidden, rng / "choices" / head) for head in conditions)
+        self._tables = tuple(embedding(sizes[head], hidden, rng / "choices" / head) for head in conditions)
+        self.choices = nn.ModuleList(self._tables)
         self.logits = linear(hidden, sum(self.sizes), _LOGIT_GAIN, rng / "logits")
 
     def forward(self, features: Tensor, actions: Tensor) -> Tensor:
         """Logits [..., sum of the group's sizes] from features [..., hidden] and actions [..., >= heads.start]."""
-        inner: Tensor = self.inner(features)
-        for head, table in enumerate(self.choices):
-            inner = inner + table(actions[..., head])
-        logits: Tensor = self.logits(torch.tanh(inner))
-        return logits
+        inner = _linear(features, self.inner)
+        for head, table in enumerate(self._tables):
+            inner = inner + torch.embedding(table.weight, actions[..., head])
+        return _linear(torch.tanh(inner), self.logits)
 
 
 class RecurrentPolicy(nn.Module):
@@ -56,9 +67,8 @@ class RecurrentPolicy(nn.Module):
         super().__init__()
         self.head_sizes = head_sizes
         self.hidden = hidden
-        self.encoder = nn.Sequential(
-            linear(observation_width, hidden, _INNER_GAIN, rng / "encoder"), nn.LayerNorm(hidden), nn.Tanh()
-        )
+        self._encoder = linear(observation_width, hidden, _INNER_GAIN, rng / "encoder"), nn.LayerNorm(hidden)
+        self.encoder = nn.Sequential(*self._encoder, nn.Tanh())
         self.lstm = lstm(hidden, rng / "lstm")
         self.norm = nn.LayerNorm(hidden)
         count = len(head_sizes)
@@ -67,28 +77,30 @@ class RecurrentPolicy(nn.Module):
             HeadGroup(heads, head_sizes, hidden, rng / "group" / heads.start) for heads in ranges if len(heads)
         )
         self.actor = nn.ModuleList(self.groups)
-        self.critic = nn.Sequential(linear(hidden, hidden, _INNER_GAIN, rng / "critic" / "inner"), nn.Tanh())
+        self._critic = (linear(hidden, hidden, _INNER_GAIN, rng / "critic" / "inner"),)  # a tuple is no module
+        self.critic = nn.Sequential(*self._critic, nn.Tanh())
         self.value_out = linear(hidden, 1, _VALUE_GAIN, rng / "critic" / "out")
 
     def initial_state(self, batch: int) -> State:
         """The empty memory of a new episode."""
-        zeros = self.value_out.weight.new_zeros(1, batch, self.hidden)
+        zeros = self.value_out.weight.new_zeros(batch, self.hidden)
         return zeros, zeros.clone()
 
     def features(self, observations: Tensor, state: State) -> tuple[Tensor, State]:
         """Features [T, B, hidden] and the state after the last step, from observations [T, B, width]."""
-        outputs, after = self.lstm(self.encoder(observations), state)
-        return self.norm(outputs), after
+        outputs, (h, c) = self.lstm(self.encoder(observations), (state[0][None], state[1][None]))
+        return self.norm(outputs), (h[0], c[0])
 
     def step(self, observation: Tensor, state: State) -> tuple[Tensor, State]:
         """`features` for one step, [B, hidden] from [B, width], at a third of its price for short batches."""
-        h, c = torch.lstm_cell(self.encoder(observation), (state[0][0], state[1][0]), *self.lstm.parameters())
-        return self.norm(h), (h[None], c[None])
+        first, norm = self._encoder
+        x = torch.tanh(_normed(_linear(observation, first), norm))
+        h, c = torch.lstm_cell(x, state, *cast(list[Tensor], self.lstm._flat_weights))
+        return _normed(h, self.norm), (h, c)
 
     def values(self, features: Tensor) -> Tensor:
         """Normalised values [...] of features [..., hidden]."""
-        values: Tensor = self.value_out(self.critic(features))
-        return values.squeeze(-1)
+        return _linear(torch.tanh(_linear(features, self._critic[0])), self.value_out).squeeze(-1)
 
     def logits(self, features: Tensor, actions: Tensor) -> Tensor:
         """Logits of every head, [..., heads, widest head], given actions [..., heads] that were taken."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -41,7 +41,21 @@ class Batch:
 
     def select(self, envs: Tensor) -> Batch:
         """The sequences of some environments."""
-        return Batch(**{name: tensor[:, envs] for name, tensor in vars(self).items()})
+        return Batch(**{name: tensor.index_select(1, envs) for name, tensor in vars(self).items()})
+
+    def steps(self, tensor: Tensor) -> Tensor:
+        """The valid steps [N, …] of a tensor [T, B, …]: a view where all are valid, as they are but for divergence."""
+        return tensor.flatten(0, 1) if self.valid.all() else tensor[self.valid]
+
+
+class Optimiser(Protocol):
+    """What moves the policy."""
+
+    def zero_grad(self) -> None:
+        """Forget all gradients."""
+
+    def step(self) -> None:
+        """One update from the gradients."""
 
 
 class Evaluated(NamedTuple):
@@ -79,7 +93,7 @@ def normalise_advantages(batch: Batch) -> Batch:
 def evaluate(policy: RecurrentPolicy, batch: Batch) -> Evaluated:
     """The LSTM unrolled once over whole sequences; results for valid steps only."""
     features, _ = policy.features(batch.observations, policy.initial_state(batch.observations.shape[1]))
-    alive, masks, actions = features[batch.valid], batch.masks[batch.valid], batch.actions[batch.valid]
+    alive, masks, actions = batch.steps(features), batch.steps(batch.masks), batch.steps(batch.actions)
     log_probs = masked_log_softmax(policy.logits(alive, actions), masks)
     return Evaluated(
         joint_log_prob(log_probs, masks, actions), head_entropies(log_probs, masks), policy.values(alive).double()
@@ -89,12 +103,12 @@ def evaluate(policy: RecurrentPolicy, batch: Batch) -> Evaluated:
 def loss_terms(policy: RecurrentPolicy, batch: Batch, settings: PPOSettings, entropy_coef: float) -> Terms:
     """Loss of one minibatch whose advantages are normalised already; means over its valid steps."""
     now = evaluate(policy, batch)
-    log_ratio = now.log_probs - batch.log_probs[batch.valid]
+    log_ratio = now.log_probs - batch.steps(batch.log_probs)
     ratio = log_ratio.exp()
-    advantages = batch.advantages[batch.valid]
+    advantages = batch.steps(batch.advantages)
     clipped = ratio.clamp(1.0 - settings.clip, 1.0 + settings.clip)
     policy_loss = -torch.minimum(ratio * advantages, clipped * advantages).mean()
-    value_loss = 0.5 * (now.values - batch.returns[batch.valid]).square().mean()
+    value_loss = 0.5 * (now.values - batch.steps(batch.returns)).square().mean()
     entropy = now.entropies.sum(-1).mean()
     return Terms(
         loss=policy_loss + settings.value_coef * value_loss - entropy_coef * entropy,
@@ -108,7 +122,7 @@ def loss_terms(policy: RecurrentPolicy, batch: Batch, settings: PPOSettings, ent
 
 def ppo_update(
     policy: RecurrentPolicy,
-    optimiser: torch.optim.Optimizer,
+    optimiser: Optimiser,
     batch: Batch,
     settings: PPOSettings,
     entropy_coef: float,
@@ -121,6 +135,7 @@ def ppo_update(
     """
     diagnosis = _diagnose(policy, batch)
     normalised = normalise_advantages(batch)
+    parameters = list(policy.parameters())
     seen: list[Terms] = []
     grad_norms: list[float] = []
     epochs_done, stopped_by_kl = 0, False
@@ -132,7 +147,7 @@ def ppo_update(
             break
         optimiser.zero_grad()
         terms.loss.backward()  # type: ignore[no-untyped-call]
-        grad_norms.append(float(torch.nn.utils.clip_grad_norm_(policy.parameters(), settings.max_grad_norm)))
+        grad_norms.append(clip_gradients([p.grad for p in parameters if p.grad is not None], settings.max_grad_norm))
         if not math.isfinite(grad_norms[-1]):
             break
         optimiser.step()
@@ -228,6 +243,16 @@ def _explained_variance(batch: Batch) -> float | None:
     if variance < _MIN_VARIANCE:
         return None
     return _finite(1.0 - float((returns - batch.values[batch.valid]).var(correction=0)) / variance)
+
+
+def clip_gradients(grads: list[Tensor], max_norm: float) -> float:
+    """Scale `grads` in place so that their norm together is at most `max_norm`; returns the norm they had.
+
+    torch.nn.utils.clip_grad_norm_ to the bit, without its calls per parameter.
+    """
+    norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(grads)))
+    torch._foreach_mul_(grads, torch.clamp(max_norm / (norm + 1e-6), max=1.0))
+    return float(norm)
 
 
 def _mean(numbers: list[float]) -> float | None:

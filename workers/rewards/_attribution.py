@@ -6,12 +6,13 @@ import numpy as np
 
 from esper_ab.contracts.settings import RewardSettings
 from workers.rewards._facts import Bools, Floats, SeedFacts, StepFacts
-from workers.rewards._slots import acted_on
+from workers.rewards._slots import acted_on, first_of
 from workers.vocabulary import Op, Stage
 
 _MAX_EXPONENT = 700.0  # exp() of a float64 overflows a little above
 _SUSPICIOUS_CONTRIBUTION = 1.0  # points; smaller ones are never penalised
 _FULL_PENALTY_CONTRIBUTION = 10.0  # points
+_FOSSILIZED = int(Stage.FOSSILIZED)  # a plain integer: see _slots
 _UNKNOWN_START_SHARE = 0.5  # of the contribution, when the accuracy at germination is unknown
 
 
@@ -35,7 +36,7 @@ def ratio_penalty(seeds: SeedFacts, settings: RewardSettings) -> Floats:
     unearned = penalty * np.minimum(1.0, contribution / _FULL_PENALTY_CONTRIBUTION)
     suspicious = (contribution > _SUSPICIOUS_CONTRIBUTION) & (discount(seeds, settings) >= 0.5)
     flat = improvement <= settings.improvement_safe_threshold
-    return np.where(suspicious, np.select([clear, flat], [excess, unearned], 0.0), 0.0)
+    return np.where(suspicious, first_of((clear, flat), (excess, unearned), 0.0), 0.0)
 
 
 def attribution(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) -> Floats:
@@ -44,7 +45,7 @@ def attribution(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) ->
     FOSSILIZE of a seed in a network below its all-off accuracy earns nothing; PRUNE earns the negative of B.
     """
     unmeasured = np.isnan(seeds.contribution)
-    live = seeds.present & (seeds.stage != Stage.FOSSILIZED)
+    live = seeds.present & (seeds.stage != _FOSSILIZED)
     proxy = _proxy(facts, live & unmeasured, settings)
     bounded = np.where(live, np.where(unmeasured, proxy, _of_measured(facts, seeds, settings)), 0.0)
     bounded = np.where(acted_on(facts, Op.FOSSILIZE) & (seeds.total_improvement < 0), 0.0, bounded)
@@ -55,9 +56,9 @@ def _of_measured(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) -
     contribution = seeds.contribution
     progress = facts.val_acc[:, None] - seeds.acc_at_germination
     geometric_mean = np.sqrt(np.maximum(progress, 0.0) * np.maximum(contribution, 0.0))
-    earned = np.select(
-        [np.isnan(progress), progress <= 0, contribution >= progress],
-        [_UNKNOWN_START_SHARE * contribution, 0.0, geometric_mean],
+    earned = first_of(
+        (np.isnan(progress), progress <= 0, contribution >= progress),
+        (_UNKNOWN_START_SHARE * contribution, 0.0, geometric_mean),
         contribution,
     )
     weight = settings.contribution_weight

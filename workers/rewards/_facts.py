@@ -1,7 +1,8 @@
 """What a reward may know: the facts measured before decision t, for all environments at once. Nothing else reaches it.
 
 E environments, S enabled slots in network order. Accuracies are percent, losses nats, contributions points.
-"Not measured" is NaN, never zero.
+"Not measured" is NaN, never zero. Facts are read only: all reward modes of a step, the records and the next observation
+share their arrays, and numpy raises ValueError where a reward writes into one.
 """
 
 from __future__ import annotations
@@ -16,8 +17,19 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
+class _ReadOnly:
+    """Arrays of the dataclass below become views that cannot be written to; their owners still can."""
+
+    def __post_init__(self) -> None:
+        values = vars(self)  # the dataclass is frozen, its dictionary is not
+        for name, value in values.items():
+            if isinstance(value, np.ndarray):
+                values[name] = view = value.view()
+                view.setflags(write=False)
+
+
 @dataclass(frozen=True, kw_only=True)
-class SeedFacts:
+class SeedFacts(_ReadOnly):
     """Per environment and slot, [E, S]; where `present` is False every entry but `potential_before` is meaningless."""
 
     present: Bools  # a live module (GERMINATED … FOSSILIZED)
@@ -35,7 +47,7 @@ class SeedFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepFacts:
+class StepFacts(_ReadOnly):
     """Everything rewards are a function of: facts before decision t, and decision t itself."""
 
     op: Ints  # [E] the sampled op; always valid

@@ -5,42 +5,61 @@ Every error is a ValueError of one line that says what was asked, what was wrong
 
 from __future__ import annotations
 
-import hashlib
-import importlib
-import importlib.util
 import inspect
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import wraps
-from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 
 from esper_ab.contracts import catalog
+from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.settings import RewardSettings
+from workers.rewards import _user_code
 from workers.rewards._facts import Floats, StepFacts
 
 RewardFunction = Callable[[StepFacts, RewardSettings], Floats]
+Find = Callable[[str], RewardFunction]  # a mode's name -> its function
 _PACKAGE = "workers.rewards"
 _FORMS = "path/to/file.py:function or module:function"
 
 
 def find_reward(mode: str) -> RewardFunction:
-    """The function of `mode`, its result checked at every call: [E] float64, or a ValueError that names it.
+    """The function of `mode`, its result made [E] float64 at every call, or a ValueError that names it.
 
     `mode` is a file of workers/rewards ("shaped"), "path/to/file.py:function" (relative to the working directory), or
-    "module:function" (importable). A user's file is executed, once per call of this function.
+    "module:function" (installed). A user's file is executed, once per call of this function; it may import what lies
+    beside it.
     """
     place, colon, attribute = mode.rpartition(":")
     if not colon:
         return _checked(_of_catalog(mode), mode)
     if not place or not attribute:
         raise ValueError(f"reward mode {mode!r}: expected {_FORMS}")
-    module = _load_file(mode, Path(place)) if place.endswith(".py") else _load_module(mode, place)
-    return _checked(_function(mode, module, attribute), mode)
+    return _checked(_function(mode, _user_code.load(mode, place).module, attribute), mode)
+
+
+def as_planned(codes: Sequence[RewardCode], run_dir: Path) -> Find:
+    """`find_reward`, but of `codes`: those as they were when the experiment was planned.
+
+    They are loaded from the copies that `run_dir` keeps. ValueError, too, when a copy, or an installed module of which
+    there is none, is no longer what was planned.
+    """
+    known = {code.reference: code for code in codes}
+    return lambda mode: _planned(known[mode], run_dir) if mode in known else find_reward(mode)
+
+
+def _planned(code: RewardCode, run_dir: Path) -> RewardFunction:
+    mode = code.reference
+    place, _, attribute = mode.rpartition(":")
+    kept = str(run_dir / code.file) if code.file else ""
+    loaded = _user_code.load(mode, kept or place, kept=bool(kept))
+    if loaded.sha256 != code.sha256:
+        what = f"its copy {kept}" if kept else f"module {place!r}"
+        raise ValueError(f"reward mode {mode!r}: {what} was changed since the experiment was planned; put it back")
+    return _checked(_function(mode, loaded.module, attribute), mode)
 
 
 def _of_catalog(mode: str) -> RewardFunction:
@@ -51,29 +70,6 @@ def _of_catalog(mode: str) -> RewardFunction:
     close = get_close_matches(mode, names, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
     raise ValueError(f"no reward mode {mode!r}: {hint}it is one of {', '.join(names)}, or {_FORMS}")
-
-
-def _load_file(mode: str, path: Path) -> ModuleType:
-    if not path.is_file():
-        raise ValueError(f"reward mode {mode!r}: no file {str(path.resolve())!r}")
-    # Its own name, so that a user's "numpy.py" shadows nothing; registered, because dataclasses look themselves up.
-    name = "user_reward_" + hashlib.blake2b(str(path.resolve()).encode(), digest_size=8).hexdigest()
-    loader = SourceFileLoader(name, str(path))
-    module = importlib.util.module_from_spec(ModuleSpec(name, loader, origin=str(path)))
-    sys.modules[name] = module
-    try:
-        loader.exec_module(module)
-    except Exception as error:
-        del sys.modules[name]
-        raise ValueError(f"reward mode {mode!r}: running {path.name} failed: {_one_line(error)}") from error
-    return module
-
-
-def _load_module(mode: str, name: str) -> ModuleType:
-    try:
-        return importlib.import_module(name)
-    except Exception as error:
-        raise ValueError(f"reward mode {mode!r}: importing {name!r} failed: {_one_line(error)}") from error
 
 
 def _function(mode: str, module: ModuleType, attribute: str) -> RewardFunction:
@@ -93,18 +89,15 @@ def _function(mode: str, module: ModuleType, attribute: str) -> RewardFunction:
 def _checked(function: RewardFunction, mode: str) -> RewardFunction:
     @wraps(function)
     def checked(facts: StepFacts, settings: RewardSettings) -> Floats:
-        result = function(facts, settings)
-        expected = facts.op.shape
-        if not isinstance(result, np.ndarray):
-            raise ValueError(f"reward mode {mode!r} returned {type(result).__name__}, not a numpy array")
-        if result.shape != expected or result.dtype != np.float64:
+        try:
+            result = np.asarray(function(facts, settings))
+        except Exception as error:
+            place = _user_code.line_of(error, function)
+            raise ValueError(f"reward mode {mode!r} failed: {_user_code.one_line(error)}{place}") from error
+        if result.shape != facts.op.shape or result.dtype.kind not in "fiub":
             raise ValueError(
-                f"reward mode {mode!r} returned shape {result.shape} {result.dtype}, not {expected} float64"
+                f"reward mode {mode!r} returned shape {result.shape} {result.dtype}, not {facts.op.shape} float64"
             )
-        return result
+        return result.astype(np.float64, copy=False)
 
     return checked
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())

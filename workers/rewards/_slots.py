@@ -1,13 +1,18 @@
-"""Two views of the facts that every per-slot term needs. Knows no formula."""
+"""Views of the facts that every per-slot term needs, and a choice between values. Knows no formula."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workers.rewards._facts import Bools, Floats, Ints, SeedFacts, StepFacts
 from workers.vocabulary import Op, Stage
+
+Values = NDArray[np.floating[Any]] | float
+
+_UNKNOWN = int(Stage.UNKNOWN)  # numpy takes a plain integer several times faster than a member of an enumeration
 
 
 def blank_absent(seeds: SeedFacts) -> SeedFacts:
@@ -23,10 +28,14 @@ def blank_absent(seeds: SeedFacts) -> SeedFacts:
     def measured(values: Floats) -> Floats:
         return np.where(seeds.present, values, np.nan)
 
-    return replace(
-        seeds,
-        stage=np.where(seeds.present, seeds.stage, Stage.UNKNOWN),
-        previous_stage=np.where(seeds.present, seeds.previous_stage, Stage.UNKNOWN),
+    def stages(values: Ints) -> Ints:
+        return np.where(seeds.present, values, _UNKNOWN)
+
+    return SeedFacts(
+        present=seeds.present,
+        potential_before=seeds.potential_before,
+        stage=stages(seeds.stage),
+        previous_stage=stages(seeds.previous_stage),
         epochs_in_stage=counts(seeds.epochs_in_stage),
         age=counts(seeds.age),
         contribution=measured(seeds.contribution),
@@ -39,5 +48,13 @@ def blank_absent(seeds: SeedFacts) -> SeedFacts:
 def acted_on(facts: StepFacts, op: Op) -> Bools:
     """[E, S]: True in the one slot on which this environment's decision is `op`, False everywhere else."""
     slots = np.arange(facts.seeds.present.shape[1])
-    mask: Bools = (facts.op == op)[:, None] & (facts.slot[:, None] == slots)
+    mask: Bools = (facts.op == int(op))[:, None] & (facts.slot[:, None] == slots)
     return mask
+
+
+def first_of(conditions: tuple[Bools, ...], values: tuple[Values, ...], otherwise: Values) -> Floats:
+    """Elementwise the value of the first condition that holds: np.select, which costs ten times as much here."""
+    chosen: Floats = np.asarray(otherwise, dtype=np.float64)
+    for condition, value in zip(reversed(conditions), reversed(values), strict=True):
+        chosen = np.where(condition, value, chosen)
+    return chosen

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from workers.vocabulary import Op, Stage
 
 GAMMA = 0.995
 _WORST_HOLDING_WARNING = -10.0
+_BLENDING, _HOLDING, _WAIT = int(Stage.BLENDING), int(Stage.HOLDING), int(Op.WAIT)  # plain integers: see _slots
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +44,7 @@ def reward(facts: StepFacts, settings: RewardSettings) -> Floats:
         raise ValueError(f"reward mode shaped needs reward.gamma = {GAMMA}, not {settings.gamma}")
     if settings.family == "loss":
         return _loss.reward(facts, settings)
-    total: Floats = np.sum(astuple(terms(facts, settings)), axis=0)
+    total: Floats = np.sum(tuple(vars(terms(facts, settings)).values()), axis=0)
     return total
 
 
@@ -65,13 +66,13 @@ def terms(facts: StepFacts, settings: RewardSettings) -> ShapedTerms:
 
 
 def _blending_warning(seeds: SeedFacts) -> Floats:
-    harmful = (seeds.stage == Stage.BLENDING) & (seeds.total_improvement < 0)
+    harmful = (seeds.stage == _BLENDING) & (seeds.total_improvement < 0)
     return np.where(harmful, -0.1 - np.minimum(0.05 * seeds.epochs_in_stage, 0.3), 0.0)
 
 
 def _holding_warning(facts: StepFacts, seeds: SeedFacts, bounded: Floats) -> Floats:
     """Collecting attribution in HOLDING without deciding gets dear: -1, -3, -9, then -10 per step."""
-    idle = (facts.op == Op.WAIT)[:, None] & (seeds.stage == Stage.HOLDING)
+    idle = (facts.op == _WAIT)[:, None] & (seeds.stage == _HOLDING)
     overdue = np.clip(seeds.epochs_in_stage - 2, 0, 3)
     warning = np.maximum(-(3.0**overdue), _WORST_HOLDING_WARNING)
     return np.where(idle & (seeds.epochs_in_stage >= 2) & (bounded > 0), warning, 0.0)

@@ -1,0 +1,58 @@
+"""`--transport` of the commands that go on with a run: what the coordinator opens is what was asked for."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from support.journals import Shape, Synthetic, planted_effect, write
+
+PATIENCE_S = 120.0
+UNDECIDED = Synthetic(groups={"a": Shape(), "b": Shape(accuracy=70.5, mode="simplified")}, replicates=2, episodes=2)
+COMMANDS = {"resume": planted_effect()[:40], "extend": UNDECIDED.events()}
+MORE = {"resume": (), "extend": ("--replicates", "4")}
+
+
+@pytest.fixture
+def sockets():
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        yield Path(folder)
+
+
+def opened(folder: Path, process: subprocess.Popen[str]) -> str:
+    """ipc: a socket is there; tcp: keys of workers are; else what went wrong."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline and process.poll() is None:
+        names = {path.name for path in folder.glob("esper-*/*")}
+        if "hub" in names:
+            return "ipc"
+        if any(name.endswith(".key") for name in names):
+            return "tcp"
+        time.sleep(0.01)
+    return process.communicate()[1]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("transport", ["ipc", "tcp"])
+def test_a_run_goes_on_over_what_is_asked_for(tmp_path, sockets, command, transport):
+    run_dir = write(tmp_path / "run", COMMANDS[command])
+    line = [sys.executable, "-m", "esper_ab.cli", command, run_dir, *MORE[command], "--quiet", "--transport", transport]
+    process = subprocess.Popen(
+        line, env=os.environ | {"TMPDIR": str(sockets)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert opened(sockets, process) == transport
+    finally:
+        while process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(2.0)
+            except subprocess.TimeoutExpired:
+                continue
+        process.communicate()

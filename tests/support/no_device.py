@@ -1,0 +1,72 @@
+"""torch's meta device: tensors of a device that is no CPU, with shapes and layouts and no numbers.
+
+Every operation there knows shapes, types and devices and no value: whatever asks for a value, or for a size that
+depends on one, or joins a tensor of another device, fails.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+META = torch.device("meta")
+_SHAPES = torch.library.Library("aten", "IMPL", "Meta")  # of operations that torch knows no shapes of
+
+
+def _moments(x: torch.Tensor, mean: torch.Tensor, var: torch.Tensor, momentum: float) -> tuple[torch.Tensor, ...]:
+    assert mean is None or mean.device == var.device == x.device
+    return tuple(x.new_empty(x.shape[1], dtype=torch.float32) for _ in range(2))
+
+
+def _sgd(values: list[torch.Tensor], *others: list[torch.Tensor], **_rule: object) -> None:
+    assert all(one.device == value.device for other in others for one, value in zip(other, values, strict=True))
+
+
+_SHAPES.impl("batch_norm_update_stats", _moments)
+_SHAPES.impl("_fused_sgd_", _sgd)
+
+
+class Calls(TorchDispatchMode):
+    """What is called of torch while this is entered: (name, as in "aten.add_.Tensor"; its tensors)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, tuple[torch.Tensor, ...]]] = []
+
+    def __torch_dispatch__(
+        self, function: Callable[..., Any], _types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        tensors = tuple(value for value in args if isinstance(value, torch.Tensor))
+        self.seen.append((str(function), tensors))
+        return function(*args, **(kwargs or {}))
+
+
+class Held(TorchDispatchMode):
+    """Bytes of tensors made on the meta device while this is entered: those alive now, and most at any time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = self.most = 0
+        self._sizes: dict[int, int] = {}
+
+    def __torch_dispatch__(
+        self, function: Callable[..., Any], _types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        result = function(*args, **(kwargs or {}))
+        for made in tree_leaves(result):
+            if isinstance(made, torch.Tensor) and made.device == META:
+                storage = made.untyped_storage()
+                if storage._cdata not in self._sizes:
+                    self._sizes[storage._cdata] = storage.nbytes()
+                    self.now += storage.nbytes()
+                    self.most = max(self.most, self.now)
+                    weakref.finalize(storage, self._freed, storage._cdata)
+        return result
+
+    def _freed(self, key: int) -> None:
+        self.now -= self._sizes.pop(key)

@@ -1,0 +1,36 @@
+"""Why an experiment ended before its end, as `Results.error` says it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.journals import planted_effect
+
+from esper_ab.api.results import early_end
+from esper_ab.errors import WorkerFailed
+from esper_ab.journal.events import Ledger
+from esper_ab.journal.fold import fold
+
+ERROR = WorkerFailed(
+    "worker w00/3 on cpu:0 crashed, training shaped/1\nthe end of logs/shaped-1.log:\n  Traceback\n  ValueError\n"
+    "that was the third time in a row\nto go on: esper-ab resume elsewhere"
+)
+DEATH = Ledger(category="worker_death", run="shaped/1", episode=None, detail="crashed")
+
+
+def test_it_is_one_line_with_what_where_and_what_now():
+    history = fold([*planted_effect()[:30], DEATH])
+    assert early_end(ERROR, Path("my runs/one"), history) == (
+        "worker w00/3 on cpu:0 crashed, training shaped/1; that was the third time in a row; "
+        "see `esper-ab logs 'my runs/one' shaped/1`; to go on: `esper-ab resume 'my runs/one'`"
+    )
+
+
+def test_of_a_log_without_a_conclusion_nothing_is_said():
+    error = WorkerFailed("worker w00/3 crashed\nthe end of a log:\n  Traceback\n  ValueError")
+    said = early_end(error, Path("one"), fold(planted_effect()))
+    assert said == "worker w00/3 crashed; see `esper-ab logs one`"
+
+
+def test_without_a_failure_it_is_empty():
+    assert early_end(None, Path("one"), fold(planted_effect())) == ""

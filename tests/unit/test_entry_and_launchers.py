@@ -1,0 +1,33 @@
+"""Which GPUs a worker accepts as its own, and which launchers can give it any."""
+
+from __future__ import annotations
+
+import pytest
+
+from esper_ab import launchers
+from esper_ab.contracts.messages import Lane
+from esper_ab.errors import UsageError
+from esper_ab.launchers.inline import InlineLauncher
+from esper_ab.launchers.local import LocalLauncher
+from workers.entry import WrongDevice, check_gpus
+
+CPU = Lane(name="cpu:0", devices=("cpu:0",), uuids=("",))
+GPU = Lane(name="cuda:1", devices=("cuda:1",), uuids=("GPU-b",))
+BOTH = Lane(name="cuda:1+cpu:0", devices=("cuda:1", "cpu:0"), uuids=("GPU-b", ""))
+
+
+@pytest.mark.parametrize("lane", [GPU, BOTH], ids=lambda lane: lane.name)
+def test_threads_get_no_gpu_and_processes_do(lane: Lane) -> None:
+    """Threads would all compute on the first GPU, in arithmetic that nobody pinned; records would say otherwise."""
+    with pytest.raises(UsageError, match=f"launcher inline on {lane.name.replace('+', '.')}: .*launcher local"):
+        launchers.check(InlineLauncher(), (CPU, lane))
+    launchers.check(LocalLauncher(), (CPU, lane))
+    launchers.check(InlineLauncher(), (CPU,))
+
+
+@pytest.mark.parametrize("lane", [GPU, BOTH], ids=lambda lane: lane.name)
+def test_a_worker_accepts_the_gpus_of_its_lane_and_no_others(lane: Lane) -> None:
+    check_gpus(lane, ["GPU-b"])
+    for others in ([], ["GPU-a"], ["GPU-b", "GPU-a"]):
+        with pytest.raises(WrongDevice, match="is GPU-b, but torch sees"):
+            check_gpus(lane, others)

@@ -1,0 +1,49 @@
+"""Commands that a user is told to type work as they stand, whatever the run directory is called."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from support.journals import planted_effect, write
+
+from esper_ab.contracts.messages import Progress
+from esper_ab.contracts.records import RunRef
+from esper_ab.control.disk import PHASE, Room
+from esper_ab.control.signals import Signals
+from esper_ab.errors import DiskFull
+from esper_ab.live.status import status_text
+from esper_ab.programs.detach import Detached
+from esper_ab.programs.gc import removable
+from esper_ab.typed import typed
+
+
+@given(st.lists(st.text()))
+@example(["my runs/one", "it's", "$HOME", "a;b", "*"])
+def test_a_shell_reads_back_what_was_meant(arguments):
+    assert shlex.split(typed("logs", *arguments)) == ["esper-ab", "logs", *arguments]
+
+
+def quoted(text, command):
+    """The command line between backquotes that begins with `esper-ab COMMAND`, as a shell reads it."""
+    return shlex.split(text.partition(f"`esper-ab {command}")[2].partition("`")[0])
+
+
+def test_a_path_with_a_space_can_be_typed_as_it_is_printed(tmp_path):
+    run_dir = write(tmp_path / "my runs" / "one", planted_effect()[:30])
+    assert quoted(status_text(run_dir), "resume") == [str(run_dir)]
+    assert quoted(removable(run_dir).kept, "resume") == [str(run_dir)]
+    shown = Detached(run_dir=run_dir, pid=1, console=run_dir / "console.log").shown(as_json=False)
+    commands = [shlex.split(line.partition(":")[2]) for line in shown.splitlines()[1:]]
+    assert commands == [["esper-ab", "attach", str(run_dir)], ["esper-ab", "stop", str(run_dir)]]
+
+
+def test_so_can_that_of_a_run_without_room():
+    ref = RunRef(run="a/0", group_id="a", replicate=0, reward_mode="shaped", controller="ppo", device="cpu:0")
+    room = Room(Path("my runs/one"), lambda _: None)
+    with Signals() as signals, room.heeding(signals, 0.0), pytest.raises(DiskFull) as caught:
+        room.note(Progress(run=ref, point=1, step=0, phase=PHASE))
+    assert quoted(str(caught.value), "resume") == ["my runs/one"]
