@@ -72,12 +72,13 @@ _detach = click.option("--detach", is_flag=True, help="Go on without this termin
               "worse-than, equivalent-to, not-worse-than. Can be repeated.")
 def report(run_dir: Path, json: bool, form: str | None, conditions: tuple[str, ...]) -> None:
     """Rebuild summary.txt, verdict.json and report.html of RUN from its journal."""
-    from esper_ab.report.build import build_report, printed
+    from esper_ab.programs.experiment import reported
+    from esper_ab.report.build import printed
     from esper_ab.report.condition import parse_condition, require
 
     if json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other")
-    paths = build_report(run_dir)
+    paths = reported(run_dir)
     history = paths.content.history
     asked = [parse_condition(text, history.groups, history.design.comparisons) for text in conditions]
     click.echo(printed(paths, "json" if json else form or "text"))
@@ -133,9 +134,9 @@ def query(run_dir: Path, sql: str, json: bool, csv: bool) -> None:
 def extend(run_dir: Path, replicates: int, dry_run: bool, detach: bool, **how: Any) -> None:
     """Add replicates to a finished RUN; the stricter rule of an extended plan then holds for what is undecided."""
     from esper_ab.live.console import outlive_terminal
-    from esper_ab.programs.experiment import launcher_named
+    from esper_ab.programs.experiment import launcher_named, reported
     from esper_ab.programs.extend import extend_run, preview
-    from esper_ab.report.build import build_report, render_report
+    from esper_ab.report.build import render_report
 
     quiet, json = how["quiet"], how["json"]
     shown = preview(run_dir, replicates)
@@ -151,7 +152,7 @@ def extend(run_dir: Path, replicates: int, dry_run: bool, detach: bool, **how: A
     outlive_terminal(run_dir)
     launcher = launcher_named(how["launcher"], how["transport"])
     extend_run(run_dir, replicates, launcher, watched=not (quiet or json))
-    paths = build_report(run_dir)
+    paths = reported(run_dir)
     click.echo(paths.verdict.read_text(encoding="utf-8").strip() if json else render_report(paths))
 
 
@@ -168,9 +169,9 @@ def extend(run_dir: Path, replicates: int, dry_run: bool, detach: bool, **how: A
 def resume(run_dir: Path, conditions: tuple[str, ...], detach: bool, **how: Any) -> None:
     """Go on with RUN, however it was stopped, from its journal and checkpoints, and report as launch does."""
     from esper_ab.live.console import outlive_terminal
-    from esper_ab.programs.experiment import launcher_named
+    from esper_ab.programs.experiment import launcher_named, reported
     from esper_ab.programs.resume import resume_run, unfinished
-    from esper_ab.report.build import build_report, printed
+    from esper_ab.report.build import printed
     from esper_ab.report.condition import parse_condition, require
 
     quiet, json = how["quiet"], how["json"]
@@ -183,7 +184,7 @@ def resume(run_dir: Path, conditions: tuple[str, ...], detach: bool, **how: Any)
         return
     outlive_terminal(run_dir)
     resume_run(run_dir, launcher_named(how["launcher"], how["transport"]), watched=not (quiet or json))
-    paths = build_report(run_dir)
+    paths = reported(run_dir)
     click.echo(printed(paths, "json" if json else "text"))
     require(asked, paths.content.comparisons)
 

@@ -45,6 +45,8 @@ class LiveView:
 
         `history`: what happened before, when an experiment goes on; a copy of the viewer's own.
         """
+        if history:
+            history.keeps_records = False  # they would fill the memory, and are not shown
         self._console = console
         self._clock = clock
         blocks = history.blocks if history else plan.blocks
@@ -54,14 +56,16 @@ class LiveView:
         self._began = clock()
         self._drawn = self._began - _REDRAW_S
         self._lined = self._began - _LINE_S
-        self._state: Group | Text = _picture(history, console.width) if history else Text("starting the workers")
+        starting = Text("starting the workers: each loads torch first")
+        self._state: Group | Text = _picture(history, console.width) if history else starting
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=None),
             TextColumn("{task.percentage:3.0f} %"),
             TimeElapsedColumn(),
-            TextColumn("left"),
+            TextColumn("gone,"),
             TimeRemainingColumn(),
+            TextColumn("left"),
             console=console,
             get_time=clock,
             speed_estimate_period=300.0,
@@ -100,7 +104,7 @@ class LiveView:
             self._redraw()
             return
         if isinstance(event, ExperimentStarted):
-            self._history = begin(event)
+            self._history = begin(event, keeps_records=False)
         elif self._history is not None:
             self._history.add(event)
             self._after(event, self._history)
@@ -149,7 +153,7 @@ class LiveView:
         if self._history is None:
             return 0.0
         recorded = (
-            len(run.episodes) + (_evaluation_work(run.spec) if run.evaluation else 0.0) + self._within[name]
+            len(run.columns) + (_evaluation_work(run.spec) if run.evaluation else 0.0) + self._within[name]
             for name, run in self._history.runs.items() if not run.lost
         )  # fmt: skip
         return sum(recorded)
