@@ -72,12 +72,13 @@ _detach = click.option("--detach", is_flag=True, help="Go on without this termin
               "worse-than, equivalent-to, not-worse-than. Can be repeated.")
 def report(run_dir: Path, json: bool, form: str | None, conditions: tuple[str, ...]) -> None:
     """Rebuild summary.txt, verdict.json and report.html of RUN from its journal."""
-    from esper_ab.report.build import build_report, printed
+    from esper_ab.programs.experiment import reported
+    from esper_ab.report.build import printed
     from esper_ab.report.condition import parse_condition, require
 
     if json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other")
-    paths = build_report(run_dir)
+    paths = reported(run_dir)
     history = paths.content.history
     asked = [parse_condition(text, history.groups, history.design.comparisons) for text in conditions]
     click.echo(printed(paths, "json" if json else form or "text"))
@@ -91,10 +92,13 @@ def report(run_dir: Path, json: bool, form: str | None, conditions: tuple[str, .
 @_run_dir
 @_as_json
 def status(run_dir: Path, json: bool) -> None:
-    """How far RUN is, from its journal."""
+    """How far RUN is, from its journal, and what became of the trackers that follow it."""
     from esper_ab.live.status import status_json, status_text
+    from esper_ab.programs.tracking import tracking_now, tracking_text
 
-    click.echo(status_json(run_dir) if json else status_text(run_dir))
+    trackers = tracking_now(run_dir)
+    text = "" if json else "\n".join([status_text(run_dir), *tracking_text(run_dir, trackers)])
+    click.echo(text or status_json(run_dir, trackers=trackers))
 
 
 @group.command(epilog=epilog(
@@ -130,9 +134,9 @@ def query(run_dir: Path, sql: str, json: bool, csv: bool) -> None:
 def extend(run_dir: Path, replicates: int, dry_run: bool, detach: bool, **how: Any) -> None:
     """Add replicates to a finished RUN; the stricter rule of an extended plan then holds for what is undecided."""
     from esper_ab.live.console import outlive_terminal
-    from esper_ab.programs.experiment import launcher_named
+    from esper_ab.programs.experiment import launcher_named, reported
     from esper_ab.programs.extend import extend_run, preview
-    from esper_ab.report.build import build_report, render_report
+    from esper_ab.report.build import render_report
 
     quiet, json = how["quiet"], how["json"]
     shown = preview(run_dir, replicates)
@@ -148,7 +152,7 @@ def extend(run_dir: Path, replicates: int, dry_run: bool, detach: bool, **how: A
     outlive_terminal(run_dir)
     launcher = launcher_named(how["launcher"], how["transport"])
     extend_run(run_dir, replicates, launcher, watched=not (quiet or json))
-    paths = build_report(run_dir)
+    paths = reported(run_dir)
     click.echo(paths.verdict.read_text(encoding="utf-8").strip() if json else render_report(paths))
 
 
@@ -165,9 +169,9 @@ def extend(run_dir: Path, replicates: int, dry_run: bool, detach: bool, **how: A
 def resume(run_dir: Path, conditions: tuple[str, ...], detach: bool, **how: Any) -> None:
     """Go on with RUN, however it was stopped, from its journal and checkpoints, and report as launch does."""
     from esper_ab.live.console import outlive_terminal
-    from esper_ab.programs.experiment import launcher_named
+    from esper_ab.programs.experiment import launcher_named, reported
     from esper_ab.programs.resume import resume_run, unfinished
-    from esper_ab.report.build import build_report, printed
+    from esper_ab.report.build import printed
     from esper_ab.report.condition import parse_condition, require
 
     quiet, json = how["quiet"], how["json"]
@@ -180,7 +184,7 @@ def resume(run_dir: Path, conditions: tuple[str, ...], detach: bool, **how: Any)
         return
     outlive_terminal(run_dir)
     resume_run(run_dir, launcher_named(how["launcher"], how["transport"]), watched=not (quiet or json))
-    paths = build_report(run_dir)
+    paths = reported(run_dir)
     click.echo(printed(paths, "json" if json else "text"))
     require(asked, paths.content.comparisons)
 

@@ -36,6 +36,7 @@ class Estimate(Settings, frozen=True, kw_only=True):
 
     duration_s: float  # with the start of the workers; without the report
     start_up_s: float  # of that, until the first worker trains
+    step_s: float  # one step of one run beside the others: a host epoch with its validation
     memory_bytes: int  # of all workers that live at the same time
     basis: str  # one sentence: what the numbers rest on
 
@@ -62,13 +63,15 @@ def estimate(plan: Plan, machine: Machine) -> Estimate:
         host_epoch_s = epoch_s(task, math.ceil(asked.n_envs / devices), batch, speed, _GPU_STEP_S)
     else:  # they take turns
         host_epoch_s = epoch_s(task, asked.n_envs, batch, speed, devices * _STEP_S)
-    run_s = host_epoch_s * asked.steps * (asked.episodes + 2 * asked.eval_episodes)  # sampled and greedy evaluation
+    step_s = host_epoch_s * _queue(plan, machine)
+    run_s = step_s * asked.steps * (asked.episodes + 2 * asked.eval_episodes)  # sampled and greedy evaluation
     at_once = max(1, len(plan.lanes) // len(asked.groups))
     data = sum(task.sizes) * task.sample_values * _FLOAT_BYTES
     start_up_s = machine.start_s * (1 + max(1.0, len(plan.lanes) / max(1, len(machine.names("cpu")))))
     return Estimate(
-        duration_s=start_up_s + run_s * math.ceil(asked.replicates / at_once) * _queue(plan, machine),
+        duration_s=start_up_s + run_s * math.ceil(asked.replicates / at_once),
         start_up_s=start_up_s,
+        step_s=step_s,
         memory_bytes=len(plan.lanes) * (_WORKER_BYTES + data + asked.n_envs * _ENV_BYTES),
         basis=f"rough: {speed / 1e9:.1f} billion multiply-adds per second measured, hosts taken as {_GROWN:g} times "
         f"their bare size{', and steps on a GPU as never measured' if on_gpu else ''}",

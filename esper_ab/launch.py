@@ -17,7 +17,7 @@ from esper_ab.examples import epilog
 from esper_ab.exit_status import invoke
 from esper_ab.options import ARGUMENTS, ExperimentCommand, experiment_options
 from esper_ab.programs.detach import detach
-from esper_ab.programs.experiment import Planned, as_asked, calibrated, carry_out, launcher_named, planned
+from esper_ab.programs.experiment import Planned, as_asked, calibrated, carry_out, launcher_named, planned, reported
 from esper_ab.programs.track import tracking_of
 
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ def command(**options: Any) -> None:
     launcher = launcher_named(options["launcher"], options["transport"])
     carry_out(ready, launcher, watched=not (options["quiet"] or options["json"]), chaos=chaos)
 
-    from esper_ab.report.build import build_report, printed
+    from esper_ab.report.build import printed
 
-    paths = build_report(ready.run_dir)
+    paths = reported(ready.run_dir)
     click.echo(printed(paths, "json" if options["json"] else "text"))
     if chaos is not None and not options["json"]:
         from esper_ab.analysis.result_hash import result_hash

@@ -10,6 +10,7 @@ from esper_ab.contracts.messages import Lane
 from esper_ab.counterbalance import cycle
 from esper_ab.design import LEAST_PAIRS
 from esper_ab.differences import pairs_by_axes
+from esper_ab.gpu_memory import too_much
 
 
 def estimand(experiment: ExperimentSettings, machine: Machine) -> str:
@@ -117,6 +118,9 @@ def _on_devices(
             "not deterministic: on a GPU groups with equal settings may differ in their last digits, and a resumed run "
             "from one that was not interrupted."
         )
+    memory = too_much(experiment, machine, lanes)
+    if memory:
+        yield memory
     kinds = {device.title for device in machine.devices if any(device.name in lane.devices for lane in lanes)}
     if len(kinds) > 1:
         yield f"Unequal devices: {', '.join(sorted(kind or 'CPU' for kind in kinds))}; lanes are counterbalanced."

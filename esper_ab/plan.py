@@ -19,6 +19,7 @@ from esper_ab.design import Calibrate, Design, extended, make_design
 from esper_ab.differences import Difference, differences
 from esper_ab.errors import UsageError
 from esper_ab.notes import estimand, notes
+from esper_ab.reward_code import code_of
 
 LaneSet = tuple[Lane, ...]  # the lanes of one block, by position
 
@@ -43,6 +44,7 @@ class Plan(Settings, frozen=True, kw_only=True):
     design: Design  # what is compared, by which rule
     estimand: str  # one sentence
     notes: tuple[str, ...]  # what the user should know: several axes, time slicing, idle devices, too few replicates
+    step_s: float = 0.0  # estimated: a host epoch with its validation; 0 where it is not known
     run_sd: float | None = None  # points: how much runs of one condition differ, from a calibration; None: unknown
 
 
@@ -238,6 +240,7 @@ def _run_spec(
         settings=group.settings,
         arithmetic=experiment.arithmetic,
         telemetry=experiment.telemetry,
+        reward_code=tuple(code_of(reward) for reward in machine.user_rewards if reward.reference == mode),
         share_observation_norm=experiment.share_observation_norm and group.settings.controller.name == "ppo",
         **_places(ref, lane, experiment.n_envs),
     )

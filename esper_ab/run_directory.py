@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,6 +18,7 @@ from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import RunRef
 from esper_ab.errors import UsageError
 from esper_ab.plan import Plan
+from esper_ab.reward_code import keep
 from esper_ab.typed import typed
 
 FOLDER_OF_RUNS, CONFIG_NAME = "runs", "config.toml"  # in a run directory, and in the folder of each of its runs
@@ -119,10 +121,19 @@ def _key(name: str) -> str:
 
 
 def make_run_directory(run_dir: Path, plan: Plan, machine: Machine, about: dict[str, Any] | None = None) -> None:
-    """Create `run_dir` with experiment.toml; UsageError when somebody was faster or it cannot be written."""
+    """Create `run_dir` with experiment.toml and copies of users' reward functions.
+
+    UsageError when somebody was faster or it cannot be written, or when a reward was edited meanwhile: then nothing is
+    left of it.
+    """
     try:
         run_dir.mkdir(parents=True)
         (run_dir / "experiment.toml").write_text(experiment_toml(plan, machine, about), encoding="utf-8")
+        try:
+            keep(run_dir, machine.user_rewards)
+        except UsageError:
+            shutil.rmtree(run_dir)
+            raise
     except FileExistsError:
         raise UsageError(f"{run_dir} exists already; choose another with --name or --out") from None
     except OSError as error:

@@ -6,8 +6,6 @@ structs of esper_ab.contracts.machine. It starts nothing, and decides nothing.
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import os
 import sys
 import time
@@ -23,6 +21,7 @@ from esper_ab.contracts.machine import ControllerQuestion, Device, Machine, Ques
 from esper_ab.contracts.settings import Arithmetic
 from workers import arithmetic
 from workers.rewards._lookup import find_reward
+from workers.rewards._user_code import load
 from workers.tasks._task import Task
 
 _GPU_SIGNS = (Path("/proc/driver/nvidia/version"), Path("/dev/nvidia0"))
@@ -116,23 +115,17 @@ def _multiply_adds_per_s() -> float:
     return 3 * forward * _REPEATS / (time.perf_counter() - begin)
 
 
-def _source_sha256(reference: str) -> str:
-    place = reference.rpartition(":")[0]
-    if place.endswith(".py"):
-        path = Path(place)
-    else:
-        spec = importlib.util.find_spec(place)
-        path = Path(spec.origin) if spec is not None and spec.origin else Path()
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
-
-
-def _user_reward(reference: str) -> UserReward:
+def user_reward(reference: str) -> UserReward:
+    """A user's reward function, loaded once to see whether it can be, and what it is made of."""
     try:
         find_reward(reference)
-        return UserReward(reference=reference, sha256=_source_sha256(reference), problem="")
+        place = reference.rpartition(":")[0]
+        code = load(reference, place)
     except ValueError as error:
         problem = str(error).removeprefix(f"reward mode {reference!r}: ")
         return UserReward(reference=reference, sha256="", problem=problem)
+    copied = code.files if place.endswith(".py") else ()
+    return UserReward(reference=reference, sha256=code.sha256, problem="", root=str(code.root), files=copied)
 
 
 def _task_problem(name: str, data_dir: str) -> str:
@@ -184,7 +177,7 @@ def describe(questions: Questions) -> Machine:
         tasks=tuple(task_facts(entry("workers.tasks", name, "TASK")) for name in names("workers.tasks")),
         multiply_adds_per_s=_multiply_adds_per_s(),
         cpu_bf16=cpu_bf16(_cpu_flags()),
-        user_rewards=tuple(_user_reward(reference) for reference in questions.user_rewards),
+        user_rewards=tuple(user_reward(reference) for reference in questions.user_rewards),
         controller_problems=controller_problems(questions),
         task_problem=_task_problem(questions.task, questions.data_dir),
         gpu_problem=gpu_problem(gpu_there, torch.version.cuda, usable, pool),

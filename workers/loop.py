@@ -36,6 +36,7 @@ from workers import checkpoint, state_bytes
 from workers.durable import NO_ROOM, Damaged
 from workers.growth.environment import DeviceData
 from workers.link import Link
+from workers.rewards._lookup import as_planned
 from workers.session import OnStep, Session
 from workers.tasks._task import Task
 
@@ -101,7 +102,7 @@ def _run(link: Link, run_dir: Path, order: Assign, shelf: DataShelf) -> None:
     spec = order.spec
     _say(f"{spec.ref.run}: {spec.episodes} episodes of {spec.n_envs} environments on {spec.ref.device}")
     task: Task = catalog.entry("workers.tasks", spec.task, "TASK")
-    session = Session(spec, task, shelf.take(task, spec.data_dir))
+    session = Session(spec, task, shelf.take(task, spec.data_dir), as_planned(spec.reward_code, run_dir))
     start, damaged = _take_up(session, run_dir, order)
     warm_up_s = session.warm_up(_progress(link, spec, start, "warm-up"))
     link.send(Ready(run=spec.ref, warm_up_s=round(warm_up_s, 3), point=start, damaged=damaged))

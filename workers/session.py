@@ -30,7 +30,7 @@ from workers.episode import Decider, EpisodeResult, Reward, finite, play
 from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
 from workers.growth.stopwatch import Stopwatch
 from workers.ppo.agent import AgentSpec, PPOAgent
-from workers.rewards._lookup import find_reward
+from workers.rewards._lookup import Find, find_reward
 from workers.tasks._task import Task
 from workers.vocabulary import HEADS
 
@@ -39,29 +39,27 @@ STATE_FORMAT = 1
 WARM_UP_STEPS = 4
 
 
-def reward_of(settings: RewardSettings) -> Reward:
-    """A reward mode with its constants bound."""
-    function = find_reward(settings.mode)
-    return lambda facts: function(facts, settings)
-
-
 class Session:
-    """A run from its first episode to its evaluation. `data` holds the task's splits for each of its devices."""
+    """A run from its first episode to its evaluation. `data` holds the task's splits for each of its devices.
 
-    def __init__(self, spec: RunSpec, task: Task, data: dict[str, DeviceData]) -> None:
+    `find` gives the function of a reward mode; by default as it is installed or lies in its file today.
+    """
+
+    def __init__(self, spec: RunSpec, task: Task, data: dict[str, DeviceData], find: Find = find_reward) -> None:
         """ValueError when a name in `spec` does not exist."""
         self.spec = spec
-        self._task, self._data = task, data
+        self._task, self._data, self._find = task, data, find
         self._path = run_path(spec.rng_seed, spec.ref.replicate, spec.rng_label)
         self._stopwatch = Stopwatch()
-        self._rewards = {spec.settings.reward.mode: reward_of(spec.settings.reward)}
-        self._eval_rewards = {mode: reward_of(RewardSettings(mode=mode)) for mode in spec.eval_reward_modes}
+        own = spec.settings.reward
+        self._rewards = {own.mode: self._reward(own)}
+        self._eval_rewards = {mode: self._reward(RewardSettings(mode=mode)) for mode in spec.eval_reward_modes}
         self._env = self._environments(spec.settings.reward, spec.steps)
         self.agent = self._fresh_agent() if spec.settings.controller.name == "ppo" else None
 
     def warm_up(self, on_step: OnStep) -> float:
         """A short throw-away episode with a throw-away policy, so that episode 0 is not cold. Returns its seconds."""
-        twin = self if self.agent is None else Session(self.spec, self._task, self._data)
+        twin = self if self.agent is None else Session(self.spec, self._task, self._data, self._find)
         env = twin._environments(self.spec.settings.reward, min(WARM_UP_STEPS, self.spec.steps))
         env.begin_episode(self._path / "warm-up")
         play(env, twin._decider(), self._rewards, twin._stopwatch, on_step)
@@ -159,6 +157,11 @@ class Session:
         env = self._environments(RewardSettings(), self.spec.steps)
         env.begin_episode(self._path / "evaluate" / episode)
         return play(env, decider, self._eval_rewards, self._stopwatch, on_step)
+
+    def _reward(self, settings: RewardSettings) -> Reward:
+        """A reward mode with its constants bound."""
+        function = self._find(settings.mode)
+        return lambda facts: function(facts, settings)
 
     def _environments(self, reward: RewardSettings, steps: int) -> GrowthEnv:
         spec = EnvSpec(

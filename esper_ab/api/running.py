@@ -21,7 +21,7 @@ from esper_ab.api.in_python import ARGUMENTS, in_python
 from esper_ab.api.results import Results, early_end
 from esper_ab.assignments import did_you_mean
 from esper_ab.errors import EsperError, UsageError, WorkerFailed, WorkerHung
-from esper_ab.programs.experiment import Planned, carry_out, launcher_named, plan_as_text, planned
+from esper_ab.programs.experiment import Planned, carry_out, launcher_named, plan_as_text, planned, reported
 from esper_ab.run_directory import check_name
 
 if TYPE_CHECKING:
@@ -123,7 +123,6 @@ def conducted(ready: Planned, runner: Runner) -> tuple[ReportPaths, EsperError |
     """Carry the plan out and report; the report, and the error that ended the experiment early, if one did."""
     from esper_ab.control.liveness import Limits
     from esper_ab.live.narration import Narration
-    from esper_ab.report.build import build_report
 
     deaths = 1 + (runner.max_retries if runner.retry_failed_runs else 0)
     failure: EsperError | None = None
@@ -133,7 +132,7 @@ def conducted(ready: Planned, runner: Runner) -> tuple[ReportPaths, EsperError |
         carry_out(ready, launcher_named(runner.launcher), watched=runner.watched, limits=limits, also=also)
     except (WorkerFailed, WorkerHung) as error:
         failure = error
-    return build_report(ready.run_dir), failure
+    return reported(ready.run_dir), failure
 
 
 def show_plan(ready: Planned) -> None:

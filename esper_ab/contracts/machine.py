@@ -54,8 +54,10 @@ class UserReward(Settings, frozen=True, kw_only=True):
     """A reward function that is no entry of the catalogue."""
 
     reference: str
-    sha256: str  # of its source file; "" when it has none
+    sha256: str  # of its source files together; "" when it has none
     problem: str  # one line; "" when it can be imported and called
+    root: str = ""  # folder of a function given as a file, and ...
+    files: tuple[str, ...] = ()  # ... what it was loaded from, below it: its own file first. Empty for a module
 
 
 class Machine(Settings, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from msgspec import Meta
 from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, FileBelow, Moments, RunRef
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 
-PROTOCOL = 5
+PROTOCOL = 6
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -28,6 +28,14 @@ class Lane(Message, frozen=True, kw_only=True, tag="Lane"):
     devices: tuple[str, ...]  # ("cuda:0", "cuda:1")
     uuids: tuple[str, ...]  # what the worker asserts against, one per device; "" for CPU
     titles: tuple[str, ...] = ()  # what the devices are, one per device; "" for CPU; empty when not known
+
+
+class RewardCode(Message, frozen=True, kw_only=True, tag="RewardCode"):
+    """Which state of a user's reward function is meant: that of the time of planning, whatever is edited later."""
+
+    reference: str  # as in the settings
+    file: str  # its copy, relative to the run directory, with copies of what it imports beside it; "": not copied
+    sha256: str  # of the copies together, or of the installed module; "" when that has no source
 
 
 class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):
@@ -52,6 +60,7 @@ class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):
     telemetry: bool
     policy_file: FileBelow  # relative to the run directory
     log_file: FileBelow  # relative to the run directory
+    reward_code: tuple[RewardCode, ...] = ()  # of the user's own functions among the modes above
     share_observation_norm: bool = False  # normalise by what the releases bring; only where somebody learns
 
 

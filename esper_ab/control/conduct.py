@@ -155,7 +155,7 @@ def _conduct(run_dir: Path, launcher: Launcher, recorder: Recorder, limits: Limi
         fleet = Fleet(run_dir, hub)
         try:
             fleet.start(plan, launcher, started_before)
-            Coordinator(plan, recorder, hub, fleet, limits).work(signals)
+            Coordinator(plan, recorder, hub, fleet, limits.of_steps(plan.step_s)).work(signals)
         except BaseException as error:
             fleet.stop(str(error).partition("\n")[0], _LEAVE_NOW_S)
             raise

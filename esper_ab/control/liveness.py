@@ -3,8 +3,9 @@
 A sign is progress reported by the training loop, not a heartbeat: a worker stuck in Python still answers pings. How
 long to wait scales with what was seen: five times the median time that passed after a sign of the same phase, whoever
 gave it, and never less than a minute. A phase that nobody has got past yet gets the start-up grace, and so does always
-what is done once (start-up, loading data, warm-up): a neighbour's warm caches say nothing about a cold one. A worker
-that waits at a barrier owes nothing.
+what is done once (start-up, loading data, warm-up): a neighbour's warm caches say nothing about a cold one. That grace
+grows with the steps that the plan expects, as a large task takes minutes for one. A worker that waits at a barrier owes
+nothing.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import msgspec
 
 START_UP, ASSIGNED, WARM_UP = "start-up", "assigned", "warm-up"
 _DONE_ONCE = (START_UP, ASSIGNED, WARM_UP)
+_STEPS_WAITED = 10  # an estimate may be wrong by two or three, and seeds and neighbours slow a step down
 _INTERVALS_KEPT = 64  # per phase: follows a change of pace within an episode or two
 
 
@@ -28,6 +30,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     pause_s: float = 10.0  # the coordinator itself stood still this long (suspended): nobody is blamed for it
     disk_full_s: float = 600.0  # for room on the disk, before the experiment ends with DiskFull
     deaths: int = 3  # at one point of a run: the last of them costs the replicate, the others are followed by a restart
+
+    def of_steps(self, step_s: float) -> Limits:
+        """The same for runs whose steps, the only signs of life, take about `step_s` each."""
+        return msgspec.structs.replace(self, start_up_s=max(self.start_up_s, _STEPS_WAITED * step_s))
 
 
 class Sign(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,8 @@ import os
 import re
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
@@ -26,6 +27,25 @@ CONSOLE_NAME = "console.log"
 _GONE = (errno.EIO, errno.EPIPE, errno.ENXIO)
 _STANDARD = (0, 1, 2)
 _ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")  # colours and movements, in what a terminal did not take any more
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """While entered, `what` stands on stderr if that is a terminal that can take it away again; else nothing."""
+    shown = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    if shown:
+        _show(f"{what} …")
+    try:
+        yield
+    finally:
+        if shown:
+            _show("\r\x1b[K")
+
+
+def _show(text: str) -> None:
+    with suppress(OSError):  # nobody looks any more
+        sys.stderr.write(text)
+        sys.stderr.flush()
 
 
 def rich_console() -> Console:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -94,9 +94,10 @@ def status_of(loaded: Loaded, *, held: bool) -> Status:
     )
 
 
-def status_json(run_dir: Path) -> str:
-    """`status` as indented JSON."""
-    return msgspec.json.format(msgspec.json.encode(status(run_dir)), indent=2).decode()
+def status_json(run_dir: Path, **more: Any) -> str:
+    """`status` as indented JSON, with `more` behind it."""
+    tree = msgspec.to_builtins(status(run_dir)) | more
+    return msgspec.json.format(msgspec.json.encode(tree), indent=2).decode()
 
 
 def status_text(run_dir: Path) -> str:

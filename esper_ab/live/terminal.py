@@ -54,14 +54,16 @@ class LiveView:
         self._began = clock()
         self._drawn = self._began - _REDRAW_S
         self._lined = self._began - _LINE_S
-        self._state: Group | Text = _picture(history, console.width) if history else Text("starting the workers")
+        starting = Text("starting the workers: each loads torch first")
+        self._state: Group | Text = _picture(history, console.width) if history else starting
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=None),
             TextColumn("{task.percentage:3.0f} %"),
             TimeElapsedColumn(),
-            TextColumn("left"),
+            TextColumn("gone,"),
             TimeRemainingColumn(),
+            TextColumn("left"),
             console=console,
             get_time=clock,
             speed_estimate_period=300.0,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from esper_ab.launchers import Launcher, Transport
     from esper_ab.parse import FileSettings, Request
     from esper_ab.plan import Plan
+    from esper_ab.report.build import ReportPaths
     from esper_ab.trackers.settings import Tracking
 
 _NARROWEST = 40  # characters: in a narrower terminal sentences are wrapped by the terminal
@@ -76,15 +77,19 @@ def plan_of(asked: ExperimentSettings, run_dir: Path, examine: Callable[[Questio
     import msgspec
 
     from esper_ab.boundary_cache import calibrate
+    from esper_ab.estimate import estimate
+    from esper_ab.live.console import waiting
     from esper_ab.plan import make_plan
     from esper_ab.precision import precision_notes
     from esper_ab.resolve import questions, resolve
 
-    machine = examine(questions(asked))
+    with waiting("looking at this machine"):
+        machine = examine(questions(asked))
     experiment = resolve(msgspec.structs.replace(asked, name=run_dir.name), machine)
     plan = make_plan(experiment, machine, calibrate)
     notes = (*plan.notes, *precision_notes(asked, experiment, machine))
-    return Planned(plan=msgspec.structs.replace(plan, notes=notes), machine=machine, run_dir=run_dir)
+    plan = msgspec.structs.replace(plan, notes=notes, step_s=estimate(plan, machine).step_s)
+    return Planned(plan=plan, machine=machine, run_dir=run_dir)
 
 
 def plan_as_text(ready: Planned) -> str:
@@ -173,6 +178,15 @@ def carry_out(
     with ExitStack() as stack:
         told = [*observers(stack, ready.run_dir, ready.plan, None, watched=watched), *also]
         conduct.run(ready.plan, ready.run_dir, launcher, told, limits or (LIMITS if chaos else None), chaos)
+
+
+def reported(run_dir: Path) -> ReportPaths:
+    """The report, written anew, which takes some seconds."""
+    from esper_ab.live.console import waiting
+    from esper_ab.report.build import build_report
+
+    with waiting("writing the report"):
+        return build_report(run_dir)
 
 
 def observers(

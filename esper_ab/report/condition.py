@@ -59,25 +59,31 @@ def require(conditions: Iterable[Condition], comparisons: Sequence[Comparison]) 
         comparison = next(item for item in comparisons if {item.question.a, item.question.b} == names)
         if not holds(condition, comparison):
             question = comparison.question
-            failed.append(f'"{condition}" does not hold: {question.a} against {question.b} is {comparison.verdict}')
+            said = f"{question.a} against {question.b} is {comparison.verdict}{_too_few(comparison)}"
+            failed.append(f'"{condition}" does not hold: {said}')
     if failed:
         raise ConditionNotMet("; ".join(failed))
 
 
 def holds(condition: Condition, comparison: Comparison) -> bool:
-    """Whether the verdict supports the condition; a verdict that is open, blocked or capped supports none.
+    """Whether the verdict supports the condition; without a look at enough pairs, or under a cap, it does not.
 
     better-than, worse-than: the direction was shown, whatever its size. equivalent-to: the difference was shown to be
-    smaller than the margin, or all endpoints are equal. not-worse-than: worse by the margin or more was excluded by the
-    repeated interval (non-inferiority at the margin).
+    smaller than the margin, or both groups were one computation. not-worse-than: worse by the margin or more was
+    excluded by the repeated interval (non-inferiority at the margin).
     """
+    look = comparison.last_look
+    if look is None or look.pairs < LEAST_PAIRS or comparison.capped_by:
+        return False
     verdict = str(comparison.verdict)
     forwards = comparison.question.a == condition.left
     if condition.relation in ("better-than", "worse-than"):
         wanted = "BETTER" if (condition.relation == "better-than") == forwards else "WORSE"
         return verdict.split(",")[0] == wanted
-    if verdict in ("IDENTICAL", "EQUIVALENT") or verdict.endswith("BELOW MARGIN"):
+    if verdict == "EQUIVALENT" or verdict.endswith("BELOW MARGIN"):
         return True
+    if verdict == "IDENTICAL":
+        return comparison.lost.a == comparison.lost.b
     if condition.relation == "equivalent-to":
         return False
     if verdict == "INCONCLUSIVE":
@@ -85,12 +91,19 @@ def holds(condition: Condition, comparison: Comparison) -> bool:
     return verdict == ("BETTER" if forwards else "WORSE")
 
 
+def _too_few(comparison: Comparison) -> str:
+    """What a condition asks for, where the pairs are too few for any; "" otherwise."""
+    look, pairs = comparison.last_look, len(comparison.pairs)
+    if look is not None and look.pairs >= LEAST_PAIRS:
+        return ""
+    counted = f"{pairs} {'pair' if pairs == 1 else 'pairs'}"
+    return f" of {counted}; every condition needs a planned look with at least {LEAST_PAIRS}"
+
+
 def _not_worse(comparison: Comparison, *, forwards: bool) -> bool:
     """Of an open comparison: the repeated interval of its last look excludes the margin on the side that matters."""
     look = comparison.last_look
-    if look is None or look.low is None or look.high is None or look.pairs < LEAST_PAIRS:
-        return False
-    if comparison.capped_by or comparison.lost.a != comparison.lost.b:
+    if look is None or look.low is None or look.high is None or comparison.lost.a != comparison.lost.b:
         return False
     margin = comparison.question.design.margin
     return look.low > -margin if forwards else look.high < margin

@@ -121,12 +121,12 @@ def _judged(evidence: Evidence, same_records: bool, lost: Lost, findings: tuple[
         caps.append(losses_cap(question, again))
     margin = question.design.margin
     low, high = evidence.low, evidence.high
-    # One equal pair may be a coincidence; one pair of equal records is not.
+    # Equal endpoints of differing records are what a coarse or saturated outcome gives: they show no equality.
     equal = bool(evidence.pairs) and all(pair.a == pair.b for pair in evidence.pairs)
     grounds = Grounds(
         pairs=len(evidence.pairs),
         blocked=any(finding.weight == "blocks" for finding in findings),
-        identical=equal and (len(evidence.pairs) > 1 or same_records),
+        identical=equal and same_records,
         decision=course.decision,
         direction=course.direction,
         below_margin=low is not None and high is not None and -margin < low and high < margin,

@@ -55,7 +55,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     imputed: Imputed | None  # only where a decision could hang on losses
     findings: tuple[Finding, ...]  # of the audit, those that touch this comparison
     capped_by: tuple[str, ...]  # why at most INCONCLUSIVE, one sentence each
-    unaudited: Verdict  # what the looks alone say
+    unaudited: Verdict  # what records and looks say before audit and losses
     verdict: Verdict
 
     @property

@@ -31,7 +31,7 @@ class Grounds(msgspec.Struct, frozen=True, kw_only=True):
 
     pairs: int
     blocked: bool  # by the audit
-    identical: bool  # every difference is exactly zero
+    identical: bool  # one computation in both groups: equal records in every pair, and so every difference zero
     decision: Decision  # of the looks
     direction: int  # +1: a is better, -1: b is better, 0: not crossed
     below_margin: bool  # the repeated interval lies inside -margin .. +margin
@@ -42,15 +42,15 @@ def decide(grounds: Grounds) -> Verdict:
     """The first that applies, in the order of `Verdict`."""
     if grounds.blocked:
         return Verdict.BLOCKED
-    if grounds.pairs == 0 or (grounds.pairs == 1 and not grounds.identical):
+    if grounds.pairs == 0 or (grounds.pairs == 1 and (grounds.capped or not grounds.identical)):
         return Verdict.NO_INFERENCE
-    if grounds.identical:
-        return Verdict.IDENTICAL
     return Verdict.INCONCLUSIVE if grounds.capped else decided(grounds)
 
 
 def decided(grounds: Grounds) -> Verdict:
-    """What the looks say, before any audit."""
+    """What the records and the looks say, before any audit."""
+    if grounds.identical:
+        return Verdict.IDENTICAL
     if grounds.decision == "crossed" and grounds.direction > 0:
         return Verdict.BETTER_BELOW_MARGIN if grounds.below_margin else Verdict.BETTER
     if grounds.decision == "crossed" and grounds.direction < 0:

@@ -81,12 +81,7 @@ def sentence(evidence: Evidence) -> str:
     if verdict is Verdict.NO_INFERENCE:
         return _no_inference(evidence)
     if verdict is Verdict.IDENTICAL:
-        why = (
-            "and so do their records: the same computation."
-            if evidence.same_records
-            else "though their records differ: other decisions, the same outcome."
-        )
-        return f"IDENTICAL ({n}). {a} and {b} agree exactly in every endpoint, {why} No test applies."
+        return f"IDENTICAL ({n}). All records of {a} and {b} agree: the same computation. No test applies."
     said = _inconclusive(evidence) if verdict is Verdict.INCONCLUSIVE else _decided(evidence)
     return f"{said} Conditional on {question.conditions}."
 
@@ -317,8 +312,8 @@ def _on_design(evidence: Evidence) -> list[str]:
 def _on_numbers(evidence: Evidence) -> list[str]:
     flip, verdict, found = evidence.sign_flip, evidence.verdict, []
     constant = evidence.plain is not None and evidence.plain.no_variation
-    if constant and verdict is not Verdict.IDENTICAL:
-        found.append("The difference is the same in every pair: look for a coarse or saturated outcome.")
+    if constant and not evidence.same_records:
+        found.append(_coarse(evidence))
     if flip is not None and flip.p is None:
         found.append(f"The sign-flip p is not enumerated for {flip.pairs} pairs.")
     alpha = evidence.last_look.alpha if evidence.last_look else evidence.question.alpha
@@ -330,3 +325,15 @@ def _on_numbers(evidence: Evidence) -> list[str]:
     if evidence.iqm is not None and evidence.used < HONEST_FROM:
         found.append(f"{WARNING[0].upper()}{WARNING[1:]}; here are {evidence.used} per group.")
     return found
+
+
+def _coarse(evidence: Evidence) -> str:
+    """Of pairs that all differ by the same: what makes a difference of runs invisible."""
+    a, b, look = evidence.question.a, evidence.question.b, "look for a coarse or saturated outcome"
+    used = evidence.pairs[: evidence.used]
+    if any(pair.a != pair.b for pair in used):
+        return f"The difference is the same in every pair: {look}."
+    if len({pair.a for pair in used}) == 1:
+        same = f"Every endpoint of {a} and {b} is {used[0].a:.2f} %, though their records differ"
+        return f"{same}: hosts that learnt nothing fall on chance together, and good ones on 100 %; {look}."
+    return f"{a} and {b} have equal endpoints in every pair, though their records differ: {look}."

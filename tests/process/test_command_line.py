@@ -43,6 +43,7 @@ def test_dry_run_prints_the_plan_and_makes_nothing(tmp_path: Path) -> None:
     answer = json.loads(done.stdout)
     assert [lane["name"] for lane in answer["plan"]["lanes"]] == ["cpu:0/0", "cpu:0/1"]
     assert answer["estimate"]["duration_s"] > 0
+    assert answer["plan"]["step_s"] == answer["estimate"]["step_s"] > 0
     assert list(tmp_path.iterdir()) == []
 
 

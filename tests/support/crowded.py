@@ -9,8 +9,9 @@ import torch
 from support.tensor_world import env_path, plant
 
 from esper_ab.contracts.settings import GrowthSettings
-from workers.growth.bank import Bank, DeviceSplit
+from workers.growth.bank import Bank
 from workers.growth.seeds import SeedTable
+from workers.growth.split import DeviceSplit
 from workers.tasks._task import Split, Task
 from workers.vocabulary import Algorithm, Stage
 

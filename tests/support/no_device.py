@@ -6,11 +6,13 @@ depends on one, or joins a tensor of another device, fails.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 META = torch.device("meta")
 _SHAPES = torch.library.Library("aten", "IMPL", "Meta")  # of operations that torch knows no shapes of
@@ -42,3 +44,29 @@ class Calls(TorchDispatchMode):
         tensors = tuple(value for value in args if isinstance(value, torch.Tensor))
         self.seen.append((str(function), tensors))
         return function(*args, **(kwargs or {}))
+
+
+class Held(TorchDispatchMode):
+    """Bytes of tensors made on the meta device while this is entered: those alive now, and most at any time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = self.most = 0
+        self._sizes: dict[int, int] = {}
+
+    def __torch_dispatch__(
+        self, function: Callable[..., Any], _types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        result = function(*args, **(kwargs or {}))
+        for made in tree_leaves(result):
+            if isinstance(made, torch.Tensor) and made.device == META:
+                storage = made.untyped_storage()
+                if storage._cdata not in self._sizes:
+                    self._sizes[storage._cdata] = storage.nbytes()
+                    self.now += storage.nbytes()
+                    self.most = max(self.most, self.now)
+                    weakref.finalize(storage, self._freed, storage._cdata)
+        return result
+
+    def _freed(self, key: int) -> None:
+        self.now -= self._sizes.pop(key)

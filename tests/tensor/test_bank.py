@@ -15,9 +15,10 @@ from esper_ab.contracts.settings import ControllerSettings
 from workers.controllers.random import make as make_random
 from workers.deciders import ControllerDecider
 from workers.episode import play
-from workers.growth.bank import Bank, DeviceSplit
+from workers.growth.bank import Bank
 from workers.growth.environment import GrowthEnv
 from workers.growth.seeds import SeedTable
+from workers.growth.split import DeviceSplit
 from workers.growth.stopwatch import Stopwatch
 from workers.tasks.synthetic import TASK
 from workers.vocabulary import Algorithm, Stage

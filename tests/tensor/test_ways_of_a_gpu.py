@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 import torch
 from support.crowded import BATCH, ENVS, crowded
-from support.no_device import META, Calls
+from support.no_device import META, Calls, Held
 from support.tensor_world import orders
 
+from esper_ab import gpu_memory
 from workers.blueprints import _device
+from workers.describe import task_facts
+from workers.growth import bank as bank_module
 from workers.tasks import cifar10, digits
 from workers.tasks._task import Task
 
@@ -17,10 +20,18 @@ TASKS = [digits.TASK, cifar10.TASK]
 ROWS = np.arange(ENVS)
 
 
+@pytest.fixture(autouse=True)
+def _nothing_to_fetch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes from the meta device is zeros."""
+    fetched = torch.Tensor.cpu
+    monkeypatch.setattr(
+        torch.Tensor, "cpu", lambda self: torch.zeros_like(self, device="cpu") if self.is_meta else fetched(self)
+    )
+
+
 @pytest.fixture(params=TASKS, ids=lambda task: task.name)
-def calls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Calls:
+def calls(request: pytest.FixtureRequest) -> Calls:
     """Of an epoch and a validation off the CPU, with every blueprint."""
-    monkeypatch.setattr(torch.Tensor, "cpu", lambda self: torch.zeros(self.shape, dtype=self.dtype))
     bank, table, split = crowded(request.param, META, 2 * BATCH)
     calls = Calls()
     with calls:
@@ -43,6 +54,35 @@ def test_nothing_is_written_by_index_off_the_cpu(calls: Calls) -> None:
     assert not {name for name in names if name.startswith(("scatter", "index_put", "index_add", "index_copy"))}
     assert not names & {"_index_put_impl", "put", "masked_scatter", "index_fill", "cumsum", "nll_loss2d_forward"}
     assert {"index_select", "index", "where"} <= names
+
+
+def test_a_validation_uploads_its_indices_once_in_however_many_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for room in (1 << 20, 1 << 30):
+        monkeypatch.setattr(bank_module, "_GPU_BYTES", room)
+        bank, table, split = crowded(digits.TASK, META, 512)
+        calls = Calls()
+        with calls:
+            bank.measure(table, ROWS, split, ablate=True)
+        uploads = sum(any(tensor.device.type == "cpu" for tensor in tensors) for _, tensors in calls.seen)
+        pieces = sum("max_pool2d" in name or "amax" in name for name, _ in calls.seen)
+        found.append((uploads, pieces))
+    assert found[0][0] == found[1][0]
+    assert found[0][1] > found[1][1]
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_a_gpu_needs_the_memory_that_plans_expect(task: Task) -> None:
+    """Of a training step with every blueprint, and of a validation with all counterfactuals."""
+    bank, table, split = crowded(task, META, 4096, batch_size=128)
+    with Held() as training:
+        bank.train_epoch(table, ROWS, split, orders(ENVS, 256))
+    with Held() as validation:
+        bank.measure(table, ROWS, split, ablate=True)
+    expected = gpu_memory.training_bytes(task_facts(task), ENVS, 128)
+    spare = gpu_memory.FIXED_BYTES / 16  # small hosts have seeds that are larger than themselves
+    assert 0.4 * expected < training.most < expected + spare
+    assert validation.most < gpu_memory.FIXED_BYTES / 2
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)

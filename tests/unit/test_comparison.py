@@ -94,18 +94,40 @@ def test_three_pairs_say_what_three_pairs_can_show():
     assert "Not resolvable within the budget" in result.sentence
 
 
-@pytest.mark.parametrize(("same_records", "words"), [(True, "the same computation"), (False, "their records differ")])
-def test_equal_endpoints_are_identical_without_a_test(same_records, words):
-    result = compared(design(6), pairs_of(BETTER_A, BETTER_A), same_records=same_records)
-    assert result.verdict is Verdict.IDENTICAL
-    assert words in result.sentence
+def test_equal_records_are_identical_without_a_test():
+    result = compared(design(6), pairs_of(BETTER_A, BETTER_A), same_records=True)
+    assert result.verdict is result.unaudited is Verdict.IDENTICAL
+    assert "the same computation" in result.sentence
     assert result.sign_flip is result.pairs_needed is result.equivalence is None
     assert result.effect.t is None
 
 
+@pytest.mark.parametrize(
+    ("endpoints", "said"),
+    [
+        (BETTER_A, "shaped and simplified have equal endpoints in every pair, though their records differ"),
+        ((25.39,) * 6, "Every endpoint of shaped and simplified is 25.39 %, though their records differ"),
+        ((25.39,) * 2, "Every endpoint of shaped and simplified is 25.39 %, though their records differ"),
+    ],
+)
+def test_equal_endpoints_of_differing_records_show_no_equality(endpoints, said):
+    result = compared(design(len(endpoints)), pairs_of(endpoints, endpoints))
+    assert result.verdict is result.unaudited is Verdict.INCONCLUSIVE
+    assert any(said in caveat and "coarse or saturated" in caveat for caveat in result.caveats)
+
+
 def test_one_equal_pair_is_identical_only_if_its_records_are():
-    assert compared(design(1), pairs_of([70.0], [70.0]), same_records=True).verdict is Verdict.IDENTICAL
-    assert compared(design(1), pairs_of([70.0], [70.0])).verdict is Verdict.NO_INFERENCE
+    pair = pairs_of([70.0], [70.0])
+    assert compared(design(1), pair, same_records=True).verdict is Verdict.IDENTICAL
+    assert compared(design(1), pair).verdict is Verdict.NO_INFERENCE
+    assert compared(design(1), pair, same_records=True, findings=(exploded(A),)).verdict is Verdict.NO_INFERENCE
+
+
+def test_a_cap_holds_for_equal_records_too():
+    result = compared(design(6), pairs_of(BETTER_A, BETTER_A), same_records=True, findings=(exploded(A),))
+    assert (result.verdict, result.unaudited) == (Verdict.INCONCLUSIVE, Verdict.IDENTICAL)
+    assert "The pairs alone would say IDENTICAL, but: The policy's ratios exploded." in result.sentence
+    assert not any("saturated" in caveat for caveat in result.caveats)
 
 
 def test_a_constant_difference_is_reported_and_not_divided_by():

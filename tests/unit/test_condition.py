@@ -109,6 +109,31 @@ def test_not_worse_needs_a_look_no_cap_and_equal_losses(comparison):
     assert supported(msgspec.structs.replace(good, course=msgspec.structs.replace(good.course, looks=()))) == set()
 
 
+@pytest.mark.parametrize("verdict", [verdict for verdict in Verdict])
+def test_no_verdict_that_is_capped_or_of_too_few_pairs_or_without_a_look_supports_anything(comparison, verdict):
+    look = comparison.course.looks[0]
+    few = msgspec.structs.replace(comparison.course, looks=(msgspec.structs.replace(look, pairs=5),))
+    none = msgspec.structs.replace(comparison.course, looks=())
+    for change in ({"course": few}, {"course": none}, {"capped_by": ("It did not train.",)}):
+        judged = msgspec.structs.replace(comparison, verdict=verdict, **change)
+        assert supported(judged) == supported(judged, "simplified", "shaped") == set()
+
+
+def test_identical_with_runs_lost_in_one_group_only_supports_nothing(comparison):
+    half = HalfPair(replicate=6, a=70.0, b=None, failed_a=False, failed_b=True, position_a=0, position_b=1)
+    judged = msgspec.structs.replace(comparison, verdict=Verdict.IDENTICAL, lost=Lost(replicates=(half,)))
+    assert supported(judged) == set()
+
+
+def test_too_few_pairs_are_named_as_the_reason(tmp_path, capsys):
+    run = write(tmp_path / "run", same_twice(replicates=2))
+    assert report(run, "--fail-unless", "a equivalent-to b") == 12
+    said = "a against b is IDENTICAL of 2 pairs; every condition needs a planned look with at least 6"
+    assert said in capsys.readouterr().err
+    whole = write(tmp_path / "whole", same_twice())
+    assert report(whole, "--fail-unless", "a equivalent-to b", "--fail-unless", "b not-worse-than a") == 0
+
+
 def test_every_condition_that_does_not_hold_is_named(comparison):
     asked = [
         parse_condition(text, GROUPS, COMPARED)

@@ -33,6 +33,14 @@ def test_a_first_phase_has_the_start_up_grace():
     assert laggard == Laggard(worker="w00/1", last=Sign(phase="start-up"), silent_s=301.0, limit_s=300.0)
 
 
+@pytest.mark.parametrize(("step_s", "grace_s"), [(0.0, 300.0), (2.0, 300.0), (441.0, 4410.0)])
+def test_the_grace_grows_with_the_steps_of_the_plan(step_s, grace_s):
+    liveness = Liveness(LIMITS.of_steps(step_s), 0.0)
+    liveness.sign("w00/1", Sign(phase="warm-up"), 0.0)
+    at, _ = late_workers(liveness, 0.0, 5000.0)
+    assert at == grace_s + 1.0
+
+
 @given(st.lists(st.floats(0.01, 200.0), min_size=1, max_size=20))
 def test_the_limit_is_five_median_intervals_of_the_phase_but_a_minute_at_least(intervals):
     liveness, now = Liveness(Limits(floor_s=60.0, factor=5.0, pause_s=math.inf), 0.0), 0.0

@@ -192,6 +192,24 @@ def test_a_limit_below_one_block_is_refused_with_what_would_do() -> None:
         planned(experiment(("a", "b", "c"), max_parallel=2), machine(3))
 
 
+def test_runs_that_may_not_fit_their_gpu_are_named() -> None:
+    """Those who share it count together; of several devices of a run each has its part; a CPU's is not meant."""
+    large = msgspec.structs.replace(TASK, host_values=16_384)
+
+    def warned(gpu_gib: float, **changes: object) -> bool:
+        gpus = [Device(name=f"cuda:{i}", title="", uuid=f"GPU-{i}", memory_bytes=int(gpu_gib * 2**30)) for i in (0, 1)]
+        cores = [Device(name="cpu:0", title="", uuid="", memory_bytes=1)]
+        there = machine(gpus=2, devices=(*gpus, *cores), tasks=(large,))
+        notes = planned(experiment(n_envs=64, **changes), there).notes
+        return any("may need about" in note and note.startswith("cuda:0 has ") for note in notes)
+
+    assert warned(4)
+    assert not warned(8)
+    assert warned(8, devices=("cuda:0",), placement="share")
+    assert not warned(8, devices=("cuda:0", "cuda:1"), placement="share", devices_per_run=2)
+    assert not warned(4, devices=("cpu:0",), placement="share")
+
+
 def test_more_cpu_lanes_than_cores_are_time_sliced_aloud() -> None:
     plan = planned(experiment(("a", "b", "c")), machine(cores=2))
     assert [lane.name for lane in plan.lanes] == ["cpu:0", "cpu:1", "cpu:2"]

@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 from reward_facts import make_facts
 
+from esper_ab.contracts.machine import UserReward
 from esper_ab.contracts.settings import RewardSettings
-from workers.rewards._lookup import find_reward
+from esper_ab.errors import UsageError
+from esper_ab.reward_code import code_of, keep
+from workers.describe import user_reward
+from workers.rewards._lookup import as_planned, find_reward
 
 SETTINGS = RewardSettings()
 README = Path(__file__).parents[2] / "README.md"
@@ -165,3 +169,77 @@ def test_a_wrong_result_names_the_function(user_file, body, said):
     function = find_reward(f"{user_file(f'def mine(facts, settings): return {body}')}:mine")
     with pytest.raises(ValueError, match=rf"mine\.py:mine' {said}$"):
         function(make_facts((2, 3)), SETTINGS)
+
+
+def kept(reference: str, run_dir: Path):
+    """As a run finds it: what the preflight loaded, copied."""
+    reward: UserReward = user_reward(reference)
+    assert reward.problem == ""
+    keep(run_dir, [reward])
+    return as_planned([code_of(reward)], run_dir)
+
+
+PACKAGE = {
+    "": ("mine.py", {"mine.py": "import prices\nPRICE = prices.PRICE" + REWARD, "prices.py": "PRICE = 1\n"}),
+    "package": (
+        "own/mine.py",
+        {
+            "own/__init__.py": "", "own/mine.py": "from .prices import PRICE\n" + REWARD,
+            "own/prices.py": "from own.deep.constants import PRICE\n", "own/deep/__init__.py": "",
+            "own/deep/constants.py": "PRICE = 1\n",
+        },
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PACKAGE)
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_run_has_the_reward_that_was_planned_whatever_became_of_it(tmp_path, monkeypatch, name, gone):
+    main, files = PACKAGE[name]
+    for file, text in files.items():
+        (tmp_path / "project" / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "project" / file).write_text(text)
+    reference = f"{tmp_path / 'project' / main}:reward"
+    find = kept(reference, tmp_path / "run")
+    monkeypatch.syspath_prepend(str(tmp_path / "project"))  # where the original would be found first
+    for file, text in files.items():
+        if gone:
+            (tmp_path / "project" / file).unlink()
+        else:
+            (tmp_path / "project" / file).write_text(text.replace("PRICE = 1", "PRICE = -777"))
+    before, path = dict(sys.modules), list(sys.path)
+    facts = make_facts((2, 3), acc_delta=[2.0, 1.0])
+    for _ in range(2):
+        assert find(reference)(facts, SETTINGS).tolist() == [1.0, 1.0]
+    assert sys.path == path
+    assert {name: sys.modules[name] for name in before} == before
+
+
+def test_a_copy_that_was_changed_is_refused(tmp_path, user_file):
+    path = user_file("def reward(facts, settings):\n    return facts.val_acc * 1\n")
+    find = kept(f"{path}:reward", tmp_path / "run")
+    (copy,) = (tmp_path / "run").rglob("*.py")
+    copy.write_text(copy.read_text() + "\n")
+    with pytest.raises(ValueError, match=rf"its copy {copy} was changed since the experiment was planned"):
+        find(f"{path}:reward")
+
+
+def test_an_installed_module_that_was_changed_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "priced.py").write_text("def reward(facts, settings):\n    return facts.val_acc * 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    find = kept("priced:reward", tmp_path / "run")
+    assert find("priced:reward")(make_facts(), SETTINGS)[0] == 50.0
+    (tmp_path / "priced.py").write_text("def reward(facts, settings):\n    return facts.val_acc * 2\n")
+    with pytest.raises(ValueError, match="module 'priced' was changed since the experiment was planned"):
+        find("priced:reward")
+
+
+def test_a_file_edited_between_preflight_and_copy_is_refused(tmp_path, user_file):
+    path = user_file("def reward(facts, settings):\n    return facts.val_acc * 1\n")
+    reward = user_reward(f"{path}:reward")
+    path.write_text(path.read_text() + "\n")
+    with pytest.raises(UsageError, match="was changed while the experiment was planned; start it again"):
+        keep(tmp_path / "run", [reward])
+    path.unlink()
+    with pytest.raises(UsageError, match="was changed"):
+        keep(tmp_path / "run", [reward])

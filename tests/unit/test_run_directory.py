@@ -115,6 +115,8 @@ def test_estimate_grows_with_the_work() -> None:
     one_core = msgspec.structs.replace(MACHINE, devices=MACHINE.devices[:1])
     assert estimate(long, MACHINE).duration_s > 5 * estimate(short, MACHINE).duration_s
     assert estimate(short, one_core).duration_s == 2 * estimate(short, MACHINE).duration_s
+    assert estimate(short, one_core).step_s == 2 * estimate(short, MACHINE).step_s > 0.0
+    assert estimate(planned("shaped", "wait", n_envs=16), MACHINE).step_s > 2 * estimate(short, MACHINE).step_s
 
 
 @pytest.mark.parametrize(

@@ -38,9 +38,10 @@ from workers.growth.rows import put_rows
 from workers.growth.seeds import SeedTable
 from workers.growth.slot_seeds import SeedGroup, SlotSeeds
 from workers.growth.slot_step import SlotStep
+from workers.growth.split import DeviceSplit
 from workers.growth.stack import SGD, Borrowed, Optimiser, Stack
 from workers.growth.training_step import BlockStep, TrainingStep, side_by_side
-from workers.tasks._task import Split, Task
+from workers.tasks._task import Task
 from workers.vocabulary import Stage
 
 Ints = NDArray[np.int64]
@@ -48,23 +49,10 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 _CACHED_BYTES = 4 << 20  # of the widest activation while training: more environments at once are slower, not faster
-_EVALUATION_CHUNK = 16, 128  # samples per forward pass, at least and at most
+_EVALUATION_CHUNK = 16, 128  # samples per forward pass on a CPU, at least and at most
+_GPU_BYTES = 128 << 20  # of the widest activation of a forward pass on a GPU; several of them are there at a time
 COMPUTED_IN = {"bf16": torch.bfloat16, "fp16": torch.float16}  # growth.amp -> activations of host training
 _IN_FORWARD = (Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED)
-
-
-@dataclass(frozen=True)
-class DeviceSplit:
-    """One split on one device: x [N, C, H, W] channels last, y [N]."""
-
-    x: Tensor
-    y: Tensor
-
-    @staticmethod
-    def of(split: Split, device: torch.device, dtype: torch.dtype) -> DeviceSplit:
-        """Upload once."""
-        x = torch.from_numpy(np.ascontiguousarray(split.x)).to(device, dtype)
-        return DeviceSplit(x.contiguous(memory_format=torch.channels_last), torch.from_numpy(split.y).to(device))
 
 
 @dataclass(frozen=True)
@@ -307,7 +295,7 @@ class Bank:
         every = split.x.new_empty(n, self._spec.classes, samples)  # logits of the epoch
         classes = torch.arange(self._spec.classes, device=self._device)[:, None]
         one_hot = (labels[:, None] == classes).to(self._dtype)  # [n,classes,N]
-        images = split.x.to(self._computed).permute(0, 2, 3, 1).contiguous()
+        images = split.images(self._computed)
         for start in range(0, samples, rule.batch_size):
             now = slice(start, min(start + rule.batch_size, samples))
             batch = order[:, now]  # [n,B]
@@ -347,11 +335,13 @@ class Bank:
         hosts, seeds = self._measured_parts(table, rows, acting, plan)
         final = rows[plan.keys >> plan.n_slots]
         head = self.host.read(self._index(final))
+        parents = [self._index(slot.parent) if slot.widens else None for slot in plan.slots]
         real = plan.real_rows()
+        shown = self._index(real)
         correct = torch.zeros(len(final), device=self._device, dtype=torch.int64)
         loss = torch.zeros(len(rows), device=self._device, dtype=self._dtype)
         samples = len(split.y)
-        step = self._samples_at_once(split, len(rows))
+        step = self._samples_at_once(split, [block.hosts for block in hosts])
         for start in range(0, samples, step):
             x, y = split.x[start : start + step], split.y[start : start + step]
             h = x  # the same for all: one convolution with every kernel
@@ -359,25 +349,30 @@ class Bank:
                 h = hosts[block].forward(as_image(h), hosts[block].hosts) if block else hosts[0].forward(x, 1)
                 if block in self._blocks:
                     slot = self._blocks.index(block)
-                    if plan.slots[slot].widens:
-                        h = h.index_select(3, self._index(plan.slots[slot].parent))
+                    parent = parents[slot]
+                    if parent is not None:
+                        h = h.index_select(3, parent)
                     h = seeds[slot].forward(h)
             logits = head_forward(h, head)  # [R,B,classes]
             correct += (logits.argmax(2) == y).sum(1)
-            shown = logits[self._index(real)]
             loss += F.cross_entropy(
-                shown.flatten(0, 1), y.expand(len(rows), -1).flatten(), reduction="none"
+                logits.index_select(0, shown).flatten(0, 1), y.expand(len(rows), -1).flatten(), reduction="none"
             ).view(len(rows), -1).sum(1)
         accuracy = 100.0 * correct.cpu().double().numpy() / samples
         return PassResult(plan, acting, accuracy, accuracy[real], loss.cpu().double().numpy() / samples)
 
-    def _samples_at_once(self, split: DeviceSplit, hosts: int) -> int:
-        """Samples of one forward pass, so that the widest activation stays in the cache."""
-        least, most = _EVALUATION_CHUNK
+    def _samples_at_once(self, split: DeviceSplit, hosts: list[int]) -> int:
+        """Samples of one forward pass of so many hosts in each block, by shape alone.
+
+        On a CPU the first activation stays in the cache. On a GPU a pass costs its launches, and only memory ends it.
+        """
+        pixels, each = split.x[0, 0].numel(), split.x.element_size()
         if not _device.is_cpu(self._device):
-            return most
-        numbers = hosts * split.x[0, 0].numel() * channels(self._spec, 0)
-        return min(most, max(least, _CACHED_BYTES // (numbers * split.x.element_size())))
+            quarters = [min(block, self._spec.pools) for block in range(len(hosts))]
+            widest = max(n * channels(self._spec, b) * pixels >> 2 * quarters[b] for b, n in enumerate(hosts))
+            return max(1, _GPU_BYTES // (widest * each))
+        least, most = _EVALUATION_CHUNK
+        return min(most, max(least, _CACHED_BYTES // (hosts[0] * pixels * channels(self._spec, 0) * each)))
 
     def _measured_parts(
         self, table: SeedTable, rows: Ints, acting: Bools, plan: Pass

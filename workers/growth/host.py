@@ -64,6 +64,19 @@ def block_forward(
     return image.permute(0, 2, 3, 1).reshape(b, h, w, n, out)
 
 
+def halved(y: Tensor) -> Tensor:
+    """max_pool2d(y, 2) of [B,C,H,W] to the bit, but without the winners' indices that no measurement looks at.
+
+    On a CPU, in channels-last layout: two maxima along the memory, of rows and then of columns, a third of the time.
+    """
+    b, c, h, w = y.shape
+    if y.device.type != "cpu" or h % 2 or w % 2 or not y.is_contiguous(memory_format=torch.channels_last):
+        return F.max_pool2d(y, 2)
+    pixels = y.permute(0, 2, 3, 1).view(b, h // 2, 2, w // 2, 2 * c)
+    rows = torch.maximum(pixels[:, :, 0], pixels[:, :, 1])
+    return torch.maximum(rows[..., :c], rows[..., c:]).permute(0, 3, 1, 2)
+
+
 @dataclass(frozen=True)
 class MeasuredBlock:
     """A block in evaluation mode: there batch norm is a factor and a constant per channel, part of the convolution."""
@@ -91,7 +104,7 @@ class MeasuredBlock:
             y = torch.addmm(self.bias, pixels, self.kernel.view(-1, into).T).view(b, h, w, -1).permute(0, 3, 1, 2)
         else:
             y = F.conv2d(image, self.kernel, self.bias, padding=k // 2, groups=groups)
-        y = (F.max_pool2d(y, 2) if self.pools else y).relu_()
+        y = (halved(y) if self.pools else y).relu_()
         b, channels_out, h, w = y.shape
         return y.permute(0, 2, 3, 1).reshape(b, h, w, self.hosts, channels_out // self.hosts)
 

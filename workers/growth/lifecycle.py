@@ -85,6 +85,7 @@ class Lifecycle:
         self.contributing: Ints = np.zeros(n_envs, dtype=np.int64)
         self.op_counts: Ints = np.zeros((n_envs, len(Op)), dtype=np.int64)  # executed decisions
         self._serials: Ints = np.zeros(n_envs, dtype=np.int64)  # seeds germinated so far: number of the next one
+        self._slot_numbers = np.arange(len(slots))
         self._shown: tuple[int, DecisionMasks] | None = None  # the last masks and their step, while they are true
 
     def stop(self, envs: Bools) -> None:
@@ -250,7 +251,7 @@ class Lifecycle:
 
     def _selected(self, envs: Bools, slot: Ints) -> Bools:
         """[E, S] True at the chosen slot [E] of the environments `envs` [E]."""
-        return np.asarray(envs[:, None] & (np.arange(len(self.slots)) == slot[:, None]))
+        return np.asarray(envs[:, None] & (self._slot_numbers == slot[:, None]))
 
     def _selected_one(self, env: int, slot: int) -> Bools:
         selected = np.zeros(self.table.stage.shape, dtype=np.bool_)

@@ -60,18 +60,25 @@ class Used:
         return Used(tuple(found), slice(0, end) if whole else torch.from_numpy(np.concatenate(columns)))
 
 
+@lru_cache(maxsize=256)
+def _layout(specs: tuple[ParamSpec, ...]) -> tuple[list[int], list[tuple[str, tuple[int, ...]]]]:
+    """Sizes in a row, and the name and shape [-1, …] of each parameter."""
+    return [spec.size for spec in specs], [(spec.name, (-1, *spec.shape)) for spec in specs]
+
+
+def _by_name(specs: tuple[ParamSpec, ...], flat: Tensor) -> dict[str, Tensor]:
+    """Views [n, *shape] of rows [n, P] that hold `specs` one after the other."""
+    sizes, found = _layout(specs)
+    return {name: part.view(shape) for (name, shape), part in zip(found, flat.split_with_sizes(sizes, 1), strict=True)}
+
+
 class Borrowed:
     """Some rows of a stack during one epoch: `leaves[name]` is [n, *shape], a view of `flat` [n, P] for autograd."""
 
     def __init__(self, used: Used, flat: Tensor, momentum: Tensor, trained: Tensor | None) -> None:
         self.used, self.flat, self.momentum = used, flat, momentum
         self._trained = trained  # [n, 1] bool; None: all
-        self.leaves: dict[str, Tensor] = {}
-        start = 0
-        for spec in used.specs:
-            view = flat[:, start : start + spec.size].view(-1, *spec.shape)
-            self.leaves[spec.name] = view.detach().requires_grad_()
-            start += spec.size
+        self.leaves = {name: view.detach().requires_grad_() for name, view in _by_name(used.specs, flat).items()}
 
     @property
     def whole(self) -> bool:
@@ -232,10 +239,4 @@ class Stack:
 
     def read(self, rows: Tensor) -> dict[str, Tensor]:
         """Parameters of `rows` [n] (repeats allowed) by name, [n, *shape], without autograd."""
-        flat = self.values[rows]
-        out: dict[str, Tensor] = {}
-        start = 0
-        for spec in self.specs:
-            out[spec.name] = flat[:, start : start + spec.size].view(-1, *spec.shape)
-            start += spec.size
-        return out
+        return _by_name(self.specs, self.values[rows])

@@ -93,8 +93,8 @@ def _advance(before: Signals, now: Measurement) -> Signals:
         plateau_epochs=np.where(acc_delta < PLATEAU_POINTS, before.plateau_epochs + 1, 0),
         best_val_loss=np.fmin(before.best_val_loss, now.val_loss),
         best_val_acc=np.fmax(before.best_val_acc, now.val_acc),
-        loss_history=np.column_stack((before.loss_history[:, 1:], now.val_loss)),
-        acc_history=np.column_stack((before.acc_history[:, 1:], now.val_acc)),
+        loss_history=np.concatenate((before.loss_history[:, 1:], now.val_loss[:, None]), axis=1),
+        acc_history=np.concatenate((before.acc_history[:, 1:], now.val_acc[:, None]), axis=1),
         stable_epochs=stable_epochs,
         stabilized=before.stabilized | (stable_epochs >= _STABLE_EPOCHS),
     )

@@ -22,7 +22,7 @@ from esper_ab.contracts.rng import RngPath
 from workers.ppo.heads import pad_heads
 from workers.ppo.initial import embedding, linear, lstm
 
-State = tuple[Tensor, Tensor]  # h and c of the LSTM, each [1, B, hidden]
+State = tuple[Tensor, Tensor]  # h and c of the LSTM, each [B, hidden]
 
 _INNER_GAIN = math.sqrt(2.0)
 _LOGIT_GAIN = 0.01  # starts near uniform over the valid actions
@@ -36,7 +36,7 @@ def _linear(x: Tensor, layer: nn.Linear) -> Tensor:
 
 
 def _normed(x: Tensor, layer: nn.LayerNorm) -> Tensor:
-    return functional.layer_norm(x, layer.normalized_shape, layer.weight, layer.bias, layer.eps)
+    return torch.layer_norm(x, layer.normalized_shape, layer.weight, layer.bias, layer.eps)
 
 
 class HeadGroup(nn.Module):
@@ -56,7 +56,7 @@ class HeadGroup(nn.Module):
         """Logits [..., sum of the group's sizes] from features [..., hidden] and actions [..., >= heads.start]."""
         inner = _linear(features, self.inner)
         for head, table in enumerate(self._tables):
-            inner = inner + functional.embedding(actions[..., head], table.weight)
+            inner = inner + torch.embedding(table.weight, actions[..., head])
         return _linear(torch.tanh(inner), self.logits)
 
 
@@ -83,20 +83,20 @@ class RecurrentPolicy(nn.Module):
 
     def initial_state(self, batch: int) -> State:
         """The empty memory of a new episode."""
-        zeros = self.value_out.weight.new_zeros(1, batch, self.hidden)
+        zeros = self.value_out.weight.new_zeros(batch, self.hidden)
         return zeros, zeros.clone()
 
     def features(self, observations: Tensor, state: State) -> tuple[Tensor, State]:
         """Features [T, B, hidden] and the state after the last step, from observations [T, B, width]."""
-        outputs, after = self.lstm(self.encoder(observations), state)
-        return self.norm(outputs), after
+        outputs, (h, c) = self.lstm(self.encoder(observations), (state[0][None], state[1][None]))
+        return self.norm(outputs), (h[0], c[0])
 
     def step(self, observation: Tensor, state: State) -> tuple[Tensor, State]:
         """`features` for one step, [B, hidden] from [B, width], at a third of its price for short batches."""
         first, norm = self._encoder
         x = torch.tanh(_normed(_linear(observation, first), norm))
-        h, c = torch.lstm_cell(x, (state[0][0], state[1][0]), *cast(list[Tensor], self.lstm._flat_weights))
-        return _normed(h, self.norm), (h[None], c[None])
+        h, c = torch.lstm_cell(x, state, *cast(list[Tensor], self.lstm._flat_weights))
+        return _normed(h, self.norm), (h, c)
 
     def values(self, features: Tensor) -> Tensor:
         """Normalised values [...] of features [..., hidden]."""

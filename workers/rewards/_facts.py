@@ -7,7 +7,7 @@ share their arrays, and numpy raises ValueError where a reward writes into one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,11 @@ class _ReadOnly:
     """Arrays of the dataclass below become views that cannot be written to; their owners still can."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
+        values = vars(self)  # the dataclass is frozen, its dictionary is not
+        for name, value in values.items():
             if isinstance(value, np.ndarray):
-                view = value.view()
-                view.flags.writeable = False
-                object.__setattr__(self, field.name, view)
+                values[name] = view = value.view()
+                view.setflags(write=False)
 
 
 @dataclass(frozen=True, kw_only=True)

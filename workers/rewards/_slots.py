@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,8 +31,9 @@ def blank_absent(seeds: SeedFacts) -> SeedFacts:
     def stages(values: Ints) -> Ints:
         return np.where(seeds.present, values, _UNKNOWN)
 
-    return replace(
-        seeds,
+    return SeedFacts(
+        present=seeds.present,
+        potential_before=seeds.potential_before,
         stage=stages(seeds.stage),
         previous_stage=stages(seeds.previous_stage),
         epochs_in_stage=counts(seeds.epochs_in_stage),
