@@ -10,6 +10,9 @@ import signal
 import tempfile
 
 import hypothesis
+import pytest
+
+_POOL = os.environ.get("CUDA_VISIBLE_DEVICES")
 
 hypothesis.settings.register_profile("no_deadline", deadline=None)
 hypothesis.settings.load_profile("no_deadline")
@@ -24,3 +27,14 @@ def pytest_configure(config):
 
 def pytest_unconfigure(config):
     shutil.rmtree(config.esper_ab_cache, ignore_errors=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Only tests that ask for GPUs see them: what the others start is to run on the CPUs that they speak of."""
+    if item.get_closest_marker("gpu") is None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    elif _POOL is None:
+        os.environ.pop("CUDA_VISIBLE_DEVICES", None)
+    else:
+        os.environ["CUDA_VISIBLE_DEVICES"] = _POOL
