@@ -79,9 +79,7 @@ def command(**options: Any) -> None:
     paths = reported(ready.run_dir)
     click.echo(printed(paths, "json" if options["json"] else "text"))
     if chaos is not None and not options["json"]:
-        from esper_ab.analysis.result_hash import result_hash
-
-        click.echo(f"chaos: {chaos.summary}\nresult hash: {result_hash(paths.content.history)}")
+        click.echo(f"chaos: {chaos.summary}\nresult hash: {paths.content.analysis.result_hash}")
     require(conditions, paths.content.comparisons)
 
 

@@ -21,6 +21,7 @@ from esper_ab.contracts.machine import ControllerQuestion, Device, Machine, Ques
 from esper_ab.contracts.settings import Arithmetic
 from workers import arithmetic
 from workers.rewards._lookup import find_reward
+from workers.rewards._rehearsal import rehearse
 from workers.rewards._user_code import load
 from workers.tasks._task import Task
 
@@ -115,14 +116,14 @@ def _multiply_adds_per_s() -> float:
     return 3 * forward * _REPEATS / (time.perf_counter() - begin)
 
 
-def user_reward(reference: str) -> UserReward:
-    """A user's reward function, loaded once to see whether it can be, and what it is made of."""
+def user_reward(reference: str, n_slots: int) -> UserReward:
+    """A user's reward function, called to see whether it can be, and what it is made of."""
     try:
-        find_reward(reference)
+        rehearse(find_reward(reference), reference, n_slots)
         place = reference.rpartition(":")[0]
         code = load(reference, place)
     except ValueError as error:
-        problem = str(error).removeprefix(f"reward mode {reference!r}: ")
+        problem = str(error).removeprefix(f"reward mode {reference!r}").removeprefix(":").strip()
         return UserReward(reference=reference, sha256="", problem=problem)
     copied = code.files if place.endswith(".py") else ()
     return UserReward(reference=reference, sha256=code.sha256, problem="", root=str(code.root), files=copied)
@@ -167,6 +168,8 @@ def describe(questions: Questions) -> Machine:
     devices = _devices()
     usable = sum(device.name.startswith("cuda:") for device in devices)
     pool = os.environ.get("CUDA_VISIBLE_DEVICES")
+    tasks = tuple(task_facts(entry("workers.tasks", name, "TASK")) for name in names("workers.tasks"))
+    slots = questions.slots or next((task.slots for task in tasks if task.name == questions.task), ("",))
     return Machine(
         torch_version=str(torch.__version__),
         cuda_build=torch.version.cuda or "",
@@ -174,10 +177,10 @@ def describe(questions: Questions) -> Machine:
         rewards=names("workers.rewards"),
         controllers=names("workers.controllers"),
         blueprints=names("workers.blueprints"),
-        tasks=tuple(task_facts(entry("workers.tasks", name, "TASK")) for name in names("workers.tasks")),
+        tasks=tasks,
         multiply_adds_per_s=_multiply_adds_per_s(),
         cpu_bf16=cpu_bf16(_cpu_flags()),
-        user_rewards=tuple(user_reward(reference) for reference in questions.user_rewards),
+        user_rewards=tuple(user_reward(reference, len(slots)) for reference in questions.user_rewards),
         controller_problems=controller_problems(questions),
         task_problem=_task_problem(questions.task, questions.data_dir),
         gpu_problem=gpu_problem(gpu_there, torch.version.cuda, usable, pool),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from esper_ab.analysis.audit import audit
+from esper_ab.analysis.conduct import Conduct, conduct
 from esper_ab.analysis.courses import courses
 from esper_ab.analysis.cross import CrossEvaluation, cross_evaluation
 from esper_ab.analysis.exam import Exam, exam
 from esper_ab.analysis.pairs import lost_of, pairs_of, same_records
+from esper_ab.analysis.result_hash import result_hash
 from esper_ab.design import Contrast
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome, outcomes
@@ -29,6 +31,8 @@ class Analysis:
     audit: Audit
     cross: CrossEvaluation
     exam: Exam | None  # only of an experiment with --exam
+    conduct: tuple[Conduct, ...]  # by group
+    result_hash: str
 
 
 def analyse(history: History) -> Analysis:
@@ -42,6 +46,8 @@ def analyse(history: History) -> Analysis:
         audit=found,
         cross=cross_evaluation(history),
         exam=exam(history, per_run, comparisons),
+        conduct=conduct(history),
+        result_hash=result_hash(history),
     )
 
 

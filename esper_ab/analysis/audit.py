@@ -154,7 +154,7 @@ def _amount(run: RunHistory) -> tuple[int, int, int]:
     steps = int(sum(columns.of("steps")) - sum(columns.of("diverged_steps")))
     steps += run.spec.steps * int(sum(columns.of("diverged")))
     evaluated = run.evaluation.episodes if run.evaluation else ()
-    return len(run.episodes), steps, sum(episode.actions == "sampled" for episode in evaluated)
+    return len(run.columns), steps, sum(episode.actions == "sampled" for episode in evaluated)
 
 
 def hardware(lane: Lane) -> str:

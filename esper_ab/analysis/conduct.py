@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
+import numpy as np
 
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.journal.events import Ledger
@@ -62,12 +62,12 @@ def faults_of(ledger: Sequence[Ledger], runs: Sequence[RunHistory]) -> dict[str,
 
 
 def _of_group(group: str, runs: Sequence[RunHistory], ledger: Sequence[Ledger]) -> Conduct:
-    times = [run.columns.of("total_s") for run in runs]
+    times = [run.columns.of("total_s") for run in runs if len(run.columns)]
     evaluated = [env for run in runs for env in evaluation_hosts(run)]
     wall_s = sum(sum(of_run) for of_run in times)
     env_steps = int(sum(sum(run.columns.of("steps")) for run in runs))
     episode_s = _median([seconds for of_run in times for seconds in of_run[1:]])
-    first_s = _median([of_run[0] for of_run in times if of_run])
+    first_s = _median([of_run[0] for of_run in times])
     return Conduct(
         group=group,
         runs=len(runs),
@@ -89,4 +89,4 @@ def _of_group(group: str, runs: Sequence[RunHistory], ledger: Sequence[Ledger]) 
 
 
 def _median(values: Sequence[float]) -> float | None:
-    return statistics.median(values) if values else None
+    return float(np.median(values)) if values else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 
 from esper_ab.journal.fold import History, RunHistory
 
@@ -21,13 +20,11 @@ def result_hash(history: History) -> str:
     return digest.hexdigest()
 
 
-def _words(run: RunHistory) -> Iterator[str]:
-    yield run.ref.run
+def _words(run: RunHistory) -> list[str]:
     if run.state in ("lost", "left out"):
-        yield run.state.replace(" ", "-")
-        return
-    for episode, digest in zip(run.columns.episodes, run.columns.digests, strict=True):
-        yield f"{episode}:{digest}"
+        return [run.ref.run, run.state.replace(" ", "-")]
+    episodes = zip(run.columns.episodes, run.columns.digests, strict=True)
+    words = [run.ref.run, *[f"{episode}:{digest}" for episode, digest in episodes]]
     if run.evaluation is not None:
-        yield f"evaluation:{run.evaluation.digest}"
-        yield f"policy:{run.evaluation.policy_sha256}"
+        words += [f"evaluation:{run.evaluation.digest}", f"policy:{run.evaluation.policy_sha256}"]
+    return words

@@ -137,7 +137,7 @@ def _result(path: Path, run: RunHistory, outcome: RunOutcome, history: History) 
     from esper_ab.run_directory import FOLDER_OF_RUNS, run_folder
 
     evaluation = run.evaluation
-    success = evaluation is not None and len(run.episodes) == run.spec.episodes
+    success = evaluation is not None and len(run.columns) == run.spec.episodes
     seconds = [*run.columns.of("total_s"), *([evaluation.timing.total_s] if evaluation else [])]
     rewards = {f"reward.{mode}": value for mode, value in outcome.rewards.items()}
     return RunResult(

@@ -29,13 +29,20 @@ class Audience:
     def __init__(self, observers: Sequence[Observer]) -> None:
         self._observers = list(observers)
         self._queue: queue.SimpleQueue[Sequence[Observed] | None] = queue.SimpleQueue()
+        self._untold: list[Observed] = []
         self._told = self._passed_on = 0  # events; the first is of the experiment's thread, the second of ours
         self._thread = threading.Thread(target=self._tell_all, name="observers", daemon=True)
         self._thread.start()
 
-    def tell(self, events: Sequence[Observed]) -> None:
-        """Return at once; `events` is the audience's from now on."""
-        if not self._observers:
+    def note(self, event: Observed) -> None:
+        """Keep for the next `tell`, as long as there is anybody to tell."""
+        if self._observers:
+            self._untold.append(event)
+
+    def tell(self) -> None:
+        """Tell what was noted, and return at once. One by one it would hold up every write."""
+        events, self._untold = self._untold, []
+        if not events:
             return
         if self._told - self._passed_on >= _PROGRESS_BACKLOG:
             events = [event for event in events if not isinstance(event, Progress)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from esper_ab.control import provenance
@@ -49,7 +51,7 @@ def run(
     started = ExperimentStarted(
         schema=SCHEMA, plan=plan, versions=versions(), machine=provenance.machine(), code=provenance.code()
     )
-    recorder = Recorder(Journal(run_dir), begin(started), observers, chaos)
+    recorder = Recorder(Journal(run_dir), begin(started, keeps_records=False), observers, chaos)
     _carry_out(recorder, started, run_dir, launcher, limits)
 
 
@@ -61,10 +63,10 @@ def go_on(
 
     `added` is asked while nobody else can write to the journal, and may raise UsageError.
     """
-    journal, events = Journal.reopen(run_dir)
-    recorder = Recorder(journal, fold(events), observers)
+    journal, history = Journal.take_up(run_dir, partial(_past, run_dir))
+    recorder = Recorder(journal, history, observers)
     try:
-        extension = added(recorder.history)
+        extension = added(history)
     except BaseException:
         recorder.close()
         raise
@@ -79,11 +81,8 @@ def resume(
 
     UsageError when it is finished, or when nothing of it was recorded.
     """
-    journal, events = Journal.reopen(run_dir)
+    journal, history = Journal.take_up(run_dir, partial(_past, run_dir))
     try:
-        if not events:
-            raise UsageError(f"{run_dir}: the journal holds no event, so there is nothing to resume; launch it anew")
-        history = fold(events)
         check_resumable(run_dir, history)
     except BaseException:
         journal.close()
@@ -91,6 +90,14 @@ def resume(
     recorder = Recorder(journal, history, observers)
     continued = ExperimentContinued(versions=versions(), machine=provenance.machine(), code=provenance.code())
     _carry_out(recorder, continued, run_dir, launcher, limits)
+
+
+def _past(run_dir: Path, events: Iterator[AnyEvent]) -> History:
+    """UsageError when there are none."""
+    first = next(events, None)
+    if first is None:
+        raise UsageError(f"{run_dir}: the journal holds no event, so there is nothing to resume; launch it anew")
+    return fold(chain([first], events), keeps_records=False)
 
 
 def check_resumable(run_dir: Path, history: History) -> None:
@@ -111,8 +118,7 @@ def _carry_out(
         try:
             _conduct(run_dir, launcher, recorder, limits or Limits())
         except BaseException as error:
-            with suppress(EsperError):  # when a full disk is why we are here, that error is the one to tell
-                recorder.record(_ended_by(error))
+            recorder.record(_ended_by(error))
             _say_how_to_go_on(error, run_dir, recorder.history)
             raise
         recorder.record(ExperimentEnded(status="finished", detail=""))
@@ -121,8 +127,7 @@ def _carry_out(
 def _note_unreported(recorder: Recorder, hub: Hub) -> None:
     if hub.unreported:
         detail = f"{hub.unreported} more messages were refused; only the first of a kind are listed"
-        with suppress(EsperError):  # as for the end itself
-            recorder.record(Ledger(category="bad_message", run="", episode=None, detail=detail))
+        recorder.record(Ledger(category="bad_message", run="", episode=None, detail=detail))
 
 
 def _ended_by(error: BaseException) -> ExperimentEnded:

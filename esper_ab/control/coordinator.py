@@ -65,7 +65,7 @@ class Coordinator:
             self._check_workers(time.monotonic())
             self._release_due()
             self._start_blocks()
-            self._recorder.tell()
+            self._recorder.flush()
             if self._stopped_by and not self._anybody_works():
                 break
         if self._stopped_by:

@@ -15,7 +15,7 @@ from pathlib import Path
 from esper_ab.contracts.messages import Progress
 from esper_ab.control.liveness import Limits
 from esper_ab.control.signals import Signals
-from esper_ab.errors import DiskFull, Interrupted
+from esper_ab.errors import DiskFull, Interrupted, JournalError
 from esper_ab.journal.events import Ledger
 from esper_ab.typed import typed
 
@@ -46,7 +46,7 @@ class Room:
     def await_for(self, write: Callable[[], None]) -> Ledger | None:
         """Call `write` until it finds room; an entry about the wait, if there was one.
 
-        DiskFull after the limit, Interrupted on Ctrl-C or SIGTERM.
+        DiskFull after the limit, Interrupted on Ctrl-C or SIGTERM; JournalError, which no waiting mends, at once.
         """
         began = time.monotonic()
         waiting = False
@@ -56,6 +56,9 @@ class Room:
             except DiskFull:
                 if self.given_up:
                     raise
+            except JournalError:
+                self.given_up = True
+                raise
             else:
                 break
             if not waiting:

@@ -14,17 +14,18 @@ from esper_ab.journal.events import Ledger
 DIVERGED = "diverged"
 
 
-def kinds(record: EpisodeRecord) -> frozenset[str]:
-    """What happened in one episode that would be entered if it had not happened before."""
-    diverged = (DIVERGED,) if any(env.diverged for env in record.envs) else ()
-    return frozenset((*pathologies(record), *diverged))
+def kind_of(entry: Ledger) -> str:
+    """What an entry for a training episode says has happened; "" for any other entry."""
+    if entry.category == "ppo_pathology":
+        return entry.detail.partition(":")[0]
+    return DIVERGED if entry.category == "non_finite" and entry.episode is not None else ""
 
 
 def findings(record: EpisodeRecord | EvaluationRecord, known: Collection[str] = ()) -> Iterator[Ledger]:
     """Entries for diverged hosts and for what went wrong in the policy's update.
 
-    `known`: the `kinds` of all earlier episodes of the run, which are not entered again. An evaluation has its own
-    entry.
+    `known`: by `kind_of` its entry, what happened earlier in the run and is not entered again. An evaluation has its
+    own entry.
     """
     run = record.run.run
     if isinstance(record, EvaluationRecord):

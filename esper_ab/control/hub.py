@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import select
 from collections import Counter
+from collections.abc import Iterator
 
 import msgspec
 import zmq
@@ -24,6 +25,7 @@ BAD_MESSAGES_TOLERATED = 3
 BAD_MESSAGES_REPORTED = 20  # distinct ones, of all peers together; the others are counted
 _HANDSHAKE_MS = 10_000
 _MESSAGES_PER_POLL = 1000
+_AT_ONCE = int(zmq.NOBLOCK)
 
 
 class Received(msgspec.Struct, frozen=True):
@@ -112,20 +114,22 @@ class Hub:
     def unwatch(self, descriptor: int) -> None:
         self._watched.unregister(descriptor)
 
-    def poll(self, timeout_s: float) -> list[Incoming]:
-        """What has come in, waiting up to `timeout_s` for the first: messages before the descriptors."""
+    def poll(self, timeout_s: float) -> Iterator[Incoming]:
+        """What has come in, waiting up to `timeout_s` for the first: messages before the descriptors.
+
+        One by one: a message is decoded when its turn comes, and a round of a thousand takes the memory of one.
+        """
         ready = dict(self._poller.poll(int(timeout_s * 1000)))
-        incoming: list[Incoming] = []
         if self._socket in ready:
-            incoming.extend(self._messages())
+            yield from self._messages()
         if self._watched.fileno() in ready:
-            incoming.extend(Readable(descriptor) for descriptor, _ in self._watched.poll(0))
-        return incoming
+            yield from [Readable(descriptor) for descriptor, _ in self._watched.poll(0)]
 
     def send(self, identity: str, message: CoordinatorMessage) -> bool:
         """False when the worker is not connected: it is gone or going, which its sentinel will tell."""
         try:
-            self._socket.send_multipart([identity.encode(), encode(message)])
+            self._socket.send(identity.encode(), zmq.SNDMORE)  # the frame that fails, if one does
+            self._socket.send(encode(message))
         except zmq.ZMQError as error:
             if error.errno in (zmq.EHOSTUNREACH, zmq.EAGAIN):
                 return False
@@ -138,18 +142,23 @@ class Hub:
         self._context.term()
         self._private.close()
 
-    def _messages(self) -> list[Received | BadMessage]:
+    def _messages(self) -> Iterator[Received | BadMessage]:
         """Bounded, so that a flood of messages cannot keep signals and deaths from being seen."""
-        found = []
         for _ in range(_MESSAGES_PER_POLL):
             try:
-                frames = self._socket.recv_multipart(zmq.NOBLOCK, copy=False)
+                frames = self._frames()
             except zmq.Again:
                 break
             one = self._understood(frames)
             if one is not None:
-                found.append(one)
-        return found
+                yield one
+
+    def _frames(self) -> list[zmq.Frame]:
+        """Of one message; zmq.Again without any. As recv_multipart, which asks the socket what the frame knows."""
+        frames = [self._socket.recv(_AT_ONCE, copy=False)]
+        while frames[-1].more:
+            frames.append(self._socket.recv(_AT_ONCE, copy=False))
+        return frames
 
     def _understood(self, frames: list[zmq.Frame]) -> Received | BadMessage | None:
         """None for what needs no attention: a piece of a message, a peer cut off, a stranger's repetitions."""

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 
 from esper_ab.contracts.messages import Progress
-from esper_ab.control.audience import Audience, Observed, Observer
+from esper_ab.control.audience import Audience, Observer
 from esper_ab.control.chaos import Chaos
 from esper_ab.control.disk import Room
 from esper_ab.control.signals import Signals
-from esper_ab.errors import DiskFull
+from esper_ab.errors import DiskFull, JournalError
 from esper_ab.journal.events import AnyEvent, ExperimentStarted, Ledger
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import History
@@ -19,7 +19,7 @@ from esper_ab.journal.fold import History
 class Recorder:
     """Appends events to the journal, folds them and tells the audience of them.
 
-    Without room on the disk it waits: `record`, `commit` and `show` return later, or raise DiskFull or Interrupted.
+    Without room on the disk it waits: `flush`, `commit` and `show` return later, or raise DiskFull or Interrupted.
     """
 
     def __init__(
@@ -29,7 +29,6 @@ class Recorder:
         self._journal = journal
         self.history = history
         self._audience = Audience(observers)
-        self._untold: list[Observed] = []
         self._chaos = chaos
         self._room = Room(journal.run_dir, self.warn)
 
@@ -38,32 +37,31 @@ class Recorder:
         return self._room.heeding(signals, disk_full_s)
 
     def record(self, event: AnyEvent) -> None:
-        """Journal one event; on disk after the next `commit`."""
-        paused = self._room.await_for(lambda: self._journal.append(event))
+        """Journal one event; in the file after the next `flush`, on disk after the next `commit`."""
+        self._journal.append(event)
         if not isinstance(event, ExperimentStarted):  # with which the history began
             self.history.add(event)
-        self._untold.append(event)
-        self._note(paused)
+        self._audience.note(event)
         self._disturb(event)
 
+    def flush(self) -> None:
+        """Let readers of the journal and the audience know what has happened since the last time."""
+        self._note(self._room.await_for(self._journal.write))
+        self._audience.tell()
+
     def commit(self) -> None:
+        """The same, and return when it is on the disk."""
         self._note(self._room.await_for(self._journal.commit))
-        self.tell()
+        self._audience.tell()
 
     def _note(self, paused: Ledger | None) -> None:
         """What is said of a wait for room, once there is some."""
         if paused is not None:
             self.record(paused)
 
-    def tell(self) -> None:
-        """Let the audience know what has happened since the last time: one by one they would hold up every write."""
-        if self._untold:
-            self._audience.tell(self._untold)
-            self._untold = []
-
     def show(self, progress: Progress) -> None:
         """Tell the audience only: signs of life are never journalled."""
-        self._untold.append(progress)
+        self._audience.note(progress)
         self._note(self._room.note(progress))
         self._disturb(progress)
 
@@ -74,8 +72,8 @@ class Recorder:
 
     def warn(self, text: str) -> None:
         """Tell the audience only: what goes on in spite of it."""
-        self._untold.append(text)
-        self.tell()
+        self._audience.note(text)
+        self._audience.tell()
 
     def close(self) -> None:
         """Commit and let go of the run directory; what did not find room before is not waited for again."""
@@ -83,7 +81,7 @@ class Recorder:
             if not self._room.given_up:
                 self.commit()
         finally:
-            with suppress(DiskFull):  # raised before, by whoever waited
+            with suppress(DiskFull, JournalError):  # raised before, by whoever waited
                 self._journal.close()
-            self.tell()
+            self._audience.tell()
             self._audience.close()

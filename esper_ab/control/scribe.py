@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Literal
 
-from esper_ab.contracts.messages import EpisodeFinished, Hello, Ready, RunSpec
-from esper_ab.control.findings import findings, kinds
+from esper_ab.contracts.messages import Hello, Ready, RunSpec
+from esper_ab.control.findings import findings, kind_of
 from esper_ab.control.fleet import LOG_LINES, STACK_LINES, Fleet, Seat
 from esper_ab.control.intake import Report, digest_of
 from esper_ab.control.liveness import Sign
@@ -23,7 +24,9 @@ class Scribe:
 
     def __init__(self, recorder: Recorder, fleet: Fleet) -> None:
         self._recorder, self._fleet = recorder, fleet
-        self._known: dict[str, set[str]] = {}  # by run: what its episodes so far would enter into the ledger
+        self._known: defaultdict[str, set[str]] = defaultdict(set)  # by run: what the ledger says of its episodes
+        for entry in recorder.history.ledger:
+            self._known[entry.run].add(kind_of(entry))
 
     def greeting(self, hello: Hello, lane: str) -> None:
         self._recorder.record(
@@ -48,22 +51,14 @@ class Scribe:
     def report(self, report: Report) -> None:
         """A report, and what in it could confound the comparison."""
         name = report.run.run
-        known = self._known_of(name)
         self._recorder.record(event_of(report))
         if isinstance(report, Ready):
             for what in report.damaged:
                 self._recorder.record(Ledger(category="damaged_checkpoint", run=name, episode=None, detail=what))
             return
-        for entry in findings(report.record, known):
+        for entry in findings(report.record, self._known[name]):
             self._recorder.record(entry)
-        if isinstance(report, EpisodeFinished):
-            known |= kinds(report.record)
-
-    def _known_of(self, run: str) -> set[str]:
-        """What happened before another coordinator took over is looked up once."""
-        if run not in self._known:
-            self._known[run] = {kind for record in self._recorder.history.runs[run].curve() for kind in kinds(record)}
-        return self._known[run]
+            self._known[name].add(kind_of(entry))
 
     def compare(self, run: Run, point: int, report: Report, how: str) -> None:
         """What was recorded of a point stays; that it cannot be had again is an entry in the ledger.

@@ -1,9 +1,9 @@
 """A stretch of a journal, read for its numbers: every line's CRC and place in the chain, of episodes the columns only.
 
-Every line is decoded into the type of its event, so an unknown field is an error wherever it stands, as it is for
-`file.Reading`. The one exception are the seed events of an episode, most of its bytes: they are passed over, but for
-the first episode of each stretch, and looked at by whoever asks for the record. A process writes all its lines in one
-way, so those of another version are noticed.
+Of an episode no more is decoded than columns are made of (`lean`); what else it says is looked at by whoever asks for
+the record. The exception is the first one of a stretch, and the first after any line that is no episode and no release:
+who goes on with a journal begins with such a line. They are decoded with all they hold, so that an unknown field of
+another version is an error, as it is for `file.Reading`. All other lines are always.
 """
 
 from __future__ import annotations
@@ -16,16 +16,14 @@ from pathlib import Path
 from esper_ab.contracts.records import Checkpoint, Moments
 from esper_ab.journal.columns import Columns
 from esper_ab.journal.events import EpisodeRecorded, PointReleased
-from esper_ab.journal.file import line_of
+from esper_ab.journal.file import Line, line_of
+from esper_ab.journal.lean import LeanLine, LeanRecorded, lean_line_of
 
 CHUNK_BYTES = 32 << 20
 CHECKPOINTS_KEPT = 3  # of each run and stretch, the newest: more are never asked for
-_CRC_KEY = b',"crc":"'
-_TAIL_BYTES = len(_CRC_KEY) + 8 + len(b'"}\n')
-_EPISODE = b'"event":{"kind":"episode"'
-_KIND_WITHIN = 120  # bytes from the start of a line, which `n`, `prev` and `t` take less of
-_NO_EVENTS, _LAST_BYTES = b'"seed_events":[],"timing":', 512
-_EVENTS, _EVENTS_END = b',"seed_events":[', b'],"timing":'  # as no text can hold them: its quotes are escaped
+_RECORDED = (EpisodeRecorded, LeanRecorded)
+_TAIL = b',"crc":"%08x"}\n'
+_TAIL_BYTES = len(_TAIL % 0)
 
 
 @dataclass(kw_only=True)
@@ -71,71 +69,59 @@ def stretches(path: Path, start: int, chunk_bytes: int = CHUNK_BYTES) -> list[tu
 
 def read_stretch(path: str, start: int, end: int) -> Stretch:
     """Never raises for what is in the file."""
-    found = Stretch(start=start)
+    found, whole = Stretch(start=start), True
     with open(path, "rb", buffering=1 << 20) as file:  # noqa: PTH123  as in a process of its own
         file.seek(start)
         at = start
         for data in file:
-            if at >= end or not _take(found, data, at):
+            if at >= end:
+                break
+            line = _line(data, whole=whole)
+            if line is None or not _add(found, line, data, at):
+                found.torn_bytes = 0 if data.endswith(b"\n") else len(data)
+                found.doubtful = not found.torn_bytes
                 break
             at += len(data)
+            whole = not found.ends_in_numbers or (whole and isinstance(line.event, PointReleased))
     return found
 
 
-def _take(found: Stretch, data: bytes, at: int) -> bool:
-    """One line; False when it is torn or doubtful."""
-    if not data.endswith(b"\n"):
-        found.torn_bytes = len(data)
-        return False
-    crc = b"%08x" % zlib.crc32(memoryview(data)[:-_TAIL_BYTES])
-    if not data.endswith(b'%s%s"}\n' % (_CRC_KEY, crc)) or not _add(found, data, at):
-        found.doubtful = True
-        return False
-    found.lines += 1
-    found.last_crc = crc.decode()
-    return True
+def _line(data: bytes, *, whole: bool) -> Line | LeanLine | None:
+    """None when its CRC is wrong or what it says is not known; unless it is to be `whole`, no more than is needed."""
+    if not data.endswith(_TAIL % zlib.crc32(memoryview(data)[:-_TAIL_BYTES])):
+        return None
+    return (None if whole else lean_line_of(data)) or line_of(data)
 
 
-def _add(found: Stretch, data: bytes, at: int) -> bool:
-    """False when the line does not follow from the one before, or cannot be read."""
-    is_episode = data.find(_EPISODE, 0, _KIND_WITHIN) > 0
-    line = line_of(_without_events(data) if is_episode and found.runs else data)
-    if line is None:
-        return False
+def _add(found: Stretch, line: Line | LeanLine, data: bytes, at: int) -> bool:
+    """False when the line does not follow from the one before: by its number, what it names, or what it says."""
     if found.first is None:
         found.first = line.n, line.prev
-    elif (line.n, line.prev) != (found.first[0] + found.lines, found.last_crc):
+    elif line.prev != found.last_crc or line.n != found.first[0] + found.lines:
         return False
-    found.wall_time = line.t
     event = line.event
     found.ends_in_numbers = True
-    if isinstance(event, EpisodeRecorded):
-        return _add_episode(found, event, at)
-    if isinstance(event, PointReleased) and not isinstance(event.observations, Moments):
+    if isinstance(event, _RECORDED):
+        if not _add_episode(found, event, at):
+            return False
+    elif isinstance(event, PointReleased) and not isinstance(event.observations, Moments):
         for name in event.runs:
             found.released[name] = max(found.released.get(name, -1), event.point)
     else:
         found.ends_in_numbers = False
         found.others.append(data)
+    found.lines += 1
+    found.last_crc, found.wall_time = line.crc, line.t
     return True
 
 
-def _without_events(data: bytes) -> bytes:
-    """The line of an episode without its seed events, which no number here is made of."""
-    if data.rfind(_NO_EVENTS, -_LAST_BYTES) > 0:
-        return data
-    begin = data.find(_EVENTS)
-    end = data.rfind(_EVENTS_END)
-    return data[: begin + len(_EVENTS)] + data[end:] if 0 < begin < end else data
-
-
-def _add_episode(found: Stretch, event: EpisodeRecorded, at: int) -> bool:
+def _add_episode(found: Stretch, event: EpisodeRecorded | LeanRecorded, at: int) -> bool:
     """False for an episode that does not come after the one before: nobody writes that."""
     record = event.record
     part = found.runs.get(record.run.run)
     if part is None:
         part = found.runs[record.run.run] = RunPart()
-    elif record.episode <= part.columns.episodes[-1]:
+    elif record.episode <= part.columns.newest:
         return False
     part.columns.add(record)
     part.offsets.append(at)

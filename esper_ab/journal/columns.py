@@ -1,4 +1,4 @@
-"""The training episodes of one run as numbers in rows: what reports, views and the audit need, in 400 bytes each.
+"""The training episodes of one run as columns of numbers: what reports, views and the audit need, in 400 bytes each.
 
 A record as Python objects takes ten times that. No numpy here, because the live view and `status` read these, too.
 """
@@ -8,15 +8,17 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from itertools import chain
-from operator import attrgetter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
-from esper_ab.contracts.records import EnvEpisode, EpisodeRecord, HeadUse
+from msgspec.structs import astuple
+
+from esper_ab.contracts.records import EnvEpisode, EpisodeRecord, PPOUpdate
+from esper_ab.journal.lean import LeanEpisode, LeanHost
 
 _NAN = math.nan
-# Of the policy's update, in the order of PPOUpdate; counts and truths are numbers here.
+# Of the policy's update; counts and truths are numbers here.
 UPDATE = (
     "policy_loss", "value_loss", "entropy", "op_entropy", "approx_kl", "clip_fraction", "explained_variance",
     "grad_norm", "first_ratio_error", "ratio_max", "epochs_done", "stopped_by_kl", "advantage_std", "return_mean",
@@ -37,34 +39,60 @@ NAMES = (
     "learns",  # 1 where the policy was updated, else 0
     *UPDATE,
 )
-_PLACE = {name: place for place, name in enumerate(NAMES)}
-_WIDTH = len(NAMES)
-_HEAD_WIDTH = 2  # entropy, learnable
-_ABSENT = (_NAN,) * _HEAD_WIDTH
-_of_env = attrgetter("final_accuracy", "reward_sum", "params_added", "steps", "diverged", "host_params", "op_counts")
-_of_update = attrgetter(*UPDATE)
-_of_use = attrgetter("entropy", "learnable")
-_NO_UPDATE = (0.0, *([_NAN] * len(UPDATE)))
-_NO_HOSTS = (0.0, _NAN, _NAN, _NAN, 0.0, 0.0, 0.0, *([_NAN] * N_OPS))
+_WITHOUT = dict.fromkeys(NAMES, _NAN) | dict.fromkeys(("envs", "steps", "diverged_steps", "diverged"), 0.0)
+_NO_OPS = (_NAN,) * N_OPS
+_AT_ONCE = 32  # records: more would have left the processor's cache before they are looked at
 
 
 class Columns:
-    """Rows by episode, ascending."""
+    """Numbers by name and episode, episodes ascending. What they give out is not a copy: to be read only."""
 
     def __init__(self) -> None:
-        self.episodes = array("q")
-        self.digests: list[str] = []
-        self.host_params: set[int] = set()  # of all hosts
-        self.heads: tuple[str, ...] = ()  # in the order of the first record that has any
-        self._rows = array("d")  # a number per name
-        self._uses = array("d")  # entropy and learnable per head; NaN where it has none
+        self._waiting: list[EpisodeRecord | LeanEpisode] = []  # newer than what is below
+        self._episodes = array("q")
+        self._digests: list[str] = []
+        self._host_params: set[int] = set()
+        self._numbers = {name: array("d") for name in NAMES}
+        self._uses: dict[str, tuple[array[float], array[float]]] = {}  # entropy and learnable; NaN where there is none
 
     def __len__(self) -> int:
-        return len(self.episodes)
+        return len(self._episodes) + len(self._waiting)
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._settle()
+        return self.__dict__
+
+    @property
+    def newest(self) -> int:
+        """The last episode; -1 before the first."""
+        return self._waiting[-1].episode if self._waiting else self._episodes[-1] if self._episodes else -1
+
+    @property
+    def episodes(self) -> array[int]:
+        self._settle()
+        return self._episodes
+
+    @property
+    def digests(self) -> list[str]:
+        self._settle()
+        return self._digests
+
+    @property
+    def host_params(self) -> set[int]:
+        """Of all hosts."""
+        self._settle()
+        return self._host_params
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """In the order of the first record that has any."""
+        self._settle()
+        return tuple(self._uses)
 
     def of(self, name: str) -> array[float]:
         """One number of every episode, by its name in NAMES; NaN where there is none."""
-        return self._rows[_PLACE[name] :: _WIDTH]
+        self._settle()
+        return self._numbers[name]
 
     def known(self, name: str) -> list[float]:
         """The same without those that are not there."""
@@ -72,94 +100,131 @@ class Columns:
 
     def head(self, name: str) -> tuple[array[float], array[float]]:
         """Entropy and learnable share of every episode; NaN where the head has none, or the record does not name it."""
-        at, width = _HEAD_WIDTH * self.heads.index(name), _HEAD_WIDTH * len(self.heads)
-        return self._uses[at::width], self._uses[at + 1 :: width]
+        self._settle()
+        return self._uses[name]
 
-    def add(self, record: EpisodeRecord) -> None:
+    def add(self, record: EpisodeRecord | LeanEpisode) -> None:
         """One more. It takes the place of an earlier one of the same episode."""
-        if self.episodes and record.episode <= self.episodes[-1]:
+        if record.episode <= self.newest:
             later = self._cut(bisect_left(self.episodes, record.episode))
             if later.episodes[0] == record.episode:
                 later = later._cut(1)
-            self.add(record)
+            self._waiting.append(record)
             self.extend(later)
             return
-        update = record.ppo
-        _append(self._rows, [
-            *(self._hosts(record.envs) if record.envs else _NO_HOSTS),
-            record.timing.total_s,
-            *(_NO_UPDATE if update is None else (1.0, *_of_update(update))),
-        ])  # fmt: skip
-        self._add_uses({} if update is None else update.heads)
-        self.episodes.append(record.episode)
-        self.digests.append(record.digest)
+        self._waiting.append(record)
+        if len(self._waiting) == _AT_ONCE:
+            self._settle()
 
-    def _hosts(self, envs: Sequence[EnvEpisode]) -> list[Any]:
-        n = len(envs)
-        accuracies, rewards, added, steps, diverged, params, counts = zip(*map(_of_env, envs), strict=True)
-        self.host_params.update(params)
-        known = [reward for reward in rewards if reward is not None] if None in rewards else rewards
-        ops = [total / n for total in map(sum, zip(*counts, strict=False))]
-        return [
-            n,
-            math.fsum(accuracies) / n,
-            math.fsum(known) / len(known) if known else None,
-            sum(added) / n,
-            sum(steps),
-            sum([env.steps for env in envs if env.diverged]) if True in diverged else 0,
-            sum(diverged),
-            *(ops if len(ops) == N_OPS else (ops + [_NAN] * N_OPS)[:N_OPS]),
-        ]
+    def _settle(self) -> None:
+        """What waits comes into the columns, those that are alike a column at a time."""
+        waiting, self._waiting = self._waiting, []
+        for (n, learns, heads), found in groupby(waiting, _shape):
+            alike = list(found)
+            hosts = [host for record in alike for host in record.envs]
+            updates = [record.ppo for record in alike if record.ppo is not None]
+            numbers = _of_hosts(hosts, n) | _of_updates(updates)
+            numbers |= {"total_s": [record.timing.total_s for record in alike], "learns": [learns] * len(alike)}
+            for name, column in self._numbers.items():
+                column.extend(_doubles(numbers[name]) if name in numbers else array("d", [_WITHOUT[name]]) * len(alike))
+            self._add_uses(heads, updates, len(alike))
+            self._host_params.update([host.host_params for host in hosts])
+            self._episodes.extend([record.episode for record in alike])
+            self._digests.extend([record.digest for record in alike])
 
-    def _add_uses(self, heads: Mapping[str, HeadUse]) -> None:
-        if tuple(heads) == self.heads:
-            _append(self._uses, list(chain.from_iterable(map(_of_use, heads.values()))))
-            return
-        self._name(tuple(heads))
-        for name in self.heads:
-            _append(self._uses, list(_of_use(heads[name]) if name in heads else _ABSENT))
+    def _add_uses(self, heads: tuple[str, ...], updates: Sequence[PPOUpdate], count: int) -> None:
+        """Of `count` records; all updates have these heads in this order."""
+        self._name(heads)
+        found = dict(zip(heads, zip(*[update.heads.values() for update in updates], strict=True), strict=True))
+        for name, (entropies, shares) in self._uses.items():
+            uses = found.get(name)
+            entropies.extend(_nan(count) if uses is None else _doubles([use.entropy for use in uses]))
+            shares.extend(_nan(count) if uses is None else _doubles([use.learnable for use in uses]))
 
     def extend(self, other: Columns) -> None:
-        """All rows of `other`, whose episodes come after these."""
+        """All episodes of `other`, which come after these."""
+        self._settle()
         self._name(other.heads)
-        uses = other._uses if other.heads == self.heads else other._placed(self.heads)
-        self.episodes.extend(other.episodes)
-        self.digests.extend(other.digests)
-        self.host_params |= other.host_params
-        self._rows.extend(other._rows)
-        self._uses.extend(uses)
+        for name, column in self._numbers.items():
+            column.extend(other._numbers[name])
+        for name, uses in self._uses.items():
+            for mine, theirs in zip(uses, other._uses.get(name, (_nan(len(other)),) * 2), strict=True):
+                mine.extend(theirs)
+        self._episodes.extend(other._episodes)
+        self._digests.extend(other._digests)
+        self._host_params |= other._host_params
 
-    def _name(self, heads: tuple[str, ...]) -> None:
-        """Heads that no record before had."""
-        new = tuple(name for name in heads if name not in self.heads)
-        if new:
-            named = (*self.heads, *new)
-            self._uses, self.heads = self._placed(named), named
-
-    def _placed(self, heads: tuple[str, ...]) -> array[float]:
-        """The uses by these heads in this order: all that there are, and others, which no record here names."""
-        width = _HEAD_WIDTH * len(heads)
-        uses = array("d", [_NAN]) * (width * len(self))
-        for name in self.heads:
-            at = _HEAD_WIDTH * heads.index(name)
-            uses[at::width], uses[at + 1 :: width] = self.head(name)
-        return uses
+    def _name(self, heads: Iterable[str]) -> None:
+        """Heads that no record before may have had."""
+        for name in heads:
+            if name not in self._uses:
+                self._uses[name] = _nan(len(self._episodes)), _nan(len(self._episodes))
 
     def _cut(self, place: int) -> Columns:
-        """The rows from `place` on, which are taken out of these."""
+        """What is from `place` on, which is taken out of these."""
         rest = Columns()
-        rest.heads = self.heads
-        rest.episodes, rest.digests = self.episodes[place:], self.digests[place:]
-        del self.episodes[place:], self.digests[place:]
-        row, use = place * _WIDTH, place * _HEAD_WIDTH * len(self.heads)
-        rest._rows, rest._uses = self._rows[row:], self._uses[use:]
-        del self._rows[row:], self._uses[use:]
+        rest._name(self.heads)
+        for mine, theirs in zip(self._arrays(), rest._arrays(), strict=True):
+            theirs.extend(mine[place:])
+            del mine[place:]
+        rest._episodes, rest._digests = self._episodes[place:], self._digests[place:]
+        del self._episodes[place:], self._digests[place:]
         return rest
 
+    def _arrays(self) -> Iterator[array[float]]:
+        yield from self._numbers.values()
+        for uses in self._uses.values():
+            yield from uses
 
-def _append(numbers: array[float], more: list[Any]) -> None:
+
+def _shape(record: EpisodeRecord | LeanEpisode) -> tuple[int, bool, tuple[str, ...]]:
+    """Hosts, whether there is an update, its heads: what records have in common that are taken together."""
+    return len(record.envs), record.ppo is not None, () if record.ppo is None else tuple(record.ppo.heads)
+
+
+def _of_hosts(hosts: Sequence[EnvEpisode | LeanHost], n: int) -> dict[str, Sequence[Any]]:
+    """By name, of each `n` hosts together: they are those of one record."""
+    if not n:
+        return {}
+
+    def records(values: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
+        return zip(*[iter(values)] * n, strict=True)
+
+    rewards = [host.reward_sum for host in hosts]
+    counts: list[tuple[float, ...]] = [host.op_counts for host in hosts]
+    if {*map(len, counts)} != {N_OPS}:
+        counts = [(*one, *_NO_OPS)[:N_OPS] for one in counts]
+    ops = zip(OPS, zip(*counts, strict=True), strict=True)
+    return {
+        "envs": [n] * (len(hosts) // n),
+        "accuracy": [math.fsum(one) / n for one in records([host.final_accuracy for host in hosts])],
+        "reward": [_mean_known(one) for one in records(rewards)],
+        "params_added": [sum(one) / n for one in records([host.params_added for host in hosts])],
+        "steps": list(map(sum, records([host.steps for host in hosts]))),
+        "diverged_steps": list(map(sum, records([host.steps if host.diverged else 0 for host in hosts]))),
+        "diverged": list(map(sum, records([host.diverged for host in hosts]))),
+        **{op: [sum(one) / n for one in records(column)] for op, column in ops},
+    }
+
+
+def _mean_known(values: Sequence[float | None]) -> float:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else _NAN
+
+
+def _of_updates(updates: Sequence[PPOUpdate]) -> dict[str, Sequence[Any]]:
+    """By name; its heads are among them, too."""
+    columns = zip(*map(astuple, updates), strict=True)
+    return dict(zip(PPOUpdate.__struct_fields__, columns, strict=True)) if updates else {}
+
+
+def _nan(count: int) -> array[float]:
+    return array("d", [_NAN]) * count
+
+
+def _doubles(values: Sequence[Any]) -> array[float]:
     """NaN for None, of which there are few: they are looked for only where there are some."""
     try:
-        numbers.fromlist(more)
+        return array("d", values)
     except TypeError:
-        numbers.extend([_NAN if value is None else value for value in more])
+        return array("d", [_NAN if value is None else value for value in values])

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import msgspec
 
@@ -28,9 +28,11 @@ from esper_ab.typed import typed
 
 JOURNAL_NAME = "events.jsonl"
 _COPY_BYTES = 1 << 20
+_LINES_AT_ONCE = 16  # of a write: a call costs as much as some kilobytes, and what is joined should stay in the cache
 _FIRST_PREV = "00000000"
 _CRC_KEY = b',"crc":"'
 _TAIL_BYTES = len(_CRC_KEY) + 8 + len(b'"}\n')
+Past = TypeVar("Past")
 
 
 class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -54,7 +56,7 @@ class OtherVersion(JournalError):
 class Journal:
     """The one writer of a run directory's journal. Events are on disk once `commit` has returned.
 
-    Without room on the disk every method raises DiskFull, has changed nothing, and can be called again.
+    Without room on the disk `write` and `commit` raise DiskFull, leave whole lines, and can be called again.
     """
 
     def __init__(self, run_dir: Path, wall_clock: Callable[[], datetime] = _now) -> None:
@@ -72,28 +74,36 @@ class Journal:
 
     @classmethod
     def reopen(cls, run_dir: Path, wall_clock: Callable[[], datetime] = _now) -> tuple[Journal, list[AnyEvent]]:
-        """The journal of an earlier process, to be continued, and its events; UsageError when another process has it.
+        """As `take_up`, with the events one by one."""
+        return cls.take_up(run_dir, list, wall_clock)
 
-        An unfinished last line is cut off and kept beside the journal; JournalError when a line before is damaged.
+    @classmethod
+    def take_up(
+        cls, run_dir: Path, fold: Callable[[Iterator[AnyEvent]], Past], wall_clock: Callable[[], datetime] = _now
+    ) -> tuple[Journal, Past]:
+        """The journal of an earlier process, to be continued, and what `fold` makes of its events.
+
+        An unfinished last line is cut off and kept beside the journal. UsageError when another process has it,
+        JournalError when a line before the last is damaged; what `fold` raises is passed on.
         """
         reading = read(run_dir / JOURNAL_NAME)
         journal = cls.__new__(cls)
         journal._begin(run_dir, wall_clock)
         try:
-            events = list(reading)
+            past = fold(reading)
             whole = journal._path.stat().st_size - reading.torn_bytes
             if reading.torn_bytes:
                 cut_off(run_dir, whole, reading.lines)
             journal._file = os.open(journal._path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
-        except JournalError:
-            os.close(journal._lock)
-            raise
         except OSError as error:
             os.close(journal._lock)
             raise journal._cannot_write(error) from error
+        except BaseException:
+            os.close(journal._lock)
+            raise
         journal._n, journal._prev = reading.lines, reading.last_crc
         journal._size = journal._committed = whole
-        return journal, events
+        return journal, past
 
     def _begin(self, run_dir: Path, wall_clock: Callable[[], datetime]) -> None:
         """Everything that a journal without a line has, but its file."""
@@ -102,8 +112,9 @@ class Journal:
         self._wall_clock = wall_clock
         self._n = 0
         self._prev = _FIRST_PREV
-        self._size = self._committed = 0  # bytes of all lines; of those that are on the disk for certain
+        self._size = self._committed = 0  # bytes of the lines in the file; of those that are on the disk for certain
         self._since: list[bytes] = []  # the lines since the last commit
+        self._written = 0  # how many of them are in the file
         self._doubtful = False  # whether what is behind `_committed` may be anything
         try:
             self._lock = take(run_dir)
@@ -111,34 +122,41 @@ class Journal:
             raise self._cannot_write(error) from error
 
     def append(self, event: AnyEvent) -> None:
-        """Add one line. A write that cannot be completed is taken back: DiskFull, or JournalError for other reasons."""
+        """Add one line, which is in the file after the next `write` or `commit`."""
         stamp = self._wall_clock().isoformat(timespec="milliseconds")
         body = b'{"n":%d,"prev":"%s","t":"%s","event":%s' % (
             self._n, self._prev.encode(), stamp.encode(), msgspec.json.encode(event),
         )  # fmt: skip
         crc = f"{zlib.crc32(body):08x}"
-        line = body + _CRC_KEY + crc.encode() + b'"}\n'
+        self._since.append(b'%s%s%s"}\n' % (body, _CRC_KEY, crc.encode()))
+        self._n += 1
+        self._prev = crc
+
+    def write(self) -> None:
+        """Have every appended line in the file, for those who read it. DiskFull or JournalError when they cannot be."""
         try:
-            self._restore()
-            _write_all(self._file, line)
+            self._begin_anew()
+            while self._written < len(self._since):
+                lines = self._since[self._written : self._written + _LINES_AT_ONCE]
+                data = b"".join(lines)
+                _write_all(self._file, data)
+                self._written += len(lines)
+                self._size += len(data)
         except OSError as error:
             self._take_back()
             raise self._cannot_write(error) from error
-        self._n += 1
-        self._prev = crc
-        self._size += len(line)
-        self._since.append(line)
 
     def commit(self) -> None:
         """Return when every appended line is on the disk: one fdatasync. DiskFull or JournalError when it cannot be."""
+        self.write()
         try:
-            self._restore()
             os.fdatasync(self._file)
         except OSError as error:
             self._doubtful = True
             raise self._cannot_write(error) from error
         self._committed = self._size
         self._since.clear()
+        self._written = 0
 
     def close(self) -> None:
         """Commit and let go of the run directory, which happens in any case."""
@@ -156,21 +174,22 @@ class Journal:
             except OSError:
                 self._doubtful = True
 
-    def _restore(self) -> None:
-        """Write the lines since the last commit anew, if they are in doubt.
+    def _begin_anew(self) -> None:
+        """Have the lines since the last commit written once more, if they are in doubt.
 
         A sync that fails does so once: the next one returns although the lines have never come to the disk.
         """
         if self._doubtful:
             os.ftruncate(self._file, self._committed)
-            _write_all(self._file, b"".join(self._since))
+            self._size, self._written = self._committed, 0
             self._doubtful = False
 
     def _cannot_write(self, error: OSError) -> DiskFull | JournalError:
+        lines = self._n - len(self._since) + self._written
         if error.errno in NO_ROOM:
-            go_on = f"then `{typed('resume', self.run_dir)}`" if self._n else "remove it and start again"
-            return DiskFull(f"no room on the disk for {self._path}; its {self._n} lines are intact: make room, {go_on}")
-        return JournalError(f"cannot write {self._path}: {error.strerror}; its {self._n} lines are intact")
+            go_on = f"then `{typed('resume', self.run_dir)}`" if lines else "remove it and start again"
+            return DiskFull(f"no room on the disk for {self._path}; its {lines} lines are intact: make room, {go_on}")
+        return JournalError(f"cannot write {self._path}: {error.strerror}; its {lines} lines are intact")
 
 
 def cut_off(run_dir: Path, at: int, lines: int) -> Path:

@@ -66,15 +66,16 @@ class RunHistory:
             return "finished"
         if self.left_out or self.lost:
             return "left out" if self.left_out else "lost"
-        if len(self.episodes) >= self.spec.episodes:
+        if len(self.columns) >= self.spec.episodes:
             return "evaluating"
-        if self.episodes or self.warm_up_s is not None:
+        if len(self.columns) or self.warm_up_s is not None:
             return "training"
         return "warming up" if self.started else "planned"
 
-    def add(self, record: EpisodeRecord) -> None:
-        """One more training episode."""
-        self.episodes[record.episode] = record
+    def add(self, record: EpisodeRecord, *, keep: bool) -> None:
+        """One more training episode; `keep`: with all it holds, not its numbers only."""
+        if keep:
+            self.episodes[record.episode] = record
         self.columns.add(record)
 
     def curve(self) -> tuple[EpisodeRecord, ...]:
@@ -96,6 +97,7 @@ class History:
     ledger: list[Ledger] = field(default_factory=list)
     shared: dict[tuple[int, int], Moments] = field(default_factory=dict)  # observations released, by block and point
     ended: ExperimentEnded | None = None
+    keeps_records: bool = field(default=True, compare=False)  # False: of training episodes from now on only the columns
 
     @property
     def plan(self) -> Plan:
@@ -153,7 +155,7 @@ class History:
                     self.runs[event.run.run].warm_up_s = event.warm_up_s
             case EpisodeRecorded():
                 run = self.runs[event.record.run.run]
-                run.add(event.record)
+                run.add(event.record, keep=self.keeps_records)
                 if event.checkpoint is not None:
                     run.checkpoints.append(event.checkpoint)
                 if isinstance(event.observations, Moments):
@@ -185,20 +187,25 @@ class History:
                 self.runs[spec.ref.run] = RunHistory(spec=spec, left_out=spec.ref.group_id in gone)
 
 
-def begin(started: ExperimentStarted) -> History:
-    """The history right after the first line: every planned run, none started."""
+def begin(started: ExperimentStarted, *, keeps_records: bool = True) -> History:
+    """The history right after the first line: every planned run, none started.
+
+    `keeps_records`: False for whoever folds as long as a run lasts, and would come to hold all of it in memory.
+    """
     runs = {spec.ref.run: RunHistory(spec=spec) for block in started.plan.blocks for spec in block.runs}
     plan = started.plan
-    return History(started=started, design=plan.design, blocks=list(plan.blocks), runs=runs)
+    return History(
+        started=started, design=plan.design, blocks=list(plan.blocks), runs=runs, keeps_records=keeps_records
+    )
 
 
-def fold(events: Iterable[AnyEvent]) -> History:
-    """History of a whole journal; ValueError unless it begins with `experiment_started`."""
+def fold(events: Iterable[AnyEvent], *, keeps_records: bool = True) -> History:
+    """History of a whole journal, as `begin` says; ValueError unless it begins with `experiment_started`."""
     iterator = iter(events)
     first = next(iterator, None)
     if not isinstance(first, ExperimentStarted):
         raise ValueError("the journal does not begin with experiment_started")
-    history = begin(first)
+    history = begin(first, keeps_records=keeps_records)
     for event in iterator:
         history.add(event)
     return history

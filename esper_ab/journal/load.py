@@ -74,7 +74,7 @@ def _add(history: History, path: Path, part: Stretch) -> bool:
         history.add(event)
     for name, found in part.runs.items():
         run = history.runs.get(name)
-        if run is None or (len(run.columns) and found.columns.episodes[0] <= run.columns.episodes[-1]):
+        if run is None or found.columns.episodes[0] <= run.columns.newest:
             return False
         run.columns.extend(found.columns)
         run.episodes.leave_in(path, found.columns.episodes, found.offsets)

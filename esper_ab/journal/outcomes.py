@@ -41,7 +41,8 @@ def mean(values: Iterable[float | None]) -> float | None:
 
 def mean_known(values: Iterable[float]) -> float | None:
     """The same of numbers of `Columns`, in which NaN stands for None."""
-    return mean([value for value in values if value == value])
+    known = [value for value in values if value == value]
+    return math.fsum(known) / len(known) if known else None
 
 
 def episode_mean(record: EpisodeRecord, value: Callable[[EnvEpisode], float | None]) -> float | None:

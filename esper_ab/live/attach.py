@@ -39,7 +39,7 @@ class Viewer:
         first = next(self._reading, None)
         if not isinstance(first, ExperimentStarted):
             raise UsageError(f"{run_dir / JOURNAL_NAME} does not begin with experiment_started; try again, or see fsck")
-        self.history: History = begin(first)
+        self.history: History = begin(first, keeps_records=False)
         for event in self._reading:
             self.history.add(event)
 

@@ -44,7 +44,7 @@ def group_now(history: History, group: str) -> GroupNow:
 
     return GroupNow(
         group=group,
-        episodes=sum(len(run.episodes) for run in runs),
+        episodes=sum(len(run.columns) for run in runs),
         of_episodes=sum(run.spec.episodes for run in runs if not (run.left_out or run.lost)),
         accuracy=recent("accuracy"),
         reward=recent("reward"),
@@ -58,7 +58,7 @@ def differences_now(history: History) -> tuple[DifferenceNow, ...]:
     """The planned comparisons; a run counts with its last RECENT training episodes, once all of them are recorded."""
     trained: dict[tuple[str, int], float] = {}
     for run in history.runs.values():
-        if len(run.episodes) >= run.spec.episodes:
+        if len(run.columns) >= run.spec.episodes:
             accuracy = mean_known(run.columns.of("accuracy")[-RECENT:])
             if accuracy is not None:
                 trained[run.ref.group_id, run.ref.replicate] = accuracy

@@ -74,7 +74,7 @@ def status_of(loaded: Loaded, *, held: bool) -> Status:
                 run=name,
                 state="stopped" if state != "running" and run.state in _AT_WORK else run.state,
                 device=run.ref.device,
-                episodes=len(run.episodes),
+                episodes=len(run.columns),
                 of_episodes=run.spec.episodes,
             )
             for name, run in history.runs.items()

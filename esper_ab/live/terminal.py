@@ -45,6 +45,8 @@ class LiveView:
 
         `history`: what happened before, when an experiment goes on; a copy of the viewer's own.
         """
+        if history:
+            history.keeps_records = False  # they would fill the memory, and are not shown
         self._console = console
         self._clock = clock
         blocks = history.blocks if history else plan.blocks
@@ -102,7 +104,7 @@ class LiveView:
             self._redraw()
             return
         if isinstance(event, ExperimentStarted):
-            self._history = begin(event)
+            self._history = begin(event, keeps_records=False)
         elif self._history is not None:
             self._history.add(event)
             self._after(event, self._history)
@@ -151,7 +153,7 @@ class LiveView:
         if self._history is None:
             return 0.0
         recorded = (
-            len(run.episodes) + (_evaluation_work(run.spec) if run.evaluation else 0.0) + self._within[name]
+            len(run.columns) + (_evaluation_work(run.spec) if run.evaluation else 0.0) + self._within[name]
             for name, run in self._history.runs.items() if not run.lost
         )  # fmt: skip
         return sum(recorded)

@@ -80,7 +80,7 @@ def _look(run_dir: Path) -> Listed:
     state = state_of(history, held=held)
     counted = [run for run in history.runs.values() if not (run.left_out or run.lost)]
     units = sum(run.spec.episodes + 1 for run in counted)
-    done = sum(len(run.episodes) + (run.evaluation is not None) for run in counted)
+    done = sum(len(run.columns) + (run.evaluation is not None) for run in counted)
     return Listed(
         run_dir=str(run_dir), state=state, done=done / units if units else None, last_event=loaded.wall_time,
         groups=history.groups, verdicts=_verdicts(run_dir) if state == "finished" else (),

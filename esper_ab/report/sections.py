@@ -71,11 +71,11 @@ def sections(content: Content) -> tuple[Section, ...]:
             "Can it be trusted?",
             (
                 audit_table(analysis.audit),
-                conduct_table(history),
+                conduct_table(analysis.conduct),
                 layout_table(content),
                 ledger_table(history),
                 last_words_table(history),
-                facts_table(history),
+                facts_table(content),
             ),
         ),
         "again": ("The same again", (versions_table(history),)),

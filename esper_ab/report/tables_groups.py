@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from esper_ab.analysis.cross import CrossEvaluation
 from esper_ab.analysis.exam import Exam, kept_share
 from esper_ab.journal.columns import Columns
 from esper_ab.journal.fold import RunHistory
-from esper_ab.journal.outcomes import RunOutcome, mean, mean_known
+from esper_ab.journal.outcomes import RunOutcome, mean_known
 from esper_ab.report.content import Content
 from esper_ab.report.figures_curves import head_names
 from esper_ab.report.table import NONE, NOT_COMPARABLE, Table, mean_and_sd, number, yes
@@ -165,36 +168,39 @@ _PPO: tuple[tuple[str, str, int], ...] = (
 )
 
 
-Last = list[tuple[Columns, list[int]]]  # of every run, the rows of the last tenth of its updates
+Last = list[tuple[Columns, NDArray[np.intp]]]  # of every run, the places of the last tenth of its updates
 
 
 def _updates(content: Content) -> dict[str, Last]:
     """By learning group."""
     found = {
-        group: [(run.columns, rows) for run in content.history.of_group(group) if (rows := _last_updates(run))]
+        group: [(run.columns, at) for run in content.history.of_group(group) if len(at := _last_updates(run))]
         for group in content.groups
     }
     return {group: updates for group, updates in found.items() if updates}
 
 
-def _last_updates(run: RunHistory) -> list[int]:
-    rows = [row for row, learns in enumerate(run.columns.of("learns")) if learns]
-    return rows[-math.ceil(len(rows) / 10) :] if rows else []
+def _last_updates(run: RunHistory) -> NDArray[np.intp]:
+    at = np.flatnonzero(run.columns.of("learns"))
+    return at[len(at) - math.ceil(len(at) / 10) :]
 
 
 def _numbers(last: Last, name: str) -> list[float]:
     """NaN where there is none."""
-    return [values[row] for columns, rows in last for values in (columns.of(name),) for row in rows]
+    return _joined([np.asarray(columns.of(name))[at] for columns, at in last])
 
 
-def _uses(last: Last, head: str) -> list[tuple[float, float]]:
-    """(entropy, learnable) where an update names the head; NaN for an entropy that it does not have."""
-    return [
-        (entropies[row], shares[row])
-        for columns, rows in last if head in columns.heads
-        for entropies, shares in (columns.head(head),)
-        for row in rows if shares[row] == shares[row]
-    ]  # fmt: skip
+def _uses(last: Last, head: str) -> tuple[list[float], list[float]]:
+    """Entropies and learnable shares; NaN where an update does not name the head or has no entropy of it."""
+    found = [(columns.head(head), at) for columns, at in last if head in columns.heads]
+    return (
+        _joined([np.asarray(entropies)[at] for (entropies, _), at in found]),
+        _joined([np.asarray(shares)[at] for (_, shares), at in found]),
+    )
+
+
+def _joined(parts: list[NDArray[np.float64]]) -> list[float]:
+    return [number for part in parts for number in part.tolist()]
 
 
 def ppo_table(content: Content) -> Table:
@@ -225,9 +231,8 @@ def heads_table(content: Content) -> Table:
     for name in names:
         cells = []
         for found in updates.values():
-            uses = _uses(found, name)
-            learnable = mean(share for _, share in uses)
-            cells.append(f"{number(mean_known(entropy for entropy, _ in uses))} ({number(_percent(learnable), 0)} %)")
+            entropies, shares = _uses(found, name)
+            cells.append(f"{number(mean_known(entropies))} ({number(_percent(mean_known(shares)), 0)} %)")
         rows.append((name.replace("_", " "), *cells))
     return Table(
         title="Heads of the policy",

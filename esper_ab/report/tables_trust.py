@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
-from esper_ab.analysis.conduct import FAULTS, Conduct, conduct
-from esper_ab.analysis.result_hash import result_hash
+from esper_ab.analysis.conduct import FAULTS, Conduct
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import mean
 from esper_ab.report.content import Content
@@ -37,9 +37,8 @@ def audit_table(audit: Audit) -> Table:
     )
 
 
-def conduct_table(history: History) -> Table:
+def conduct_table(found: Sequence[Conduct]) -> Table:
     """How each group's runs went: amounts, times, faults."""
-    found = conduct(history)
     rows = [
         (label, *cells)
         for label, cells in (
@@ -129,8 +128,9 @@ def last_words_table(history: History) -> Table:
     )
 
 
-def facts_table(history: History) -> Table:
+def facts_table(content: Content) -> Table:
     """The conditions under which the answer holds."""
+    history = content.history
     plan, experiment = history.plan, history.plan.experiment
     warm_up = mean(run.warm_up_s for run in history.runs.values())
     facts = {
@@ -146,7 +146,7 @@ def facts_table(history: History) -> Table:
         "placement": f"{experiment.placement}, order {experiment.order}, {experiment.sync}",
         "warm-up": f"{number(warm_up)} s per run, mean" if warm_up is not None else "none recorded",
         "plan": plan.digest,
-        "result": result_hash(history),
+        "result": content.analysis.result_hash,
     }
     return Table(title="Conditions", columns=("", ""), rows=tuple(facts.items()), words=2, wide=True)
 

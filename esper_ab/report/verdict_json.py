@@ -6,8 +6,6 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.analysis.conduct import conduct
-from esper_ab.analysis.result_hash import result_hash
 from esper_ab.design import rule
 from esper_ab.report.content import Content
 from esper_ab.stats.comparison import Comparison
@@ -25,7 +23,7 @@ def render_verdict(content: Content) -> bytes:
         "experiment": plan.experiment.name,
         "task": plan.experiment.task,
         "plan": plan.digest,
-        "result": result_hash(history),
+        "result": analysis.result_hash,
         "estimand": plan.estimand,
         "rule": rule(history.design),
         "design": history.design,
@@ -37,7 +35,7 @@ def render_verdict(content: Content) -> bytes:
         "exam": analysis.exam,
         "audit": analysis.audit.findings,
         "cross": analysis.cross,
-        "conduct": conduct(history),
+        "conduct": analysis.conduct,
         "runs": [_run(content, name) for name in content.outcomes],
         "looks": history.looks,
         "ledger": history.ledger,

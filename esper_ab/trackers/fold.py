@@ -38,7 +38,7 @@ class Fold:
 
     def __init__(self, started: ExperimentStarted, wall_time: str, tracking: Tracking, tracker: Tracker) -> None:
         """`wall_time`: of the first line."""
-        self.history: History = begin(started)
+        self.history: History = begin(started, keeps_records=False)
         self._tracker = tracker
         self._tags = tracking.tags
         self._id = experiment_id(started, wall_time)

@@ -65,16 +65,17 @@ print(json.dumps({"wall_s": time.perf_counter() - began, "core_s": used.ru_utime
 """
 
 
-# Who needs the records themselves (a coordinator, attach) keeps them as objects: bytes of each, without the start-up's.
+# Who follows a run (a coordinator, attach) keeps the numbers of its episodes: bytes of each, without the start-up's.
 _HELD = """
 import resource, sys
 from pathlib import Path
-from esper_ab.journal.load import load
+from esper_ab.journal.file import read
+from esper_ab.journal.fold import fold
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 before = resident()
-loaded = load(Path(sys.argv[1]), 1 << 60)
-print((resident() - before) / sum(len(run.episodes) for run in loaded.history.runs.values()))
+history = fold(read(Path(sys.argv[1]) / "events.jsonl"), keeps_records=False)
+print((resident() - before) / sum(len(run.columns) for run in history.runs.values()))
 """
 _HELD_RECORDS = 10_000
 _HELD_NAMES = ("without seed events", "with seed events")
@@ -204,6 +205,6 @@ def render(record: dict[str, Any]) -> list[str]:
         "",
         *("| " + " | ".join(line) + " |" for line in lines),
         "",
-        "Who keeps the records themselves, as a coordinator and `esper-ab attach` do, has in memory of each "
+        "Who follows a run, as a coordinator and `esper-ab attach` do, has in memory of each record "
         + ", ".join(f"{held / 1024:.1f} KiB {name}" for name, held in record["held_bytes"].items()) + ".",
     ]

@@ -13,13 +13,14 @@ import numpy as np
 
 
 def reward(facts, settings):
-    Path({original!r}).write_text("raise RuntimeError('this is the next idea')")
+    if __file__ != {original!r}:
+        Path({original!r}).write_text("raise RuntimeError('this is the next idea')")
     return np.ones(len(facts.op))
 """
 
 
 def test_every_run_has_the_reward_that_was_planned(tmp_path: Path) -> None:
-    """It edits its own file at its first step, so that every later run finds another one there."""
+    """The copy edits the original at its first step, so that every later run finds another one there."""
     original = tmp_path / "mine.py"
     original.write_text(REWARD.format(original=str(original)))
     variants = [Variant("edited", overrides={"reward": f"{original}:reward"}), Variant("b")]

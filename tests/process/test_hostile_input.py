@@ -182,7 +182,7 @@ def hub():
 
 
 def heard(hub, wait_s=10.0):
-    return hub.poll(wait_s)
+    return list(hub.poll(wait_s))
 
 
 def test_a_key_opens_the_door_for_its_owner_only(hub):

@@ -6,9 +6,14 @@ import msgspec
 import pytest
 from support.journals import planted_effect
 
+from esper_ab.contracts.messages import EpisodeFinished
 from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
-from esper_ab.control.findings import findings, kinds
+from esper_ab.control.findings import findings, kind_of
+from esper_ab.control.recorder import Recorder
+from esper_ab.control.scribe import Scribe
 from esper_ab.journal.events import EpisodeRecorded, Ledger, RunEvaluated
+from esper_ab.journal.file import Journal
+from esper_ab.journal.fold import fold
 
 
 @pytest.fixture(scope="module")
@@ -93,12 +98,24 @@ def test_the_ledger_has_one_entry_per_run_and_kind(records) -> None:
     assert [entry.episode for entry in entered(run)] == [0]
 
 
+def test_what_was_entered_before_a_resume_is_not_entered_again(records, tmp_path) -> None:
+    events = [*planted_effect(), *findings(later(records[0], 1, ratio_max=6.0))]
+    recorder = Recorder(Journal(tmp_path), fold(events, keeps_records=False), ())
+    scribe = Scribe(recorder, fleet=None)
+    before = len(recorder.history.ledger)
+    record = later(records[0], 2, ratio_max=6.0, entropy=0.0)
+    scribe.report(EpisodeFinished(run=record.run, seq=3, record=record))
+    recorder.close()
+    assert [entry.detail.partition(":")[0] for entry in recorder.history.ledger[before:]] == ["entropy collapse"]
+
+
 def entered(run: list[EpisodeRecord]) -> list[Ledger]:
     """Of one episode after the other."""
     entries, known = [], set()
     for record in run:
-        entries += findings(record, known)
-        known |= kinds(record)
+        for entry in findings(record, known):
+            entries.append(entry)
+            known.add(kind_of(entry))
     return entries
 
 

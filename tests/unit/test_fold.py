@@ -53,6 +53,16 @@ def test_folding_in_pieces_is_folding():
     assert whole.ledger[0].category == "worker_death"
 
 
+def test_numbers_alone_are_enough_for_states_and_outcomes():
+    """What a coordinator, a viewer and a tracker fold: they keep no record of a training episode."""
+    whole, numbers = fold(failed_run()), fold(failed_run(), keeps_records=False)
+    assert [run.state for run in numbers.runs.values()] == [run.state for run in whole.runs.values()]
+    assert outcomes(numbers) == outcomes(whole)
+    assert all(len(run.columns) == len(run.episodes) for run in whole.runs.values())
+    assert any(len(run.columns) for run in numbers.runs.values())
+    assert not any(len(run.episodes) for run in numbers.runs.values())
+
+
 def test_a_repeated_record_counts_once():
     events = one_replicate()
     twice = [copy for event in events for copy in ([event] * 2 if isinstance(event, EpisodeRecorded) else [event])]

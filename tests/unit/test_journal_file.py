@@ -169,18 +169,32 @@ def test_short_writes_are_completed(tmp_path, monkeypatch):
 def test_a_full_disk_leaves_whole_lines_and_the_journal_usable(tmp_path):
     journal = Journal(tmp_path)
     journal.append(EVENTS[0])
+    journal.write()
     size = (tmp_path / JOURNAL_NAME).stat().st_size
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, hard))
+    journal.append(EVENTS[1])
     try:
-        with pytest.raises(JournalError, match=r"cannot write .*1 lines are intact"):
-            journal.append(EVENTS[1])
+        for write_it in (journal.write, journal.commit):
+            with pytest.raises(JournalError, match=r"cannot write .*1 lines are intact"):
+                write_it()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert (tmp_path / JOURNAL_NAME).stat().st_size == size
     journal.append(EVENTS[2])
     journal.close()
-    assert list(read(tmp_path / JOURNAL_NAME)) == [EVENTS[0], EVENTS[2]]
+    assert list(read(tmp_path / JOURNAL_NAME)) == EVENTS
+
+
+@pytest.mark.parametrize("count", [15, 16, 17, 40])
+def test_lines_appended_are_in_the_file_once_they_are_written(tmp_path, count):
+    journal = Journal(tmp_path)
+    for _ in range(count):
+        journal.append(EVENTS[0])
+    journal.write()
+    assert list(read(tmp_path / JOURNAL_NAME)) == [EVENTS[0]] * count
+    journal.close()
+    assert list(read(tmp_path / JOURNAL_NAME)) == [EVENTS[0]] * count
 
 
 def test_lines_whose_sync_failed_are_written_anew(tmp_path, monkeypatch):

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
+import zlib
+from array import array
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.journals import Synthetic, failed_run, one_replicate, three_groups, write
 
 from esper_ab.analysis.pathologies import count_pathologies, pathologies
-from esper_ab.contracts.records import Checkpoint, EpisodeRecord, Moments
+from esper_ab.contracts.records import Checkpoint, EnvEpisode, EpisodeRecord, HeadUse, Moments
 from esper_ab.errors import JournalError
 from esper_ab.journal import chunk, pool
-from esper_ab.journal.columns import NAMES, Columns
+from esper_ab.journal.columns import N_OPS, NAMES, OPS, Columns
 from esper_ab.journal.events import (
     AnyEvent,
     EpisodeRecorded,
@@ -25,8 +31,9 @@ from esper_ab.journal.events import (
     RunEvaluated,
     WorkerStarted,
 )
-from esper_ab.journal.file import JOURNAL_NAME, OtherVersion
+from esper_ab.journal.file import JOURNAL_NAME, Line, OtherVersion
 from esper_ab.journal.fold import fold
+from esper_ab.journal.lean import LeanEpisode, LeanHost, LeanLine, LeanRecorded, LeanRun, LeanTiming
 from esper_ab.journal.load import load
 from esper_ab.plan import extend
 from esper_ab.report.content import content
@@ -182,7 +189,7 @@ def test_an_unknown_field_is_told_of_in_any_line(tmp_path, monkeypatch, of):
         body = line[: line.rindex(b',"crc"')].replace(line[line.index(b'"prev":"') + 8 :][:8], prev, 1)
         if place > len(lines) // 2 and b'"event":{"kind":"%s"' % of.encode() in line and b"mood" not in b"".join(lines):
             body = body.replace(b'"kind":"%s"' % of.encode(), b'"kind":"%s","mood":1' % of.encode(), 1)
-        prev = b"%08x" % chunk.zlib.crc32(body)
+        prev = b"%08x" % zlib.crc32(body)
         lines[place] = body + b',"crc":"' + prev + b'"}'
     assert sum(b"mood" in line for line in lines) == 1
     path.write_bytes(b"\n".join(lines) + b"\n")
@@ -191,6 +198,40 @@ def test_an_unknown_field_is_told_of_in_any_line(tmp_path, monkeypatch, of):
     with pytest.raises(OtherVersion) as fast:
         load(run_dir, 0)
     assert str(fast.value) == str(simple.value)
+
+
+@pytest.mark.usefixtures("chunk_bytes")
+def test_an_unknown_field_is_told_of_deep_in_an_episode_by_another_writer(tmp_path):
+    """Who goes on with a journal begins with a line that is neither an episode nor a release."""
+    events = one_replicate()
+    middle = 1 + next(n for n, event in enumerate(events) if isinstance(event, PointReleased) and event.point == 3)
+    continued = ExperimentContinued(versions={"esper_ab": "2"}, machine={}, code={})
+    run_dir = write(tmp_path / "run", [*events[:middle], continued, *events[middle:]])
+    path = run_dir / JOURNAL_NAME
+    lines = path.read_bytes().splitlines()
+    prev = lines[middle][-10:-2]
+    for place, line in enumerate(lines[middle + 1 :], middle + 1):
+        body = line[: line.rindex(b',"crc"')].replace(line[line.index(b'"prev":"') + 8 :][:8], prev, 1)
+        body = body.replace(b'"val_loss":', b'"mood":1,"val_loss":') if b'"kind":"episode"' in body else body
+        prev = b"%08x" % zlib.crc32(body)
+        lines[place] = body + b',"crc":"' + prev + b'"}'
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    with pytest.raises(OtherVersion, match="unknown field `mood`"):
+        load(run_dir, 0)
+
+
+@pytest.mark.parametrize(
+    ("lean", "full"),
+    [(LeanEpisode, EpisodeRecord), (LeanHost, EnvEpisode), (LeanRecorded, EpisodeRecorded), (LeanLine, Line)],
+)
+def test_what_is_read_of_a_line_has_the_types_of_the_whole(lean, full):
+    types = get_type_hints(full)
+    for name, declared in get_type_hints(lean).items():
+        inner = {LeanRun, LeanHost, LeanTiming, LeanEpisode, LeanRecorded} & {declared, *get_args(declared)}
+        assert inner or types[name] == declared
+    assert {*lean.__struct_fields__} <= {*full.__struct_fields__}
+    if lean in (LeanRecorded, LeanLine):
+        assert lean.__struct_fields__ == full.__struct_fields__
 
 
 SCRIPT = """
@@ -273,6 +314,66 @@ def test_episodes_that_come_out_of_order_are_sorted_and_the_last_word_counts():
         return columns
 
     assert numbers(filled([mine[5], mine[2], *mine, mine[1]])) == numbers(filled(mine))
+
+
+BASE = next(event.record for event in one_replicate() if isinstance(event, EpisodeRecorded))
+SOME = st.none() | st.floats(-1e6, 1e6)
+HOSTS = st.builds(
+    lambda **change: msgspec.structs.replace(BASE.envs[0], **change),
+    final_accuracy=st.floats(0, 100), reward_sum=SOME, params_added=st.integers(0, 10**6), steps=st.integers(0, 25),
+    diverged=st.booleans(), host_params=st.integers(1, 3),
+    op_counts=st.lists(st.integers(0, 25), min_size=N_OPS - 1, max_size=N_OPS + 1).map(tuple),
+)  # fmt: skip
+HEADS = st.dictionaries(
+    st.sampled_from("xyz"), st.builds(HeadUse, entropy=SOME, learnable=st.floats(0, 1)), max_size=3
+)
+UPDATES = st.none() | st.builds(
+    lambda **change: msgspec.structs.replace(BASE.ppo, **change), entropy=SOME, stopped_by_kl=st.booleans(), heads=HEADS
+)
+
+
+@given(st.lists(st.tuples(st.lists(HOSTS, max_size=3), UPDATES, st.booleans()), max_size=80))
+def test_columns_hold_what_the_records_say(given):
+    """However many come before the columns are looked at."""
+    records, columns = [], Columns()
+    for episode, (hosts, update, looked_at) in enumerate(given):
+        record = msgspec.structs.replace(BASE, episode=episode, envs=tuple(hosts), ppo=update, digest=str(episode))
+        records.append(record)
+        columns.add(record)
+        assert len(columns) == columns.newest + 1 == len(records)
+        if looked_at:
+            columns.of("accuracy")
+    told = [by_hand(record) for record in records]
+    for name in NAMES:
+        assert columns.of(name).tobytes() == array("d", [one[name] for one in told]).tobytes()
+    assert columns.digests == [record.digest for record in records]
+    assert columns.host_params == {host.host_params for record in records for host in record.envs}
+    for head in columns.heads:
+        uses = [(record.ppo.heads if record.ppo else {}).get(head) for record in records]
+        for key, found in zip(("entropy", "learnable"), columns.head(head), strict=True):
+            wanted = [math.nan if use is None or (x := getattr(use, key)) is None else x for use in uses]
+            assert found.tobytes() == array("d", wanted).tobytes()
+    assert {*columns.heads} == {head for record in records if record.ppo for head in record.ppo.heads}
+
+
+def by_hand(record: EpisodeRecord) -> dict[str, float]:
+    """One record's numbers; NaN for those that are not there."""
+    hosts, n = record.envs, len(record.envs)
+    found = dict.fromkeys(NAMES, math.nan) | {"envs": n, "learns": record.ppo is not None}
+    found |= {"total_s": record.timing.total_s, "steps": sum(host.steps for host in hosts)}
+    found["diverged_steps"] = sum(host.steps for host in hosts if host.diverged)
+    found["diverged"] = sum(host.diverged for host in hosts)
+    if hosts:
+        rewards = [host.reward_sum for host in hosts if host.reward_sum is not None]
+        found["accuracy"] = math.fsum(host.final_accuracy for host in hosts) / n
+        found["reward"] = math.fsum(rewards) / len(rewards) if rewards else math.nan
+        found["params_added"] = sum(host.params_added for host in hosts) / n
+        for place in range(min(N_OPS, *(len(host.op_counts) for host in hosts))):
+            found[OPS[place]] = sum(host.op_counts[place] for host in hosts) / n
+    for name, value in msgspec.structs.asdict(record.ppo).items() if record.ppo else ():
+        if name in NAMES:
+            found[name] = math.nan if value is None else value
+    return found
 
 
 def test_pathologies_are_counted_as_they_are_told():

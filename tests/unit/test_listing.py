@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.journals import failed_run, planted_effect, write
 
+from esper_ab.control.conduct import go_on
 from esper_ab.errors import JournalError, UsageError
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.lock import holder, take
@@ -98,6 +99,22 @@ def test_damage_is_told_while_following(tmp_path):
         list(following)
 
 
+def test_whoever_follows_a_run_holds_no_record_of_it(tmp_path):
+    """Neither a viewer nor a coordinator that takes it up: they would come to hold all of it."""
+    run_dir = write(tmp_path / "run", planted_effect())
+    folded = []
+
+    def nothing_more(history):
+        folded.append(history)
+        raise UsageError("it is complete")
+
+    with pytest.raises(UsageError, match="it is complete"):
+        go_on(run_dir, nothing_more, None, ())
+    for history in (Viewer(run_dir).history, *folded):
+        assert {len(run.columns) for run in history.runs.values()} == {8}
+        assert {len(run.episodes) for run in history.runs.values()} == {0}
+
+
 def test_a_viewer_sees_an_experiment_go_on(tmp_path):
     """Interrupted, continued by another process, extended: nothing of it is an end as long as somebody is at work."""
     run_dir = write(tmp_path / "run", failed_run())
@@ -105,10 +122,12 @@ def test_a_viewer_sees_an_experiment_go_on(tmp_path):
     journal, _ = Journal.reopen(run_dir, wall_clock=lambda: datetime.now(UTC) + timedelta(days=1))
     viewer = Viewer(run_dir)
     journal.append(next(event for event in planted_effect() if type(event).__name__ == "WorkerStarted"))
+    journal.write()
     viewer.catch_up()
     assert viewer.state == "running"
     batches = viewer.batches(poll_s=0.0)
     journal.append(planted_effect()[-1])
+    journal.write()
     for event in next(batches):
         viewer.history.add(event)
     assert viewer.state == "finished"

@@ -127,7 +127,7 @@ def test_what_cannot_be_planned_is_refused_in_one_line(args: tuple[str, ...], wo
 
 def test_json_is_one_object(tmp_path: Path) -> None:
     run = write(tmp_path / "run", Synthetic().events())
-    done = CliRunner().invoke(command, ["--run", str(run), "--json", "--margin", "5"])
+    done = CliRunner().invoke(command, ["--run", str(run), "--json", "--margin", "5", "--replicates", "6"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.output)
     assert found["tables"][0]["sd"] == found["known"]["sd_pairs"]

@@ -160,9 +160,11 @@ def test_what_a_users_file_lacks(user_file, text, said):
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("0.0", "returned float, not a numpy array"),
+        ("0.0", r"returned shape \(\) float64, not \(2,\) float64"),
+        ("None", r"returned shape \(\) object, not \(2,\) float64"),
+        ("[[1.0], [2.0, 3.0]]", r"failed: ValueError: setting an array element .*"),
+        ("facts.val_acc + 1j", r"returned shape \(2,\) complex128, not \(2,\) float64"),
         ("facts.seeds.contribution", r"returned shape \(2, 3\) float64, not \(2,\) float64"),
-        ("facts.op", r"returned shape \(2,\) int64, not \(2,\) float64"),
     ],
 )
 def test_a_wrong_result_names_the_function(user_file, body, said):
@@ -171,20 +173,47 @@ def test_a_wrong_result_names_the_function(user_file, body, said):
         function(make_facts((2, 3)), SETTINGS)
 
 
+@pytest.mark.parametrize("body", ["[1, 2]", "facts.op + 1", "(facts.op + 1).astype('float32')", "facts.op == 0"])
+def test_any_numbers_will_do(user_file, body):
+    function = find_reward(f"{user_file(f'def mine(facts, settings): return {body}')}:mine")
+    values = function(make_facts((2, 3)), SETTINGS)
+    assert (values.dtype, values.shape) == (np.float64, (2,))
+    assert values[0] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ("facts.nothing", r"failed: AttributeError: .*'nothing' \(mine\.py, line 3\)$"),
+        ("np.zeros(7)", r"returned shape \(7,\) float64, not \(3,\) float64$"),
+        ("facts.acc_delta", r"is not finite at step 1: \[nan, nan, nan\]; .*: at step 1 acc_delta and loss_delta$"),
+        ("np.where(facts.seeds.present[:, 0], np.inf, 0.0)", r"is not finite at step 12: \[inf, inf, inf\]$"),
+        ("np.nan_to_num(facts.acc_delta)", "^$"),
+        ("facts.seeds.present[:, 1] * 1.0", "^$"),
+    ],
+)
+def test_a_users_function_is_called_before_anything_is_spent(user_file, body, problem):
+    path = user_file(f"import numpy as np\ndef mine(facts, settings):\n    return {body}\n")
+    found = user_reward(f"{path}:mine", 2)
+    assert re.search(problem, found.problem)
+    assert "\n" not in found.problem
+
+
 def kept(reference: str, run_dir: Path):
     """As a run finds it: what the preflight loaded, copied."""
-    reward: UserReward = user_reward(reference)
+    reward: UserReward = user_reward(reference, 3)
     assert reward.problem == ""
     keep(run_dir, [reward])
     return as_planned([code_of(reward)], run_dir)
 
 
+ALWAYS = REWARD.replace("acc_delta", "val_acc")  # finite at step 1, too
 PACKAGE = {
-    "": ("mine.py", {"mine.py": "import prices\nPRICE = prices.PRICE" + REWARD, "prices.py": "PRICE = 1\n"}),
+    "": ("mine.py", {"mine.py": "import prices\nPRICE = prices.PRICE" + ALWAYS, "prices.py": "PRICE = 1\n"}),
     "package": (
         "own/mine.py",
         {
-            "own/__init__.py": "", "own/mine.py": "from .prices import PRICE\n" + REWARD,
+            "own/__init__.py": "", "own/mine.py": "from .prices import PRICE\n" + ALWAYS,
             "own/prices.py": "from own.deep.constants import PRICE\n", "own/deep/__init__.py": "",
             "own/deep/constants.py": "PRICE = 1\n",
         },
@@ -236,7 +265,7 @@ def test_an_installed_module_that_was_changed_is_refused(tmp_path, monkeypatch):
 
 def test_a_file_edited_between_preflight_and_copy_is_refused(tmp_path, user_file):
     path = user_file("def reward(facts, settings):\n    return facts.val_acc * 1\n")
-    reward = user_reward(f"{path}:reward")
+    reward = user_reward(f"{path}:reward", 3)
     path.write_text(path.read_text() + "\n")
     with pytest.raises(UsageError, match="was changed while the experiment was planned; start it again"):
         keep(tmp_path / "run", [reward])

@@ -27,7 +27,7 @@ _FORMS = "path/to/file.py:function or module:function"
 
 
 def find_reward(mode: str) -> RewardFunction:
-    """The function of `mode`, its result checked at every call: [E] float64, or a ValueError that names it.
+    """The function of `mode`, its result made [E] float64 at every call, or a ValueError that names it.
 
     `mode` is a file of workers/rewards ("shaped"), "path/to/file.py:function" (relative to the working directory), or
     "module:function" (installed). A user's file is executed, once per call of this function; it may import what lies
@@ -90,16 +90,14 @@ def _checked(function: RewardFunction, mode: str) -> RewardFunction:
     @wraps(function)
     def checked(facts: StepFacts, settings: RewardSettings) -> Floats:
         try:
-            result = function(facts, settings)
+            result = np.asarray(function(facts, settings))
         except Exception as error:
-            raise ValueError(f"reward mode {mode!r} failed: {_user_code.one_line(error)}") from error
-        expected = facts.op.shape
-        if not isinstance(result, np.ndarray):
-            raise ValueError(f"reward mode {mode!r} returned {type(result).__name__}, not a numpy array")
-        if result.shape != expected or result.dtype != np.float64:
+            place = _user_code.line_of(error, function)
+            raise ValueError(f"reward mode {mode!r} failed: {_user_code.one_line(error)}{place}") from error
+        if result.shape != facts.op.shape or result.dtype.kind not in "fiub":
             raise ValueError(
-                f"reward mode {mode!r} returned shape {result.shape} {result.dtype}, not {expected} float64"
+                f"reward mode {mode!r} returned shape {result.shape} {result.dtype}, not {facts.op.shape} float64"
             )
-        return result
+        return result.astype(np.float64, copy=False)
 
     return checked

@@ -8,8 +8,10 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
+import inspect
 import sys
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -50,6 +52,13 @@ def one_line(error: Exception) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
+def line_of(error: Exception, function: Callable[..., object]) -> str:
+    """Where in the file of `function` the error came from, as " (mine.py, line 7)"; "" when it was not there."""
+    file = inspect.getsourcefile(function)
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return f" ({Path(file).name}, line {lines[-1]})" if file and lines else ""
+
+
 def _of(module: ModuleType, root: Path, paths: list[Path]) -> UserCode:
     files = tuple(path.relative_to(root).as_posix() for path in paths)
     return UserCode(module=module, root=root, files=files, sha256=source_sha256(root, files) if files else "")
@@ -80,12 +89,14 @@ def _importable(root: Path, kept: bool, files: set[Path]) -> Iterator[None]:
     installed. `kept`: it has copies of what was once loaded and of nothing else, so it comes before the originals.
     """
     hidden = _take_out({path.stem for path in root.iterdir()}) if kept else {}
-    before = set(sys.modules)
+    before, bytecode = set(sys.modules), sys.dont_write_bytecode
+    sys.dont_write_bytecode = True  # the folder is the user's, or has to stay as it was hashed
     sys.path.insert(0 if kept else len(sys.path), str(root))
     importlib.invalidate_caches()
     try:
         yield
     finally:
+        sys.dont_write_bytecode = bytecode
         del sys.path[sys.path.index(str(root)) if kept else len(sys.path) - 1 - sys.path[::-1].index(str(root))]
         new = {name: module for name, module in sys.modules.items() if name not in before}
         own = {root / name / "__init__.py" for name in new} | {root / f"{name}.py" for name in new}
@@ -109,7 +120,9 @@ def _load_alone(mode: str, path: Path) -> ModuleType:
     # Its own name, so that a user's "numpy.py" shadows nothing; registered, because dataclasses look themselves up.
     name = "user_reward_" + hashlib.blake2b(str(path).encode(), digest_size=8).hexdigest()
     loader = SourceFileLoader(name, str(path))
-    module = importlib.util.module_from_spec(ModuleSpec(name, loader, origin=str(path)))
+    spec = ModuleSpec(name, loader, origin=str(path))
+    spec.has_location = True  # so that it knows its __file__
+    module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
         loader.exec_module(module)
