@@ -34,6 +34,8 @@ def lifecycle(content: Content) -> Drawing | None:
     """Share of slots in each stage after each step, over the second half of the training episodes. None: no event."""
     history = content.history
     experiment = history.plan.experiment
+    if not experiment.telemetry:  # thousands of records would be read to find that none has an event
+        return None
     steps = _sampled_steps(experiment.steps)
     found = {group: shares(history.of_group(group), experiment.slots, steps) for group in content.groups}
     shown = {group: bands for group, bands in found.items() if bands and any(map(any, bands))}

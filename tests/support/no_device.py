@@ -24,7 +24,12 @@ def _moments(x: torch.Tensor, mean: torch.Tensor, var: torch.Tensor, momentum: f
 
 
 def _sgd(values: list[torch.Tensor], *others: list[torch.Tensor], **_rule: object) -> None:
-    assert all(one.device == value.device for other in others for one, value in zip(other, values, strict=True))
+    """CUDA's refuses lists whose tensors do not lie alike, or not densely."""
+    for value, *beside in zip(values, *others, strict=True):
+        assert value.is_contiguous()
+        for one in beside:
+            assert (one.device, one.dtype) == (value.device, value.dtype)
+            assert (one.shape, one.stride()) == (value.shape, value.stride())
 
 
 _SHAPES.impl("batch_norm_update_stats", _moments)

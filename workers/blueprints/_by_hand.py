@@ -18,6 +18,8 @@ from workers.blueprints._norm import norm_backward, norm_forward
 
 # Gradient of a convolution's output, whether the input's is needed -> the input's and the kernel's.
 _ConvBack = Callable[[Tensor, bool], tuple[Tensor | None, Tensor]]
+# The same of several, with where their parameters' gradients go.
+BackTogether = Callable[[Sequence[Tensor], Sequence[Grads], bool], Sequence[Tensor | None]]
 _aten = torch.ops.aten
 
 
@@ -37,9 +39,12 @@ def run(chain: Sequence[Inner], x: Tensor, p: Params, *, owned: bool = False) ->
     return x, tape
 
 
-def unwind(tape: list[Back], g: Tensor, grads: Grads, into_input: bool) -> Tensor | None:
-    """Gradient of the input (None unless asked for) from that of the output; those of parameters go into `grads`."""
-    found: Tensor | None = g
+def unwind(tape: list[Back], g: Tensor | None, grads: Grads, into_input: bool) -> Tensor | None:
+    """Gradient of the input (None unless asked for) from that of the output; those of parameters go into `grads`.
+
+    Of a tape without layers it is `g`.
+    """
+    found = g
     for index in range(len(tape) - 1, -1, -1):
         found = tape[index](cast(Tensor, found), grads, into_input or index > 0)
     return found
@@ -114,21 +119,26 @@ def _conv(layer: Conv, x: Tensor, p: Params) -> tuple[Tensor, Back]:
 
 
 def convolve_together(
-    layers: Sequence[Conv], x: Tensor, params: Sequence[Params]
-) -> tuple[Tensor, Callable[[Tensor, Sequence[Grads], bool], Tensor | None]]:
-    """Convolutions of one shape as one, over the neighbours x [B,H,W,N,C]; a depthwise one as a whole kernel."""
-    kernels = [effective(layer, x, p) for layer, p in zip(layers, params, strict=True)]
-    whole = [_whole(kernel) if layer.depthwise else kernel for layer, kernel in zip(layers, kernels, strict=True)]
-    y, convolved = _convolution(x, torch.cat(whole), depthwise=False)
+    layers: Sequence[Conv], xs: Sequence[Tensor], params: Sequence[Params]
+) -> tuple[Sequence[Tensor], BackTogether]:
+    """Convolutions of one shape as one, each of its own x [B,H,W,n,C]; of several a depthwise one is a whole kernel."""
+    if len(layers) == 1:
+        y, alone = _conv(layers[0], xs[0], params[0])
+        return [y], lambda g, grads, needed: [alone(g[0], grads[0], needed)]
+    kernels = [
+        _whole(effective(layer, x, p)) if layer.depthwise else effective(layer, x, p)
+        for layer, x, p in zip(layers, xs, params, strict=True)
+    ]
+    counts = [len(kernel) for kernel in kernels]
+    y, convolved = _convolution(torch.cat(list(xs), 3), torch.cat(kernels), depthwise=False)
 
-    def back(g: Tensor, grads: Sequence[Grads], needed: bool) -> Tensor | None:
-        dx, dkernel = convolved(g, needed)
-        parts = torch.split(dkernel, [len(kernel) for kernel in kernels])
-        for layer, p, own, part in zip(layers, params, grads, parts, strict=True):
+    def back(g: Sequence[Tensor], grads: Sequence[Grads], needed: bool) -> Sequence[Tensor | None]:
+        dx, dkernel = convolved(torch.cat(list(g), 3), needed)
+        for layer, p, own, part in zip(layers, params, grads, torch.split(dkernel, counts), strict=True):
             _put(layer, p, own, part.diagonal(dim1=1, dim2=2).permute(0, 3, 1, 2) if layer.depthwise else part)
-        return dx
+        return [None] * len(counts) if dx is None else torch.split(dx, counts, 3)
 
-    return y, back
+    return torch.split(y, counts, 3), back
 
 
 def _whole(kernel: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from torch import Tensor
 from workers.blueprints import _device
 
 EPS = 1e-5
-_RUN = 64  # numbers of one inner loop; shorter ones cost more than they do
+_RUN, _FEW = 16, 16  # numbers of one inner loop, shorter ones cost more than they do; but not those over few pixels
 _aten = torch.ops.aten
 
 
@@ -87,7 +87,7 @@ def _features(image: Tensor, n: int) -> Tensor:
 def run_length(pixels: int, width: int) -> int:
     """How many pixels of `width` numbers to take as one run of memory: a power of two that divides `pixels`."""
     times = 1
-    while pixels % (2 * times) == 0 and times * width < _RUN:
+    while pixels > _FEW and pixels % (2 * times) == 0 and times * width < _RUN:
         times *= 2
     return times
 

@@ -23,7 +23,7 @@ from workers.blueprints import _device
 from workers.blueprints._blueprint import Blueprint
 from workers.blueprints._convolution import as_image
 from workers.growth.blend import Blend, gate_params
-from workers.growth.chains import standing
+from workers.growth.chains import ends_in
 from workers.growth.configurations import Pass, plan_pass
 from workers.growth.host import (
     BatchStatistics,
@@ -109,8 +109,8 @@ class Bank:
         self._blueprints: tuple[Blueprint, ...] = tuple(
             catalog.entry("workers.blueprints", name, "BLUEPRINT") for name in settings.blueprints
         )
-        # Where a blueprint stands among others in a slot; none is before all.
-        kinds = [(standing(blueprint), index) for index, blueprint in enumerate(self._blueprints)]
+        # Where a blueprint stands among others in a slot: those that end alike are neighbours; none is before all.
+        kinds = [(ends_in(blueprint), index) for index, blueprint in enumerate(self._blueprints)]
         self._place = np.array([*(sorted(kinds).index(kind) for kind in kinds), -1])
         self.host = Stack(host_params(task.host), len(envs), self._device, self._dtype)
         self.statistics: list[BatchStatistics] = []

@@ -1,13 +1,12 @@
 """Seeds of one slot whose blueprints are chains of layers that end in a norm, forward and backward written out.
 
-Where few environments hold the same blueprint a step costs its calls, not its arithmetic. So blueprints share calls at
-both ends of their chains: first convolutions of one shape are one convolution, where it is small, and the norms at the
-ends are one norm. Which members are neighbours in the slot follows from `standing`.
+Where few environments hold the same blueprint a step costs its calls, not its arithmetic. So blueprints share calls:
+first, second, … convolutions of one shape are one convolution, where they are small, and the norms at the ends of all
+chains are one norm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -16,15 +15,12 @@ from torch import Tensor
 
 from workers.blueprints import _device
 from workers.blueprints._blueprint import Back, Blueprint, Conv, Grads, Inner, Norm, Params, Relu, Towards
-from workers.blueprints._by_hand import convolve_together, run, towards, unwind
+from workers.blueprints._by_hand import BackTogether, convolve_together, run, towards, unwind
 from workers.blueprints._norm import Normed, norm_backward, norm_forward
 
 _SMALL = 1 << 20  # multiply-adds of one network's convolution, below which the call costs more on a CPU
 _ALONE = 3
 _aten = torch.ops.aten
-
-# Gradients of the outputs, whether those of the inputs may be needed -> those of the inputs.
-_Pulled = Callable[[list[Tensor], bool], list[Tensor | None]]
 
 
 def ends_in(blueprint: Blueprint) -> int:
@@ -34,21 +30,9 @@ def ends_in(blueprint: Blueprint) -> int:
             return 0
         case (*_, Norm()):
             return 1
-        case (Norm(), Towards()):
+        case (*_, Norm(), Towards()):
             return 2
     return _ALONE
-
-
-def standing(blueprint: Blueprint) -> tuple[int, ...]:
-    """By this seeds are sorted in a slot: those that end alike are neighbours, and among them those that begin alike.
-
-    Wide kernels come before 1x1 ones, which meet those of the next ending; a depthwise one stands beside the wide.
-    """
-    end, chain = ends_in(blueprint), blueprint.residual
-    if end == _ALONE or not isinstance(chain[0], Conv):
-        return end, 2, 0
-    kernel = next(spec.shape for spec in blueprint.params(8) if spec.name == chain[0].name)
-    return end, 0 if chain[0].depthwise else 1, -kernel[-1]
 
 
 @dataclass
@@ -63,11 +47,19 @@ class Member:
 
     def __post_init__(self) -> None:
         self.end = ends_in(self.blueprint)
-        if self.in_chain:
-            chain = self.blueprint.residual
-            norm = len(chain) - (1 if self.end == 1 else 2)
-            self.body = cast(tuple[Inner, ...], chain[:norm])  # up to the norm at the end
-            self.norm = cast(Norm, chain[norm]).prefix
+        self.convs: list[Conv] = []
+        self.between: list[list[Inner]] = [[]]  # layers before, between and behind them, up to the norm at the end
+        if not self.in_chain:
+            return
+        chain = self.blueprint.residual
+        norm = len(chain) - (1 if self.end == 1 else 2)
+        self.norm = cast(Norm, chain[norm]).prefix
+        for layer in cast(tuple[Inner, ...], chain[:norm]):
+            if isinstance(layer, Conv):
+                self.convs.append(layer)
+                self.between.append([])
+            else:
+                self.between[-1].append(layer)
 
     @property
     def in_chain(self) -> bool:
@@ -81,136 +73,132 @@ class _Ended:
 
     d: Tensor
     saved: Normed
-    with_relu: int  # the first so many of the rows
-    towards: list[tuple[Member, slice, Back]]
+    towards: list[tuple[int, slice, Back]]  # index of the member, its rows
 
 
 class Chains:
-    """Members in the order of `standing` during one epoch."""
+    """Members in the order of ends_in during one epoch."""
 
     def __init__(self, members: list[Member]) -> None:
         self._members = members
-        self._rows = sum(m.count for m in members)
-        self._with_relu = sum(m.count for m in members if m.end == 0)
+        self._counts = [m.count for m in members]
+        self._rows = sum(self._counts)
+        self._with_relu = sum(m.count for m in members if m.end == 0)  # the first so many rows
+
+    # --- forward ----------------------------------------------------------------------------------------------------
 
     def forward(self, x: Tensor) -> Tensor:
         """Features [B,H,W,n,C] of their rows -> s(x) − x."""
-        outputs: list[Tensor] = []
-        self._begun: list[tuple[list[Member], _Pulled]] = []
-        at = 0
-        for members in self._beginnings(x):
-            rows = sum(m.count for m in members)
-            found, pulled = _body(members, x[:, :, :, at : at + rows])
-            at += rows
-            outputs += found
-            self._begun.append((members, pulled))
+        outputs = self._bodies(torch.split(x, self._counts, 3))
         y = outputs[0] if len(outputs) == 1 else torch.cat(outputs, 3)
         gain, bias = (torch.cat([m.params[f"{m.norm}.{name}"] for m in self._members]) for name in ("gain", "bias"))
         d, saved = norm_forward(y, gain, bias)
         if self._with_relu:
             (d if self._with_relu == self._rows else d[:, :, :, : self._with_relu]).relu_()
-        self._ended = _Ended(d, saved, self._with_relu, self._towards(d, x))
+        self._ended = _Ended(d, saved, self._towards(d, x))
         return d
 
-    def _towards(self, d: Tensor, x: Tensor) -> list[tuple[Member, slice, Back]]:
+    def _bodies(self, parts: tuple[Tensor, ...]) -> list[Tensor]:
+        """All chains up to the norm at their ends, the k-th convolutions of all in one round."""
+        members = self._members
+        self._tapes: list[list[list[Back]]] = [[] for _ in members]
+        self._rounds: list[list[tuple[list[int], BackTogether]]] = []
+        now = [self._on(index, part) for index, part in enumerate(parts)]
+        for k in range(max(len(m.convs) for m in members)):
+            done = []
+            for group in self._of_one_shape(k, now):
+                mine = [members[i] for i in group]
+                found, back = convolve_together(
+                    [m.convs[k] for m in mine], [now[i] for i in group], [m.params for m in mine]
+                )
+                for i, y in zip(group, found, strict=True):
+                    now[i] = self._on(i, y)
+                done.append((group, back))
+            self._rounds.append(done)
+        return now
+
+    def _on(self, index: int, x: Tensor) -> Tensor:
+        """From there to the member's next convolution or to its end."""
+        member, tapes = self._members[index], self._tapes[index]
+        y, tape = run(member.between[len(tapes)], x, member.params, owned=bool(tapes))
+        tapes.append(tape)
+        return y
+
+    def _of_one_shape(self, k: int, now: list[Tensor]) -> list[list[int]]:
+        """Indices of members whose k-th convolutions are one."""
+        groups: dict[object, list[int]] = {}
+        for index, member in enumerate(self._members):
+            if k < len(member.convs):
+                shape = _shape(member.convs[k], now[index], member.params)
+                groups.setdefault(index if shape is None else shape, []).append(index)
+        return list(groups.values())
+
+    def _towards(self, d: Tensor, x: Tensor) -> list[tuple[int, slice, Back]]:
         """Those that go a part of the way only; in place."""
-        found, end = [], self._rows
-        for member in reversed(self._members):
-            if member.end != 2:
-                break
-            rows = slice(end - member.count, end)
-            end -= member.count
-            layer = cast(Towards, member.blueprint.residual[-1])
-            mine = d[:, :, :, rows]
-            moved, back = towards(layer, mine, x[:, :, :, rows], member.params)
-            mine.copy_(moved)
-            found.append((member, rows, back))
+        found, at = [], 0
+        for index, member in enumerate(self._members):
+            rows = slice(at, at + member.count)
+            at += member.count
+            if member.end == 2:
+                mine = d[:, :, :, rows]
+                layer = cast(Towards, member.blueprint.residual[-1])
+                moved, back = towards(layer, mine, x[:, :, :, rows], member.params)
+                mine.copy_(moved)
+                found.append((index, rows, back))
         return found
 
-    def _beginnings(self, x: Tensor) -> list[list[Member]]:
-        """Neighbours whose first convolutions are one, most members by themselves."""
-        found: list[list[Member]] = []
-        last = None
-        for member in self._members:
-            shape = _first_shape(member, x)
-            if shape is not None and shape == last:
-                found[-1].append(member)
-            else:
-                found.append([member])
-            last = shape
-        return found
+    # --- backward ---------------------------------------------------------------------------------------------------
 
     def backward(self, gd: Tensor, wanted: bool) -> list[Tensor | None]:
         """Gradient of s(x) − x, which is overwritten, to that of x, of every member by itself.
 
-        None where it is not needed; of no member unless `wanted`. Those of parameters go into the members' `grads`.
+        None where it is not needed; meaningless unless `wanted`. Those of parameters go into the members' `grads`.
         """
         ended = self._ended
-        if ended.with_relu:
-            rows = slice(None, ended.with_relu)
-            part = gd if ended.with_relu == gd.shape[3] else gd[:, :, :, rows]
+        if self._with_relu:
+            rows = slice(None, self._with_relu)
+            part = gd if self._with_relu == gd.shape[3] else gd[:, :, :, rows]
             _aten.threshold_backward.grad_input(part, ended.d[:, :, :, rows], 0, grad_input=part)
-        for member, rows, back in ended.towards:
+        for index, rows, back in ended.towards:
             part = gd[:, :, :, rows]
-            part.copy_(cast(Tensor, back(part, member.grads, True)))
-        dy, dgain, dbias = norm_backward(gd, ended.saved)
-        into: list[Tensor | None] = []
-        at = 0
-        for members, pulled in self._begun:
-            parts = []
-            for member in members:
-                rows = slice(at, at + member.count)
-                at += member.count
-                member.grads[f"{member.norm}.gain"], member.grads[f"{member.norm}.bias"] = dgain[rows], dbias[rows]
-                parts.append(dy[:, :, :, rows])
-            into += pulled(parts, wanted)
-        return self._less(into, gd) if wanted else into
-
-    def _less(self, into: list[Tensor | None], gd: Tensor) -> list[Tensor | None]:
-        """What goes a part of the way from x looks at x with the opposite sign, too."""
-        for member, rows, _ in self._ended.towards:
-            index = self._members.index(member)
+            part.copy_(cast(Tensor, back(part, self._members[index].grads, True)))
+        dy, *of_norms = norm_backward(gd, ended.saved)
+        for name, whole in zip(("gain", "bias"), of_norms, strict=True):
+            for member, own in zip(self._members, torch.split(whole, self._counts), strict=True):
+                member.grads[f"{member.norm}.{name}"] = own
+        into = self._unwound(torch.split(dy, self._counts, 3), wanted)
+        for index, rows, _ in ended.towards:  # what goes a part of the way from x has x with a minus
             dx = into[index]
-            into[index] = None if dx is None else dx - gd[:, :, :, rows]
+            into[index] = None if dx is None or not wanted else dx - gd[:, :, :, rows]
         return into
 
+    def _unwound(self, dy: tuple[Tensor, ...], wanted: bool) -> list[Tensor | None]:
+        """_bodies backwards."""
+        members, now = self._members, list[Tensor | None](dy)
+        looked = [wanted and m.fossils for m in members]  # whether the gradient of x is needed
+        for k in range(len(self._rounds) - 1, -1, -1):
+            for group, back in self._rounds[k]:
+                mine = [members[i] for i in group]
+                g = [cast(Tensor, unwind(self._tapes[i][k + 1], now[i], members[i].grads, True)) for i in group]
+                needed = k > 0 or any(looked[i] or members[i].between[0] for i in group)
+                for i, dx in zip(group, back(g, [m.grads for m in mine], needed), strict=True):
+                    now[i] = dx
+        return [
+            unwind(tapes[0], g, m.grads, into)
+            for tapes, g, m, into in zip(self._tapes, now, members, looked, strict=True)
+        ]
 
-def _first_shape(member: Member, x: Tensor) -> tuple[int, ...] | None:
-    """Shape of a member's first kernel, if it may be one with those of others.
 
-    On a CPU only a small convolution gains by it, and only a small depthwise one is worth computing as a whole one.
+def _shape(layer: Conv, x: Tensor, p: Params) -> tuple[int, ...] | None:
+    """Shape of a convolution's kernel, if it may be one with others.
+
+    On a CPU only a small convolution gains by it; a depthwise one is worth computing as a whole one only if it is.
     """
-    first = member.body[0] if member.body else None
-    if not isinstance(first, Conv):
-        return None
     b, h, w = x.shape[:3]
-    _, out, into, k, _ = member.params[first.name].shape
+    _, out, into, k, _ = p[layer.name].shape
     k = 1 if h == w == 1 else k  # _by_hand.effective
-    into = out if first.depthwise else into
+    into = out if layer.depthwise else into
     small = b * h * w * out * into * k * k <= _SMALL
-    if first.depthwise:
+    if layer.depthwise:
         return (out, into, k) if small and k > 1 else None
     return (out, into, k) if small or not _device.is_cpu(x.device) else None
-
-
-def _body(members: list[Member], x: Tensor) -> tuple[list[Tensor], _Pulled]:
-    """Neighbours' chains up to the norm at their ends, the first convolution as one if they are several."""
-    if len(members) == 1:
-        member = members[0]
-        y, tape = run(member.body, x, member.params)
-        return [y], lambda g, wanted: [unwind(tape, g[0], member.grads, wanted and member.fossils)]
-    counts = [m.count for m in members]
-    first = [cast(Conv, m.body[0]) for m in members]
-    y, convolved = convolve_together(first, x, [m.params for m in members])
-    rest = [
-        run(m.body[1:], part, m.params, owned=True) for m, part in zip(members, torch.split(y, counts, 3), strict=True)
-    ]
-
-    def pulled(g: list[Tensor], wanted: bool) -> list[Tensor | None]:
-        parts = [
-            cast(Tensor, unwind(tape, own, m.grads, True)) for m, own, (_, tape) in zip(members, g, rest, strict=True)
-        ]
-        dx = convolved(torch.cat(parts, 3), [m.grads for m in members], wanted and any(m.fossils for m in members))
-        return [None] * len(members) if dx is None else list(torch.split(dx, counts, 3))
-
-    return [y for y, _ in rest], pulled

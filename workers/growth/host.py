@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from workers.blueprints import _device
 from workers.blueprints._blueprint import Params, ParamSpec, conv, conv_params, fan_in_bound, linear, pooled
 from workers.growth.fused import BN_EPS, BN_MOMENTUM
 from workers.tasks._task import HostSpec
@@ -70,7 +71,7 @@ def halved(y: Tensor) -> Tensor:
     On a CPU, in channels-last layout: two maxima along the memory, of rows and then of columns, a third of the time.
     """
     b, c, h, w = y.shape
-    if y.device.type != "cpu" or h % 2 or w % 2 or not y.is_contiguous(memory_format=torch.channels_last):
+    if not _device.is_cpu(y.device) or h % 2 or w % 2 or not y.is_contiguous(memory_format=torch.channels_last):
         return F.max_pool2d(y, 2)
     pixels = y.permute(0, 2, 3, 1).view(b, h // 2, 2, w // 2, 2 * c)
     rows = torch.maximum(pixels[:, :, 0], pixels[:, :, 1])
