@@ -118,7 +118,8 @@ class SlotStep:
 
     def _opening(self, mine: Tensor) -> Tensor:
         """The gates' openings [B,n]."""
-        gates = (torch.cat([m.params[name] for m in self.members]) for name in GATE_NAMES)
+        sets = [[m.params[name] for m in self.members] for name in GATE_NAMES]
+        gates = (of_all[0] if len(of_all) == 1 else torch.cat(of_all) for of_all in sets)
         self._opened = _perceptron.forward(pooled(mine), _perceptron.Layers(*gates))
         return self._opened.out[:, :, 0].T
 
