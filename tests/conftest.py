@@ -19,6 +19,7 @@ hypothesis.settings.load_profile("no_deadline")
 
 
 def pytest_configure(config):
+    os.environ["TEST_PID"] = str(os.getpid())  # for those who are not to outlive it
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.esper_ab_cache = os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="esper_ab_tests-")

@@ -16,7 +16,7 @@ from esper_ab.journal.fold import fold
 from esper_ab.launchers.inline import InlineLauncher
 
 LAUNCHER = InlineLauncher("fake_worker:main_in_thread")
-LAST_RECORDS = 3
+LAST_RECORDS = 1
 
 
 @pytest.fixture(scope="module")

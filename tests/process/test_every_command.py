@@ -29,7 +29,7 @@ NOT_DATA = {"completion"}  # prints a script for a shell: the only thing that JS
 CODES = re.compile(r"\x1b")
 _TINY = (
     "--groups", "wait,random", "--task", "synthetic", "--replicates", "1", "--episodes", "1", "--steps", "4",
-    "--n-envs", "1", "--placement", "share", "--devices", "cpu:0",
+    "--n-envs", "1", "--placement", "sequence", "--devices", "cpu:0",
 )  # fmt: skip
 COLOURFUL = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "60"}
 _LAUNCH = ("launch", *_TINY, "--launcher", "inline")
@@ -51,7 +51,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "launch": (*_TINY, "--dry-run"),
     "list": ("runs",),
     "logs": ("RUN",),
-    "power": ("--sd-run", "3", "--replicates", "6"),
+    "power": ("--sd-run", "3", "--rho", "0.3", "--replicates", "6"),
     "query": ("RUN", "SELECT count(*) AS n FROM runs"),
     "report": ("RUN",),
     "resume": ("RUN",),

@@ -56,9 +56,9 @@ def test_the_verdict_on_the_same_condition_is_identical(same_twice: Path) -> Non
 
 
 def test_renamed_reordered_and_in_other_company_without_telemetry_nothing_changes(same_twice: Path, tmp_path) -> None:
-    """The same condition under another name, third of three, in threads of one process, its life not recorded."""
+    """The same condition under another name, third of three, in threads that take turns, its life not recorded."""
     done("launch", *SMALL, "--out", str(tmp_path), "--groups", "wait,simplified,other=shaped", "--no-telemetry",
-         "--launcher", "inline")  # fmt: skip
+         "--launcher", "inline", "--placement", "sequence", "--devices", "cpu:0")  # fmt: skip
     history = load(tmp_path / "run").history
     assert digests(history, "other") == digests(load(same_twice).history, "a")
     assert not any(record.seed_events for run in history.runs.values() for record in run.curve())

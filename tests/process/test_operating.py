@@ -27,7 +27,7 @@ from esper_ab.live.console import CONSOLE_NAME
 
 SUPPORT = Path(__file__).parents[1] / "support"
 PATIENCE_S = 120.0
-EPISODES = 1500  # seconds of work for workers that do none
+EPISODES = 800  # seconds of work for workers that do none
 ENDLESS = 100_000
 
 

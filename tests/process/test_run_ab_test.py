@@ -54,7 +54,7 @@ def digests(path: Path) -> dict[str, list[str]]:
 
 
 def test_a_run_that_fails_is_taken_up_again_to_the_same_records(tmp_path: Path) -> None:
-    calm = run_ab_test(fragile(tmp_path, 0, 1), tmp_path / "calm", launcher="inline")
+    calm = run_ab_test(fragile(tmp_path, 0, 1), tmp_path / "calm", launcher="inline", parallel_runs=False)
     failing = run_ab_test(fragile(tmp_path, 2, 1), tmp_path / "failing")  # two deaths, two retries
     assert all(run.success for results in (calm, failing) for runs in results.values() for run in runs)
     assert digests(failing.path) == digests(calm.path)
@@ -80,7 +80,7 @@ def test_when_everything_fails_there_are_results_that_say_so(tmp_path: Path) -> 
     results = run_ab_test(fragile(tmp_path, 99, 2), tmp_path, retry_failed_runs=False, launcher="inline")
     said, given_up, see = results.error.split("; ")  # one line, and nothing is left to resume
     assert said.startswith("worker w")
-    assert "reported an error: RuntimeError: the planted failure, in warm-up of run fragile/" in said
+    assert "RuntimeError: the planted failure, in warm-up of run fragile/" in said
     assert given_up == "every replicate was given up: there is nothing to compare"
     *words, run_dir, name = shlex.split(see.removeprefix("see `").removesuffix("`"))
     assert (words, run_dir) == (["esper-ab", "logs"], str(results.path))

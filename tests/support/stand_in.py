@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import signal
 import sys
 
@@ -26,3 +27,5 @@ def die_with_parent() -> None:
     """When the test's process has gone nobody would end an experiment of a session of its own (on Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.environ.get("TEST_PID", str(os.getppid())) != str(os.getppid()):  # it had gone before
+            sys.exit("the test is gone")
