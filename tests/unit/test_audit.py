@@ -230,7 +230,7 @@ def test_another_source_is_another_number(tmp_path, monkeypatch):
     ("change", "key", "words"),
     [
         ({"code": CODE | {"sources": "6b6b"}}, ("code", "blocks"),
-         "by 2 states of the code: sources 5a5a in 6 runs, shaped/0 first; sources 6b6b in 6 runs, simplified/3 first."),
+         "by 2 states of the code: sources 5a5a in 6 runs, shaped/0 first; sources 6b6b in 6 runs, simplified/3"),
         ({"code": {"commit": "fff", "dirty": "no"}}, ("code", "blocks"),
          "by 2 states of the code: commit abc123 in 6 runs, shaped/0 first; commit fff in 6 runs"),
         ({"code": CODE | {"dirty": "yes"}}, ("dirty checkout", "notes"), "in 1 of 2 sittings"),
