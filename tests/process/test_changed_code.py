@@ -13,6 +13,7 @@ from esper_ab.errors import UsageError
 from esper_ab.journal.events import ExperimentContinued, RunStarted
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
+from esper_ab.programs.evaluate import other_code
 from esper_ab.programs.extend import extension, preview
 
 OTHER = "0123456789abcdef"
@@ -86,6 +87,19 @@ def test_a_resume_that_trains_nothing_is_neither_refused_nor_blocked(tmp_path, e
     edit()
     assert len(of(ExperimentContinued, resume(run_dir))) == 1
     assert "code" not in findings(run_dir)
+
+
+def test_evaluate_says_that_the_code_is_not_that_of_the_policy(tmp_path, edit):
+    run(tmp_path / "run", fake_plans.plan())
+    policies = [str(tmp_path / "run" / "policies" / name / "0.pt") for name in ("a", "b")]
+    (tmp_path / "elsewhere.pt").touch()
+    assert other_code(policies) == []
+    there = provenance.sources()
+    edit()
+    (line,) = other_code([*policies, str(tmp_path / "elsewhere.pt"), "/x.pt", "no/such/run/policies/a/0.pt"])
+    assert line.startswith("run: trained by ")
+    assert there in line
+    assert f"sources {OTHER}" in line
 
 
 def test_an_extension_by_other_code_is_refused_likewise(tmp_path, edit):
