@@ -58,6 +58,9 @@ def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
         if error.errno not in NO_ROOM:
             raise
         return _report(_no_room(error), DiskFull.exit_code, args)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return UsageError.exit_code
     except click.ClickException as error:
         hint = f" (see `{_path(error, program)} --help`)" if isinstance(error, click.UsageError) else ""
         return _report(" ".join(error.format_message().split()) + hint, UsageError.exit_code, args)

@@ -82,8 +82,8 @@ _OPTIONS: dict[str, Decorator] = {
     "devices": _option("--devices", metavar="A B …", help="cuda:0, cpu:1, or cuda, cpu for all. [default: all "
                             "GPUs, or cores]"),
     "devices_per_run": _option("--devices-per-run", type=int, metavar="N", help="Devices of one run."),
-    "max_parallel": _option("--max-parallel", type=int, metavar="N", help="Runs that train at the same time, at "
-                                 "most."),
+    "max_parallel": _option("--max-parallel", type=click.IntRange(min=1), metavar="N", help="Runs that train at the "
+                                 "same time, at most."),
     "placement": _option("--placement", metavar="spread|share|alternate|sequence", help="One run per device; or "
                               "on one device a block's runs side by side, in turn by episode, or one whole run after "
                               "the other."),
@@ -223,5 +223,7 @@ def _replicates(replicates: str | None, most: int | None) -> dict[str, object]:
     if replicates is None or replicates != "auto":
         if most is not None:
             raise UsageError("--max goes with --replicates auto; --replicates N is a maximum already")
+        if replicates is not None and not replicates.isdigit():
+            raise UsageError(f"--replicates: expected a whole number or auto, not {replicates!r}")
         return {} if replicates is None else {"replicates": whole(replicates, "--replicates")}
     return {"open_ended": True} if most is None else {"replicates": most}

@@ -147,6 +147,13 @@ def _choice(name: str, catalogue: Catalogue, origin: str, folder: Path) -> Assig
     return None
 
 
+def _no_choice(name: str, catalogue: Catalogue) -> str:
+    if name.endswith(".py"):
+        return f"{name!r} is a file; a function of your own is FILE:FUNCTION, as in mine={name}:reward"
+    hint = did_you_mean(name, [*catalogue.rewards, *catalogue.controllers])
+    return f"no reward mode or controller {name!r}; {hint}"
+
+
 def _asked(request: Request, file: FileSettings, catalogue: Catalogue) -> list[_Asked]:
     altered = _altered(request.group)
     declared = request.groups or file.groups
@@ -163,8 +170,7 @@ def _asked(request: Request, file: FileSettings, catalogue: Catalogue) -> list[_
             raise UsageError(f"--groups {text}: a function of your own needs a group's name, as in mine={text}")
         choice = _choice(meaning if equals else name, catalogue, f"--groups {text}", folder)
         if choice is None and (equals or (name not in file.tables and name not in altered)):
-            hint = did_you_mean(meaning if equals else name, [*catalogue.rewards, *catalogue.controllers])
-            raise UsageError(f"--groups {text}: no reward mode or controller {meaning or name!r}; {hint}")
+            raise UsageError(f"--groups {text}: {_no_choice(meaning if equals else name, catalogue)}")
         chosen = () if choice is None or (not equals and name in file.tables) else (choice,)
         asked.append(_Asked(name, file.tables.get(name, ()), chosen, tuple(altered.get(name, ()))))
     names = [group.name for group in asked]

@@ -5,7 +5,7 @@ Pure. Nothing is replaced in silence: what is not there is refused, naming what 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -60,24 +60,32 @@ def _slots(experiment: ExperimentSettings, task: TaskFacts) -> tuple[str, ...]:
     return asked
 
 
+def check_names(group: Group, rewards: Sequence[str], controllers: Sequence[str]) -> None:
+    """UsageError for a reward mode or controller that is none of these, nor a function of the user's own."""
+    mode, controller = group.settings.reward.mode, group.settings.controller.name
+    asked = {} if _is_user_reward(mode) else {"reward mode": (mode, rewards)}
+    asked["controller"] = (controller, ("ppo", *controllers))
+    for what, (name, known) in asked.items():
+        if name not in known:
+            raise UsageError(f"group {group.name!r}: no {what} {name!r}; {did_you_mean(name, known)}")
+
+
 def _check_group(group: Group, experiment: ExperimentSettings, machine: Machine) -> None:
     settings = group.settings
     mode = settings.reward.mode
+    check_names(group, machine.rewards, machine.controllers)
     if _is_user_reward(mode):
         problem = next(reward.problem for reward in machine.user_rewards if reward.reference == mode)
         if problem:
             raise UsageError(f"group {group.name!r}: reward={mode}: {problem}")
-    else:
-        _refuse_unknown("reward mode", mode, machine.rewards)
-    _refuse_unknown("controller", settings.controller.name, ("ppo", *machine.controllers))
     for blueprint in settings.growth.blueprints:
         _refuse_unknown("blueprint", blueprint, machine.blueprints)
     if group.name in machine.controller_problems:
         raise UsageError(f"group {group.name!r}: {machine.controller_problems[group.name]}")
     if settings.controller.name == "ppo" and settings.ppo.minibatches > experiment.n_envs:
         raise UsageError(
-            f"group {group.name!r}: ppo.minibatches={settings.ppo.minibatches} with --n-envs {experiment.n_envs}; "
-            "a minibatch is made of whole environments, so at most as many"
+            f"group {group.name!r}: ppo.minibatches={settings.ppo.minibatches} with --n-envs {experiment.n_envs}; a "
+            f"minibatch is made of whole environments: at most --set ppo.minibatches={experiment.n_envs}"
         )
 
 
@@ -116,7 +124,8 @@ def _devices(experiment: ExperimentSettings, machine: Machine) -> tuple[str, ...
         named = machine.names(name) if name in ("cpu", "cuda") else (name,)
         missing = [one for one in named if one not in there] or ([] if named else [name])
         if missing:
-            because = f" ({machine.gpu_problem})" if machine.gpu_problem and name.startswith("cuda") else ""
+            because = machine.gpu_problem or "no GPU is visible: `esper-ab doctor` looks for the reason"
+            because = f" ({because})" if name.startswith("cuda") and not machine.names("cuda") else ""
             raise UsageError(f"--devices: no {missing[0]!r} here; there is {', '.join(there)}{because}")
         pool.extend(named)
     for name in pool:

@@ -56,13 +56,20 @@ def save(path: Path, spec: RunSpec, agent: PPOAgent | None) -> str:
 def load(path: str | Path) -> SavedPolicy:
     """ValueError with the remedy when `path` is not a policy of this format; never executes what is in it."""
     try:
-        state = state_bytes.from_bytes(Path(path).read_bytes())
+        data = Path(path).read_bytes()
+    except IsADirectoryError:
+        raise ValueError(f"{str(path)!r} is a folder; name the .pt files in it") from None
+    except FileNotFoundError:
+        raise ValueError(f"no policy file {str(path)!r}; a run keeps them under policies/<group>/") from None
+    try:
+        state = state_bytes.from_bytes(data)
+    except state_bytes.FOREIGN:
+        raise ValueError(f"{str(path)!r} is no policy file; a run keeps them under policies/<group>/") from None
+    try:
         spec = msgspec.convert(state["spec"], RunSpec)
         if state["format"] != FORMAT:
             raise ValueError(f"format {state['format']}")
         agent = None if state["agent"] is None else PPOAgent.from_state(state["agent"])
-    except FileNotFoundError:
-        raise ValueError(f"no policy file {str(path)!r}; a run keeps them under policies/<group>/") from None
     except state_bytes.FOREIGN as error:
         reason = state_bytes.reason(error)
         raise ValueError(f"{str(path)!r} is not a policy saved by this version of esper_ab: {reason}") from None

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
+import msgspec
+
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, Moments, RunRef
 from esper_ab.design import Design
@@ -76,6 +78,8 @@ class RunHistory:
         """One more training episode; `keep`: with all it holds, not its numbers only."""
         if keep:
             self.episodes[record.episode] = record
+        else:
+            record = msgspec.structs.replace(record, seed_events=())  # most of it; the columns keep some for a while
         self.columns.add(record)
 
     def curve(self) -> tuple[EpisodeRecord, ...]:

@@ -149,9 +149,12 @@ def put_together(wanted: Request, file: FileSettings) -> ExperimentSettings:
     from esper_ab import exam
     from esper_ab.contracts import catalog
     from esper_ab.parse import Catalogue, parse
+    from esper_ab.resolve import check_names
 
     catalogue = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
     asked = parse(wanted, file, catalogue)
+    for group in asked.groups:
+        check_names(group, catalogue.rewards, catalogue.controllers)
     return exam.as_exam(asked) if asked.exam else asked
 
 

@@ -16,25 +16,33 @@ import msgspec
 from esper_ab.examples import epilog
 
 if TYPE_CHECKING:
+    from esper_ab.design import Design
     from esper_ab.journal.fold import History
     from esper_ab.plan import Plan
-    from esper_ab.stats.power import PowerQuestion, PowerRow, PowerTable, ReplicatesNeeded
+    from esper_ab.stats.pair import Pair
+    from esper_ab.stats.power import PairSpread, PowerQuestion, PowerRow, PowerTable, ReplicatesNeeded
 
 ROWS = (6, 8, 10, 12, 16, 20, 24, 30)  # replicates of the table
 RHO = (0.0, 0.3, 0.6)  # nobody knows the pair correlation before the first pairs
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """The spread to plan with: where from, SD of runs in points, its degrees of freedom, pair correlation if known."""
+    """The spread to plan with: where from, and SD of runs in points with its degrees of freedom.
+
+    `rho`: the pair correlation, where it was given; `sd_pairs`: that of the differences of the pairs seen, in points,
+    positions removed where the plan adjusts for them, with its degrees of freedom. None: unknown.
+    """
 
     source: str
     sd: float
     df: int | None = None
     rho: float | None = None
+    sd_pairs: float | None = None
+    df_pairs: int | None = None
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """Tables by pair correlation; the first one's `rho` is the known one, if there is one."""
+    """Tables by pair correlation; the first one is that of the pairs seen, or of the given `rho`, if there is one."""
 
     known: Known
     replicates: int
@@ -109,36 +117,47 @@ def _known(options: dict[str, Any]) -> Known:
     from esper_ab.journal.load import load
 
     known = known_from_pairs(load(options["run"]).history, str(options["run"]))
-    return known if rho is None else msgspec.structs.replace(known, rho=rho)
+    return known if rho is None else msgspec.structs.replace(known, rho=rho, sd_pairs=None, df_pairs=None)
 
 
 def known_from_pairs(history: History, name: str) -> Known:
-    """Spread within groups and correlation between them, from all compared pairs; never from their differences' mean.
+    """Spread within groups and of the pairs' differences, from all compared pairs; never from the differences' mean.
 
-    Pooled over groups by degrees of freedom, over comparisons by Fisher's z. UsageError with fewer than two pairs.
+    Pooled over groups and over comparisons by degrees of freedom. UsageError with fewer than two pairs.
     """
     import numpy as np
 
     from esper_ab.analysis.pairs import pairs_of
     from esper_ab.errors import UsageError
-    from esper_ab.stats.pair_correlation import pair_correlation
 
     groups: dict[str, dict[int, float]] = {}
-    z = []
+    residuals = []
     for contrast in history.design.comparisons:
         pairs = pairs_of(history, contrast)
         groups.setdefault(contrast.a, {}).update({pair.replicate: pair.a for pair in pairs})
         groups.setdefault(contrast.b, {}).update({pair.replicate: pair.b for pair in pairs})
-        found = pair_correlation([pair.a for pair in pairs], [pair.b for pair in pairs]) if len(pairs) > 2 else None
-        if found is not None and abs(found.r) < 1.0:
-            z.append(math.atanh(found.r))
+        residuals.append(residual_sd(history.design, pairs))
     samples = [np.array(list(values.values())) for values in groups.values() if len(values) > 1]
     df = sum(sample.size - 1 for sample in samples)
     if not df:
         raise UsageError(f"--run {name}: a spread needs two finished replicates at least; give --sd-run")
     square = math.fsum(float(np.sum((sample - sample.mean()) ** 2)) for sample in samples)
-    rho = math.tanh(math.fsum(z) / len(z)) if z else None
-    return _varied(Known(source=f"{len(groups)} groups of {name}", sd=math.sqrt(square / df), df=df, rho=rho))
+    known = _varied(Known(source=f"{len(groups)} groups of {name}", sd=math.sqrt(square / df), df=df))
+    df_pairs = sum(one_df for _, one_df in residuals)
+    sd_pairs = math.sqrt(math.fsum(sd**2 * one_df for sd, one_df in residuals) / df_pairs) if df_pairs else 0.0
+    if not sd_pairs:
+        return known
+    return msgspec.structs.replace(known, sd_pairs=sd_pairs, df_pairs=df_pairs)
+
+
+def residual_sd(design: Design, pairs: Sequence[Pair]) -> tuple[float, int]:
+    """SD of the pairs' differences as the design's test sees them, points, and its degrees of freedom; 0.0, 0: none."""
+    from esper_ab.stats.adjusted_difference import adjusted_difference
+
+    positions = design.positions if design.adjusted and design.test == "t" else 1
+    sides = [(pair.position_a, pair.position_b) for pair in pairs]
+    found = adjusted_difference([pair.a for pair in pairs], [pair.b for pair in pairs], sides, positions)
+    return (0.0, 0) if found is None or found.sd is None else (found.sd, found.df)
 
 
 def _varied(known: Known) -> Known:
@@ -156,24 +175,34 @@ def answer(known: Known, replicates: int, question: PowerQuestion, rows: Sequenc
     return Answer(known=known, replicates=replicates, tables=tables)
 
 
+def spreads(known: Known, rhos: Sequence[float]) -> tuple[PairSpread, ...]:
+    """One for each pair correlation, and before them that of the pairs that were seen, where there were any."""
+    from esper_ab.stats.power import RunSpread, assumed, observed
+
+    supposed = tuple(assumed(RunSpread(sd=known.sd, df=known.df), rho) for rho in rhos)
+    if known.sd_pairs is None or known.df_pairs is None:
+        return supposed
+    return (observed(known.sd, known.sd_pairs, known.df_pairs), *supposed)
+
+
 def power_tables(
     known: Known, rhos: Sequence[float], replicates: Sequence[int], question: PowerQuestion
 ) -> tuple[PowerTable, ...]:
-    """One table for each pair correlation, from the same draws."""
+    """One table for each of the `spreads`, from the same draws."""
     import hashlib
 
     import numpy as np
 
     from esper_ab.boundary_cache import calibrate
-    from esper_ab.stats.power import RunSpread, power_table
+    from esper_ab.stats.power import power_table
 
     digest = hashlib.sha256(msgspec.json.encode([question, list(replicates)])).digest()
     return tuple(
         power_table(
-            RunSpread(sd=known.sd, df=known.df), rho, replicates, question, calibrate,
+            spread, replicates, question, calibrate,
             np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "little"))),
         )
-        for rho in rhos
+        for spread in spreads(known, rhos)
     )  # fmt: skip
 
 
@@ -185,13 +214,20 @@ def power_text(found: Answer) -> str:
         f"Run SD {known.sd:.3g} points ({known.source}{df}); margin {question.margin:g} points; alpha "
         f"{question.alpha:g} shared by {question.comparisons} comparison{'s' if question.comparisons > 1 else ''}.",
     ]
-    if known.rho is None:
+    if known.rho is None and known.sd_pairs is None:
         lines.append("Pair correlation unknown: it depends on how much of the shared randomness survives training.")
-    for table in found.tables:
+    for index, table in enumerate(found.tables):
         row = next(row for row in table.rows if row.replicates == found.replicates)
-        lines += ["", f"Pair correlation {table.rho:.2g}{' (known)' if table.rho == known.rho else ''}:"]
+        lines += ["", f"Pair correlation {table.rho:.2g}{_where_from(known, table) if index == 0 else ''}:"]
         lines += [f"  {_resolves(row)}", f"  {_needs(table.needed, question.margin)}"]
     return "\n".join([*lines, "", *table_lines(found.tables)])
+
+
+def _where_from(known: Known, table: PowerTable) -> str:
+    """Of the first table: whether its pair correlation is known, and how."""
+    if known.sd_pairs is not None:
+        return f" (the pairs seen: their differences have an SD of {table.sd:.3g}, {known.df_pairs} degrees of freedom)"
+    return "" if known.rho is None else " (known)"
 
 
 def _resolves(row: PowerRow) -> str:

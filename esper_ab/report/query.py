@@ -72,10 +72,13 @@ def query(run_dir: Path, sql: str) -> Answer:
     with viewed(run_dir) as connection:
         lock(connection)
         try:
-            for statement in connection.extract_statements(sql):
+            statements = connection.extract_statements(sql)
+            for statement in statements:
                 kind = statement.type.name
                 if kind not in _HARMLESS:
                     raise UsageError(f"SQL: {kind} is disabled by configuration: a query reads; {_VIEWS_WORDS}")
+            if sum(statement.type.name == "SELECT" for statement in statements) > 1:
+                raise UsageError(f"SQL: one SELECT at a time, not {len(statements)} statements; {_VIEWS_WORDS}")
             result = connection.execute(sql)
             if result is None:  # nothing but white space or comments
                 raise UsageError(f'SQL: nothing asked; try "SELECT * FROM runs"; {_VIEWS_WORDS}')

@@ -130,6 +130,9 @@ def _budget(comparison: Comparison) -> Iterator[Row]:
     needed, smallest = comparison.pairs_needed, comparison.smallest_resolvable
     if needed is not None:
         text = f"{needed.pairs} (80 % range {needed.low} to {needed.high})"
+        anew = comparison.pairs_anew
+        if anew is not None and anew.pairs < needed.pairs:
+            text = f"{text} with an extension; {anew.pairs} ({anew.low} to {anew.high}) in a new plan"
         yield f"pairs for {needed.margin:g} points, 80 % power", text
     if smallest is not None:
         within = f"within {n_pairs(comparison.most_pairs)}" if comparison.most_pairs is not None else "in this plan"

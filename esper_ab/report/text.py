@@ -66,7 +66,7 @@ def render_text(content: Content) -> str:
     parts.append("VERDICT\n" + "\n".join((*map(_verdict, verdicts(content)), *shared)))
     parts.append(f"QUESTION\n{paragraph(plan.estimand)}\n{paragraph(rule_sentence(content))}")
     parts += [render_table(table) for section in sections(content) for table in section.tables]
-    parts.append("Commands that make the same experiment, in this run directory\n" + "\n".join(
+    parts.append("Commands that make the same experiment: git in a checkout, the others here\n" + "\n".join(
         f"  {visible_line(line)}" for line in reproduction(content.history)
     ))  # fmt: skip
     if plan.notes:

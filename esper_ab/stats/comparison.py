@@ -102,6 +102,7 @@ def _numbers(question: Question, pairs: tuple[Pair, ...], course: Course) -> Evi
         iqm=iqm_difference(a, b, np.random.default_rng(question.rng_seed)) if several else None,
         equivalence=tost,
         pairs_needed=_needed(question, course, effect, plain) if several else None,
+        pairs_anew=_needed_anew(question, course, effect, plain) if several else None,
         most_pairs=None,
         smallest_resolvable=None,
         lost=Lost(),
@@ -181,9 +182,13 @@ def _p_bound(question: Question, course: Course) -> PBound:
     if design.anytime_after is not None:
         evidence = design.evidence * design.alpha / held
         return lambda pairs: _anytime_p(pairs, evidence)
-    if not design.boundaries:
-        return held
-    return next(one.nominal_p[-1] for one in design.boundaries if math.isclose(one.alpha, held))
+    return _planned_bound(question, course)
+
+
+def _planned_bound(question: Question, course: Course) -> float:
+    """The p that decides at the last planned look."""
+    held = _held(question, course)
+    return next((one.nominal_p[-1] for one in question.design.boundaries if math.isclose(one.alpha, held)), held)
 
 
 def _held(question: Question, course: Course) -> float:
@@ -223,6 +228,16 @@ def _needed(
     # More pairs than planned come at the price of an extension; the rank test has none, so a longer plan is meant.
     evidence = EXTENSION_STRICTNESS / _held(question, course)
     return pairs_needed(sd, df, margin, lambda pairs: _anytime_p(pairs, evidence), columns)
+
+
+def _needed_anew(
+    question: Question, course: Course, effect: AdjustedDifference | None, plain: PairedDifference | None
+) -> PairsNeeded | None:
+    """In a new plan, at about the last bound of this one; only of a plan with looks, whose t-test can be extended."""
+    spread, design = _spread(question, effect, plain), question.design
+    if spread is None or design.test == "rank" or not design.boundaries:
+        return None
+    return pairs_needed(spread[0], spread[1], design.margin, _planned_bound(question, course), spread[2])
 
 
 def _smallest(evidence: Evidence, most: int | None) -> float | None:

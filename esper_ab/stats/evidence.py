@@ -48,7 +48,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     correlation: PairCorrelation | None
     iqm: IQMDifference | None
     equivalence: Equivalence | None  # at the last planned look, against its bound; of the t-test only
-    pairs_needed: PairsNeeded | None
+    pairs_needed: PairsNeeded | None  # in this plan; beyond it at the price of an extension
+    pairs_anew: PairsNeeded | None  # in a new plan with about the last bound of this one
     most_pairs: int | None  # that the plan can still reach; None: no maximum
     smallest_resolvable: float | None  # points, with `most_pairs` pairs and 80 % power at the observed SD
     lost: Lost

@@ -1,7 +1,10 @@
 """How alike the two runs of a pair fall out: what pairing was worth.
 
-Pearson's r with Fisher's (1921) interval, tanh(atanh r -+ z / sqrt(n - 3)). With equal spread in both groups the
-difference of pairs has the variance of 1 - r times that of independent runs. Knows no names and no verdicts.
+Pearson's r with Fisher's (1921) interval, tanh(atanh r -+ z / sqrt(n - 3)). What a pair is worth follows from
+variances, not from r: the difference of independent runs has the variance s2_a + s2_b, that of pairs
+s2_d = s2_a + s2_b - 2 r s_a s_b, and their ratio is the efficiency of pairing (Snedecor & Cochran 1989, paired against
+independent samples). It is 1 / (1 - r) where both groups spread alike, and nearer to 1 elsewhere. Knows no names and no
+verdicts.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ import math
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from esper_ab.stats.paired_difference import differences
@@ -25,21 +28,26 @@ class PairCorrelation(msgspec.Struct, frozen=True, kw_only=True):
     r: float
     low: float | None  # None with fewer than 4 pairs, or when r is 1 or -1
     high: float | None
-    worth: float | None  # 1 / (1 - r): independent pairs that one pair is worth; None when r is 1
+    worth: float | None  # (s2_a + s2_b) / s2_d: unpaired runs per group that a pair is worth; None: s2_d is 0
 
 
 def pair_correlation(a: ArrayLike, b: ArrayLike) -> PairCorrelation | None:
     """a, b [pairs]. None with fewer than 3 pairs, or where one group does not vary: then no r exists."""
     n = int(differences(a, b).size)
     x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    if n < 3 or any(float(np.std(v)) <= _ROUNDING * float(np.max(np.abs(v))) for v in (x, y)):
+    if n < 3 or not (_varies(x, x) and _varies(y, y)):
         return None
     dx, dy = x - math.fsum(x) / n, y - math.fsum(y) / n
     r = math.fsum(dx * dy) / math.sqrt(math.fsum(dx**2) * math.fsum(dy**2))
     r = min(1.0, max(-1.0, r))
-    worth = 1.0 / (1.0 - r) if r < 1.0 - _ROUNDING else None
+    worth = (math.fsum(dx**2) + math.fsum(dy**2)) / math.fsum((dx - dy) ** 2) if _varies(dx - dy, x, y) else None
     if n < 4 or abs(r) >= 1.0 - _ROUNDING:
         return PairCorrelation(r=r, low=None, high=None, worth=worth)
     half = float(stats.norm.isf((1.0 - LEVEL) / 2.0)) / math.sqrt(n - 3)
     centre = math.atanh(r)
     return PairCorrelation(r=r, low=math.tanh(centre - half), high=math.tanh(centre + half), worth=worth)
+
+
+def _varies(values: NDArray[np.float64], *scale: NDArray[np.float64]) -> bool:
+    """Whether `values` vary by more than the rounding of the numbers of `scale`."""
+    return float(np.std(values)) > _ROUNDING * max(float(np.max(np.abs(numbers))) for numbers in scale)

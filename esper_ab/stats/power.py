@@ -86,9 +86,43 @@ class RunSpread(msgspec.Struct, frozen=True, kw_only=True):
     df: int | None = None
 
 
+class PairSpread(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plan is computed from: SD of the difference of a pair, with limits, and where it comes from."""
+
+    sd_run: float
+    rho: float
+    sd: float
+    sd_low: float | None
+    sd_high: float | None
+
+
 def sd_of_differences(sd_run: float, rho: float) -> float:
     """SD of a paired difference, from that of a run and the correlation of pairs: sd sqrt(2 (1 - rho))."""
     return sd_run * math.sqrt(2.0 * (1.0 - rho))
+
+
+def assumed(spread: RunSpread, rho: float) -> PairSpread:
+    """At a pair correlation in [-1, 1) that is supposed. ValueError for another, or a spread that is not positive."""
+    if not (spread.sd > 0.0 and -1.0 <= rho < 1.0):
+        raise ValueError(f"power needs sd > 0 and -1 <= rho < 1, not {spread.sd} and {rho}")
+    low, high = sd_limits(spread.sd, spread.df, SD_LIMITS) if spread.df else (None, None)
+    return PairSpread(
+        sd_run=spread.sd,
+        rho=rho,
+        sd=sd_of_differences(spread.sd, rho),
+        sd_low=None if low is None else sd_of_differences(low, rho),
+        sd_high=None if high is None else sd_of_differences(high, rho),
+    )
+
+
+def observed(sd_run: float, sd: float, df: int) -> PairSpread:
+    """From the SD of pairs that were seen, with its degrees of freedom, both SDs positive.
+
+    `rho` is what `assumed` would have to suppose for it, 1 - sd^2 / (2 sd_run^2): Pearson's r where both groups spread
+    alike, and nearer to 0 elsewhere.
+    """
+    low, high = sd_limits(sd, df, SD_LIMITS)
+    return PairSpread(sd_run=sd_run, rho=1.0 - sd**2 / (2.0 * sd_run**2), sd=sd, sd_low=low, sd_high=high)
 
 
 def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion, calibrate: Calibrate) -> Scheme:
@@ -154,37 +188,31 @@ class Simulation:
 
 
 def power_table(
-    spread: RunSpread,
-    rho: float,
+    spread: PairSpread,
     replicates: Sequence[int],
     question: PowerQuestion,
     calibrate: Calibrate,
     rng: np.random.Generator,
 ) -> PowerTable:
-    """What plans of `replicates` resolve, and how many the margin asks for, at pair correlation `rho` in [-1, 1).
-
-    ValueError for a spread or a margin that is not positive.
-    """
-    if not (spread.sd > 0.0 and question.margin > 0.0 and -1.0 <= rho < 1.0):
-        raise ValueError(f"power needs sd > 0, margin > 0, -1 <= rho < 1, not {spread.sd}, {question.margin}, {rho}")
-    sd = sd_of_differences(spread.sd, rho)
+    """What plans of `replicates` resolve, and how many the margin asks for; ValueError unless it is positive."""
+    if not question.margin > 0.0:
+        raise ValueError(f"power needs margin > 0, not {question.margin}")
     limits = None
-    if spread.df:
-        low, high = sd_limits(spread.sd, spread.df, SD_LIMITS)
-        limits = sd_of_differences(low, rho), sd_of_differences(high, rho)
+    if spread.sd_low is not None and spread.sd_high is not None:
+        limits = spread.sd_low, spread.sd_high
     rows = []
     for count in replicates:
         asked = question.looks if question.looks and question.looks[-1] == count else default_looks(count)
-        rows.append(_row(scheme(count, asked, question, calibrate), sd, limits, question.margin, rng))
+        rows.append(_row(scheme(count, asked, question, calibrate), spread.sd, limits, question.margin, rng))
     return PowerTable(
-        sd_run=spread.sd,
-        rho=rho,
-        sd=sd,
-        sd_low=limits[0] if limits else None,
-        sd_high=limits[1] if limits else None,
+        sd_run=spread.sd_run,
+        rho=spread.rho,
+        sd=spread.sd,
+        sd_low=spread.sd_low,
+        sd_high=spread.sd_high,
         question=question,
         rows=tuple(rows),
-        needed=replicates_needed(sd, limits, question, calibrate, rng),
+        needed=replicates_needed(spread.sd, limits, question, calibrate, rng),
     )
 
 

@@ -222,7 +222,7 @@ def _more(evidence: Evidence) -> str:
         return ""
     if needed.pairs <= there:
         return f"{n_pairs(there)} suffice to detect {needed.margin:g} points with 80 % power."
-    said = _cost(needed, there)
+    said = _cost(needed, evidence.pairs_anew, there)
     if most is None or needed.pairs <= most:
         return said
     said = f"{said} Not resolvable within the budget"
@@ -231,14 +231,24 @@ def _more(evidence: Evidence) -> str:
     return f"{said}; the smallest difference this plan can resolve is {evidence.smallest_resolvable:.2f} points."
 
 
-def _cost(needed: PairsNeeded, there: int) -> str:
+def _cost(needed: PairsNeeded, anew: PairsNeeded | None, there: int) -> str:
+    """`anew`: what a new plan would need, which is fewer where more pairs are at the price of an extension."""
+    count, between = _about(needed, there)
+    detect = f"To detect {needed.margin:g} points with 80 % power {count} more pairs would be needed"
+    if anew is None or anew.pairs >= needed.pairs:
+        return f"{detect}{f' ({between})' if between else ''}."
+    price = f"an extension asks for p <= {needed.alpha:.2g}"
+    fresh, fresh_between = _about(anew, 0)
+    said = f"{detect} by `esper-ab extend` ({'; '.join(part for part in (between, price) if part)})"
+    return f"{said}, or {fresh} in a new plan{f' ({fresh_between})' if fresh_between else ''}."
+
+
+def _about(needed: PairsNeeded, there: int) -> tuple[str, str]:
+    """Pairs besides those that are `there`, and their 80 % range; "" where even the first is beyond counting."""
     if needed.pairs > _MANY:
-        return f"To detect {needed.margin:g} points with 80 % power more than {_MANY} more pairs would be needed."
+        return f"more than {_MANY}", ""
     high = f"{max(0, needed.high - there)}" if needed.high <= _MANY else f"more than {_MANY}"
-    return (
-        f"To detect {needed.margin:g} points with 80 % power about {needed.pairs - there} more pairs would be needed "
-        f"(80 % range {max(0, needed.low - there)} to {high})."
-    )
+    return f"about {needed.pairs - there}", f"80 % range {max(0, needed.low - there)} to {high}"
 
 
 def caveats(evidence: Evidence) -> tuple[str, ...]:

@@ -167,6 +167,8 @@ class Loop:
     def __init__(self, hosts: list[Host], settings: GrowthSettings, *, compiled: bool = False) -> None:
         self.hosts = [host.to(memory_format=torch.channels_last).train() for host in hosts]  # type: ignore[call-overload]
         self._settings = settings
+        if compiled:  # beyond a few graphs of one function torch would go on without compiling
+            torch._dynamo.reset()
         self._forwards = [torch.compile(host) if compiled else host for host in hosts]
         self._clipped = [
             [host.host_parameters(), *(seed_parameters(s) for s in host.seeds if isinstance(s, Seed))]

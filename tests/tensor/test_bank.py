@@ -79,9 +79,7 @@ def test_row_of_a_bank_is_the_bank_of_one_in_float64_for_an_episode() -> None:
     assert many.lifecycle.germinated.sum() > n_envs
     for env in range(n_envs):
         one = make_env(1, steps)
-        one.begin_episode(RngPath(3))
-        one._paths = [RngPath(3) / "env" / env]
-        one._banks[0][0].begin_episode(one._paths)
+        one.begin_episodes([RngPath(3) / "env" / env])
         alone = play(one, random_decider(one), {}, Stopwatch(), lambda _: None)
         assert np.array_equal(one.lifecycle.table.stage[0], many.lifecycle.table.stage[env])
         mine, theirs = together.envs[env], alone.envs[0]

@@ -185,6 +185,7 @@ def simply(slot: list[Member], h: torch.Tensor, blend: Blend) -> torch.Tensor:
         ["depthwise", "conv_heavy", "norm", "scaled"],
         ["depthwise", "conv_light", "conv_heavy", "conv_small"],
         ["bottleneck", "relu_first", "norm", "attention"],
+        ["depthwise", "conv_heavy", "bottleneck", "norm"],
     ],
 )
 def test_seeds_join_as_the_formulas_say(names: list[str], side: int, size: float, algorithms: list[int]) -> None:

@@ -95,8 +95,10 @@ def test_a_saved_policy_repeats_its_evaluation(tmp_path) -> None:
 def test_a_file_that_is_no_policy_is_refused(tmp_path) -> None:
     wrong = tmp_path / "x.pt"
     wrong.write_bytes(b"not a policy")
-    with pytest.raises(ValueError, match="is not a policy saved by"):
+    with pytest.raises(ValueError, match="is no policy file"):
         policy_file.load(wrong)
+    with pytest.raises(ValueError, match=r"is a folder; name the \.pt files in it"):
+        policy_file.load(tmp_path)
     with pytest.raises(ValueError, match="no policy file"):
         policy_file.load(tmp_path / "absent.pt")
 

@@ -166,6 +166,10 @@ def test_what_the_budget_cannot_resolve_is_said_from_the_spread_never_from_the_d
     for result in (low, high):
         assert result.verdict is Verdict.INCONCLUSIVE
         assert f"about {result.pairs_needed.pairs - 6} more pairs" in result.sentence
+        assert result.pairs_anew.alpha == 0.05
+        assert "by `esper-ab extend` (80 % range" in result.sentence
+        price = f"an extension asks for p <= {result.pairs_needed.alpha:.2g}"
+        assert f"{price}), or about {result.pairs_anew.pairs} in a new plan (80 % range" in result.sentence
         least = f"the smallest difference this plan can resolve is {result.smallest_resolvable:.2f} points"
         assert least in result.sentence
     assert low.pairs_needed == high.pairs_needed

@@ -157,6 +157,7 @@ def test_default_settings_are_those_of_the_contract() -> None:
         ({"groups": ("sparse=shaped", "wait")}, "group 'sparse' would use reward 'shaped'"),
         ({"groups": ("wait=shaped", "random")}, "group 'wait' would use controller 'ppo'"),
         ({"groups": ("shaped", "my.py:reward")}, "as in mine=my.py:reward"),
+        ({"groups": ("shaped", "mine=my.py")}, "'my.py' is a file; a function of your own is FILE:FUNCTION"),
         ({"groups": ("",)}, "--groups: a name is missing"),
         ({"groups": ("shaped", "", "wait")}, "--groups: a name is missing"),
         ({"group": ("fast",)}, "expected NAME:key=value"),

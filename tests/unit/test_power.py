@@ -22,6 +22,8 @@ from esper_ab.stats.power import (
     PowerQuestion,
     RunSpread,
     Simulation,
+    assumed,
+    observed,
     power_table,
     replicates_needed,
     scheme,
@@ -43,7 +45,7 @@ def rng():
 
 
 def table(spread, rho, replicates, question=TWO):
-    return power_table(spread, rho, replicates, question, calibrate, rng())
+    return power_table(assumed(spread, rho), replicates, question, calibrate, rng())
 
 
 def test_spread_of_differences():
@@ -52,6 +54,19 @@ def test_spread_of_differences():
     low, high = sd_limits(3.0, 9, 0.8)
     assert stats.chi2.cdf(9 * 9.0 / high**2, 9) == pytest.approx(0.1)
     assert stats.chi2.cdf(9 * 9.0 / low**2, 9) == pytest.approx(0.9)
+
+
+def test_pairs_that_were_seen_give_their_own_spread_and_its_limits():
+    """The numbers of a first run: SDs of 9.49 and 17.31 in the groups, of 9.34 in the pairs, r = 0.92."""
+    sd_run = math.sqrt((9.49**2 + 17.31**2) / 2.0)
+    found = observed(sd_run, 9.34, 5)
+    assert found.rho == pytest.approx(1.0 - 9.34**2 / (9.49**2 + 17.31**2))
+    assert found.rho == pytest.approx(0.776, abs=1e-3)
+    assert (found.sd, (found.sd_low, found.sd_high)) == (9.34, sd_limits(9.34, 5, 0.8))
+    supposed = assumed(RunSpread(sd=sd_run), found.rho)
+    assert supposed.sd == pytest.approx(found.sd)
+    there = power_table(found, (6,), PowerQuestion(margin=10.0), calibrate, rng())
+    assert there.rows[0].smallest == pytest.approx(table(RunSpread(sd=sd_run), found.rho, (6,)).rows[0].smallest)
 
 
 @pytest.mark.parametrize("replicates", [6, 7, 8])

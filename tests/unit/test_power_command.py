@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 from journals import Shape, Synthetic, write
 
+from esper_ab.analysis.analyse import analyse
 from esper_ab.errors import UsageError
 from esper_ab.journal.fold import fold
 from esper_ab.programs.power import Known, answer, command, known_from_pairs, power_text
@@ -59,7 +60,7 @@ def test_same_question_same_bytes() -> None:
     assert msgspec.json.encode(table(known, 10)) == msgspec.json.encode(table(known, 10))
 
 
-def test_an_earlier_run_gives_its_spread_within_groups_and_its_correlation() -> None:
+def test_an_earlier_run_gives_its_spread_within_groups_and_that_of_its_pairs() -> None:
     """A true difference of 20 points between the groups is no spread."""
     apart = Synthetic(groups={"x": Shape(accuracy=80.0), "y": Shape(accuracy=60.0)}, replicates=8)
     history = fold(apart.events())
@@ -73,7 +74,30 @@ def test_an_earlier_run_gives_its_spread_within_groups_and_its_correlation() -> 
         ]))  # fmt: skip
     assert known.df == 14
     assert known.sd == pytest.approx(math.sqrt((samples[0].var(ddof=1) + samples[1].var(ddof=1)) / 2))
-    assert known.rho == pytest.approx(np.corrcoef(*samples)[0, 1])
+    effect = analyse(history).comparisons[0].effect
+    assert (known.sd_pairs, known.df_pairs, known.rho) == (pytest.approx(effect.sd), effect.df, None)
+    assert history.design.adjusted
+    assert effect.df == 6
+
+
+def test_power_of_a_run_and_its_report_ask_for_as_many_pairs() -> None:
+    """But for the looks of the new plan, and for its replicates being even."""
+    history = fold(Synthetic(groups={"x": Shape(accuracy=80.0), "y": Shape(accuracy=60.0)}, replicates=8).events())
+    known = known_from_pairs(history, "RUN")
+    found = answer(known, 8, PowerQuestion(margin=history.design.margin))
+    reported = analyse(history).comparisons[0].pairs_anew
+    assert found.tables[0].sd == known.sd_pairs
+    assert found.tables[0].needed.replicates == pytest.approx(reported.pairs, rel=0.1, abs=2)
+    assert "(the pairs seen: their differences have an SD of" in power_text(found)
+
+
+def test_a_correlation_that_is_given_takes_the_place_of_the_pairs(tmp_path: Path) -> None:
+    run = write(tmp_path / "run", Synthetic().events())
+    done = CliRunner().invoke(command, ["--run", str(run), "--json", "--margin", "5", "--rho", "0.5"])
+    found = json.loads(done.output)
+    assert found["known"]["sd_pairs"] is None
+    assert found["tables"][0]["rho"] == 0.5
+    assert found["tables"][0]["sd"] == pytest.approx(found["known"]["sd"])
 
 
 def test_one_pair_has_no_spread() -> None:
@@ -106,4 +130,4 @@ def test_json_is_one_object(tmp_path: Path) -> None:
     done = CliRunner().invoke(command, ["--run", str(run), "--json", "--margin", "5", "--replicates", "6"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.output)
-    assert found["tables"][0]["rho"] == found["known"]["rho"]
+    assert found["tables"][0]["sd"] == found["known"]["sd_pairs"]

@@ -47,6 +47,12 @@ def test_no_column_is_always_null(run_dir, view):
         assert any(row[index] is not None for row in answer.rows), column
 
 
+def test_one_select_at_a_time(run_dir):
+    with pytest.raises(UsageError, match="one SELECT at a time, not 2 statements"):
+        query(run_dir, "SELECT 1; SELECT 2")
+    assert query(run_dir, "CREATE TEMP TABLE t AS SELECT 1 AS x; SELECT x FROM t").rows == ((1,),)
+
+
 def test_the_ledger_is_empty_or_complete(run_dir, failed_dir):
     assert query(run_dir, "SELECT * FROM ledger").rows == ()
     answer = query(failed_dir, "SELECT category, run, episode, detail FROM ledger")

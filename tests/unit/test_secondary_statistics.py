@@ -49,7 +49,8 @@ def test_pair_correlation_equals_scipy(rows):
     assume(abs(result.r) < 0.999999)
     interval = expected.confidence_interval(0.95)
     assert (result.low, result.high) == pytest.approx((interval.low, interval.high), abs=1e-9)
-    assert result.worth == pytest.approx(1.0 / (1.0 - result.r), rel=1e-12)
+    independent = np.var(a, ddof=1) + np.var(b, ddof=1)
+    assert result.worth == pytest.approx(independent / np.var(np.subtract(a, b), ddof=1), rel=1e-9)
     assert result == pair_correlation(b, a)
 
 
@@ -63,12 +64,15 @@ def test_pair_correlation_where_there_is_none():
 
 
 def test_what_a_pair_is_worth():
-    """Independent runs need 1 / (1 - r) times as many pairs for the same spread of the mean difference."""
+    """Independent runs need as many times the pairs for the same spread of the mean difference, equal SDs or not."""
     rng = np.random.default_rng(1)
     shared = rng.normal(0, math.sqrt(0.6), 200_000)
     a, b = (shared + rng.normal(0, math.sqrt(0.4), 200_000) for _ in range(2))
-    worth = pair_correlation(a, b).worth
-    assert np.var(a - rng.permutation(b)) / np.var(a - b) == pytest.approx(worth, rel=0.03)
+    for one, other in ((a, b), (a, 3.0 * b)):
+        found = pair_correlation(one, other)
+        assert np.var(one - rng.permutation(other)) / np.var(one - other) == pytest.approx(found.worth, rel=0.03)
+    assert pair_correlation(a, b).worth == pytest.approx(1.0 / (1.0 - pair_correlation(a, b).r), rel=1e-4)
+    assert found.worth < 0.8 / (1.0 - found.r)
 
 
 @given(st.lists(accuracies, min_size=1, max_size=30))

@@ -89,14 +89,17 @@ class Chains:
 
     def forward(self, x: Tensor) -> Tensor:
         """Features [B,H,W,n,C] of their rows -> s(x) − x."""
-        outputs = self._bodies(torch.split(x, self._counts, 3))
-        y = outputs[0] if len(outputs) == 1 else torch.cat(outputs, 3)
-        gain, bias = (torch.cat([m.params[f"{m.norm}.{name}"] for m in self._members]) for name in ("gain", "bias"))
+        y = _joined(self._bodies(self._each(x, 3)), 3)
+        gain, bias = (_joined([m.params[f"{m.norm}.{name}"] for m in self._members], 0) for name in ("gain", "bias"))
         d, saved = norm_forward(y, gain, bias)
         if self._with_relu:
             (d if self._with_relu == self._rows else d[:, :, :, : self._with_relu]).relu_()
         self._ended = _Ended(d, saved, self._towards(d, x))
         return d
+
+    def _each(self, whole: Tensor, axis: int) -> tuple[Tensor, ...]:
+        """Every member's part."""
+        return (whole,) if len(self._counts) == 1 else torch.split(whole, self._counts, axis)
 
     def _bodies(self, parts: tuple[Tensor, ...]) -> list[Tensor]:
         """All chains up to the norm at their ends, the k-th convolutions of all in one round."""
@@ -126,6 +129,8 @@ class Chains:
 
     def _of_one_shape(self, k: int, now: list[Tensor]) -> list[list[int]]:
         """Indices of members whose k-th convolutions are one."""
+        if len(self._members) == 1:
+            return [[0]]
         groups: dict[object, list[int]] = {}
         for index, member in enumerate(self._members):
             if k < len(member.convs):
@@ -164,9 +169,9 @@ class Chains:
             part.copy_(cast(Tensor, back(part, self._members[index].grads, True)))
         dy, *of_norms = norm_backward(gd, ended.saved)
         for name, whole in zip(("gain", "bias"), of_norms, strict=True):
-            for member, own in zip(self._members, torch.split(whole, self._counts), strict=True):
+            for member, own in zip(self._members, self._each(whole, 0), strict=True):
                 member.grads[f"{member.norm}.{name}"] = own
-        into = self._unwound(torch.split(dy, self._counts, 3), wanted)
+        into = self._unwound(self._each(dy, 3), wanted)
         for index, rows, _ in ended.towards:  # what goes a part of the way from x has x with a minus
             dx = into[index]
             into[index] = None if dx is None or not wanted else dx - gd[:, :, :, rows]
@@ -187,6 +192,10 @@ class Chains:
             unwind(tapes[0], g, m.grads, into)
             for tapes, g, m, into in zip(self._tapes, now, members, looked, strict=True)
         ]
+
+
+def _joined(parts: list[Tensor], axis: int) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(parts, axis)
 
 
 def _shape(layer: Conv, x: Tensor, p: Params) -> tuple[int, ...] | None:

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
@@ -94,8 +94,12 @@ class GrowthEnv:
 
     def begin_episode(self, path: RngPath) -> None:
         """Fresh hosts, empty slots; every draw of the episode has an address below `path`."""
+        self.begin_episodes([path / "env" / env for env in range(self.n_envs)])
+
+    def begin_episodes(self, paths: Sequence[RngPath]) -> None:
+        """The same with an address of its own for every environment."""
         self.step = 0
-        self._paths = [path / "env" / env for env in range(self.n_envs)]
+        self._paths = paths
         # All at once: between two epochs of training each draw would find a cache without its code, five times slower.
         self._uniforms: Floats = np.empty((self.steps, self.n_envs, len(HEADS)))
         for step, env in np.ndindex(self.steps, self.n_envs):

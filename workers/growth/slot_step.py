@@ -34,7 +34,8 @@ class _Joined:
     d: Tensor
     squares: Tensor
     shrink: Tensor
-    outer: Tensor
+    factor: Tensor  # of d in the gradient
+    spread_out: Tensor  # the same over the features
     flows: Tensor
     tanh: Tensor | None  # of the rows that may multiply
     scaled: Tensor | None  # their features times alpha
@@ -117,7 +118,8 @@ class SlotStep:
 
     def _opening(self, mine: Tensor) -> Tensor:
         """The gates' openings [B,n]."""
-        gates = (torch.cat([m.params[name] for m in self.members]) for name in GATE_NAMES)
+        sets = [[m.params[name] for m in self.members] for name in GATE_NAMES]
+        gates = (of_all[0] if len(of_all) == 1 else torch.cat(of_all) for of_all in sets)
         self._opened = _perceptron.forward(pooled(mine), _perceptron.Layers(*gates))
         return self._opened.out[:, :, 0].T
 
@@ -126,22 +128,23 @@ class SlotStep:
         blend, kept = self._blend, mine.dtype
         precise = blend.live.dtype
         h, d_precise = mine.to(precise), d.to(precise)
-        size = h.shape[1] * h.shape[2] * h.shape[4]
-        squares = _per_network(d_precise.square())
-        ratio = (_per_network(h.square()) / size).sqrt() * torch.rsqrt((squares / size).clamp_min(TINY))
+        squares, tiny = _per_network(d_precise.square()), TINY * h.shape[1] * h.shape[2] * h.shape[4]
+        ratio = _per_network(h.square()).sqrt_() * squares.clamp_min(tiny).rsqrt_()
         shrink = ratio.clamp(max=1.0)
         outer = self._added.expand(shrink.shape)  # factor of d̂ in the gradient
         if blend.gated is not None:
             outer = torch.where(blend.gated[:, 0], outer * self._opening(mine), outer)
-        shown = outer if blend.stopped is None else outer * (1.0 - blend.stopped[:, 0])  # and in the value
-        delta = d_precise * _over(shown * shrink, d)
+        factor = outer * shrink  # of d in the gradient
+        spread_out = _over(factor, d)
+        shown = spread_out if blend.stopped is None else _over(factor * (1.0 - blend.stopped[:, 0]), d)  # in the value
+        delta = d_precise * shown
         tanh, scaled = None, None
         if blend.multiply is not None:
             tanh = self._multiplying(d_precise).tanh_()
             scaled = self._multiplying(h).mul_(self._multiplied)
             delta = self._put_multiplied(delta, scaled * tanh)
-        flows = (ratio <= 1.0) & (squares / size >= TINY)
-        self._joined = _Joined(mine, d, squares, shrink, outer, flows, tanh, scaled)
+        flows = (ratio <= 1.0) & (squares >= tiny)
+        self._joined = _Joined(mine, d, squares, shrink, factor, spread_out, flows, tanh, scaled)
         return delta.to(kept)
 
     # --- backward ---------------------------------------------------------------------------------------------------
@@ -163,8 +166,8 @@ class SlotStep:
         precise = blend.live.dtype
         d, g = joined.d.to(precise), g.to(precise)
         along = _per_network(g * d)
-        back = torch.where(joined.flows, joined.outer * along * joined.shrink / joined.squares, 0.0)
-        gd = (g * _over(joined.outer * joined.shrink, d)).addcmul_(d, _over(back, d), value=-1.0)
+        back = torch.where(joined.flows, joined.factor * along / joined.squares, 0.0)
+        gd = (g * joined.spread_out).addcmul_(d, _over(back, d), value=-1.0)
         dh = None
         if blend.multiply is not None:
             tanh, mine = cast(Tensor, joined.tanh), self._multiplying(g)

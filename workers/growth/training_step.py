@@ -103,7 +103,7 @@ class TrainingStep:
         grads["head.weight"] = torch.bmm(error, self._pooled).transpose(1, 2)
         grads["head.bias"] = error.sum(2)
         b, h, w, n, c = self._shape
-        mean = torch.bmm(self._weight, error).div_(h * w).permute(2, 0, 1)  # [B,n,C]
+        mean = torch.bmm(error.transpose(1, 2), self._weight.transpose(1, 2)).div_(h * w).transpose(0, 1)  # [B,n,C]
         g = mean.to(self._precision).contiguous()[:, None, None].expand(b, h, w, n, c).contiguous()
         for block in range(len(self._blocks) - 1, -1, -1):
             if block in self._slots:
