@@ -56,6 +56,8 @@ group.add_command(_command("esper_ab.programs.track"), "track")
 _run_dir = click.argument("run_dir", metavar="RUN", type=RunDirectory())
 _as_json = click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 _detach = click.option("--detach", is_flag=True, help="Go on without this terminal; see `attach` and `stop`.")
+_allow_changed_code = click.option("--allow-changed-code", is_flag=True, help="Go on with another state of the code "
+                                   "than that of the records; the verdict is then BLOCKED.")
 
 
 @group.command(epilog=epilog(
@@ -128,6 +130,7 @@ def query(run_dir: Path, sql: str, json: bool, csv: bool) -> None:
 @click.option("--replicates", type=click.IntRange(min=1), required=True, metavar="N", help="How many in all.")
 @shared_options("launcher", "transport")
 @click.option("--dry-run", is_flag=True, help="Print what would be added and by which rule, and stop.")
+@_allow_changed_code
 @shared_options("quiet")
 @_as_json
 @_detach
@@ -138,8 +141,8 @@ def extend(run_dir: Path, replicates: int, dry_run: bool, detach: bool, **how: A
     from esper_ab.programs.extend import extend_run, preview
     from esper_ab.report.build import render_report
 
-    quiet, json = how["quiet"], how["json"]
-    shown = preview(run_dir, replicates)
+    quiet, json, allowed = how["quiet"], how["json"], how["allow_changed_code"]
+    shown = preview(run_dir, replicates, allow_changed_code=allowed)
     if not json:
         click.echo(shown)
     elif dry_run:
@@ -151,7 +154,7 @@ def extend(run_dir: Path, replicates: int, dry_run: bool, detach: bool, **how: A
         return
     outlive_terminal(run_dir)
     launcher = launcher_named(how["launcher"], how["transport"])
-    extend_run(run_dir, replicates, launcher, watched=not (quiet or json))
+    extend_run(run_dir, replicates, launcher, watched=not (quiet or json), allow_changed_code=allowed)
     paths = reported(run_dir)
     click.echo(paths.verdict.read_text(encoding="utf-8").strip() if json else render_report(paths))
 
@@ -165,6 +168,7 @@ def extend(run_dir: Path, replicates: int, dry_run: bool, detach: bool, **how: A
 @_as_json
 @click.option("--fail-unless", "conditions", multiple=True, metavar="CONDITION",
               help="Exit status 12 unless the verdict supports it, as in 'simplified better-than shaped'. Repeatable.")
+@_allow_changed_code
 @_detach
 def resume(run_dir: Path, conditions: tuple[str, ...], detach: bool, **how: Any) -> None:
     """Go on with RUN, however it was stopped, from its journal and checkpoints, and report as launch does."""
@@ -174,24 +178,26 @@ def resume(run_dir: Path, conditions: tuple[str, ...], detach: bool, **how: Any)
     from esper_ab.report.build import printed
     from esper_ab.report.condition import parse_condition, require
 
-    quiet, json = how["quiet"], how["json"]
+    quiet, json, allowed = how["quiet"], how["json"], how["allow_changed_code"]
     if detach and conditions:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
-    history = unfinished(run_dir)
+    history = unfinished(run_dir, allow_changed_code=allowed)
     asked = [parse_condition(text, history.groups, history.design.comparisons) for text in conditions]
     if detach:
         _go_on_by_itself(run_dir, "resume", *_workers(how), json=json)
         return
     outlive_terminal(run_dir)
-    resume_run(run_dir, launcher_named(how["launcher"], how["transport"]), watched=not (quiet or json))
+    launcher = launcher_named(how["launcher"], how["transport"])
+    resume_run(run_dir, launcher, watched=not (quiet or json), allow_changed_code=allowed)
     paths = reported(run_dir)
     click.echo(printed(paths, "json" if json else "text"))
     require(asked, paths.content.comparisons)
 
 
 def _workers(how: dict[str, Any]) -> tuple[str, ...]:
-    """The flags that say how workers are started and reached, to be typed again."""
-    return ("--launcher", how["launcher"], "--transport", how["transport"])
+    """The flags that say how workers are started and reached, and by which code, to be typed again."""
+    allowed = ("--allow-changed-code",) if how["allow_changed_code"] else ()
+    return ("--launcher", how["launcher"], "--transport", how["transport"], *allowed)
 
 
 def _go_on_by_itself(run_dir: Path, name: str, *args: str, json: bool) -> None:

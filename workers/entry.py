@@ -7,6 +7,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from esper_ab.contracts.installed_code import sources_imported
 from esper_ab.contracts.messages import PROTOCOL, Failed, Hello, Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
 from workers import process
@@ -58,6 +59,7 @@ def _serve(
                 pid=os.getpid(),
                 uuids=uuids,
                 torch_version=str(torch.__version__),
+                sources=sources_imported(),
             )
         )
         serve(link, order, log_to)

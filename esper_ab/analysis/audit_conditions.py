@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from esper_ab.analysis.conduct import evaluation_hosts
+from esper_ab.analysis.trained_by import CodeState, code_states, recorded_by, sittings_at_work, telling
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.journal.events import ExperimentContinued, ExperimentStarted
 from esper_ab.journal.fold import History
 from esper_ab.stats.audit_result import Finding, Weight
 
@@ -18,9 +18,12 @@ _COMMON = (
 
 
 def findings(history: History) -> Iterator[Finding]:
-    """Code, versions and machine can differ between the sittings of an experiment that was continued."""
-    sittings: tuple[ExperimentStarted | ExperimentContinued, ...] = (history.started, *history.continued)
-    yield from _code([sitting.code for sitting in sittings])
+    """Code, versions and machine can differ between the sittings of an experiment that was continued.
+
+    A sitting that recorded nothing of a run changes nothing.
+    """
+    sittings = sittings_at_work(history)
+    yield from _code(code_states(history), [sitting.code for sitting in sittings])
     yield from _versions([sitting.versions for sitting in sittings])
     yield from _torch(history)
     yield from _orders([run.spec for run in history.runs.values()], history.plan.digest)
@@ -56,16 +59,20 @@ def _coupled(history: History) -> Iterator[Finding]:
         yield _whole("company", "notes", f"Not every replicate had the same learners that share: {'; '.join(each)}.")
 
 
-def _code(found: Sequence[Mapping[str, str]]) -> Iterator[Finding]:
-    key = "sources" if all("sources" in code for code in found) else "commit"  # equal sources may be of two commits
-    states = list(dict.fromkeys(code.get(key, "") for code in found))
+def _code(states: Sequence[CodeState], found: Sequence[Mapping[str, str]]) -> Iterator[Finding]:
     if len(states) > 1:
-        names = ", ".join(state[:16] or "unknown" for state in states)
-        yield _whole("code", "blocks", f"The runs were done by {len(states)} states of the code ({key} {names}).")
+        key = telling([state.code for state in states])
+        each = [f"{key} {state.code.get(key, '')[:16] or 'unknown'} in {_counted(state.runs)}" for state in states]
+        yield _whole("code", "blocks", f"The runs were done by {len(states)} states of the code: {'; '.join(each)}.")
     dirty = sum(code.get("dirty") == "yes" for code in found)
     if dirty:
         where = "" if len(found) == 1 else f" in {dirty} of {len(found)} sittings"
         yield _whole("dirty checkout", "notes", f"The checkout had changes that no commit holds{where}.")
+
+
+def _counted(runs: Sequence[str]) -> str:
+    """ "shaped/4", "10 runs, shaped/0 first"."""
+    return runs[0] if len(runs) == 1 else f"{len(runs)} runs, {runs[0]} first"
 
 
 def _versions(found: Sequence[Mapping[str, str]]) -> Iterator[Finding]:
@@ -92,8 +99,9 @@ def _differing(found: Sequence[Mapping[str, str]]) -> list[str]:
 
 def _torch(history: History) -> Iterator[Finding]:
     lanes: dict[str, set[str]] = {}
-    for worker in history.workers:
-        lanes.setdefault(worker.torch_version, set()).add(worker.lane)
+    for worker in (taken.worker for run in history.runs.values() for taken in recorded_by(run)):
+        if worker is not None:
+            lanes.setdefault(worker.torch_version, set()).add(worker.lane)
     if len(lanes) > 1:
         each = [f"{version or 'none'} on {', '.join(sorted(names))}" for version, names in sorted(lanes.items())]
         yield _whole("torch", "blocks", f"Workers had different versions of torch: {'; '.join(each)}.")

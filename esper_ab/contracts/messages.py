@@ -14,7 +14,7 @@ from msgspec import Meta
 from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, FileBelow, Moments, RunRef
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 
-PROTOCOL = 6
+PROTOCOL = 7
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -86,7 +86,7 @@ class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):
 
 
 class Hello(Message, frozen=True, kw_only=True, tag="Hello"):
-    """First word of a worker: which lane, which incarnation, which protocol."""
+    """First word of a worker: which lane, which incarnation, which protocol, which state of the code."""
 
     worker: str
     incarnation: int
@@ -94,6 +94,7 @@ class Hello(Message, frozen=True, kw_only=True, tag="Hello"):
     pid: int
     uuids: tuple[str, ...]
     torch_version: str
+    sources: str  # hash of the code that it imported (contracts/installed_code.py)
 
 
 class Ready(Message, frozen=True, kw_only=True, tag="Ready"):

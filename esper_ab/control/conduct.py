@@ -8,6 +8,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
+from esper_ab.analysis.trained_by import code_states, named, telling
 from esper_ab.control import provenance
 from esper_ab.control.audience import Observer
 from esper_ab.control.chaos import Chaos
@@ -57,16 +58,17 @@ def run(
 
 def go_on(
     run_dir: Path, added: Callable[[History], Extension], launcher: Launcher, observers: Sequence[Observer],
-    limits: Limits | None = None,
+    limits: Limits | None = None, *, allow_changed_code: bool = False,
 ) -> None:  # fmt: skip
     """Carry out what `added` makes of the finished experiment in `run_dir`; raises as `run` does.
 
-    `added` is asked while nobody else can write to the journal, and may raise UsageError.
+    `added` is asked while nobody else can write to the journal, and may raise UsageError; so may `check_code`.
     """
     journal, history = Journal.take_up(run_dir, partial(_past, run_dir))
     recorder = Recorder(journal, history, observers)
     try:
         extension = added(history)
+        check_code(run_dir, history, allowed=allow_changed_code)
     except BaseException:
         recorder.close()
         raise
@@ -75,15 +77,16 @@ def go_on(
 
 
 def resume(
-    run_dir: Path, launcher: Launcher, observers: Sequence[Observer], limits: Limits | None = None
-) -> None:
+    run_dir: Path, launcher: Launcher, observers: Sequence[Observer], limits: Limits | None = None, *,
+    allow_changed_code: bool = False,
+) -> None:  # fmt: skip
     """Carry on with the experiment in `run_dir` from its journal, however it was left; raises as `run` does.
 
-    UsageError when it is finished, or when nothing of it was recorded.
+    UsageError when it is finished, when nothing of it was recorded, and as `check_code` says.
     """
     journal, history = Journal.take_up(run_dir, partial(_past, run_dir))
     try:
-        check_resumable(run_dir, history)
+        check_resumable(run_dir, history, allow_changed_code=allow_changed_code)
     except BaseException:
         journal.close()
         raise
@@ -100,13 +103,36 @@ def _past(run_dir: Path, events: Iterator[AnyEvent]) -> History:
     return fold(chain([first], events), keeps_records=False)
 
 
-def check_resumable(run_dir: Path, history: History) -> None:
-    """UsageError when the experiment in `run_dir` got to its end, or when none of its replicates is left."""
+def check_code(run_dir: Path, history: History, *, allowed: bool) -> None:
+    """UsageError when the code here is not that of the records which are there, unless it is `allowed`.
+
+    Runs of two states of the code are no paired comparison: the audit blocks the verdict.
+    """
+    here = provenance.code()
+    for state in code_states(history):
+        key = telling([state.code, here])
+        if allowed or state.code.get(key, "") == here.get(key, ""):
+            continue
+        commit = state.code.get("commit", "")
+        clean = commit and state.code.get("dirty") != "yes"
+        back = f"`git checkout {commit}`" if clean else "bring that code back"
+        raise UsageError(
+            f"{run_dir}: its records are of {named(state.code)}, the code here is {named(here)}: {back}, or go on with "
+            "--allow-changed-code, which blocks the verdict"
+        )
+
+
+def check_resumable(run_dir: Path, history: History, *, allow_changed_code: bool = False) -> None:
+    """UsageError when the experiment in `run_dir` got to its end, when none of its replicates is left, and, where more
+    will be trained, as `check_code` says.
+    """
     if history.ended is not None and history.ended.status == "finished":
         remedy = "`esper-ab report` shows it, `esper-ab extend` adds replicates"
         raise UsageError(f"{run_dir}: the experiment is finished; {remedy}")
     if nothing_left(history):
         raise UsageError(f"{run_dir}: every replicate was given up, none is left to resume; launch it anew")
+    if any(run.expected for run in history.runs.values()):
+        check_code(run_dir, history, allowed=allow_changed_code)
 
 
 def _carry_out(

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import os
 import platform
 import subprocess
 from pathlib import Path
 
+from esper_ab.contracts.installed_code import sources
+
 _GIT_TIMEOUT_S = 10.0
-_PACKAGES = ("esper_ab", "workers")
-_SOURCES = (".py", ".npz")
-_SHOWN = 16  # hexadecimal digits
 
 
 def machine() -> dict[str, str]:
@@ -34,21 +31,6 @@ def code() -> dict[str, str]:
         found["commit"] = commit
         found["dirty"] = "yes" if _git("status", "--porcelain", "--untracked-files=no") else "no"
     return found
-
-
-def sources() -> str:
-    """sha256, shortened, over names and contents of all modules of both packages and of the data that ships with them.
-
-    Tells states of the code apart that no commit holds.
-    """
-    whole = hashlib.sha256()
-    for package in _PACKAGES:
-        spec = importlib.util.find_spec(package)  # finds it without importing it
-        for folder in (spec.submodule_search_locations or ()) if spec else ():
-            for path in sorted(path for path in Path(folder).rglob("*") if path.suffix in _SOURCES):
-                content = hashlib.sha256(path.read_bytes()).hexdigest()
-                whole.update(f"{package}/{path.relative_to(folder).as_posix()} {content}\n".encode())
-    return whole.hexdigest()[:_SHOWN]
 
 
 def _git(*arguments: str) -> str:

@@ -37,6 +37,7 @@ class Scribe:
                 pid=hello.pid,
                 uuids=hello.uuids,
                 torch_version=hello.torch_version,
+                sources=hello.sources,
             )
         )
 

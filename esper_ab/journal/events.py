@@ -40,6 +40,7 @@ class WorkerStarted(Event, frozen=True, kw_only=True, tag="worker_started"):
     pid: int
     uuids: tuple[str, ...]
     torch_version: str
+    sources: str = ""  # hash of the code that it imported; "" in journals older than this field
 
 
 class RunStarted(Event, frozen=True, kw_only=True, tag="run_started"):

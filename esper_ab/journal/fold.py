@@ -36,6 +36,15 @@ from esper_ab.plan import Block, Plan
 RunState = Literal["planned", "warming up", "training", "evaluating", "finished", "left out", "lost"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Taken:
+    """A worker took a run up, at its beginning or later."""
+
+    point: int  # where the run stood
+    sitting: int  # 0: when the experiment started; n: when it was continued for the n-th time
+    worker: WorkerStarted | None  # None where the journal names none
+
+
 @dataclass(kw_only=True)
 class RunHistory:
     """What is known of one run."""
@@ -52,6 +61,7 @@ class RunHistory:
     left_out: bool = False  # never started, because every comparison of its group was decided before
     lost: bool = False  # its replicate was given up: it is in no comparison
     failed: bool = False  # and it was this run that could not be completed; the others were cancelled
+    taken: list[Taken] = field(default_factory=list)  # by workers, one after the other
 
     @property
     def expected(self) -> bool:
@@ -155,8 +165,11 @@ class History:
             case RunStarted():
                 self.runs[event.run.run].started = True
             case RunReady():
-                if self.runs[event.run.run].warm_up_s is None:  # that of the first start
-                    self.runs[event.run.run].warm_up_s = event.warm_up_s
+                run = self.runs[event.run.run]
+                if run.warm_up_s is None:  # that of the first start
+                    run.warm_up_s = event.warm_up_s
+                worker = next((one for one in reversed(self.workers) if one.lane == run.ref.device), None)
+                run.taken.append(Taken(point=event.point, sitting=len(self.continued), worker=worker))
             case EpisodeRecorded():
                 run = self.runs[event.record.run.run]
                 run.add(event.record, keep=self.keeps_records)

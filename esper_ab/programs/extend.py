@@ -35,7 +35,9 @@ def extension(run_dir: Path, history: History, replicates: int) -> Extension:
     return extend(history.plan, history.design, history.replicates, replicates - history.replicates)
 
 
-def extend_run(run_dir: Path, replicates: int, launcher: Launcher, *, watched: bool) -> None:
+def extend_run(
+    run_dir: Path, replicates: int, launcher: Launcher, *, watched: bool, allow_changed_code: bool = False
+) -> None:
     """Train what is added and journal it in the same run directory."""
     from esper_ab.control import conduct
     from esper_ab.journal.load import load
@@ -45,7 +47,10 @@ def extend_run(run_dir: Path, replicates: int, launcher: Launcher, *, watched: b
     check(launcher, history.plan.lanes)
     with ExitStack() as stack:
         told = observers(stack, run_dir, history.plan, history, watched=watched)
-        conduct.go_on(run_dir, lambda there: extension(run_dir, there, replicates), launcher, told)
+        conduct.go_on(
+            run_dir, lambda there: extension(run_dir, there, replicates), launcher, told,
+            allow_changed_code=allow_changed_code,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,13 +70,15 @@ class Preview:
         )
 
 
-def preview(run_dir: Path, replicates: int) -> Preview:
-    """Nothing is started or written; UsageError for what cannot be extended."""
+def preview(run_dir: Path, replicates: int, *, allow_changed_code: bool = False) -> Preview:
+    """Nothing is started or written; UsageError for what cannot be extended, or not by this code."""
+    from esper_ab.control.conduct import check_code
     from esper_ab.design import rule
     from esper_ab.journal.load import load
 
     history = load(run_dir).history
     added = extension(run_dir, history, replicates)
+    check_code(run_dir, history, allowed=allow_changed_code)
     gone = {group for look in history.looks for group in look.leaving}
     return Preview(
         run_dir=str(run_dir), more=len(added.blocks), replicates=replicates, rule=rule(added.design),

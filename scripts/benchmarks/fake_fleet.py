@@ -123,7 +123,7 @@ class _Fake:
         order = self._order
         message = Hello(
             worker=order.worker, incarnation=order.incarnation, protocol=PROTOCOL, pid=os.getpid(),
-            uuids=order.lane.uuids, torch_version="none",
+            uuids=order.lane.uuids, torch_version="none", sources="",
         )  # fmt: skip
         self.socket.send(encode(message))
 

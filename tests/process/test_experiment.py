@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from in_process import done
 
+from esper_ab.contracts.installed_code import sources
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 
@@ -48,6 +49,10 @@ def test_groups_with_the_same_settings_have_identical_records(same_twice: Path) 
     history = load(same_twice).history
     assert digests(history, "a") == digests(history, "b")
     assert len(set(digests(history, "a"))) == 6  # two replicates of two episodes and an evaluation: all different
+
+
+def test_every_worker_says_which_code_it_imported(same_twice: Path) -> None:
+    assert {worker.sources for worker in load(same_twice).history.workers} == {sources()}
 
 
 def test_the_verdict_on_the_same_condition_is_identical(same_twice: Path) -> None:

@@ -20,7 +20,7 @@ from esper_ab.control.hub import BAD_MESSAGES_TOLERATED, BadMessage, Hub, Readab
 from workers.link import Link
 
 SPEC = fake_plans.plan().blocks[0].runs[0]
-HELLO = Hello(worker="w00", incarnation=1, protocol=1, pid=1, uuids=("",), torch_version="none")
+HELLO = Hello(worker="w00", incarnation=1, protocol=1, pid=1, uuids=("",), torch_version="none", sources="")
 PATIENCE_S = 10.0
 
 

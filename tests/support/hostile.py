@@ -25,7 +25,7 @@ SPEC = msgspec.structs.replace(
     _SPEC, ref=msgspec.structs.replace(_SPEC.ref, run="nobody/77", group_id="nobody", replicate=77)
 )
 MESSAGES = tuple(encode(message) for message in (
-    Hello(worker="w77", incarnation=1, protocol=PROTOCOL, pid=42, uuids=("",), torch_version="none"),
+    Hello(worker="w77", incarnation=1, protocol=PROTOCOL, pid=42, uuids=("",), torch_version="none", sources=""),
     *(report_of(SPEC, point) for point in range(4)),
     Progress(run=SPEC.ref, point=1, step=7, phase="train"),
     Failed(worker="w77", run=SPEC.ref, summary="\x1b[2J<script>'; DROP TABLE runs", traceback="…"),

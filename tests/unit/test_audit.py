@@ -13,16 +13,20 @@ from support.journals import Synthetic, failed_run, one_replicate, planted_effec
 
 from esper_ab.analysis.audit import Place, audit, hardware, places_estimable
 from esper_ab.analysis.conduct import conduct
+from esper_ab.analysis.trained_by import code_states
 from esper_ab.boundary_cache import calibrate
 from esper_ab.contracts.machine import Device
 from esper_ab.contracts.messages import Lane
 from esper_ab.control import provenance
 from esper_ab.counterbalance import order, orders_estimable
 from esper_ab.journal.events import (
+    EpisodeRecorded,
     ExperimentContinued,
     ExperimentStarted,
     Ledger,
     RunEvaluated,
+    RunReady,
+    RunStarted,
     WorkerStarted,
 )
 from esper_ab.journal.fold import fold
@@ -187,9 +191,14 @@ def test_unequal_evaluation_blocks():
 # --- conditions ---
 
 
-def continued(**change):
+def continued(*, after=3, worker="", **change):
+    """Stopped when replicate `after` was to begin, and continued; `worker`: the sources of cpu:0's worker from then."""
     started, *events = planted_effect()
-    return [replace(started, code=CODE), *events, ExperimentContinued(**({"code": CODE, **SAME} | change))]
+    at = next(i for i, event in enumerate(events) if isinstance(event, RunStarted) and event.block == after)
+    workers = [replace(event, incarnation=1) for event in events if isinstance(event, WorkerStarted)]
+    workers[0] = replace(workers[0], sources=worker)
+    again = ExperimentContinued(**({"code": CODE, **SAME} | change))
+    return [replace(started, code=CODE), *events[:at], again, *workers, *events[at:]]
 
 
 def test_an_experiment_continued_alike_is_clean_whatever_was_committed_since():
@@ -220,8 +229,10 @@ def test_another_source_is_another_number(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "key", "words"),
     [
-        ({"code": CODE | {"sources": "6b6b"}}, ("code", "blocks"), "2 states of the code (sources 5a5a, 6b6b)"),
-        ({"code": {"commit": "fff", "dirty": "no"}}, ("code", "blocks"), "2 states of the code (commit abc123, fff)"),
+        ({"code": CODE | {"sources": "6b6b"}}, ("code", "blocks"),
+         "by 2 states of the code: sources 5a5a in 6 runs, shaped/0 first; sources 6b6b in 6 runs, simplified/3"),
+        ({"code": {"commit": "fff", "dirty": "no"}}, ("code", "blocks"),
+         "by 2 states of the code: commit abc123 in 6 runs, shaped/0 first; commit fff in 6 runs"),
         ({"code": CODE | {"dirty": "yes"}}, ("dirty checkout", "notes"), "in 1 of 2 sittings"),
         ({"versions": SAME["versions"] | {"numpy": "2.0"}}, ("versions", "blocks"), "numpy none, 2.0"),
         ({"machine": SAME["machine"] | {"cores": "64"}}, ("machine", "notes"), "cores 2, 64"),
@@ -231,6 +242,50 @@ def test_what_may_change_when_an_experiment_is_continued(change, key, words):
     (where, sentence) = only(continued(**change))
     assert where == (*key, ())
     assert words in sentence
+
+
+def test_a_worker_that_was_started_again_by_other_code_within_one_sitting_blocks():
+    assert found(continued(worker="5a5a")) == {}
+    (key, sentence) = only(continued(worker="6b6b"))
+    assert key == ("code", "blocks", ())
+    assert "by 2 states of the code: sources 5a5a in 9 runs, shaped/0 first; sources 6b6b in 3 runs" in sentence
+
+
+def test_a_sitting_that_recorded_nothing_changes_nothing():
+    started, *events = planted_effect()
+    other = {
+        "code": CODE | {"sources": "6b6b"}, "versions": SAME["versions"] | {"numpy": "2.0"},
+        "machine": SAME["machine"] | {"cores": "64"},
+    }
+    workers = [replace(event, incarnation=1, torch_version="2.12", sources="6b6b")
+               for event in events if isinstance(event, WorkerStarted)]  # fmt: skip
+    whole = [replace(started, code=CODE), *events[:-1]]
+    assert found([*whole, ExperimentContinued(**other), *workers, events[-1]]) == {}
+
+
+def test_a_run_that_was_taken_up_by_other_code_is_of_both():
+    events = continued(after=5, code=CODE | {"sources": "6b6b"})
+    run = next(event.run for event in events if isinstance(event, RunStarted) and event.block == 4)
+    at = next(i for i, event in enumerate(events)
+              if isinstance(event, EpisodeRecorded) and event.record.run == run and event.record.episode == 3)
+    again = [ExperimentContinued(**SAME, code=CODE | {"sources": "7c7c"}),
+             RunReady(run=run, warm_up_s=0.1, point=3)]  # fmt: skip
+    states = code_states(fold([*events[:at], *again, *events[at:]]))
+    by = {state.code["sources"]: state.runs for state in states}
+    assert run.run in by["5a5a"]
+    assert run.run in by["7c7c"]
+
+
+def test_who_took_a_run_up_and_got_nowhere_made_nothing_of_it():
+    events = continued(after=5)
+    run = next(event.run for event in events if isinstance(event, RunStarted) and event.block == 4)
+    at = next(i for i, event in enumerate(events)
+              if isinstance(event, EpisodeRecorded) and event.record.run == run and event.record.episode == 3)
+    again = []
+    for sources in ("7c7c", "5a5a"):
+        again += [ExperimentContinued(**SAME, code=CODE | {"sources": sources}),
+                  RunReady(run=run, warm_up_s=0.1, point=3)]  # fmt: skip
+    assert [state.code["sources"] for state in code_states(fold([*events[:at], *again, *events[at:]]))] == ["5a5a"]
 
 
 def test_workers_with_another_torch_block():

@@ -19,7 +19,7 @@ ORDER = WorkerOrder(
     endpoint="", worker="w00", incarnation=2, lane=Lane(name="cuda:0", devices=("cuda:0",), uuids=("GPU-1",)),
     arithmetic=Arithmetic(), run_dir="", log_file="",
 )
-HELLO = Hello(worker="w00", incarnation=2, protocol=PROTOCOL, pid=1, uuids=("GPU-1",), torch_version="")
+HELLO = Hello(worker="w00", incarnation=2, protocol=PROTOCOL, pid=1, uuids=("GPU-1",), torch_version="", sources="")
 
 
 def changed(report, **fields):

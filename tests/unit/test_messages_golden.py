@@ -55,7 +55,10 @@ CHECKPOINT = Checkpoint(point=1, file="checkpoints/a/0/1.pt", sha256="0" * 64, s
 MOMENTS = Moments(count=3, mean=(0.5, -1.0), squares=(0.25, 2.0))
 EPISODE = msgspec.structs.replace(report_of(SPEC, 1), checkpoint=CHECKPOINT)
 EXAMPLES = (
-    Hello(worker="w00", incarnation=1, protocol=PROTOCOL, pid=42, uuids=("GPU-1", ""), torch_version="2.13.0"),
+    Hello(
+        worker="w00", incarnation=1, protocol=PROTOCOL, pid=42, uuids=("GPU-1", ""), torch_version="2.13.0",
+        sources="5a5a",
+    ),
     report_of(SPEC, 0),
     Progress(run=SPEC.ref, point=1, step=7, phase="train"),
     msgspec.structs.replace(

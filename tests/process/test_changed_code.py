@@ -1,0 +1,103 @@
+"""Going on with an experiment by another state of the code: asked first, told apart by run, and no matter if idle."""
+
+from __future__ import annotations
+
+import fake_plans
+import pytest
+from conducted import THREADS, events_of, of, resume, run
+from in_process import esper_ab
+
+from esper_ab.analysis.analyse import analyse
+from esper_ab.control import conduct, provenance
+from esper_ab.errors import UsageError
+from esper_ab.journal.events import ExperimentContinued, RunStarted
+from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.fold import fold
+from esper_ab.programs.extend import extension, preview
+
+OTHER = "0123456789abcdef"
+
+
+@pytest.fixture
+def edit(monkeypatch):
+    """Makes the code another state of itself, as an edit does."""
+    return lambda: monkeypatch.setattr(provenance, "sources", lambda: OTHER)
+
+
+@pytest.fixture
+def stopped(tmp_path):
+    """Cut when the second of two replicates had begun."""
+    whole = run(tmp_path / "run", fake_plans.plan(replicates=2))
+    second = next(n for n, event in enumerate(whole) if isinstance(event, RunStarted) and event.block == 1)
+    return cut(tmp_path / "run", second + 1)
+
+
+def cut(run_dir, keep):
+    path = run_dir / JOURNAL_NAME
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:keep]))
+    return run_dir
+
+
+def findings(run_dir):
+    return {one.kind: one for one in analyse(fold(events_of(run_dir))).audit.findings}
+
+
+def test_resume_by_other_code_is_refused_before_anything_is_written(stopped, edit):
+    before, there = (stopped / JOURNAL_NAME).read_bytes(), provenance.sources()
+    edit()
+    with pytest.raises(UsageError) as caught:
+        conduct.resume(stopped, THREADS, ())
+    said = str(caught.value)
+    assert "\n" not in said
+    assert there in said
+    assert OTHER in said
+    assert "--allow-changed-code" in said
+    assert (stopped / JOURNAL_NAME).read_bytes() == before
+    ended = esper_ab("resume", stopped)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "--allow-changed-code" in ended.stderr
+    assert (stopped / JOURNAL_NAME).read_bytes() == before
+
+
+def test_who_goes_on_knowingly_is_blocked_and_told_which_runs(stopped, edit):
+    edit()
+    conduct.resume(stopped, THREADS, (), allow_changed_code=True)
+    found = findings(stopped)["code"]
+    assert found.weight == "blocks"
+    assert f"sources {OTHER} in 2 runs" in found.sentence
+
+
+def test_the_commit_to_go_back_to_is_named(stopped, edit, monkeypatch):
+    git = {"rev-parse": "f" * 40, "status": ""}
+    started = fold(events_of(stopped)).started
+    assert conduct.check_code(stopped, fold(events_of(stopped)), allowed=False) is None
+    edit()
+    monkeypatch.setattr(provenance, "_git", lambda command, *_: git[command])
+    with pytest.raises(UsageError) as caught:
+        conduct.check_code(stopped, fold(events_of(stopped)), allowed=False)
+    assert f"the code here is commit {'f' * 12} (sources {OTHER})" in str(caught.value)
+    back = f"`git checkout {started.code['commit']}`" if started.code.get("dirty") == "no" else "bring that code back"
+    assert back in str(caught.value)
+
+
+def test_a_resume_that_trains_nothing_is_neither_refused_nor_blocked(tmp_path, edit):
+    whole = run(tmp_path / "run", fake_plans.plan())
+    run_dir = cut(tmp_path / "run", len(whole) - 1)
+    edit()
+    assert len(of(ExperimentContinued, resume(run_dir))) == 1
+    assert "code" not in findings(run_dir)
+
+
+def test_an_extension_by_other_code_is_refused_likewise(tmp_path, edit):
+    run_dir = tmp_path / "run"
+    run(run_dir, fake_plans.plan(replicates=2))
+    before = (run_dir / JOURNAL_NAME).read_bytes()
+    edit()
+    for attempt in (
+        lambda: conduct.go_on(run_dir, lambda there: extension(run_dir, there, 4), THREADS, ()),
+        lambda: preview(run_dir, 4),
+    ):
+        with pytest.raises(UsageError, match="--allow-changed-code"):
+            attempt()
+    assert (run_dir / JOURNAL_NAME).read_bytes() == before
+    assert preview(run_dir, 4, allow_changed_code=True).more == 2
