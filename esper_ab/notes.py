@@ -9,7 +9,7 @@ from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import Lane
 from esper_ab.counterbalance import cycle
 from esper_ab.design import LEAST_PAIRS
-from esper_ab.differences import pairs_by_axes
+from esper_ab.differences import capital, named, pairs_by_axes
 from esper_ab.gpu_memory import too_much
 
 
@@ -80,12 +80,16 @@ def _on_sharing(experiment: ExperimentSettings) -> Iterator[str]:
 
 def _on_differences(experiment: ExperimentSettings) -> Iterator[str]:
     groups = {group.name: group.settings for group in experiment.groups}
-    for (a, b), axes in pairs_by_axes(experiment.groups).items():
+    alike: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for pair, axes in pairs_by_axes(experiment.groups).items():
+        alike.setdefault(axes, []).append(pair)
+    for axes, pairs in alike.items():
+        them = capital(named(pairs))
         if not axes:
             equal = "with independent randomness" if experiment.unpaired else "their records must be identical"
-            yield f"{a} and {b} do not differ in anything that is read (A/A): {equal}."
+            yield f"{them} do not differ in anything that is read (A/A): {equal}."
         elif len(axes) > 1:
-            yield f"{a} and {b} differ in {len(axes)} settings ({', '.join(axes)}): their effects cannot be told apart."
+            yield f"{them} differ in {len(axes)} settings ({', '.join(axes)}): their effects cannot be told apart."
     for name, settings in groups.items():
         learns = settings.controller.name == "ppo"
         if learns and settings.reward.mode == "shaped" and settings.ppo.gamma != settings.reward.gamma:

@@ -223,7 +223,8 @@ def _declared(sources: Sequence[Source]) -> Iterator[Declared]:
     for source in sources:
         for one in analyse(source.history).comparisons:
             yield Declared(
-                source=source.name, a=one.question.a, b=one.question.b, verdict=str(one.verdict), sentence=one.sentence
+                source=source.name, a=one.question.a, b=one.question.b, verdict=str(one.verdict),
+                sentence=f"{one.headline} {one.sentence}",
             )
 
 

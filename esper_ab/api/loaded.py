@@ -99,8 +99,8 @@ class LoadedRun:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What may be said of each comparison, a sentence each."""
-        return tuple(one.sentence for one in self.comparisons)
+        """What may be said of each comparison: a plain sentence, then its numbers."""
+        return tuple(f"{one.headline} {one.sentence}" for one in self.comparisons)
 
     def comparison(self, a: str, b: str) -> Comparison:
         """That of a - b; UsageError when it was not declared, or the other way round."""
@@ -200,7 +200,7 @@ class LoadedRun:
         rows = "".join(
             f"<tr><td>{escape(one.question.a)} &minus; {escape(one.question.b)}</td>"
             f"<td><b>{escape(str(one.verdict))}</b></td>"
-            f'<td style="text-align:left">{escape(visible(one.sentence))}</td></tr>'
+            f'<td style="text-align:left">{escape(visible(one.headline))}</td></tr>'
             for one in self.comparisons
         )
         head = f"{escape(visible(self._content.title))} ({escape(visible(str(self.path)))})"

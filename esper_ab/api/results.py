@@ -68,7 +68,8 @@ class Results(Mapping[str, list[RunResult]]):
     @property
     def verdict(self) -> str:
         """What may be said of every comparison, with what limits it: a line each."""
-        return "\n".join(line for one in self.comparisons for line in (one.sentence, *(f"! {c}" for c in one.caveats)))
+        said = ((one.headline, one.sentence, *(f"! {caveat}" for caveat in one.caveats)) for one in self.comparisons)
+        return "\n".join(line for lines in said for line in lines)
 
     @property
     def failures(self) -> dict[str, list[RunResult]]:

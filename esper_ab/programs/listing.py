@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -15,6 +16,7 @@ from esper_ab.contracts.visible import visible_line
 from esper_ab.examples import epilog
 
 _HEADINGS = ("run", "state", "done", "last event", "groups", "verdict")
+_MOST_TOLD = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,8 +107,16 @@ def _table(found: list[Listed]) -> str:
     )
 
 
+def _came_out(verdicts: tuple[str, ...]) -> str:
+    """Of many comparisons, how many have which verdict: a line must fit a screen."""
+    if len(verdicts) <= _MOST_TOLD:
+        return "; ".join(verdicts)
+    counted = Counter(said.rpartition(": ")[2] for said in verdicts)
+    return f"{len(verdicts)} comparisons: {'; '.join(f'{count} {verdict}' for verdict, count in counted.most_common())}"
+
+
 def _cells(one: Listed) -> tuple[str, ...]:
     done = "" if one.done is None else f"{int(100 * one.done)} %"
     last = f"{datetime.fromisoformat(one.last_event).astimezone():%Y-%m-%d %H:%M:%S}" if one.last_event else ""
-    cells = (one.run_dir, one.state, done, last, ",".join(one.groups), one.problem or "; ".join(one.verdicts))
+    cells = (one.run_dir, one.state, done, last, ",".join(one.groups), one.problem or _came_out(one.verdicts))
     return tuple(map(visible_line, cells))

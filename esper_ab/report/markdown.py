@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from esper_ab.contracts.visible import visible_line
 from esper_ab.report.content import Content
-from esper_ab.report.sections import own_caveats, rule_sentence, sections, shared_caveats
+from esper_ab.report.sections import rule_sentence, sections
 from esper_ab.report.table import Table
 from esper_ab.report.tables_trust import reproduction
+from esper_ab.report.verdicts import Said, shared_caveats, verdicts
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
 _OPEN = ("outcome",)  # sections that are not folded away
@@ -30,9 +31,7 @@ def render_markdown(content: Content) -> str:
     if not state.complete:
         how = "" if state.word == "incomplete" else f" ({state.word})"
         parts.append(f"> **INCOMPLETE{how}.** {escaped(state.sentence)}")
-    for item in content.comparisons:
-        caveats = "".join(f"\n  - {escaped(caveat)}" for caveat in own_caveats(content, item))
-        parts.append(f"- **{escaped(str(item.verdict))}** {escaped(item.sentence)}{caveats}")
+    parts += map(_verdict, verdicts(content))
     parts += [escaped(caveat) for caveat in shared_caveats(content)]
     parts.append(f"**Question.** {escaped(plan.estimand)} {escaped(rule_sentence(content))}")
     for section in sections(content):
@@ -50,6 +49,14 @@ def render_markdown(content: Content) -> str:
     if state.complete:
         parts.append(escaped(state.sentence))
     return "\n\n".join(parts) + "\n"
+
+
+def _verdict(said: Said) -> str:
+    if not said.details:
+        return f"- **{escaped(said.verdict)}** {escaped(said.headline)}"
+    caveats = "".join(f"\n  - {escaped(caveat)}" for caveat in said.caveats)
+    details = escaped(f"{said.verdict}{said.details}")
+    return f"- **{escaped(said.headline)}**\n\n  {details}\n{caveats}".rstrip()
 
 
 def _table(table: Table) -> str:

@@ -10,8 +10,9 @@ from markupsafe import Markup
 from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.report.content import Content
 from esper_ab.report.figures import drawn
-from esper_ab.report.sections import own_caveats, rule_sentence, sections, shared_caveats
+from esper_ab.report.sections import rule_sentence, sections
 from esper_ab.report.tables_trust import reproduction
+from esper_ab.report.verdicts import shared_caveats, verdicts
 
 
 def render_page(content: Content) -> str:
@@ -22,7 +23,7 @@ def render_page(content: Content) -> str:
     environment.filters["markup"] = Markup  # for markup of our own making only: figures and the style sheet
     return environment.from_string(_read("report.html.jinja")).render(
         content=content,
-        verdicts=[(item, own_caveats(content, item)) for item in content.comparisons],
+        verdicts=verdicts(content),
         shared_caveats=shared_caveats(content),
         plan=content.history.plan,
         css=_read("report.css"),

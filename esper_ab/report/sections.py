@@ -27,7 +27,6 @@ from esper_ab.report.tables_trust import (
     versions_table,
 )
 from esper_ab.stats import wording
-from esper_ab.stats.comparison import Comparison
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,20 +83,6 @@ def sections(content: Content) -> tuple[Section, ...]:
         Section(key=key, title=title, tables=tuple(table for table in tables if table))
         for key, (title, tables) in found.items()
     )
-
-
-def shared_caveats(content: Content) -> tuple[str, ...]:
-    """What holds for every one of several comparisons, to be said once; empty for a single one."""
-    if len(content.comparisons) < 2:
-        return ()
-    first, *others = content.comparisons
-    return tuple(text for text in first.caveats if all(text in item.caveats for item in others))
-
-
-def own_caveats(content: Content, comparison: Comparison) -> tuple[str, ...]:
-    """What holds for this comparison and not for all."""
-    shared = shared_caveats(content)
-    return tuple(text for text in comparison.caveats if text not in shared)
 
 
 def rule_sentence(content: Content) -> str:

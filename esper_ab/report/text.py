@@ -6,10 +6,10 @@ import textwrap
 
 from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.report.content import Content
-from esper_ab.report.sections import own_caveats, rule_sentence, sections, shared_caveats
+from esper_ab.report.sections import rule_sentence, sections
 from esper_ab.report.table import Table
 from esper_ab.report.tables_trust import reproduction
-from esper_ab.stats.comparison import Comparison
+from esper_ab.report.verdicts import Said, shared_caveats, verdicts
 
 WIDTH = 100
 _WIDEST_WORDS = 62  # a last column of words that is wider is wrapped
@@ -63,7 +63,7 @@ def render_text(content: Content) -> str:
         how = "" if content.state.word == "incomplete" else f" ({content.state.word})"
         parts.append(paragraph(f"INCOMPLETE{how}. {content.state.sentence}", ""))
     shared = (_caveat(text, "  ") for text in shared_caveats(content))
-    parts.append("VERDICT\n" + "\n".join((*(_verdict(content, item) for item in content.comparisons), *shared)))
+    parts.append("VERDICT\n" + "\n".join((*map(_verdict, verdicts(content)), *shared)))
     parts.append(f"QUESTION\n{paragraph(plan.estimand)}\n{paragraph(rule_sentence(content))}")
     parts += [render_table(table) for section in sections(content) for table in section.tables]
     parts.append("Commands that make the same experiment: git in a checkout, the others here\n" + "\n".join(
@@ -76,9 +76,11 @@ def render_text(content: Content) -> str:
     return visible("\n\n".join(parts)) + "\n"
 
 
-def _verdict(content: Content, comparison: Comparison) -> str:
-    caveats = (_caveat(text, "    ") for text in own_caveats(content, comparison))
-    return "\n".join((paragraph(comparison.sentence), *caveats))
+def _verdict(said: Said) -> str:
+    if not said.details:
+        return paragraph(f"{said.verdict}: {said.headline}", hanging="  ")
+    caveats = (_caveat(text, "    ") for text in said.caveats)
+    return "\n".join((paragraph(said.headline), paragraph(f"{said.verdict}{said.details}", "    "), *caveats))
 
 
 def _caveat(text: str, indent: str) -> str:

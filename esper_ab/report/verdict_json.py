@@ -11,7 +11,8 @@ from esper_ab.report.content import Content
 from esper_ab.stats.comparison import Comparison
 
 VERDICT_SCHEMA = 2
-_LATER = ("question", "course", "pairs", "verdict", "sentence", "rule", "caveats")  # written where a reader looks
+# written where a reader looks
+_LATER = ("question", "course", "pairs", "verdict", "headline", "sentence", "rule", "caveats")
 
 
 def render_verdict(content: Content) -> bytes:
@@ -58,6 +59,7 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
         "a": question.a,
         "b": question.b,
         "verdict": comparison.verdict,
+        "headline": comparison.headline,
         "sentence": comparison.sentence,
         "rule": comparison.rule,
         "caveats": comparison.caveats,

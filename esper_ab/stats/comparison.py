@@ -19,6 +19,7 @@ from esper_ab.stats.audit_result import Finding
 from esper_ab.stats.bootstrap import improvement_interval, iqm_difference
 from esper_ab.stats.equivalence import equivalence
 from esper_ab.stats.evidence import Evidence
+from esper_ab.stats.headline import headline
 from esper_ab.stats.hedges_g import hedges_g
 from esper_ab.stats.imputation import imputed
 from esper_ab.stats.mann_whitney import mann_whitney
@@ -38,6 +39,7 @@ from esper_ab.stats.wording import caveats, level, losses_cap, rule_sentence, se
 class Comparison(Evidence, frozen=True, kw_only=True):
     """The evidence on a - b and what may be said of it."""
 
+    headline: str
     sentence: str
     rule: str
     caveats: tuple[str, ...]
@@ -59,9 +61,8 @@ def compare(
     touching = tuple(finding for finding in findings if finding.touches(question.a, question.b))
     evidence = _judged(_numbers(question, ordered, course), same_records, lost, touching)
     known = {name: getattr(evidence, name) for name in Evidence.__struct_fields__}
-    return Comparison(
-        **known, sentence=sentence(evidence), rule=rule_sentence(question.design), caveats=caveats(evidence)
-    )
+    said, rule = sentence(evidence), rule_sentence(question.design)
+    return Comparison(**known, headline=headline(evidence), sentence=said, rule=rule, caveats=caveats(evidence))
 
 
 def _numbers(question: Question, pairs: tuple[Pair, ...], course: Course) -> Evidence:

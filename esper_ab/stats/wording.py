@@ -72,7 +72,7 @@ def losses_cap(question: Question, again: Imputed) -> str:
 
 
 def sentence(evidence: Evidence) -> str:
-    """The verdict in words, for a reader who reads nothing else."""
+    """The verdict, and in numbers what it rests on; `headline` says it in plain words."""
     verdict, question = evidence.verdict, evidence.question
     a, b, n = question.a, question.b, n_pairs(len(evidence.pairs))
     if verdict is Verdict.BLOCKED:
@@ -110,20 +110,19 @@ def _no_inference(evidence: Evidence) -> str:
 
 def _decided(evidence: Evidence) -> str:
     question, n = evidence.question, n_pairs(evidence.used)
-    a, b, margin = question.a, question.b, question.design.margin
+    margin = question.design.margin
     numbers = f"{_head(evidence)}, {interval(evidence)}, {_test(evidence)}{_when(evidence)}."
     if evidence.verdict is Verdict.EQUIVALENT:
         tost = f" (TOST p {p_text(evidence.equivalence.p)})" if evidence.equivalence else ""
         still = evidence.last_look is not None and evidence.last_look.equivalent
         rejected = f"is rejected in both directions{tost}" if still else "was rejected in both directions at that look"
         return (
-            f"{a} and {b} are EQUIVALENT within +-{margin:g} points ({n}). {numbers} A difference of the margin or "
-            f"more {rejected}."
+            f"EQUIVALENT within +-{margin:g} points ({n}). {numbers} A difference of the margin or more {rejected}."
         )
-    said = f"{a} is {'BETTER' if evidence.course.direction > 0 else 'WORSE'} than {b}"
+    said = f"{evidence.verdict} ({n}). {numbers}"
     if evidence.verdict in (Verdict.BETTER, Verdict.WORSE):
-        return f"{said} ({n}). {numbers}"
-    return f"{said}, BELOW MARGIN ({n}). {numbers} There is a difference, smaller than the margin of {margin:g} points."
+        return said
+    return f"{said} There is a difference, smaller than the margin of {margin:g} points."
 
 
 def _test(evidence: Evidence) -> str:
@@ -331,6 +330,11 @@ def _on_numbers(evidence: Evidence) -> list[str]:
         found.append(
             f"The exact sign-flip test does not support this at {alpha:.3g} (p {p_text(flip.p)}): the verdict leans on "
             f"normally distributed differences."
+        )
+    if verdict is Verdict.INCONCLUSIVE and not evidence.capped_by and flip and flip.p is not None and flip.p <= alpha:
+        found.append(
+            f"The exact sign-flip test alone would reject at {alpha:.3g} (p {p_text(flip.p)}); it is not the declared "
+            "test, and a test chosen afterwards raises the false alarms."
         )
     if evidence.iqm is not None and evidence.used < HONEST_FROM:
         found.append(f"{WARNING[0].upper()}{WARNING[1:]}; here are {evidence.used} per group.")

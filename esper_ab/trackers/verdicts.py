@@ -31,10 +31,11 @@ def verdict_numbers(history: History, comparisons: Sequence[Comparison]) -> dict
 
 
 def verdict_words(history: History, comparisons: Sequence[Comparison]) -> dict[str, str]:
-    """Verdict and sentence by `a-b/name`, the rule, the result hash, and how the experiment ended."""
+    """Verdict, headline and sentence by `a-b/name`, the rule, the result hash, and how the experiment ended."""
     words = {}
     for one in comparisons:
         words[f"{_pair(one)}/verdict"] = one.verdict.value
+        words[f"{_pair(one)}/headline"] = one.headline
         words[f"{_pair(one)}/sentence"] = one.sentence
     ended = history.ended
     return words | {

@@ -199,7 +199,7 @@ def test_the_command_says_all_of_it(folders):
     text = CliRunner().invoke(command, ["a", "b"], catch_exceptions=False).output
     for words in (
         "a: finished, shaped, wait, 6 replicates planned", "shaped in a; base in b  equal in 6 replicates",
-        "a: shaped is BETTER than wait", "EXPLORATORY, between run directories", "wait - simplified = -35.31 points",
+        "a: shaped is better than wait by", "EXPLORATORY, between run directories", "wait - simplified = -35.31 points",
         "! Not declared before the runs", "under another --rng-seed",
     ):  # fmt: skip
         assert words in text

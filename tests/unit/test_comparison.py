@@ -22,7 +22,7 @@ def test_a_clear_effect_over_six_pairs_is_better_and_worse_from_the_other_side()
     there = compared(design(6), pairs_of(BETTER_A, BETTER_B))
     back = compared(design(6), pairs_of(BETTER_B, BETTER_A))
     assert (there.verdict, back.verdict) == (Verdict.BETTER, Verdict.WORSE)
-    assert there.sentence.startswith("shaped is BETTER than simplified (6 pairs). shaped - simplified = +4.48 points")
+    assert there.sentence.startswith("BETTER (6 pairs). shaped - simplified = +4.48 points")
     assert there.sentence.endswith("Conditional on task t, 5 steps.")
     assert there.improvement.wins == 6
     assert there.improvement.cliffs_delta == 1.0

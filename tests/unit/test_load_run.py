@@ -95,7 +95,8 @@ def test_polars_needs_no_pyarrow(run_dir):
 
 def test_verdicts_sentences_and_comparisons(run):
     assert run.verdicts["shaped", "simplified"] == "BETTER"
-    assert run.comparison("shaped", "simplified").sentence == run.sentences[0]
+    found = run.comparison("shaped", "simplified")
+    assert run.sentences[0] == f"{found.headline} {found.sentence}"
     rows = run.comparisons_frame("duckdb").project("a, b, verdict, estimate, sentence").fetchall()
     assert rows == [(c.question.a, c.question.b, str(c.verdict), c.estimate, c.sentence) for c in run.comparisons]
     with pytest.raises(UsageError, match=r"no comparison simplified - shaped in .*; there is shaped - simplified"):

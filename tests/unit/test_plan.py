@@ -330,7 +330,7 @@ def test_differences_and_notes() -> None:
     text = "\n".join(plan.notes)
     assert "3 replicates cannot carry a verdict: at least 6" in text
     assert "shaped and same do not differ" in text
-    assert "shaped and two differ in 2 settings (ppo.lr, reward.mode)" in text
+    assert "two and each of shaped, same differ in 2 settings (ppo.lr, reward.mode)" in text
     assert "shaped and wait" not in text
     assert "not a multiple of 4" in text
     assert "test split of 389 samples" in plan.estimand

@@ -35,6 +35,7 @@ from esper_ab.report.markdown import escaped, render_markdown
 from esper_ab.report.page import render_page
 from esper_ab.report.text import render_text
 from esper_ab.report.verdict_json import render_verdict
+from esper_ab.report.verdicts import verdicts as verdicts_said
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 
@@ -203,6 +204,7 @@ def test_verdict_json_says_the_same_as_the_text():
     assert document["complete"] is True
     only = document["comparisons"][0]
     assert only["verdict"] == "BETTER"
+    assert only["headline"] == found.comparisons[0].headline
     assert only["sentence"] == found.comparisons[0].sentence
     assert only["effect"]["mean"] == found.comparisons[0].effect.mean
     assert only["looks"][0]["crossed"] is True
@@ -300,9 +302,15 @@ def test_every_comparison_is_in_every_rendering(name):
     renderings = (" ".join(render_text(found).split()), render_markdown(found), " ".join(made_page(name).words))
     document = json.loads(render_verdict(found))
     assert [item["verdict"] for item in document["comparisons"]] == [str(item.verdict) for item in found.comparisons]
-    for item in found.comparisons:
+    said = verdicts_said(found)
+    if len(found.comparisons) <= 3:
+        assert [(one.headline, f"{one.verdict}{one.details}") for one in said] == [
+            (item.headline, item.sentence) for item in found.comparisons
+        ]
+    for one in said:
         for rendering, escape in zip(renderings, (str, escaped, str), strict=True):
-            assert escape(item.sentence) in rendering
+            assert escape(one.headline) in rendering
+            assert escape(one.details) in rendering
 
 
 def test_lost_runs_are_named_and_counted():

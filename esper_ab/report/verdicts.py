@@ -1,0 +1,85 @@
+"""What stands under VERDICT, the same in terminal, page and Markdown; folded where comparisons are many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from esper_ab.differences import capital, named
+from esper_ab.report.content import Content
+from esper_ab.stats.comparison import Comparison
+from esper_ab.stats.headline import alike, headline_of
+from esper_ab.stats.verdict import Verdict
+from esper_ab.stats.wording import caveats
+
+_A, _B = "\0a", "\0b"  # in place of the names; no name holds such a character
+_BOTH = f"{_A} and {_B}"
+_APART = 3  # so many comparisons are told in full; of more, the numbers stand in the table of all of them
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """One or more comparisons of which the same is said."""
+
+    verdict: Verdict
+    headline: str
+    details: str = ""  # goes on behind the verdict's word; "" where the numbers stand in a table
+    caveats: tuple[str, ...] = ()
+
+
+def verdicts(content: Content) -> tuple[Said, ...]:
+    """In the order of the design; of many comparisons, those that share a verdict beside one another."""
+    comparisons = content.comparisons
+    if len(comparisons) <= _APART:
+        return tuple(_told(content, item) for item in comparisons)
+    folded: dict[tuple[str, ...], list[Comparison]] = {}
+    for item in comparisons:
+        folded.setdefault(alike(item) or (str(item.verdict), item.question.a, item.question.b), []).append(item)
+    order = list(dict.fromkeys(item.verdict for item in comparisons))
+    return tuple(map(_folded, sorted(folded.values(), key=lambda items: order.index(items[0].verdict))))
+
+
+def shared_caveats(content: Content) -> tuple[str, ...]:
+    """What holds for several comparisons, said once; of many comparisons also what holds for some, with their names."""
+    comparisons = content.comparisons
+    if len(comparisons) < 2:
+        return ()
+    if len(comparisons) <= _APART:
+        first, *others = comparisons
+        return tuple(text for text in first.caveats if all(text in item.caveats for item in others))
+    conditions = dict.fromkeys(f"Conditional on {item.question.conditions}." for item in comparisons)
+    alike: dict[str, list[tuple[str, str]]] = {}
+    for item in comparisons:
+        nameless = msgspec.structs.replace(item, question=msgspec.structs.replace(item.question, a=_A, b=_B))
+        for text in caveats(nameless):
+            alike.setdefault(text, []).append((item.question.a, item.question.b))
+    found = (_said_of(text, pairs, len(comparisons)) for text, pairs in alike.items())
+    return (*conditions, *(text for texts in found for text in texts))
+
+
+def _said_of(text: str, pairs: list[tuple[str, str]], comparisons: int) -> list[str]:
+    """A caveat without names, of the pairs that it is on."""
+    if _A not in text and _B not in text:
+        return [text if len(pairs) == comparisons else f"{capital(named(pairs))}: {text}"]
+    rest = text.replace(_BOTH, "")
+    if _A in rest or _B in rest:  # it tells the two apart
+        return [text.replace(_A, a).replace(_B, b) for a, b in pairs]
+    return [capital(text.replace(_BOTH, named(pairs)))]
+
+
+def _told(content: Content, item: Comparison) -> Said:
+    shared = shared_caveats(content)
+    return Said(
+        verdict=item.verdict,
+        headline=item.headline,
+        details=item.sentence.removeprefix(item.verdict),
+        caveats=tuple(text for text in item.caveats if text not in shared),
+    )
+
+
+def _folded(items: Sequence[Comparison]) -> Said:
+    first = items[0]
+    pairs = [(item.question.a, item.question.b) for item in items]
+    return Said(verdict=first.verdict, headline=first.headline if len(items) == 1 else headline_of(pairs, first))
