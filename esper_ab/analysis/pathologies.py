@@ -25,6 +25,7 @@ CLIPPED_SHARE = 0.5
 # costs. With an explained variance of 0 or less as well, the critic that acted knew less than a constant (the usual
 # reading of that diagnostic, as in OpenAI Baselines' `explained_variance`), and so does the one that was updated.
 UNINFORMED_VALUE_LOSS = 0.5
+UNTRAINED_UPDATES = 10  # a critic with fewer behind it that explains nothing is untrained, not collapsed
 
 NO_STEP, RATIO_MISMATCH, RATIO_EXPLOSION = "no step", "ratio mismatch", "ratio explosion"
 RATIO_COLLAPSE, ENTROPY_COLLAPSE, VALUE_COLLAPSE = "ratio collapse", "entropy collapse", "value collapse"
@@ -34,7 +35,7 @@ def pathologies(record: EpisodeRecord) -> dict[str, str]:
     """Kind -> one line about it with its number; empty for a sound update and for a controller that does not learn."""
     if record.ppo is None:
         return {}
-    return dict(_found(record.ppo, judge_values=record.episode > 0))  # the critic of episode 0 has learnt nothing yet
+    return dict(_found(record.ppo, judge_values=record.episode >= UNTRAINED_UPDATES))  # one update per episode
 
 
 def count_pathologies(columns: Columns) -> dict[str, int]:
@@ -52,7 +53,7 @@ def count_pathologies(columns: Columns) -> dict[str, int]:
         RATIO_COLLAPSE: of("clip_fraction") >= CLIPPED_SHARE,
         ENTROPY_COLLAPSE: of("entropy") < COLLAPSED_ENTROPY,
         VALUE_COLLAPSE: (of("explained_variance") <= 0.0) & (of("value_loss") >= UNINFORMED_VALUE_LOSS)
-        & (np.array(columns.episodes) > 0),
+        & (np.array(columns.episodes) >= UNTRAINED_UPDATES),
     }
     return {kind: int(where.sum()) for kind, where in found.items() if where.any()}
 

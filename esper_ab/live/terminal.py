@@ -21,9 +21,10 @@ from rich.text import Text
 
 from esper_ab.contracts import messages
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.visible import visible, visible_line
+from esper_ab.contracts.visible import visible
 from esper_ab.journal.events import AnyEvent, ExperimentStarted, Ledger, LookTaken, PlanExtended, PointReleased
 from esper_ab.journal.fold import History, begin
+from esper_ab.live.alarms import Alarms
 from esper_ab.live.recent import DIFFERENCE_LABEL, RECENT, REWARD_LABEL, GroupNow, differences_now, group_now
 from esper_ab.plan import Plan
 
@@ -52,6 +53,7 @@ class LiveView:
         blocks = history.blocks if history else plan.blocks
         self._specs = {spec.ref.run: spec for block in blocks for spec in block.runs}
         self._history = history
+        self._alarms = Alarms(history)
         self._within = dict.fromkeys(self._specs, 0.0)  # work done in the present point, in episodes
         self._began = clock()
         self._drawn = self._began - _REDRAW_S
@@ -89,8 +91,10 @@ class LiveView:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._live.is_started:
-            with suppress(OSError):  # nobody looks any more
+        with suppress(OSError):  # nobody looks any more
+            for line in self._alarms.counts():
+                self._tell(line)
+            if self._live.is_started:
                 self._redraw(now=True)
                 self._live.stop()
 
@@ -129,8 +133,8 @@ class LiveView:
         if isinstance(event, LookTaken | PlanExtended):
             self._tell(_news(event, history))
         elif isinstance(event, Ledger):
-            about = f" {event.run}" if event.run else ""
-            self._tell(f"! {event.category}{about}: {visible_line(event.detail)}")
+            if line := self._alarms.line(event, history):
+                self._tell(line)
         elif isinstance(event, PointReleased):
             self._within |= dict.fromkeys(event.runs, 0.0)
             if self._redraws:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.audited import episodes, found, only, planned, replace, updates
-from support.journals import planted_effect
+from support.journals import Synthetic, planted_effect
 
 from esper_ab.contracts.records import HeadUse
 from esper_ab.journal.events import EpisodeRecorded
@@ -14,8 +14,8 @@ PATHOLOGIES = {
     "ratio explosion": {"ratio_max": 6.0},
     "ratio collapse": {"clip_fraction": 0.6},
     "entropy collapse": {"entropy": 1e-6},
-    "value collapse": {"explained_variance": -0.1, "value_loss": 0.7},
 }
+UNINFORMED = {"explained_variance": -0.1, "value_loss": 0.7}
 
 
 @pytest.mark.parametrize(("kind", "change"), PATHOLOGIES.items())
@@ -28,6 +28,16 @@ def test_pathologies_are_noted_and_cap_when_a_group_never_trained(kind, change):
     assert "(30 of 48 updates, 6 of 6 runs): it did not train." in sentence
     all_but_one_run = updates(planted_effect(), which=lambda record: record.run.replicate > 0, **change)
     assert only(all_but_one_run)[0] == (kind, "notes", ("simplified",))
+
+
+def test_a_critic_is_judged_after_its_first_updates_only():
+    assert found(updates(Synthetic(episodes=10).events(), **UNINFORMED)) == {}
+    some = updates(Synthetic(episodes=12, replicates=6).events(), **UNINFORMED)
+    said = "simplified: value collapse in 12 of 72 updates, 6 of 6 runs."
+    assert only(some) == (("value collapse", "notes", ("simplified",)), said)
+    (key, sentence) = only(updates(Synthetic(episodes=21, replicates=2).events(), **UNINFORMED))
+    assert key == ("value collapse", "caps", ("simplified",))
+    assert "(22 of 42 updates, 2 of 2 runs): it did not train." in sentence
 
 
 def test_an_update_that_does_not_see_what_the_policy_saw_blocks():

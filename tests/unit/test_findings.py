@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from support.journals import planted_effect
 
+from esper_ab.analysis.pathologies import UNTRAINED_UPDATES
 from esper_ab.contracts.messages import EpisodeFinished
 from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
 from esper_ab.control.findings import findings, kind_of
@@ -57,11 +58,11 @@ def test_diverged_hosts_are_counted_and_named(records) -> None:
 def test_pathologies_of_an_update(records, change, words) -> None:
     broken = later(records[0], **change)
     (entry,) = findings(broken)
-    assert (entry.category, entry.run, entry.episode) == ("ppo_pathology", broken.run.run, 5)
+    assert (entry.category, entry.run, entry.episode) == ("ppo_pathology", broken.run.run, UNTRAINED_UPDATES)
     assert words in entry.detail
 
 
-def later(episode: EpisodeRecord, number: int = 5, **change) -> EpisodeRecord:
+def later(episode: EpisodeRecord, number: int = UNTRAINED_UPDATES, **change) -> EpisodeRecord:
     """Another episode of the same run, with some numbers of its update replaced."""
     return msgspec.structs.replace(episode, episode=number, ppo=msgspec.structs.replace(episode.ppo, **change))
 
@@ -81,10 +82,10 @@ def test_what_is_no_pathology(records, change) -> None:
     assert not list(findings(later(records[0], **change)))
 
 
-def test_the_critic_of_the_first_episode_is_not_judged(records) -> None:
+def test_a_critic_that_has_hardly_learnt_is_not_judged(records) -> None:
     values = {"explained_variance": -0.5, "value_loss": 0.8}
-    assert not list(findings(later(records[0], 0, **values)))
-    assert len(list(findings(later(records[0], 1, **values)))) == 1
+    assert not list(findings(later(records[0], UNTRAINED_UPDATES - 1, **values)))
+    assert len(list(findings(later(records[0], UNTRAINED_UPDATES, **values)))) == 1
 
 
 def test_the_ledger_has_one_entry_per_run_and_kind(records) -> None:

@@ -24,6 +24,7 @@ from support.journals import (
 
 from esper_ab.contracts.messages import Progress
 from esper_ab.errors import UsageError
+from esper_ab.journal.events import EpisodeRecorded, Ledger
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.journal.lock import take
@@ -50,6 +51,43 @@ def test_a_pipe_gets_a_line_per_barrier():
     assert "training accuracy so far, not the endpoint" in text
     assert text.splitlines()[-1].split(" | ")[-1].startswith("100 %")
     assert "\x1b" not in text
+
+
+def with_pathology(group, runs, detail="ratio explosion: probability ratio up to 6.0"):
+    """A ledger entry for the first `runs` of a group, each behind its first episode."""
+    events = []
+    for event in planted_effect():
+        events.append(event)
+        if isinstance(event, EpisodeRecorded) and event.record.episode == 0:
+            ref = event.record.run
+            if ref.group_id == group and ref.replicate < runs:
+                events.append(Ledger(category="ppo_pathology", run=ref.run, episode=0, detail=detail))
+    return events
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_pathology_is_told_once_per_group_and_then_counted(terminal):
+    events = with_pathology("shaped", 5)
+    lines = [line.strip() for line in show(events, terminal=terminal).splitlines() if "ppo_pathology" in line]
+    assert [line[line.index("!"):] for line in lines] == [
+        "! ppo_pathology shaped/0: ratio explosion: probability ratio up to 6.0",
+        "! ppo_pathology shaped: ratio explosion in 5 runs, shaped/0 first",
+    ]
+    other = Ledger(category="ppo_pathology", run="simplified/0", episode=0, detail="entropy collapse: 0")
+    alone = show([*with_pathology("shaped", 1), other])
+    assert alone.count("ppo_pathology") == 2
+    assert " runs, " not in alone
+
+
+def test_a_view_that_comes_later_counts_what_was_there_and_tells_it_no_more():
+    events = with_pathology("shaped", 3)
+    second = [n for n, event in enumerate(events) if isinstance(event, Ledger)][1]
+    out = io.StringIO()
+    with LiveView(events[0].plan, Console(file=out, width=130), history=fold(events[:second])) as view:
+        for event in events[second:]:
+            view.observe(event)
+    told = [line for line in out.getvalue().splitlines() if "ppo_pathology" in line]
+    assert told == ["! ppo_pathology shaped: ratio explosion in 3 runs, shaped/0 first"]
 
 
 def test_lines_are_throttled_but_the_ends_of_replicates_are_told():

@@ -1,0 +1,46 @@
+"""What of the ledger a live view shows: a pathology of updates once per group, and how many runs it befell. Pure."""
+
+from __future__ import annotations
+
+from esper_ab.contracts.visible import visible_line
+from esper_ab.journal.events import Ledger
+from esper_ab.journal.fold import History
+
+
+class Alarms:
+    """`line(entry)` for every entry, then `counts()`."""
+
+    def __init__(self, before: History | None) -> None:
+        """`before`: what happened when nobody looked; its pathologies count, and are not told again."""
+        self._runs: dict[tuple[str, str], dict[str, None]] = {}  # group and kind -> runs, in order
+        self._repeated: set[tuple[str, str]] = set()  # since these were told
+        if before is not None:
+            for entry in before.ledger:
+                if entry.category == "ppo_pathology":
+                    self._befell(entry, before).setdefault(entry.run)
+
+    def line(self, entry: Ledger, history: History) -> str:
+        """What to say now; "" for a pathology that an earlier run of the group had as well."""
+        if entry.category == "ppo_pathology":
+            befell = self._befell(entry, history)
+            befell.setdefault(entry.run)
+            if len(befell) > 1:
+                self._repeated.add(_key(entry, history))
+                return ""
+        about = f" {entry.run}" if entry.run else ""
+        return f"! {entry.category}{about}: {visible_line(entry.detail)}"
+
+    def counts(self) -> list[str]:
+        """A line for each group and pathology of which not every run was told."""
+        return [
+            f"! ppo_pathology {group}: {visible_line(kind)} in {len(runs)} runs, {next(iter(runs))} first"
+            for (group, kind), runs in self._runs.items()
+            if (group, kind) in self._repeated
+        ]
+
+    def _befell(self, entry: Ledger, history: History) -> dict[str, None]:
+        return self._runs.setdefault(_key(entry, history), {})
+
+
+def _key(entry: Ledger, history: History) -> tuple[str, str]:
+    return history.runs[entry.run].ref.group_id, entry.detail.partition(":")[0]
