@@ -114,8 +114,8 @@ def check_code(run_dir: Path, history: History, *, allowed: bool) -> None:
         if allowed or state.code.get(key, "") == here.get(key, ""):
             continue
         commit = state.code.get("commit", "")
-        clean = commit and state.code.get("dirty") != "yes"
-        back = f"`git checkout {commit}`" if clean else "bring that code back"
+        elsewhere = commit not in ("", here.get("commit")) and state.code.get("dirty") != "yes"
+        back = f"`git checkout {commit}`" if elsewhere else "bring that code back"
         raise UsageError(
             f"{run_dir}: its records are of {named(state.code)}, the code here is {named(here)}: {back}, or go on with "
             "--allow-changed-code, which blocks the verdict"

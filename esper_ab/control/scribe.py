@@ -40,6 +40,13 @@ class Scribe:
                 sources=hello.sources,
             )
         )
+        history = self._recorder.history
+        here = (history.continued[-1] if history.continued else history.started).code.get("sources", "")
+        if hello.sources and here and hello.sources != here:
+            self._recorder.warn(
+                f"worker {hello.worker}/{hello.incarnation} on {lane} imported another state of the code (sources "
+                f"{hello.sources}) than this began with ({here}): what it records will have the verdict BLOCKED"
+            )
 
     def start(self, seat: Seat, spec: RunSpec) -> None:
         """A run begins; that it goes on with another worker is no beginning."""

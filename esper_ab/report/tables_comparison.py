@@ -110,7 +110,10 @@ def _effect_sizes(comparison: Comparison) -> Iterator[Row]:
             if correlation.low is not None and correlation.high is not None
             else ""
         )
-        worth = f"; a pair is worth {correlation.worth:.2g} unpaired ones" if correlation.worth is not None else ""
+        worth = ""
+        if correlation.worth is not None:
+            times = f"{correlation.worth:.0f}" if correlation.worth >= 10 else f"{correlation.worth:.2g}"
+            worth = f"; a pair is worth {times} unpaired ones"
         yield "correlation in pairs", f"{correlation.r:+.2f}{limits}{worth}"
 
 

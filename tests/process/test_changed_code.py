@@ -5,6 +5,7 @@ from __future__ import annotations
 import fake_plans
 import pytest
 from conducted import THREADS, events_of, of, resume, run
+from fake_worker import FAULT_VARIABLE
 from in_process import esper_ab
 
 from esper_ab.analysis.analyse import analyse
@@ -79,6 +80,24 @@ def test_the_commit_to_go_back_to_is_named(stopped, edit, monkeypatch):
     assert f"the code here is commit {'f' * 12} (sources {OTHER})" in str(caught.value)
     back = f"`git checkout {started.code['commit']}`" if started.code.get("dirty") == "no" else "bring that code back"
     assert back in str(caught.value)
+    git["rev-parse"] = started.code.get("commit", "")
+    with pytest.raises(UsageError, match="bring that code back"):  # the commit is checked out already
+        conduct.check_code(stopped, fold(events_of(stopped)), allowed=False)
+
+
+def test_a_worker_of_other_code_is_told_at_once_and_its_runs_are_named(tmp_path, monkeypatch):
+    told = []
+
+    class Listener:
+        def observe(self, event):
+            if isinstance(event, str):
+                told.append(event)
+
+    monkeypatch.setenv(FAULT_VARIABLE, "sources:w01:0")
+    run(tmp_path / "run", fake_plans.plan(), Listener())
+    (said,) = told
+    assert said.startswith("worker w01/1 on cpu:1 imported another state of the code (sources an edit)")
+    assert "; sources an edit in b/0." in findings(tmp_path / "run")["code"].sentence
 
 
 def test_a_resume_that_trains_nothing_is_neither_refused_nor_blocked(tmp_path, edit):

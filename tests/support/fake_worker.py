@@ -84,7 +84,7 @@ def hello(order):
     protocol = 99 if ("protocol", order.worker, 0) in _planted(order) else PROTOCOL
     return Hello(
         worker=order.worker, incarnation=order.incarnation, protocol=protocol, pid=os.getpid(), uuids=order.lane.uuids,
-        torch_version="none", sources="",
+        torch_version="none", sources="an edit" if ("sources", order.worker, 0) in _planted(order) else "",
     )
 
 
