@@ -92,7 +92,7 @@ def test_a_point_is_released_after_every_record_of_it(tmp_path):
 
 @pytest.mark.parametrize("sync", ["lockstep", "independent"])
 def test_nobody_is_released_before_that_is_in_the_journal(tmp_path, monkeypatch, sync):
-    """Even whose every report comes again in the round of the first, when its release is decided and not yet written."""
+    """Though every report comes again in the round of the first, when its release is decided and not yet written."""
     poll, send, released = Hub.poll, Hub.send, []
 
     def poll_twice(hub, timeout_s):
