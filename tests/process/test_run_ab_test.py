@@ -25,7 +25,7 @@ LEFT = Path({left!r})
 
 def reward(facts, settings):
     left = int(LEFT.read_text())
-    if left:
+    if left and len(facts.op) == 2:  # as many environments as a run has, and not the preflight
         LEFT.write_text(str(left - 1))
         raise RuntimeError("the planted failure")
     return np.nan_to_num(facts.acc_delta)

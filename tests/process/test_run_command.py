@@ -27,7 +27,12 @@ experiment = (
 )
 print("not the command's output")
 '''
-BROKEN = "def reward(facts, settings):\n    raise RuntimeError('the planted failure')\n"
+BROKEN = """
+def reward(facts, settings):
+    if len(facts.op) == 2:  # as many environments as a run has, and not the preflight
+        raise RuntimeError('the planted failure')
+    return facts.val_acc
+"""
 
 
 def run(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
