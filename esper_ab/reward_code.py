@@ -6,22 +6,21 @@ given as `module:function` stays where it is installed; a run that finds it chan
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
 from esper_ab.contracts.machine import UserReward
 from esper_ab.contracts.messages import RewardCode
-from esper_ab.contracts.source_hash import source_sha256
+from esper_ab.contracts.source_files import copy_files, source_sha256
 from esper_ab.errors import UsageError
 
-_FOLDER, _SHOWN = "rewards", 12  # in a run directory; characters of a hash that name a folder
+_FOLDER, _SHOWN = "rewards", 12  # in a run directory; characters of a hash that name a folder in it
 
 
 def code_of(reward: UserReward) -> RewardCode:
     """What a run is told of a function that the preflight loaded."""
-    file = f"{_folder(reward)}/{reward.files[0]}" if reward.files else ""
-    return RewardCode(reference=reward.reference, file=file, sha256=reward.sha256)
+    folder, file = (_folder(reward), reward.files[0]) if reward.files else ("", "")
+    return RewardCode(reference=reward.reference, folder=folder, file=file, sha256=reward.sha256)
 
 
 def keep(run_dir: Path, rewards: Iterable[UserReward]) -> None:
@@ -31,9 +30,7 @@ def keep(run_dir: Path, rewards: Iterable[UserReward]) -> None:
             continue
         target = run_dir / _folder(reward)
         try:
-            for file in reward.files:
-                (target / file).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(Path(reward.root) / file, target / file)
+            copy_files(Path(reward.root), reward.files, target)
             same = source_sha256(target, reward.files) == reward.sha256
         except FileNotFoundError:
             same = False

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal
 
 import msgspec
@@ -18,11 +19,12 @@ import torch
 
 from esper_ab.contracts.catalog import entry, names
 from esper_ab.contracts.machine import ControllerQuestion, Device, Machine, Questions, TaskFacts, UserReward
+from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.settings import Arithmetic
+from esper_ab.contracts.source_files import copy_files
 from workers import arithmetic
-from workers.rewards._lookup import find_reward
+from workers.rewards._lookup import as_planned, user_function
 from workers.rewards._rehearsal import rehearse
-from workers.rewards._user_code import load
 from workers.tasks._task import Task
 
 _GPU_SIGNS = (Path("/proc/driver/nvidia/version"), Path("/dev/nvidia0"))
@@ -117,16 +119,24 @@ def _multiply_adds_per_s() -> float:
 
 
 def user_reward(reference: str, n_slots: int) -> UserReward:
-    """A user's reward function, called to see whether it can be, and what it is made of."""
+    """A user's reward function, called to see whether it can be, and what it is made of.
+
+    What is called is what runs will load: the copy of a file, or an installed module.
+    """
     try:
-        rehearse(find_reward(reference), reference, n_slots)
-        place = reference.rpartition(":")[0]
-        code = load(reference, place)
-    except ValueError as error:
+        function, code = user_function(reference)
+        copied = code.files if reference.rpartition(":")[0].endswith(".py") else ()
+        found = UserReward(reference=reference, sha256=code.sha256, problem="", root=str(code.root), files=copied)
+        with TemporaryDirectory() as folder:
+            if copied:
+                copy_files(code.root, copied, Path(folder) / "copy")
+                planned = RewardCode(reference=reference, folder="copy", file=copied[0], sha256=code.sha256)
+                function = as_planned([planned], Path(folder))(reference)
+            rehearse(function, reference, n_slots)
+    except (ValueError, OSError) as error:
         problem = str(error).removeprefix(f"reward mode {reference!r}").removeprefix(":").strip()
         return UserReward(reference=reference, sha256="", problem=problem)
-    copied = code.files if place.endswith(".py") else ()
-    return UserReward(reference=reference, sha256=code.sha256, problem="", root=str(code.root), files=copied)
+    return found
 
 
 def _task_problem(name: str, data_dir: str) -> str:

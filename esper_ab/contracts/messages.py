@@ -34,7 +34,8 @@ class RewardCode(Message, frozen=True, kw_only=True, tag="RewardCode"):
     """Which state of a user's reward function is meant: that of the time of planning, whatever is edited later."""
 
     reference: str  # as in the settings
-    file: str  # its copy, relative to the run directory, with copies of what it imports beside it; "": not copied
+    folder: str  # of its copy and those of what it imports beside it, relative to the run directory; "": not copied
+    file: str  # its copy, relative to that folder; "" when there is none
     sha256: str  # of the copies together, or of the installed module; "" when that has no source
 
 

@@ -167,12 +167,19 @@ class Journal:
             os.close(self._lock)
 
     def _take_back(self) -> None:
-        """Part of a line may be there."""
-        if not self._doubtful:
-            try:
-                os.ftruncate(self._file, self._size)
-            except OSError:
-                self._doubtful = True
+        """Part of a line may be there. Whole ones stay: whoever follows the journal may have read them."""
+        if self._doubtful:
+            return
+        try:
+            there = os.fstat(self._file).st_size
+            for line in self._since[self._written :]:
+                if self._size + len(line) > there:
+                    break
+                self._written += 1
+                self._size += len(line)
+            os.ftruncate(self._file, self._size)
+        except OSError:
+            self._doubtful = True
 
     def _begin_anew(self) -> None:
         """Have the lines since the last commit written once more, if they are in doubt.

@@ -3,6 +3,7 @@
 import dataclasses
 import re
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -218,6 +219,13 @@ PACKAGE = {
             "own/deep/constants.py": "PRICE = 1\n",
         },
     ),
+    "folder without __init__": (
+        "mine.py",
+        {"mine.py": "from deep.prices import PRICE\n" + ALWAYS, "deep/prices.py": "PRICE = 1\n"},
+    ),
+    "named as a library": (
+        "random.py", {"random.py": "import random\nPRICE = 1\nassert random.random() < 1\n" + ALWAYS},
+    ),
 }  # fmt: skip
 
 
@@ -249,7 +257,7 @@ def test_a_copy_that_was_changed_is_refused(tmp_path, user_file):
     find = kept(f"{path}:reward", tmp_path / "run")
     (copy,) = (tmp_path / "run").rglob("*.py")
     copy.write_text(copy.read_text() + "\n")
-    with pytest.raises(ValueError, match=rf"its copy {copy} was changed since the experiment was planned"):
+    with pytest.raises(ValueError, match=rf"its copy in {copy.parent} was changed since the experiment was planned"):
         find(f"{path}:reward")
 
 
@@ -272,3 +280,28 @@ def test_a_file_edited_between_preflight_and_copy_is_refused(tmp_path, user_file
     path.unlink()
     with pytest.raises(UsageError, match="was changed"):
         keep(tmp_path / "run", [reward])
+
+
+def test_data_is_read_where_it_lies(tmp_path, user_file):
+    user_file("3.0", "price.txt")
+    text = "from pathlib import Path\nPRICE = float((Path(__file__).parent / 'price.txt').read_text())\n" + ALWAYS
+    path = user_file(text)
+    assert kept(f"{path}:reward", tmp_path / "run")(f"{path}:reward")(make_facts(), SETTINGS)[0] == 3.0
+
+
+def test_runs_in_threads_do_not_disturb_one_another(tmp_path):
+    """Each has a neighbour of the same name; while one is imported another begins."""
+    slow = "import threading\nthreading.Event().wait(0.005)\nPRICE = {}\n"
+    finds = []
+    for price in range(6):
+        folder = tmp_path / str(price)
+        folder.mkdir()
+        (folder / "prices.py").write_text(slow.format(price))
+        (folder / "mine.py").write_text("import prices\nPRICE = prices.PRICE" + ALWAYS)
+        finds.append((f"{folder / 'mine.py'}:reward", kept(f"{folder / 'mine.py'}:reward", tmp_path / "run")))
+    before, path, bytecode = set(sys.modules), list(sys.path), sys.dont_write_bytecode
+    with ThreadPoolExecutor(6) as pool:
+        found = list(pool.map(lambda one: one[1](one[0])(make_facts(), SETTINGS)[0], finds))
+    assert found == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    assert (sys.path, sys.dont_write_bytecode, "prices" in sys.modules) == (path, bytecode, False)
+    assert {name for name in set(sys.modules) - before if not name.startswith("user_reward_")} == set()

@@ -19,6 +19,7 @@ from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.settings import RewardSettings
 from workers.rewards import _user_code
 from workers.rewards._facts import Floats, StepFacts
+from workers.rewards._user_code import UserCode
 
 RewardFunction = Callable[[StepFacts, RewardSettings], Floats]
 Find = Callable[[str], RewardFunction]  # a mode's name -> its function
@@ -38,7 +39,14 @@ def find_reward(mode: str) -> RewardFunction:
         return _checked(_of_catalog(mode), mode)
     if not place or not attribute:
         raise ValueError(f"reward mode {mode!r}: expected {_FORMS}")
-    return _checked(_function(mode, _user_code.load(mode, place).module, attribute), mode)
+    return user_function(mode)[0]
+
+
+def user_function(mode: str) -> tuple[RewardFunction, UserCode]:
+    """The same of a user's own, and what it was made of; its code is executed once."""
+    place, _, attribute = mode.rpartition(":")
+    code = _user_code.load(mode, place)
+    return _checked(_function(mode, code.module, attribute), mode), code
 
 
 def as_planned(codes: Sequence[RewardCode], run_dir: Path) -> Find:
@@ -54,10 +62,10 @@ def as_planned(codes: Sequence[RewardCode], run_dir: Path) -> Find:
 def _planned(code: RewardCode, run_dir: Path) -> RewardFunction:
     mode = code.reference
     place, _, attribute = mode.rpartition(":")
-    kept = str(run_dir / code.file) if code.file else ""
-    loaded = _user_code.load(mode, kept or place, kept=bool(kept))
+    folder = run_dir / code.folder if code.folder else None
+    loaded = _user_code.load_copy(mode, place, folder, code.file) if folder else _user_code.load(mode, place)
     if loaded.sha256 != code.sha256:
-        what = f"its copy {kept}" if kept else f"module {place!r}"
+        what = f"its copy in {folder}" if folder else f"module {place!r}"
         raise ValueError(f"reward mode {mode!r}: {what} was changed since the experiment was planned; put it back")
     return _checked(_function(mode, loaded.module, attribute), mode)
 

@@ -9,7 +9,9 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +20,10 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 
-from esper_ab.contracts.source_hash import source_sha256
+from esper_ab.contracts.source_files import source_sha256
+
+_NEVER_FORGOTTEN = ("__main__", "esper_ab", "workers")
+_LOADING = threading.Lock()  # runs may be threads of one process, and its module table is one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +36,8 @@ class UserCode:
     sha256: str  # of all files; "" without a source
 
 
-def load(mode: str, place: str, *, kept: bool = False) -> UserCode:
-    """Execute the file or import the installed module `place`, which `mode` names; `kept`: a copy of the file."""
+def load(mode: str, place: str) -> UserCode:
+    """Execute the file, or import the installed module, that `place` is; `mode` is the whole reference."""
     if not place.endswith(".py"):
         module = _load_module(mode, place)
         file = _file(module)
@@ -40,11 +45,21 @@ def load(mode: str, place: str, *, kept: bool = False) -> UserCode:
     path = Path(place).resolve()
     if not path.is_file():
         raise ValueError(f"reward mode {mode!r}: no file {str(path)!r}")
-    root, name = _place(path)
-    beside: set[Path] = set()
-    with _importable(root, kept, beside):
-        module = _load_module(mode, name) if name and _is_of(root, name) else _load_alone(mode, path)
+    root = _root(path)
+    with _importable(root, instead_of=root) as beside:
+        module = _execute(mode, path, root, path)
     return _of(module, root, [path, *sorted(beside - {path})])
+
+
+def load_copy(mode: str, place: str, folder: Path, file: str) -> UserCode:
+    """Execute the copy `file` of `place` in `folder`, which has copies of all that it imported and nothing else.
+
+    A file that stands in no package has the original's `__file__`, so that data is read where it lies.
+    """
+    original, folder = Path(place), folder.resolve()
+    with _importable(folder, instead_of=original.parents[len(Path(file).parts) - 1]):
+        module = _execute(mode, folder / file, folder, original)
+    return _of(module, folder, [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"])
 
 
 def one_line(error: Exception) -> str:
@@ -54,7 +69,7 @@ def one_line(error: Exception) -> str:
 
 def line_of(error: Exception, function: Callable[..., object]) -> str:
     """Where in the file of `function` the error came from, as " (mine.py, line 7)"; "" when it was not there."""
-    file = inspect.getsourcefile(function)
+    file = inspect.unwrap(function).__code__.co_filename if hasattr(inspect.unwrap(function), "__code__") else ""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return f" ({Path(file).name}, line {lines[-1]})" if file and lines else ""
 
@@ -64,14 +79,19 @@ def _of(module: ModuleType, root: Path, paths: list[Path]) -> UserCode:
     return UserCode(module=module, root=root, files=files, sha256=source_sha256(root, files) if files else "")
 
 
-def _place(path: Path) -> tuple[Path, str]:
-    """The folder that its imports begin in, and the name of a module of a package; "" for a file in none."""
-    parts = [] if path.stem == "__init__" else [path.stem]
+def _root(path: Path) -> Path:
+    """The folder that the imports of a file begin in: its own, or that of the package that it is part of."""
     root = path.parent
     while (root / "__init__.py").is_file():
-        parts.append(root.name)
         root = root.parent
-    return root, ".".join(reversed(parts)) if root != path.parent else ""
+    return root
+
+
+def _execute(mode: str, path: Path, root: Path, shown: Path) -> ModuleType:
+    """As a module of its package, or by itself; `shown`: what it is to take for its file then."""
+    name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+    in_package = path.parent != root
+    return _load_module(mode, name) if in_package and _is_of(root, name) else _load_alone(mode, path, shown)
 
 
 def _is_of(root: Path, name: str) -> bool:
@@ -82,47 +102,55 @@ def _is_of(root: Path, name: str) -> bool:
 
 
 @contextmanager
-def _importable(root: Path, kept: bool, files: set[Path]) -> Iterator[None]:
-    """While entered, what lies in `root` can be imported; then it is forgotten, and `files` has what was imported.
+def _importable(root: Path, instead_of: Path) -> Iterator[set[Path]]:
+    """While entered, what lies in `root` can be imported; then it is forgotten, and the set has its files.
 
-    Another reward may have a neighbour of the same name elsewhere. A user's own folder comes behind all that is
-    installed. `kept`: it has copies of what was once loaded and of nothing else, so it comes before the originals.
+    Another reward may have a neighbour of the same name elsewhere. `root` comes behind all that is installed, and what
+    lies in `instead_of` is not found at all, nor what was imported from there before.
     """
-    hidden = _take_out({path.stem for path in root.iterdir()}) if kept else {}
-    before, bytecode = set(sys.modules), sys.dont_write_bytecode
-    sys.dont_write_bytecode = True  # the folder is the user's, or has to stay as it was hashed
-    sys.path.insert(0 if kept else len(sys.path), str(root))
-    importlib.invalidate_caches()
-    try:
-        yield
-    finally:
-        sys.dont_write_bytecode = bytecode
-        del sys.path[sys.path.index(str(root)) if kept else len(sys.path) - 1 - sys.path[::-1].index(str(root))]
-        new = {name: module for name, module in sys.modules.items() if name not in before}
-        own = {root / name / "__init__.py" for name in new} | {root / f"{name}.py" for name in new}
-        tops = {name for name, module in new.items() if _file(module) in own and "." not in name}
-        loaded = _take_out(tops)
-        files |= {file for module in loaded.values() if (file := _file(module)) and file.is_relative_to(root)}
-        sys.modules.update(hidden)
+    files: set[Path] = set()
+    with _LOADING:
+        path, bytecode, before = list(sys.path), sys.dont_write_bytecode, dict(sys.modules)
+        for name in _lying_in(instead_of):
+            del sys.modules[name]
+        sys.path[:] = [entry for entry in path if Path(entry).resolve() != instead_of] + [str(root)]
+        sys.dont_write_bytecode = True  # the folder is the user's, or has to stay as it was hashed
+        importlib.invalidate_caches()
+        try:
+            yield files
+        finally:
+            loaded = [sys.modules.pop(name) for name in _lying_in(root)]
+            files |= {file for module in loaded if (file := _file(module))}
+            sys.modules.update({name: module for name, module in before.items() if name not in sys.modules})
+            sys.path[:], sys.dont_write_bytecode = path, bytecode
+            importlib.invalidate_caches()
 
 
-def _take_out(tops: set[str]) -> dict[str, ModuleType]:
-    """Forget all modules of these names and of packages of these names; returns them."""
-    return {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in tops}
+def _lying_in(root: Path) -> list[str]:
+    """Names of modules that were found in `root` and not in a folder of sys.path below it, such as a .venv there."""
+    here = f"{root}{os.sep}"
+    below = tuple(f"{entry}{os.sep}" for entry in sys.path if entry.startswith(here))
+
+    def lies_there(module: ModuleType) -> bool:
+        file = getattr(module, "__file__", None)
+        places = [file] if isinstance(file, str) else [str(entry) for entry in getattr(module, "__path__", ())]
+        return any(place.startswith(here) and not place.startswith(below) for place in places)
+
+    others = [name for name in list(sys.modules) if name.partition(".")[0] not in _NEVER_FORGOTTEN]
+    return [name for name in others if lies_there(sys.modules[name])]
 
 
 def _file(module: ModuleType) -> Path | None:
     file = getattr(module, "__file__", None)
-    return Path(file).resolve() if file else None
+    return Path(file).resolve() if isinstance(file, str) else None
 
 
-def _load_alone(mode: str, path: Path) -> ModuleType:
+def _load_alone(mode: str, path: Path, shown: Path) -> ModuleType:
     # Its own name, so that a user's "numpy.py" shadows nothing; registered, because dataclasses look themselves up.
     name = "user_reward_" + hashlib.blake2b(str(path).encode(), digest_size=8).hexdigest()
     loader = SourceFileLoader(name, str(path))
-    spec = ModuleSpec(name, loader, origin=str(path))
-    spec.has_location = True  # so that it knows its __file__
-    module = importlib.util.module_from_spec(spec)
+    module = importlib.util.module_from_spec(ModuleSpec(name, loader, origin=str(path)))
+    module.__file__ = str(shown)
     sys.modules[name] = module
     try:
         loader.exec_module(module)
