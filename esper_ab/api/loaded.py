@@ -213,7 +213,7 @@ class LoadedRun:
 
     @cached_property
     def _content(self) -> Content:
-        return content(self.history)
+        return content(self.history, held=self.state == "running")
 
     @cached_property
     def _database(self) -> DuckDBPyConnection:
