@@ -60,10 +60,11 @@ def telling(codes: Sequence[Mapping[str, str]]) -> str:
 
 
 def named(code: Mapping[str, str]) -> str:
-    """A state in words: "commit 0123456789ab with changes (sources 5a5a)"."""
-    commit = f"commit {code['commit'][:12]}{' with changes' if code.get('dirty') == 'yes' else ''}"
-    sources = f"sources {code.get('sources', 'unknown')}"
-    return f"{commit} ({sources})" if code.get("commit") else sources
+    """A state in words: "commit 0123456789ab with changes (sources 5a5a)"; outside of a checkout there is no commit."""
+    sources, commit = f"sources {code.get('sources', 'unknown')}", code.get("commit", "")
+    if not commit:
+        return sources
+    return f"commit {commit[:12]}{' with changes' if code.get('dirty') == 'yes' else ''} ({sources})"
 
 
 def _sittings(history: History) -> tuple[Sitting, ...]:

@@ -169,11 +169,12 @@ class Coordinator:
         self._step(run.spec.block, barrier.Arrived(name, run.stands))
 
     def _take_repeat(self, seat: Seat, run: Run, report: Report) -> None:
-        """Nothing new; a worker that has missed its release gets it again."""
+        """Nothing new; a worker that has missed its release gets it again. One that is due comes in this round."""
         point = point_of(report, run.spec)
         self._scribe.compare(run, point, report, "reported again with")
         state = self._blocks.get(run.spec.block)
-        if run.name not in self._held and (state is None or state.places[run.name].released >= point):
+        unsent = self._held.union(*(release.runs for _, release in self._due))
+        if run.name not in unsent and (state is None or state.places[run.name].released >= point):
             self._hub.send(seat.identity, self._release(run, point))
 
     def _take_bad(self, bad: BadMessage) -> None:

@@ -2,28 +2,26 @@
 
 Of an episode no more is decoded than columns are made of (`lean`); what else it says is looked at by whoever asks for
 the record. The exception is the first one of a stretch, and the first after any line that is no episode and no release:
-who goes on with a journal begins with such a line. They are decoded with all they hold, so that an unknown field of
-another version is an error, as it is for `file.Reading`. All other lines are always.
+who goes on with a journal begins with such a line. From there to the first with seed events they are decoded with
+all they hold, so that an unknown field of another version is an error, as it is for `file.Reading`. All other lines are
+always.
 """
 
 from __future__ import annotations
 
-import zlib
 from array import array
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from esper_ab.contracts.records import Checkpoint, Moments
 from esper_ab.journal.columns import Columns
-from esper_ab.journal.events import EpisodeRecorded, PointReleased
-from esper_ab.journal.file import Line, line_of
+from esper_ab.journal.events import AnyEvent, EpisodeRecorded, PointReleased
 from esper_ab.journal.lean import LeanLine, LeanRecorded, lean_line_of
+from esper_ab.journal.line import Line, line_of, wrong_tail
 
 CHUNK_BYTES = 32 << 20
 CHECKPOINTS_KEPT = 3  # of each run and stretch, the newest: more are never asked for
 _RECORDED = (EpisodeRecorded, LeanRecorded)
-_TAIL = b',"crc":"%08x"}\n'
-_TAIL_BYTES = len(_TAIL % 0)
 
 
 @dataclass(kw_only=True)
@@ -82,13 +80,18 @@ def read_stretch(path: str, start: int, end: int) -> Stretch:
                 found.doubtful = not found.torn_bytes
                 break
             at += len(data)
-            whole = not found.ends_in_numbers or (whole and isinstance(line.event, PointReleased))
+            whole = not found.ends_in_numbers or (whole and not _has_seed_events(line.event))
     return found
+
+
+def _has_seed_events(event: AnyEvent | LeanRecorded) -> bool:
+    """Of an episode decoded with all it holds; without them it is no example of all that its writer writes."""
+    return isinstance(event, EpisodeRecorded) and bool(event.record.seed_events)
 
 
 def _line(data: bytes, *, whole: bool) -> Line | LeanLine | None:
     """None when its CRC is wrong or what it says is not known; unless it is to be `whole`, no more than is needed."""
-    if not data.endswith(_TAIL % zlib.crc32(memoryview(data)[:-_TAIL_BYTES])):
+    if wrong_tail(data):
         return None
     return (None if whole else lean_line_of(data)) or line_of(data)
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from esper_ab.contracts.records import EpisodeRecord
 from esper_ab.errors import JournalError
 from esper_ab.journal.events import EpisodeRecorded
-from esper_ab.journal.file import event_of
+from esper_ab.journal.file import read
+from esper_ab.journal.line import event_of
 
 
 class Episodes(Mapping[int, EpisodeRecord]):
-    """Every record with all it holds. Those on disk are read anew each time, and may be asked for by the thousand."""
+    """Every record with all it holds. Those on disk are read anew each time, and may be asked for by the thousand.
+
+    JournalError for one that is damaged meanwhile or, which loading has not looked at, says what is not known.
+    """
 
     def __init__(self) -> None:
         self._here: dict[int, EpisodeRecord] = {}
@@ -35,6 +40,7 @@ class Episodes(Mapping[int, EpisodeRecord]):
             file.seek(self._offsets[place])
             event = event_of(file.readline())
         if not isinstance(event, EpisodeRecorded):
+            deque(read(self._path), maxlen=0)  # says which line is not as it must be, and why
             raise JournalError(f"{self._path} was changed while it was read: no episode where there was one")
         return event.record
 

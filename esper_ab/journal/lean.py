@@ -1,6 +1,7 @@
 """What columns are made of, read from a line of the journal; the rest of an episode is passed over, which is faster.
 
-Who wrote a line wrote all of it in one way: it is enough that one episode of each writer is read with all it holds.
+Who wrote a line wrote all of it in one way: it is enough that one episode with seed events of each writer is read with
+all it holds.
 """
 
 from __future__ import annotations

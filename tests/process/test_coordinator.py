@@ -13,7 +13,7 @@ import pytest
 import zmq
 from fake_worker import FAULT_VARIABLE
 
-from esper_ab.contracts.messages import Progress
+from esper_ab.contracts.messages import EpisodeFinished, Progress, Ready, Release
 from esper_ab.control.conduct import run
 from esper_ab.control.hub import Hub
 from esper_ab.control.liveness import Limits
@@ -88,6 +88,31 @@ def test_a_point_is_released_after_every_record_of_it(tmp_path):
             assert recorded[event.point - 1] == 2
             assert sorted(event.runs) == ["a/0", "b/0"]
     assert [event.point for event in of(PointReleased, events)] == list(range(7))
+
+
+@pytest.mark.parametrize("sync", ["lockstep", "independent"])
+def test_nobody_is_released_before_that_is_in_the_journal(tmp_path, monkeypatch, sync):
+    """Though every report comes again in the round of the first, when its release is decided and not yet written."""
+    poll, send, released = Hub.poll, Hub.send, []
+
+    def poll_twice(hub, timeout_s):
+        heard = []
+        for incoming in poll(hub, timeout_s):
+            heard.append(incoming)
+            yield incoming
+        yield from (one for one in heard if isinstance(getattr(one, "message", None), Ready | EpisodeFinished))
+
+    def note(hub, identity, message):
+        if isinstance(message, Release):
+            recorded = of(PointReleased, read(tmp_path / JOURNAL_NAME))
+            released.append(any(one.point == message.point and message.run in one.runs for one in recorded))
+        return send(hub, identity, message)
+
+    monkeypatch.setattr(Hub, "poll", poll_twice)
+    monkeypatch.setattr(Hub, "send", note)
+    conduct(tmp_path, fake_plans.plan(sync=sync))
+    assert len(released) >= 8
+    assert all(released)
 
 
 def test_several_blocks_on_one_pair_of_lanes_one_after_the_other(tmp_path):

@@ -25,7 +25,7 @@ LEFT = Path({left!r})
 
 def reward(facts, settings):
     left = int(LEFT.read_text())
-    if left:
+    if left and len(facts.op) == 2:  # as many environments as a run has, and not the preflight
         LEFT.write_text(str(left - 1))
         raise RuntimeError("the planted failure")
     return np.nan_to_num(facts.acc_delta)
@@ -68,7 +68,7 @@ def test_without_retries_the_replicate_is_given_up_and_said_to_be(tmp_path: Path
         "steady": [False, True], "fragile": [False, True],
     }  # fmt: skip
     failed = results["fragile"][0]
-    assert "RuntimeError: the planted failure, in warm-up of run fragile/0" in failed.error
+    assert "RuntimeError: the planted failure (fragile.py, line 11), in warm-up of run fragile/0" in failed.error
     assert "fragile/0 died once before point 0" in results["steady"][0].error
     assert results.failure_lines[0] == "steady: 1 of 2 runs failed"
     assert "! No run of steady and 1 run of fragile was lost." in results.verdict.splitlines()
@@ -80,7 +80,7 @@ def test_when_everything_fails_there_are_results_that_say_so(tmp_path: Path) -> 
     results = run_ab_test(fragile(tmp_path, 99, 2), tmp_path, retry_failed_runs=False, launcher="inline")
     said, given_up, see = results.error.split("; ")  # one line, and nothing is left to resume
     assert said.startswith("worker w")
-    assert "RuntimeError: the planted failure, in warm-up of run fragile/" in said
+    assert "RuntimeError: the planted failure (fragile.py, line 11), in warm-up of run fragile/" in said
     assert given_up == "every replicate was given up: there is nothing to compare"
     *words, run_dir, name = shlex.split(see.removeprefix("see `").removesuffix("`"))
     assert (words, run_dir) == (["esper-ab", "logs"], str(results.path))

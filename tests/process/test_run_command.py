@@ -27,7 +27,12 @@ experiment = (
 )
 print("not the command's output")
 '''
-BROKEN = "def reward(facts, settings):\n    raise RuntimeError('the planted failure')\n"
+BROKEN = """
+def reward(facts, settings):
+    if len(facts.op) == 2:  # as many environments as a run has, and not the preflight
+        raise RuntimeError('the planted failure')
+    return facts.val_acc
+"""
 
 
 def run(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
@@ -62,7 +67,7 @@ def test_when_too_much_fails_the_report_and_the_reasons_come_before_the_error(fo
     assert "report: runs/x/report.html" in done.stdout
     assert "No run of a and 2 runs of b were lost" in done.stdout
     assert "a: 2 of 2 runs failed\n" in done.stdout
-    assert "RuntimeError: the planted failure, in warm-up of run b/0" in done.stdout
+    assert "RuntimeError: the planted failure (reward.py, line 4), in warm-up of run b/0" in done.stdout
     assert "every replicate was given up: there is nothing to compare" in done.stderr
     assert (folder / "runs" / "x" / "summary.txt").is_file()
 

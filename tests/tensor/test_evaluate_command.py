@@ -91,7 +91,7 @@ def test_a_policy_file_with_an_object_in_it_is_refused(tmp_path: Path, capsys: p
     """What pickle would call while loading is never called."""
     torch.save({"format": policy_file.FORMAT, "spec": _Trap(tmp_path / "sprung"), "agent": None}, tmp_path / "0.pt")
     assert run([str(tmp_path / "0.pt")]) == 2
-    assert "is not a policy" in capsys.readouterr().err
+    assert "is no policy file" in capsys.readouterr().err
     assert not (tmp_path / "sprung").exists()
 
 

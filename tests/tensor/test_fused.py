@@ -9,14 +9,27 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.tensor_world import env_path
 
 from esper_ab.contracts import catalog
-from workers.blueprints._blueprint import Blueprint, Norm, ParamSpec, Relu, conv, norm_params, residual
+from workers.blueprints import _device
+from workers.blueprints._blueprint import (
+    Blueprint,
+    Conv,
+    Norm,
+    ParamSpec,
+    Relu,
+    conv,
+    conv_params,
+    norm_params,
+    residual,
+)
 from workers.blueprints._convolution import as_image, convolve, convolve_backward
 from workers.growth import fused
 from workers.growth.blend import Blend, gate_params, seed_delta, seed_input
-from workers.growth.chains import Member
+from workers.growth.chains import Member, ends_in
 from workers.growth.host import BatchStatistics, MeasuredBlock, block_forward
 from workers.growth.slot_step import GATE_NAMES, SlotStep
 from workers.growth.stack import Stack
@@ -145,34 +158,60 @@ def test_a_measured_block_is_the_block_in_evaluation_mode(kernel: int, pools: in
     assert close(measured, plain)
 
 
-def by_autograd() -> Blueprint:
-    """A blueprint that is no chain of layers."""
-    specs = (ParamSpec("weight", (8,), bound=0.4),)
-    return Blueprint("scaled", lambda c: specs, lambda x, p: x + torch.sin(x) * p["weight"])
+OWN = {  # no chain of layers; chains with a layer before the first convolution, or without one
+    "scaled": Blueprint(
+        "scaled", lambda c: (ParamSpec("weight", (c,), bound=0.4),), lambda x, p: x + torch.sin(x) * p["weight"]
+    ),
+    "relu_first": residual("relu_first", lambda c: norm_params(c), Relu(), Norm("norm")),
+    "norm_first": residual(
+        "norm_first",
+        lambda c: (*norm_params(c, "first"), conv_params("conv", c, c, 3), *norm_params(c)),
+        Norm("first"),
+        Conv("conv"),
+        Norm("norm"),
+    ),
+}
+BLUEPRINTS: dict[str, Blueprint] = OWN | {
+    name: catalog.entry("workers.blueprints", name, "BLUEPRINT") for name in catalog.names("workers.blueprints")
+}
 
 
-def members(names: list[str], like: torch.Tensor) -> tuple[list[Member], list[torch.Tensor]]:
-    """Seeds of these blueprints, one of each, in an order that a slot may have, and their leaves."""
-    first = residual("relu_first", lambda c: norm_params(c), Relu(), Norm("norm"))
-    own = {"scaled": by_autograd(), "relu_first": first}
-    found, leaves = [], []
-    for index, name in enumerate(names):
-        blueprint = own.get(name) or catalog.entry("workers.blueprints", name, "BLUEPRINT")
-        stack = Stack((*blueprint.params(8), *gate_params(8)), 1, like.device, like.dtype)
-        stack.birth(slice(None), (env_path(index) / name).generator().random((1, stack.width)))
-        params = {key: value + 0.3 for key, value in stack.borrow(torch.tensor([0]), None).leaves.items()}
-        params = {key: value.detach().requires_grad_() for key, value in params.items()}
-        found.append(Member(blueprint, params, 1, fossils=True))
-        leaves += params.values()
-    return found, leaves
+def member(name: str, count: int, like: torch.Tensor, fossils: bool) -> Member:
+    """So many seeds of a blueprint, no two with the same parameters."""
+    blueprint = BLUEPRINTS[name]
+    stack = Stack((*blueprint.params(8), *gate_params(8)), count, like.device, like.dtype)
+    stack.birth(slice(None), (env_path(0) / name).generator().random((count, stack.width)))
+    params = {key: value + 0.3 for key, value in stack.borrow(torch.arange(count), None).leaves.items()}
+    return Member(blueprint, {key: value.detach().requires_grad_() for key, value in params.items()}, count, fossils)
 
 
 def simply(slot: list[Member], h: torch.Tensor, blend: Blend) -> torch.Tensor:
     """The features with the seeds of all rows, as blend.py says it."""
     x = seed_input(h, blend)
-    s = torch.cat([m.blueprint.forward(x[:, :, :, [i]], m.params) for i, m in enumerate(slot)], 3)
+    parts = torch.split(x, [m.count for m in slot], 3)
+    s = torch.cat([m.blueprint.forward(part, m.params) for m, part in zip(slot, parts, strict=True)], 3)
     gates = {name: torch.cat([m.params[name] for m in slot]) for name in GATE_NAMES}
     return h + seed_delta(h, x, s, gates, blend)
+
+
+def assert_joined(slot: list[Member], blend: Blend, h: torch.Tensor, rows: torch.Tensor | slice | None) -> None:
+    """Value and gradients of a slot in one step are those of the formulas, at its rows of h and at no others."""
+    at = torch.arange(h.shape[3])[slice(None) if rows is None else rows]
+    mine = h[:, :, :, at].clone().requires_grad_()
+    leaves = [value for m in slot for value in m.params.values()]
+    plain = simply(slot, mine, blend)
+    g = torch.zeros_like(h)
+    g[:, :, :, at] = random(*plain.shape, rng_seed=5)
+    expected = torch.autograd.grad(plain, [mine, *leaves], g[:, :, :, at], allow_unused=True)
+    step = SlotStep(slot, rows, blend)
+    with torch.no_grad():
+        y, dh = step.forward(h.clone()), step.backward(g)
+    assert close(y[:, :, :, at], plain)
+    found = [dh[:, :, :, at], *(m.grads.get(key) for m in slot for key in m.params)]
+    assert all(close(a, b, 1e-8) for a, b in zip(found, expected, strict=True))
+    others = [row for row in range(h.shape[3]) if row not in at]
+    assert torch.equal(y[:, :, :, others], h[:, :, :, others])
+    assert not dh[:, :, :, others].any()
 
 
 @pytest.mark.parametrize("algorithms", [[Algorithm.ADD] * 4, [2, 1, 0, 2], [1, 0, 1, 1], [0, 2, 2, 0]])
@@ -195,27 +234,43 @@ def test_seeds_join_as_the_formulas_say(names: list[str], side: int, size: float
     """
     h = size * random(5, side, side, 6, 8)
     for rows in (None, slice(1, 5), torch.tensor([5, 0, 3, 2])):
-        mine = h[:, :, :, slice(0, 4) if rows is None else rows].clone().requires_grad_()
-        blend = Blend.of(np.array(STAGES), np.array([0.0, 0.4, 1.0, 1.0]), np.array(algorithms), mine)
-        slot, leaves = members(names, h)
-        plain = simply(slot, mine, blend)
-        g = random(*plain.shape, rng_seed=5)
-        expected = torch.autograd.grad(plain, [mine, *leaves], g, allow_unused=True)
-        whole, into = (mine.detach(), g) if rows is None else (h.clone(), torch.zeros_like(h))
-        if rows is not None:
-            into[:, :, :, rows] = g
-        step = SlotStep(slot, rows, blend)
-        with torch.no_grad():
-            y, dh = step.forward(whole), step.backward(into)
-        at = slice(None) if rows is None else rows
-        assert close(y[:, :, :, at], plain)
-        found = [dh[:, :, :, at], *(m.grads.get(key) for m in slot for key in m.params)]
-        assert all(close(a, b, 1e-8) for a, b in zip(found, expected, strict=True))
-        assert any(grad is not None and bool(grad.abs().max() > 0) for grad in found[1:])
-        if rows is not None:
-            others = [i for i in range(6) if i not in range(6)[rows]] if isinstance(rows, slice) else [1, 4]
-            assert torch.equal(y[:, :, :, others], h[:, :, :, others])
-            assert not dh[:, :, :, others].any()
+        features = h[:, :, :, :4] if rows is None else h
+        blend = Blend.of(np.array(STAGES), np.array([0.0, 0.4, 1.0, 1.0]), np.array(algorithms), h)
+        slot = [member(name, 1, h, fossils=True) for name in names]
+        assert_joined(slot, blend, features.contiguous(), rows)
+        assert all(any(grad.any() for grad in m.grads.values()) for m in slot)
+
+
+SEEDS = st.tuples(st.sampled_from(STAGES), st.sampled_from([0.0, 0.3, 1.0]), st.sampled_from(Algorithm))
+
+
+@settings(max_examples=40)
+@given(
+    held=st.dictionaries(st.sampled_from(sorted(BLUEPRINTS)), st.lists(SEEDS, min_size=1, max_size=3), min_size=1),
+    side=st.sampled_from([1, 2, 4]),
+    order=st.sampled_from(["all rows", "neighbours", "some rows"]),
+    on_cpu=st.booleans(),
+)
+def test_any_seeds_join_as_the_formulas_say(
+    held: dict[str, list[tuple[Stage, float, Algorithm]]], side: int, order: str, on_cpu: bool
+) -> None:
+    """Several of a blueprint, and fossils beside seeds that look from behind a stop, in a blueprint or only in others.
+
+    By a CPU's ways and by a GPU's.
+    """
+    names = sorted(held, key=lambda name: ends_in(BLUEPRINTS[name]))
+    seeds = [seed for name in names for seed in held[name]]
+    n = len(seeds)
+    rows = {"all rows": None, "neighbours": slice(1, n + 1), "some rows": torch.arange(n + 2).roll(3)[:n]}[order]
+    h = random(3, side, side, n if rows is None else n + 2, 8)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_device, "is_cpu", lambda _device: on_cpu)
+        blend = Blend.of(*(np.array(values) for values in zip(*seeds, strict=True)), h)
+        slot = [
+            member(name, len(held[name]), h, fossils=any(stage == Stage.FOSSILIZED for stage, *_ in held[name]))
+            for name in names
+        ]
+        assert_joined(slot, blend, h, rows)
 
 
 @pytest.mark.parametrize("networks", [1, 4])

@@ -63,6 +63,16 @@ def test_it_goes_on_from_its_own_state_and_from_torch_s(steps: int) -> None:
         assert same(mine, expected)
 
 
+def test_a_parameter_without_a_gradient_moves_nothing() -> None:
+    """The others' gradients are never taken for its own."""
+    mine, before = parameters(), parameters()
+    give_gradients(mine, 0)
+    mine[1].grad = None
+    with pytest.raises(AssertionError, match="without a gradient"):
+        Adam(mine, LR, EPS).step()
+    assert same(mine, before)
+
+
 def test_a_state_is_a_copy() -> None:
     mine = parameters()
     adam = Adam(mine, LR, EPS)

@@ -15,7 +15,7 @@ from esper_ab.analysis.across import Member, across
 from esper_ab.analysis.across_words import caveats, disagreement, sentence
 from esper_ab.analysis.comparable import Source, incomparable
 from esper_ab.exit_status import invoke
-from esper_ab.journal.events import ExperimentContinued, RunEvaluated
+from esper_ab.journal.events import ExperimentContinued, RunEvaluated, RunReady
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
 from esper_ab.programs.compare import command
@@ -86,8 +86,11 @@ def test_runs_that_share_no_randomness_or_depend_on_each_other_are_refused():
 def test_a_directory_of_two_states_of_the_code_is_refused():
     events = OTHER.events()
     again = ExperimentContinued(versions=events[0].versions, machine=events[0].machine, code={"commit": "def456"})
-    lines = incomparable([A, source("b", OTHER, events=[*events[:-1], again])])
-    assert lines == ("audit of b: The runs were done by 2 states of the code (commit abc123, def456).",)
+    last = max(n for n, event in enumerate(events) if isinstance(event, RunReady))
+    (line,) = incomparable([A, source("b", OTHER, events=[*events[:last], again, *events[last:]])])
+    assert line.startswith("audit of b: The runs were done by 2 states of the code: commit abc123 in ")
+    assert "; commit def456 in " in line
+    assert incomparable([A, source("b", OTHER, events=[*events[:-1], again])]) == ()  # it trained nothing
 
 
 def test_rewards_of_the_user_are_compared_by_their_source():

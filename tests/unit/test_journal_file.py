@@ -20,6 +20,7 @@ from esper_ab.errors import DiskFull, JournalError, UsageError
 from esper_ab.journal.events import Ledger, PointReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.lock import take
+from esper_ab.journal.tail import follow
 
 EVENTS = [
     PointReleased(block=0, point=0, runs=("a/0", "b/0")),
@@ -184,6 +185,33 @@ def test_a_full_disk_leaves_whole_lines_and_the_journal_usable(tmp_path):
     journal.append(EVENTS[2])
     journal.close()
     assert list(read(tmp_path / JOURNAL_NAME)) == EVENTS
+
+
+@pytest.mark.parametrize("room", [0, 1, 150, 600, 2_000])
+def test_a_line_that_somebody_has_read_stays_when_the_disk_is_full(tmp_path, monkeypatch, room):
+    """Whoever follows the journal goes on where he was, when another process has taken it up."""
+    journal, path = Journal(tmp_path), tmp_path / JOURNAL_NAME
+    journal.append(EVENTS[0])
+    journal.commit()
+    following, write_some = follow(path), os.write
+    seen = list(following)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for point in range(30):
+        journal.append(PointReleased(block=0, point=point, runs=("a/0", "b/0")))
+    monkeypatch.setattr(os, "write", lambda *what: (write_some(*what), seen.extend(following))[0])
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + room, hard))
+    try:
+        with pytest.raises(JournalError) as error:
+            journal.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list(read(path)) == seen
+    assert f" its {len(seen)} lines are intact" in str(error.value)
+    again, past = Journal.reopen(tmp_path, fixed_clock)
+    for event in EVENTS:
+        again.append(event)
+    again.close()
+    assert [*seen, *following] == [*past, *EVENTS]
 
 
 @pytest.mark.parametrize("count", [15, 16, 17, 40])

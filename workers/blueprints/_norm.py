@@ -1,9 +1,9 @@
 """Group norm of networks side by side, forward and backward, by the kernel that suits the shape.
 
 torch's kernel takes a group's channels together, which is slow where a group is one channel: there every channel of a
-sample is normalised along the memory instead. It takes channels-last images on a CPU only: elsewhere they are copied
-to its layout and back. Activations may be of less precision than gain and bias: then so is what
-is kept, and all sums are in that of the gain.
+sample is normalised along the memory instead. The kernel takes channels-last images on a CPU only: elsewhere they are
+copied to its layout and back. Activations may be of less precision than gain and bias: then so is what is kept, and
+all sums are in that of the gain.
 """
 
 from __future__ import annotations

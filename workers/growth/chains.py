@@ -8,6 +8,7 @@ chains are one norm.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import cast
 
 import torch
@@ -19,20 +20,28 @@ from workers.blueprints._by_hand import BackTogether, convolve_together, run, to
 from workers.blueprints._norm import Normed, norm_backward, norm_forward
 
 _SMALL = 1 << 20  # multiply-adds of one network's convolution, below which the call costs more on a CPU
-_ALONE = 3
 _aten = torch.ops.aten
 
 
-def ends_in(blueprint: Blueprint) -> int:
-    """What stands behind the norm at the end of its chain: 0 ReLU, 1 nothing, 2 Towards; 3: there is no such norm."""
+class End(IntEnum):
+    """What stands behind the norm at the end of a chain of layers, in the order of a slot's rows."""
+
+    RELU = 0
+    NOTHING = 1
+    TOWARDS = 2
+    NO_NORM = 3  # or no chain
+
+
+def ends_in(blueprint: Blueprint) -> End:
+    """How its chain ends."""
     match blueprint.residual:
         case (*_, Norm(), Relu()):
-            return 0
+            return End.RELU
         case (*_, Norm()):
-            return 1
+            return End.NOTHING
         case (*_, Norm(), Towards()):
-            return 2
-    return _ALONE
+            return End.TOWARDS
+    return End.NO_NORM
 
 
 @dataclass
@@ -52,7 +61,7 @@ class Member:
         if not self.in_chain:
             return
         chain = self.blueprint.residual
-        norm = len(chain) - (1 if self.end == 1 else 2)
+        norm = len(chain) - (1 if self.end is End.NOTHING else 2)
         self.norm = cast(Norm, chain[norm]).prefix
         for layer in cast(tuple[Inner, ...], chain[:norm]):
             if isinstance(layer, Conv):
@@ -64,7 +73,7 @@ class Member:
     @property
     def in_chain(self) -> bool:
         """Its chain ends in a norm."""
-        return self.end < _ALONE
+        return self.end is not End.NO_NORM
 
 
 @dataclass(frozen=True)
@@ -83,7 +92,7 @@ class Chains:
         self._members = members
         self._counts = [m.count for m in members]
         self._rows = sum(self._counts)
-        self._with_relu = sum(m.count for m in members if m.end == 0)  # the first so many rows
+        self._with_relu = sum(m.count for m in members if m.end is End.RELU)  # the first so many rows
 
     # --- forward ----------------------------------------------------------------------------------------------------
 
@@ -144,7 +153,7 @@ class Chains:
         for index, member in enumerate(self._members):
             rows = slice(at, at + member.count)
             at += member.count
-            if member.end == 2:
+            if member.end is End.TOWARDS:
                 mine = d[:, :, :, rows]
                 layer = cast(Towards, member.blueprint.residual[-1])
                 moved, back = towards(layer, mine, x[:, :, :, rows], member.params)

@@ -60,8 +60,7 @@ class SlotStep:
         at = blend.multiply_rows
         self._multiplied = blend.live if at is None else blend.live.index_select(0, at)
         self._writers: tuple[Tensor, Tensor] | None = None  # off the CPU, of rows that are no neighbours
-        # The factor of d̂, none where _put_multiplied adds.
-        self._added = blend.live[:, 0] if at is None else blend.live[:, 0].index_fill(0, at, 0.0)
+        self._multiplying_rows: list[int] | None = None if at is None else at.tolist()
         chained = [m for m in members if m.in_chain]
         self._chained = sum(m.count for m in chained)  # the first so many of the rows
         self._chains = Chains(chained) if chained else None
@@ -93,11 +92,13 @@ class SlotStep:
         return x.clone() if rows is None else x.index_select(3, rows)
 
     def _put_multiplied(self, whole: Tensor, part: Tensor) -> Tensor:
-        """`whole`, zero at the rows that multiply and overwritten, with `part` there."""
-        rows = self._blend.multiply_rows
+        """`whole`, which is overwritten, with `part` at the rows that multiply, whatever was there: 0 · inf is no 0."""
+        rows = self._multiplying_rows
         if rows is None:
             return torch.where(cast(Tensor, self._blend.multiply), part, whole)
-        return whole.index_add_(3, rows, part)  # index_copy_ is several times slower
+        for row, own in zip(rows, part.unbind(3), strict=True):  # index_copy_ is several times slower
+            whole.select(3, row).copy_(own)
+        return whole
 
     # --- forward ----------------------------------------------------------------------------------------------------
 
@@ -131,7 +132,7 @@ class SlotStep:
         squares, tiny = _per_network(d_precise.square()), TINY * h.shape[1] * h.shape[2] * h.shape[4]
         ratio = _per_network(h.square()).sqrt_() * squares.clamp_min(tiny).rsqrt_()
         shrink = ratio.clamp(max=1.0)
-        outer = self._added.expand(shrink.shape)  # factor of d̂ in the gradient
+        outer = blend.live[:, 0].expand(shrink.shape)  # factor of d̂ in the gradient
         if blend.gated is not None:
             outer = torch.where(blend.gated[:, 0], outer * self._opening(mine), outer)
         factor = outer * shrink  # of d in the gradient

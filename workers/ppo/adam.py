@@ -33,6 +33,8 @@ class Adam:
     @torch.no_grad()
     def step(self) -> None:
         """One update; every parameter has a gradient."""
+        gradients = [parameter.grad for parameter in self._parameters if parameter.grad is not None]
+        assert len(gradients) == len(self._parameters), "a parameter without a gradient"
         if not self._state:
             self._state = [
                 {
@@ -42,7 +44,6 @@ class Adam:
                 }
                 for parameter in self._parameters
             ]
-        gradients = [parameter.grad for parameter in self._parameters if parameter.grad is not None]
         steps, means, squares = ([state[name] for state in self._state] for name in _KEPT)
         adam(
             list[Tensor](self._parameters), gradients, means, squares, [], steps, fused=True, amsgrad=False,
