@@ -16,8 +16,18 @@ from esper_ab import completing
 from esper_ab.examples import epilog
 from esper_ab.exit_status import invoke
 from esper_ab.options import ARGUMENTS, ExperimentCommand, experiment_options
-from esper_ab.programs.detach import detach
-from esper_ab.programs.experiment import Planned, as_asked, calibrated, carry_out, launcher_named, planned, reported
+from esper_ab.programs.detach import detach, reserve
+from esper_ab.programs.experiment import (
+    Planned,
+    as_asked,
+    calibrated,
+    carry_out,
+    claimed,
+    claimed_here,
+    launcher_named,
+    planned,
+    reported,
+)
 from esper_ab.programs.track import tracking_of
 
 if TYPE_CHECKING:
@@ -70,8 +80,9 @@ def command(**options: Any) -> None:
     if options["detach"]:
         _detach(ready, as_json=options["json"])
         return
-    outlive_terminal(ready.run_dir)
     launcher = launcher_named(options["launcher"], options["transport"])
+    ready = claimed_here(ready, launcher)
+    outlive_terminal(ready.run_dir)
     carry_out(ready, launcher, watched=not (options["quiet"] or options["json"]), chaos=chaos)
 
     from esper_ab.report.build import printed
@@ -85,6 +96,7 @@ def command(**options: Any) -> None:
 
 def _detach(ready: Planned, *, as_json: bool) -> None:
     """The same command under the same name, by itself."""
+    ready = claimed(ready, reserve)
     typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg != "--detach"]
     detached = detach("esper_ab.launch", [*typed, "--name", ready.run_dir.name], ready.run_dir)
     click.echo(detached.shown(as_json=as_json))

@@ -120,14 +120,18 @@ def _key(name: str) -> str:
     return name if _BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 
 
-def make_run_directory(run_dir: Path, plan: Plan, machine: Machine, about: dict[str, Any] | None = None) -> None:
+def make_run_directory(
+    run_dir: Path, plan: Plan, machine: Machine, about: dict[str, Any] | None = None, *, claimed: bool = False
+) -> None:
     """Create `run_dir` with experiment.toml and copies of users' reward functions.
+
+    `claimed`: it was made before, empty, by the caller.
 
     UsageError when somebody was faster or it cannot be written, or when a reward was edited meanwhile: then nothing is
     left of it.
     """
     try:
-        run_dir.mkdir(parents=True)
+        run_dir.mkdir(parents=True, exist_ok=claimed)
         (run_dir / "experiment.toml").write_text(experiment_toml(plan, machine, about), encoding="utf-8")
         try:
             keep(run_dir, machine.user_rewards)

@@ -18,6 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from esper_ab.api.lookup import Verdicts
 from esper_ab.assignments import did_you_mean
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.visible import visible
@@ -95,7 +96,7 @@ class LoadedRun:
     def verdicts(self) -> dict[tuple[str, str], str]:
         """(a, b) -> the verdict on a - b: "BETTER", "INCONCLUSIVE", ... (docs/statistics.md). Of a run in progress,
         what is decided so far."""
-        return {(one.question.a, one.question.b): str(one.verdict) for one in self.comparisons}
+        return Verdicts({(one.question.a, one.question.b): str(one.verdict) for one in self.comparisons})
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -106,6 +107,8 @@ class LoadedRun:
         """That of a - b; UsageError when it was not declared, or the other way round."""
         found = {(one.question.a, one.question.b): one for one in self.comparisons}
         if (a, b) not in found:
+            if (b, a) in found:
+                raise UsageError(f"no comparison {a} - {b} in {self.path}; there is {b} - {a}, with the signs reversed")
             there = ", ".join(f"{x} - {y}" for x, y in found)
             raise UsageError(f"no comparison {a} - {b} in {self.path}; there is {there}")
         return found[a, b]
@@ -213,7 +216,7 @@ class LoadedRun:
 
     @cached_property
     def _content(self) -> Content:
-        return content(self.history)
+        return content(self.history, held=self.state == "running")
 
     @cached_property
     def _database(self) -> DuckDBPyConnection:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from esper_ab.api.lookup import Verdicts, no_variant
 from esper_ab.errors import EsperError
 from esper_ab.journal.events import Ledger
 from esper_ab.journal.fold import History, RunHistory
@@ -63,7 +64,7 @@ class Results(Mapping[str, list[RunResult]]):
     @property
     def verdicts(self) -> dict[tuple[str, str], str]:
         """(a, b) -> the verdict on a - b: "BETTER", "INCONCLUSIVE", …"""
-        return {(one.question.a, one.question.b): str(one.verdict) for one in self.comparisons}
+        return Verdicts({(one.question.a, one.question.b): str(one.verdict) for one in self.comparisons})
 
     @property
     def verdict(self) -> str:
@@ -85,6 +86,8 @@ class Results(Mapping[str, list[RunResult]]):
         return load_run(self.path)
 
     def __getitem__(self, variant: str) -> list[RunResult]:
+        if variant not in self._runs:
+            raise no_variant(variant, tuple(self._runs))
         return self._runs[variant]
 
     def __iter__(self) -> Iterator[str]:

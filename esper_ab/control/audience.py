@@ -18,7 +18,10 @@ Observed = AnyEvent | Progress | str  # a text: what the user should see at once
 
 
 class Observer(Protocol):
-    """Is told every journalled event, sign of life and warning, in order, on a thread of the audience's own."""
+    """Is told, on a thread of the audience's own, every journalled event and sign of life, in order, and warnings.
+
+    An event comes once it is in the journal, a warning at once: before the events of its round.
+    """
 
     def observe(self, event: Observed) -> None: ...
 
@@ -34,7 +37,7 @@ class Audience:
         self._thread = threading.Thread(target=self._tell_all, name="observers", daemon=True)
         self._thread.start()
 
-    def note(self, event: Observed) -> None:
+    def note(self, event: AnyEvent | Progress) -> None:
         """Keep for the next `tell`, as long as there is anybody to tell."""
         if self._observers:
             self._untold.append(event)
@@ -46,6 +49,14 @@ class Audience:
             return
         if self._told - self._passed_on >= _PROGRESS_BACKLOG:
             events = [event for event in events if not isinstance(event, Progress)]
+        self._put(events)
+
+    def tell_at_once(self, text: str) -> None:
+        """Tell this, and not yet what was noted."""
+        if self._observers:
+            self._put([text])
+
+    def _put(self, events: Sequence[Observed]) -> None:
         self._told += len(events)
         self._queue.put(events)
 

@@ -12,7 +12,7 @@ from esper_ab.analysis.trained_by import code_states, named, telling
 from esper_ab.control import provenance
 from esper_ab.control.audience import Observer
 from esper_ab.control.chaos import Chaos
-from esper_ab.control.coordinator import Coordinator
+from esper_ab.control.coordinator import IN_ORDER, Coordinator
 from esper_ab.control.fleet import Fleet
 from esper_ab.control.hub import Hub
 from esper_ab.control.liveness import Limits
@@ -38,6 +38,7 @@ from esper_ab.typed import typed
 
 _LEAVE_S = 10.0
 _LEAVE_NOW_S = 1.0
+_FURTHER = "a further Ctrl-C, after that barrier, ended at once the workers that were still leaving"
 
 
 def run(
@@ -188,8 +189,11 @@ def _conduct(run_dir: Path, launcher: Launcher, recorder: Recorder, limits: Limi
             fleet.start(plan, launcher, started_before)
             Coordinator(plan, recorder, hub, fleet, limits.of_steps(plan.step_s)).work(signals)
         except BaseException as error:
-            fleet.stop(str(error).partition("\n")[0], _LEAVE_NOW_S)
+            hurried = fleet.stop(str(error).partition("\n")[0], _LEAVE_NOW_S, signals.ctrl_c)
+            if hurried and isinstance(error, Interrupted) and IN_ORDER in str(error):
+                recorder.record(Ledger(category="interrupted", run="", episode=None, detail=_FURTHER))
+                error.args = (f"{error}; {_FURTHER}",)
             raise
         finally:
             _note_unreported(recorder, hub)
-        fleet.stop("the experiment is finished", _LEAVE_S)
+        fleet.stop("the experiment is finished", _LEAVE_S, signals.ctrl_c)

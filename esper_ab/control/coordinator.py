@@ -7,6 +7,7 @@ anybody is told to go on from it. Whether the history begins here or another coo
 
 from __future__ import annotations
 
+import math
 import signal
 import time
 
@@ -28,9 +29,12 @@ from esper_ab.errors import Interrupted, WorkerFailed, WorkerHung
 from esper_ab.journal.events import PlanExtended, PointReleased
 from esper_ab.plan import Block, Plan
 
+IN_ORDER = "after the barrier in progress"  # of an Interrupted
 _POLL_S = 0.5
 _SUMMARY_CHARS = 1000  # of an error that a worker reports
 _LAST_WORDS_S = 0.5  # a worker that has ended may have said why; the message can come after the end
+_SAY_S = 10.0  # a stop that takes longer says whom it waits for, and again every
+_SAY_AGAIN_S = 60.0
 _STACKS_S = 1.0  # for a hung worker to write its stacks
 
 
@@ -49,6 +53,7 @@ class Coordinator:
         self._due: list[tuple[int, barrier.Release]] = []
         self._held: set[str] = set()  # runs whose release is held back because the experiment is to stop
         self._stopped_by = ""  # the signal; empty while nobody wants to stop
+        self._say_at = math.inf  # monotonic, s: when to say whom the stop waits for
 
     def work(self, signals: Signals) -> None:
         """Return when every run is done or given up.
@@ -66,10 +71,11 @@ class Coordinator:
             self._release_due()
             self._start_blocks()
             self._recorder.flush()
+            self._say_whom_it_waits_for(time.monotonic())
             if self._stopped_by and not self._anybody_works():
                 break
         if self._stopped_by:
-            raise Interrupted(f"stopped by {self._stopped_by} after the barrier in progress; what was recorded is kept")
+            raise Interrupted(f"stopped by {self._stopped_by} {IN_ORDER}; what was recorded is kept")
         if nothing_left(self._recorder.history):
             raise WorkerFailed("every replicate was given up: there is nothing to compare")
 
@@ -187,6 +193,7 @@ class Coordinator:
         if self._stopped_by:
             return
         self._stopped_by = "Ctrl-C" if number == signal.SIGINT else number.name
+        self._say_at = time.monotonic() + _SAY_S
         self._scribe.interruption(self._stopped_by)
 
     # --- what follows from it ---
@@ -280,7 +287,19 @@ class Coordinator:
         self._liveness.sign(seat.identity, Sign(phase=ASSIGNED, run=run.name), time.monotonic())
 
     def _anybody_works(self) -> bool:
-        return any(set(barrier.working(state)) - self._held for state in self._blocks.values())
+        return bool(self._at_work())
+
+    def _at_work(self) -> list[str]:
+        """Runs that a stop waits for."""
+        return [run for state in self._blocks.values() for run in barrier.working(state) if run not in self._held]
+
+    def _say_whom_it_waits_for(self, now: float) -> None:
+        if now < self._say_at:
+            return
+        self._say_at = now + _SAY_AGAIN_S
+        for name in self._at_work():
+            seat = self._fleet.on_lane(self._runs[name].spec.ref.device)
+            self._scribe.waiting(seat, self._runs[name], self._liveness.silence(seat.identity, now))
 
     # --- what goes wrong ---
 

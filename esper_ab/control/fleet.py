@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from esper_ab.plan import Plan
 LOG_LINES = 20
 STACK_LINES = 100  # stacks of a few threads, innermost frame first
 _LOG_END_BYTES = 64 << 10
+_ASK_S = 0.1  # between two questions whether somebody does not want to wait
 _KILL_S = 2.0  # for the kernel to end a killed process; a thread is abandoned
 
 
@@ -128,12 +129,19 @@ class Fleet:
             lines = deque(log.read().decode(errors="replace").splitlines(), maxlen=n_lines)
         return "\n".join([f"the end of {path}:", *(f"  {line}" for line in lines)])
 
-    def stop(self, reason: str, grace_s: float) -> None:
-        """End all workers: those that can be told get `grace_s` to leave by themselves, the others are killed."""
+    def stop(self, reason: str, grace_s: float, at_once: Callable[[], bool]) -> bool:
+        """End all workers: those that can be told get `grace_s` to leave by themselves, the others are killed.
+
+        `at_once`: asked meanwhile whether somebody does not want to wait; returned is whether somebody did not.
+        """
         told = [seat for seat in self if self._hub.send(seat.identity, Stop(reason=reason))]
         deadline = time.monotonic() + grace_s
+        hurried = at_once()
         for seat in told:
-            seat.worker.join(max(0.0, deadline - time.monotonic()))
+            while not hurried and not seat.worker.join(min(_ASK_S, max(0.0, deadline - time.monotonic()))):
+                if time.monotonic() >= deadline:
+                    break
+                hurried = at_once()
         for seat in self:
             if seat.worker.exitcode is None:
                 seat.worker.kill()
@@ -141,6 +149,7 @@ class Fleet:
             seat.worker.join(grace_s)
         for worker in self._stuck:
             worker.join(_KILL_S)
+        return hurried
 
 
 def ending(exitcode: int | None) -> str:

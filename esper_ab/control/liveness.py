@@ -46,7 +46,7 @@ class Sign(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Laggard(msgspec.Struct, frozen=True, kw_only=True):
-    """A worker that has been silent for too long."""
+    """A worker that is silent; from `late`, for too long."""
 
     worker: str
     last: Sign
@@ -80,6 +80,13 @@ class Liveness:
     def last(self, worker: str) -> Sign | None:
         """What the worker was doing, or None while it owes nothing."""
         return self._owing[worker][0] if worker in self._owing else None
+
+    def silence(self, worker: str, now: float) -> Laggard | None:
+        """How long the worker has owed its next sign; None while it owes nothing."""
+        if worker not in self._owing:
+            return None
+        sign, at = self._owing[worker]
+        return Laggard(worker=worker, last=sign, silent_s=now - at, limit_s=self._limit_s(sign.phase))
 
     def late(self, now: float) -> tuple[Laggard, ...]:
         """Workers silent beyond their limit. To be asked every second or so: a long gap is the coordinator's own."""

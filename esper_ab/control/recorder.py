@@ -71,9 +71,8 @@ class Recorder:
                 self.record(entry)
 
     def warn(self, text: str) -> None:
-        """Tell the audience only: what goes on in spite of it."""
-        self._audience.note(text)
-        self._audience.tell()
+        """Tell the audience only, and of nothing else: what goes on in spite of it."""
+        self._audience.tell_at_once(text)
 
     def close(self) -> None:
         """Commit and let go of the run directory; what did not find room before is not waited for again."""
@@ -83,5 +82,5 @@ class Recorder:
         finally:
             with suppress(DiskFull, JournalError):  # raised before, by whoever waited
                 self._journal.close()
-            self._audience.tell()
+                self._audience.tell()
             self._audience.close()

@@ -9,7 +9,7 @@ from esper_ab.contracts.messages import Hello, Ready, RunSpec
 from esper_ab.control.findings import findings, kind_of
 from esper_ab.control.fleet import LOG_LINES, STACK_LINES, Fleet, Seat
 from esper_ab.control.intake import Report, digest_of
-from esper_ab.control.liveness import Sign
+from esper_ab.control.liveness import Laggard, Sign
 from esper_ab.control.recorder import Recorder
 from esper_ab.control.runs import Run, episode_at, event_of, whereabouts
 from esper_ab.journal.events import Ledger, RunStarted, WorkerStarted
@@ -85,6 +85,12 @@ class Scribe:
     def interruption(self, by: str) -> None:
         detail = f"{by}: the barrier in progress is finished first; Ctrl-C now stops at once"
         self._recorder.record(Ledger(category="interrupted", run="", episode=None, detail=detail))
+
+    def waiting(self, seat: Seat, run: Run, silence: Laggard | None) -> None:
+        """Whom a stop waits for, for the user: not an entry, as it explains no result."""
+        where = whereabouts(run, seat.greeted, silence.last if silence else None)
+        until = f"silent for {silence.silent_s:.0f} s, ended after {silence.limit_s:.0f} s; " if silence else ""
+        self._recorder.warn(f"the stop waits for {seat.title}, {where}: {until}Ctrl-C ends it at once")
 
     def death(self, seat: Seat, run: Run | None, what: str, category: Death, sign: Sign | None) -> str:
         """Who, what, where in which run, for the ledger; with the end of the worker's log, for the user: returned."""

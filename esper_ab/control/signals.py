@@ -43,6 +43,10 @@ class Signals:
             return ()
         return tuple(signal.Signals(number) for number in numbers if number in _CAUGHT)
 
+    def ctrl_c(self) -> bool:
+        """Whether one of them was Ctrl-C."""
+        return signal.SIGINT in self.read()
+
 
 def _noted_by_the_wakeup_descriptor(number: int, frame: FrameType | None) -> None:
     """A handler must exist for the wake-up descriptor to be told."""

@@ -9,7 +9,6 @@ always.
 
 from __future__ import annotations
 
-import zlib
 from array import array
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,14 +16,12 @@ from pathlib import Path
 from esper_ab.contracts.records import Checkpoint, Moments
 from esper_ab.journal.columns import Columns
 from esper_ab.journal.events import AnyEvent, EpisodeRecorded, PointReleased
-from esper_ab.journal.file import Line, line_of
 from esper_ab.journal.lean import LeanLine, LeanRecorded, lean_line_of
+from esper_ab.journal.line import Line, line_of, wrong_tail
 
 CHUNK_BYTES = 32 << 20
 CHECKPOINTS_KEPT = 3  # of each run and stretch, the newest: more are never asked for
 _RECORDED = (EpisodeRecorded, LeanRecorded)
-_TAIL = b',"crc":"%08x"}\n'
-_TAIL_BYTES = len(_TAIL % 0)
 
 
 @dataclass(kw_only=True)
@@ -94,7 +91,7 @@ def _has_seed_events(event: AnyEvent | LeanRecorded) -> bool:
 
 def _line(data: bytes, *, whole: bool) -> Line | LeanLine | None:
     """None when its CRC is wrong or what it says is not known; unless it is to be `whole`, no more than is needed."""
-    if not data.endswith(_TAIL % zlib.crc32(memoryview(data)[:-_TAIL_BYTES])):
+    if wrong_tail(data):
         return None
     return (None if whole else lean_line_of(data)) or line_of(data)
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from esper_ab.contracts.records import EpisodeRecord
 from esper_ab.errors import JournalError
 from esper_ab.journal.events import EpisodeRecorded
-from esper_ab.journal.file import event_of, read
+from esper_ab.journal.file import read
+from esper_ab.journal.line import event_of
 
 
 class Episodes(Mapping[int, EpisodeRecord]):

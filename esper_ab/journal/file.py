@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -23,26 +22,14 @@ import msgspec
 
 from esper_ab.errors import NO_ROOM, DiskFull, JournalError, UsageError
 from esper_ab.journal.events import AnyEvent
+from esper_ab.journal.line import FIRST_PREV, Line, decode, written, wrong_tail
 from esper_ab.journal.lock import take
 from esper_ab.typed import typed
 
 JOURNAL_NAME = "events.jsonl"
 _COPY_BYTES = 1 << 20
 _LINES_AT_ONCE = 16  # of a write: a call costs as much as some kilobytes, and what is joined should stay in the cache
-_FIRST_PREV = "00000000"
-_CRC_KEY = b',"crc":"'
-_TAIL_BYTES = len(_CRC_KEY) + 8 + len(b'"}\n')
 Past = TypeVar("Past")
-
-
-class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """One line of a journal."""
-
-    n: int
-    prev: str
-    t: str
-    event: AnyEvent
-    crc: str
 
 
 def _now() -> datetime:
@@ -111,7 +98,7 @@ class Journal:
         self._path = run_dir / JOURNAL_NAME
         self._wall_clock = wall_clock
         self._n = 0
-        self._prev = _FIRST_PREV
+        self._prev = FIRST_PREV
         self._size = self._committed = 0  # bytes of the lines in the file; of those that are on the disk for certain
         self._since: list[bytes] = []  # the lines since the last commit
         self._written = 0  # how many of them are in the file
@@ -124,11 +111,8 @@ class Journal:
     def append(self, event: AnyEvent) -> None:
         """Add one line, which is in the file after the next `write` or `commit`."""
         stamp = self._wall_clock().isoformat(timespec="milliseconds")
-        body = b'{"n":%d,"prev":"%s","t":"%s","event":%s' % (
-            self._n, self._prev.encode(), stamp.encode(), msgspec.json.encode(event),
-        )  # fmt: skip
-        crc = f"{zlib.crc32(body):08x}"
-        self._since.append(b'%s%s%s"}\n' % (body, _CRC_KEY, crc.encode()))
+        data, crc = written(self._n, self._prev, stamp, event)
+        self._since.append(data)
         self._n += 1
         self._prev = crc
 
@@ -256,8 +240,7 @@ class Reading(Iterator[AnyEvent]):
         """`source`: the file's lines, when somebody else reads them (journal/tail)."""
         self._path = path
         self._source = _lines(path) if source is None else source
-        self._decoder = msgspec.json.Decoder(Line)
-        self._prev = _FIRST_PREV
+        self._prev = FIRST_PREV
         self.lines = 0
         self.intact_bytes = 0
         self.wall_time = ""
@@ -281,13 +264,11 @@ class Reading(Iterator[AnyEvent]):
         return self._prev
 
     def _verified(self, data: bytes) -> Line:
-        crc = data[-11:-3].decode(errors="replace")
-        if data[-_TAIL_BYTES:] != _CRC_KEY + crc.encode() + b'"}\n':
-            raise self._damage("it does not end in its CRC")
-        if f"{zlib.crc32(data[:-_TAIL_BYTES]):08x}" != crc:
-            raise self._damage("its CRC does not match its contents")
+        wrong = wrong_tail(data)
+        if wrong:
+            raise self._damage(wrong)
         try:
-            line = self._decoder.decode(data)
+            line = decode(data)
         except msgspec.MsgspecError as error:
             what = f"intact, but no event of this version of esper_ab ({error}): read it with the one that wrote it"
             raise OtherVersion(f"{self._path}, line {self.lines + 1}: {what}") from None
@@ -298,26 +279,6 @@ class Reading(Iterator[AnyEvent]):
     def _damage(self, what: str) -> JournalError:
         remedy = f"the {self.lines} before it are intact; `{typed('fsck', self._path.parent)}` shows what can be kept"
         return JournalError(f"{self._path}, line {self.lines + 1}: {what}; {remedy}")
-
-
-def event_of(data: bytes) -> AnyEvent | None:
-    """The event of one line that is intact by itself, whatever stands before it; else None."""
-    crc = data[-11:-3].decode(errors="replace")
-    if data[-_TAIL_BYTES:] != _CRC_KEY + crc.encode() + b'"}\n' or f"{zlib.crc32(data[:-_TAIL_BYTES]):08x}" != crc:
-        return None
-    line = line_of(data)
-    return None if line is None else line.event
-
-
-_decode = msgspec.json.Decoder(Line).decode
-
-
-def line_of(data: bytes) -> Line | None:
-    """What a line says, whether or not its CRC is right; None when it is none of this version of esper_ab."""
-    try:
-        return _decode(data)
-    except msgspec.MsgspecError:
-        return None
 
 
 def read(path: Path) -> Reading:

@@ -13,8 +13,9 @@ from esper_ab.errors import UsageError
 from esper_ab.journal import chunk, pool
 from esper_ab.journal.chunk import Stretch
 from esper_ab.journal.events import ExperimentStarted
-from esper_ab.journal.file import JOURNAL_NAME, Reading, event_of, read
+from esper_ab.journal.file import JOURNAL_NAME, Reading, read
 from esper_ab.journal.fold import History, begin
+from esper_ab.journal.line import event_of
 
 LARGE_BYTES = 16 << 20  # from here on in stretches
 

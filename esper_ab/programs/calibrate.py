@@ -14,7 +14,7 @@ import click
 from esper_ab import completing
 from esper_ab.examples import epilog
 from esper_ab.options import ExperimentCommand, experiment_options
-from esper_ab.programs.experiment import Planned, as_asked, carry_out, launcher_named, planned
+from esper_ab.programs.experiment import Planned, as_asked, carry_out, claimed_here, launcher_named, planned
 from esper_ab.programs.power import RHO, ROWS, Known, power_tables, table_lines
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def command(mode: str, runs: int, replicates: int, **options: Any) -> None:
         return
     watched = not (options["quiet"] or options["json"])
     launcher = launcher_named(options["launcher"], options["transport"])
+    ready = claimed_here(ready, launcher)
     carry_out(ready, launcher, watched=watched)
     deterministic = _deterministic(ready, launcher)
     found = _write(ready.run_dir, replicates, deterministic)

@@ -61,7 +61,7 @@ def detach(module: str, args: Sequence[str], run_dir: Path) -> Detached:
     from esper_ab.live.console import CONSOLE_NAME
 
     console = run_dir / CONSOLE_NAME
-    first = console if run_dir.is_dir() else run_dir.with_name(f".{run_dir.name}.{CONSOLE_NAME}")
+    first = console if run_dir.is_dir() else _first_console(run_dir)
     environment = dict(os.environ)
     if first is not console:
         environment[_CONSOLE_VARIABLE] = str(first.absolute())
@@ -83,6 +83,27 @@ def detach(module: str, args: Sequence[str], run_dir: Path) -> Detached:
             first.unlink(missing_ok=True)
         raise NotStarted(said or str(error), error.exit_code) from None
     return Detached(run_dir=run_dir, pid=child.pid, console=console)
+
+
+def _first_console(run_dir: Path) -> Path:
+    """Where the output goes until there is a run directory; its existence also says that the name is taken."""
+    from esper_ab.live.console import CONSOLE_NAME
+
+    return run_dir.with_name(f".{run_dir.name}.{CONSOLE_NAME}")
+
+
+def reserved(run_dir: Path) -> bool:
+    """Whether a command that is being detached is about to make `run_dir`."""
+    return _first_console(run_dir).exists()
+
+
+def reserve(run_dir: Path) -> None:
+    """Keep the name for a command that is detached next; FileExistsError when somebody has it."""
+    run_dir.parent.mkdir(parents=True, exist_ok=True)
+    _first_console(run_dir).touch(exist_ok=False)
+    if run_dir.exists():
+        _first_console(run_dir).unlink()
+        raise FileExistsError(run_dir)
 
 
 def settle_console(run_dir: Path) -> None:

@@ -5,6 +5,7 @@ Imports little: everything heavy comes when it is called.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -12,8 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from esper_ab.errors import UsageError
 from esper_ab.options import request
-from esper_ab.programs.detach import settle_console
+from esper_ab.programs.detach import reserved, settle_console
 
 if TYPE_CHECKING:
     from esper_ab.calibration_file import Calibration
@@ -40,19 +42,62 @@ class Planned:
     machine: Machine
     run_dir: Path
     about: dict[str, Any] = field(default_factory=dict)  # what its author says of it, for [record] of experiment.toml
+    generated: str = ""  # the name of the run directory without suffix, when nobody asked for one
     tracking: Tracking | None = None  # what follows the run, after `track.check_tracking`; no result depends on it
 
 
 def planned(asked: ExperimentSettings, out: Path, name: str = "{task}-{time}") -> Planned:
     """Everything that can be refused is refused here, before anything starts or is written.
 
-    `name`: of the run directory when `asked` has none.
+    `name`: of the run directory when `asked` has none; with a suffix when there is one of that name.
     """
     from esper_ab.control.preflight import examine
 
     run_dir = out / named(asked, name)
+    generated = "" if asked.name else run_dir.name
+    if generated:
+        run_dir = _free(run_dir)
     check_new(asked, run_dir)
-    return plan_of(asked, run_dir, examine)
+    return replace(plan_of(asked, run_dir, examine), generated=generated)
+
+
+def _free(run_dir: Path) -> Path:
+    """`run_dir`, or with the first of the suffixes -2, -3, … that neither a run nor one that is being detached has."""
+    suffixed = (run_dir.with_name(f"{run_dir.name}-{number}") for number in itertools.count(2))
+    return next(path for path in itertools.chain((run_dir,), suffixed) if not (path.exists() or reserved(path)))
+
+
+def claimed(ready: Planned, take: Callable[[Path], None]) -> Planned:
+    """The same under a name that is this command's alone: where none was asked for, one that `take` gets.
+
+    `take` raises FileExistsError when somebody was faster, who may have launched in the same second; UsageError when
+    nobody can have it.
+    """
+    import click
+    import msgspec
+
+    run_dir = ready.run_dir
+    while ready.generated:
+        try:
+            take(run_dir)
+            break
+        except FileExistsError:
+            run_dir = _free(run_dir.with_name(ready.generated))
+        except OSError as error:
+            raise UsageError(f"{run_dir} cannot be made: {error.strerror}; choose another with --out") from None
+    if run_dir == ready.run_dir:
+        return ready
+    click.echo(f"{ready.run_dir} has been taken by another run meanwhile; this one goes into {run_dir}", err=True)
+    experiment = msgspec.structs.replace(ready.plan.experiment, name=run_dir.name)
+    return replace(ready, run_dir=run_dir, plan=msgspec.structs.replace(ready.plan, experiment=experiment))
+
+
+def claimed_here(ready: Planned, launcher: Launcher) -> Planned:
+    """As `claimed`, by making the run directory, after what `carry_out` would refuse was refused."""
+    from esper_ab.launchers import check
+
+    check(launcher, ready.plan.lanes)
+    return claimed(ready, lambda run_dir: run_dir.mkdir(parents=True))
 
 
 def named(asked: ExperimentSettings, name: str) -> str:
@@ -164,6 +209,8 @@ def carry_out(
 ) -> None:  # fmt: skip
     """Make the run directory, train, evaluate and journal; the live view is one observer among others.
 
+    A `ready` whose name was generated has been through `claimed_here`.
+
     `limits`: of silence and deaths; by default those of a rehearsal of faults, or of any run. `also`: who else is told.
     """
     from esper_ab.control import conduct
@@ -174,7 +221,7 @@ def carry_out(
     from esper_ab.trackers.state import save_settings
 
     check(launcher, ready.plan.lanes)
-    make_run_directory(ready.run_dir, ready.plan, ready.machine, ready.about)
+    make_run_directory(ready.run_dir, ready.plan, ready.machine, ready.about, claimed=bool(ready.generated))
     if ready.tracking not in (None, Tracking()):  # with tags and no tracker: `esper-ab track` may be called later
         save_settings(ready.run_dir, ready.tracking)  # read by `observers`, now and when the run goes on later
     settle_console(ready.run_dir)

@@ -18,8 +18,9 @@ import msgspec
 
 from esper_ab.errors import NO_ROOM, DiskFull, JournalError, UsageError
 from esper_ab.journal.events import AnyEvent, EpisodeRecorded, ExperimentStarted, RunEvaluated
-from esper_ab.journal.file import JOURNAL_NAME, OtherVersion, Reading, cut_off, event_of, read
+from esper_ab.journal.file import JOURNAL_NAME, OtherVersion, Reading, cut_off, read
 from esper_ab.journal.fold import History, RunHistory, fold
+from esper_ab.journal.line import event_of
 from esper_ab.journal.lock import holder, take
 from esper_ab.typed import typed
 

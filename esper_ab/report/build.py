@@ -1,4 +1,7 @@
-"""Run directory -> summary.txt, verdict.json, report.html: from the journal alone, the same bytes every time."""
+"""Run directory -> summary.txt, verdict.json, report.html: from the journal alone, the same bytes every time.
+
+Of a journal without end they also say whether anybody works on it.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from esper_ab.journal.load import load
+from esper_ab.journal.lock import holder
 
 if TYPE_CHECKING:
     from esper_ab.report.content import Content
@@ -35,6 +39,7 @@ def build_report(run_dir: Path) -> ReportPaths:
     with _uncollected():
         with ThreadPoolExecutor(1) as aside:  # numpy, scipy and matplotlib come while other processes read
             aside.submit(import_module, "esper_ab.report.page")
+            held = holder(run_dir) is not None  # before reading: a run that ends in between is then seen as finished
             history = load(run_dir).history
 
         from esper_ab.report.content import content
@@ -42,7 +47,7 @@ def build_report(run_dir: Path) -> ReportPaths:
         from esper_ab.report.text import render_text
         from esper_ab.report.verdict_json import render_verdict
 
-        found = content(history)
+        found = content(history, held=held)
         text = render_text(found)
         paths = ReportPaths(
             summary=run_dir / "summary.txt",

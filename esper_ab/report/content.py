@@ -18,7 +18,7 @@ class State:
     """How far the experiment got. `complete` is False whenever a reader must know it before reading on."""
 
     complete: bool
-    word: str  # "finished", "in progress", "incomplete", "failed", "interrupted"
+    word: str  # "finished", "in progress", "stale", "incomplete", "failed", "interrupted"
     sentence: str
 
 
@@ -54,12 +54,12 @@ class Content:
         return tuple(self.outcomes[run.ref.run] for run in self.history.of_group(group))
 
 
-def content(history: History) -> Content:
-    """What the journal supports, and no more."""
-    return Content(history=history, state=_state(history), analysis=analyse(history))
+def content(history: History, *, held: bool = True) -> Content:
+    """What the journal supports, and no more. `held`: whether anybody carries out a journal without end."""
+    return Content(history=history, state=_state(history, held=held), analysis=analyse(history))
 
 
-def _state(history: History) -> State:
+def _state(history: History, *, held: bool) -> State:
     runs = history.runs.values()
     finished = sum(run.evaluation is not None for run in runs)
     left_out, lost = sum(run.left_out for run in runs), sum(run.lost for run in runs)
@@ -67,6 +67,9 @@ def _state(history: History) -> State:
     spared = f"; {left_out} more were not needed, because their comparisons were decided" if left_out else ""
     dropped = f"; {lost} were given up after failures" if lost else ""
     done = f"{finished} of {started} runs are evaluated{dropped}{spared}"
+    if history.ended is None and not held:
+        gone = "The journal has no end and nobody works on it, its coordinator is gone; `esper-ab resume` goes on"
+        return State(complete=False, word="stale", sentence=f"{gone}: {done}.")
     if history.ended is None:
         return State(complete=False, word="in progress", sentence=f"The journal has no end yet: {done}.")
     status, detail = history.ended.status, history.ended.detail

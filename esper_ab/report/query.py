@@ -24,6 +24,7 @@ import msgspec
 from esper_ab.contracts.visible import visible_line
 from esper_ab.errors import UsageError
 from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.line import is_episode
 from esper_ab.journal.load import load
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ _VIEWS_WORDS = f"views: {', '.join(VIEWS)}"
 # The database is in memory, its settings are locked.
 _HARMLESS = ("SELECT", "CREATE", "INSERT", "UPDATE", "DELETE", "DROP", "SET", "VARIABLE_SET")
 _LONGEST_LINE_BYTES = 16 << 20  # of an episode, and DuckDB keeps two such buffers per core
-_EPISODE, _KIND_WITHIN = b'"event":{"kind":"episode"', 120  # bytes from the start of a line
 _GLOB = "*?["  # in a file's name a pattern for DuckDB
 _ROWS_SHOWN = 200  # in the table for the terminal; --json and --csv give all
 _LOCK = """
@@ -126,7 +126,7 @@ def _copy_others(journal: Path, lines: int, others: IO[bytes]) -> int:
     with journal.open("rb", buffering=1 << 20) as source:
         for line in islice(source, lines):
             longest = max(longest, len(line))
-            if line.find(_EPISODE, 0, _KIND_WITHIN) < 0:
+            if not is_episode(line):
                 others.write(line)
     others.flush()
     return longest

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from esper_ab.stats.pair import ROUNDING
 from esper_ab.stats.sd_limits import sd_limits
 
 _LEVEL = 0.95
@@ -168,7 +169,7 @@ def _curves(curves: ArrayLike) -> NDArray[np.float64]:
 
 def _rounding(x: NDArray[np.float64]) -> float:
     """A sum of squares that is rounding, not variation."""
-    return float((64 * np.finfo(np.float64).eps * np.max(np.abs(x))) ** 2 * x.size)
+    return float((ROUNDING * np.max(np.abs(x))) ** 2 * x.size)
 
 
 def _double_centred(x: NDArray[np.float64]) -> NDArray[np.float64]:

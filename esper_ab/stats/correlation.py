@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from esper_ab.stats.pair import ROUNDING
+
 _LEAST = 3  # two points always lie on a line
-_ROUNDING = 64 * float(np.finfo(np.float64).eps)  # a deviation this small beside the values is rounding
 
 
 class Correlation(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +35,7 @@ def correlation(x: ArrayLike, y: ArrayLike) -> Correlation:
 
 
 def _constant(values: NDArray[np.float64]) -> bool:
-    return float(np.std(values)) <= _ROUNDING * float(np.max(np.abs(values)))
+    return float(np.std(values)) <= ROUNDING * float(np.max(np.abs(values)))
 
 
 def _r(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:

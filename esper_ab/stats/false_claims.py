@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from esper_ab.stats.pair import ROUNDING
+
 SPLITS = 10_000
 _RESAMPLES = 1_000  # of the bootstrap
 _CHUNK = 1_000  # deals at a time
@@ -83,7 +85,7 @@ def _deals(
 def _differ(a: Array, b: Array) -> NDArray[np.bool_]:
     """[deals, runs]: whether the means differ at all; sums that differ by rounding only are a tie."""
     difference = np.abs(a.mean(axis=1) - b.mean(axis=1))
-    return np.asarray(difference > 64 * np.finfo(np.float64).eps * np.maximum(1.0, np.abs(a).max(axis=1)))
+    return np.asarray(difference > ROUNDING * np.maximum(1.0, np.abs(a).max(axis=1)))
 
 
 def _mann_whitney(a: Array, b: Array) -> NDArray[np.bool_]:

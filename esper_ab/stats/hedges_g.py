@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-_ROUNDING = 64 * float(np.finfo(np.float64).eps)
+from esper_ab.stats.pair import ROUNDING
 
 
 def correction(df: int) -> float:
@@ -25,6 +25,6 @@ def hedges_g(a: ArrayLike, b: ArrayLike) -> float | None:
         return None
     df = int(x.size + y.size - 2)
     pooled = math.sqrt((np.var(x, ddof=1) * (x.size - 1) + np.var(y, ddof=1) * (y.size - 1)) / df)
-    if pooled <= _ROUNDING * float(np.max(np.abs(np.concatenate((x, y))))):
+    if pooled <= ROUNDING * float(np.max(np.abs(np.concatenate((x, y))))):
         return None
     return correction(df) * float(np.mean(x) - np.mean(y)) / pooled

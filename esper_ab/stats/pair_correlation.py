@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from esper_ab.stats.pair import ROUNDING
 from esper_ab.stats.paired_difference import differences
 
-_ROUNDING = 64 * float(np.finfo(np.float64).eps)
 LEVEL = 0.95
 
 
@@ -41,7 +41,7 @@ def pair_correlation(a: ArrayLike, b: ArrayLike) -> PairCorrelation | None:
     r = math.fsum(dx * dy) / math.sqrt(math.fsum(dx**2) * math.fsum(dy**2))
     r = min(1.0, max(-1.0, r))
     worth = (math.fsum(dx**2) + math.fsum(dy**2)) / math.fsum((dx - dy) ** 2) if _varies(dx - dy, x, y) else None
-    if n < 4 or abs(r) >= 1.0 - _ROUNDING:
+    if n < 4 or abs(r) >= 1.0 - ROUNDING:
         return PairCorrelation(r=r, low=None, high=None, worth=worth)
     half = float(stats.norm.isf((1.0 - LEVEL) / 2.0)) / math.sqrt(n - 3)
     centre = math.atanh(r)
@@ -50,4 +50,4 @@ def pair_correlation(a: ArrayLike, b: ArrayLike) -> PairCorrelation | None:
 
 def _varies(values: NDArray[np.float64], *scale: NDArray[np.float64]) -> bool:
     """Whether `values` vary by more than the rounding of the numbers of `scale`."""
-    return float(np.std(values)) > _ROUNDING * max(float(np.max(np.abs(numbers))) for numbers in scale)
+    return float(np.std(values)) > ROUNDING * max(float(np.max(np.abs(numbers))) for numbers in scale)

@@ -14,8 +14,6 @@ from scipy import stats
 
 from esper_ab.stats.pair import ROUNDING
 
-# A deviation this small beside the values is rounding of their mean, not variation between pairs.
-
 
 class PairedDifference(msgspec.Struct, frozen=True, kw_only=True):
     """Mean of d = a - b over pairs. What needs a deviation is None where there is none to estimate or to divide by."""

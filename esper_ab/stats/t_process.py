@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from esper_ab.stats.adjusted_difference import design_matrix, estimable
 
-_ROUNDING = 1e-9  # a gain of information below this is rounding
+_NO_GAIN = 1e-9  # a gain of information below this is rounding
 
 
 class TProcess(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,5 +81,5 @@ def t_values(process: TProcess, draws: Draws, effect: float = 0.0) -> NDArray[np
 def _gains(process: TProcess) -> NDArray[np.float64]:
     """What each step adds to the information."""
     gains = np.diff(np.asarray(process.information), prepend=0.0)
-    gains[gains < _ROUNDING] = 0.0
+    gains[gains < _NO_GAIN] = 0.0
     return gains

@@ -300,6 +300,58 @@ class TwoPresses:
             os.kill(os.getpid(), signal.SIGINT)
 
 
+class PressedWhileLeaving(InlineLauncher):
+    """Ctrl-C again at the first look for a worker that was told to leave, which has not left by then."""
+
+    def start(self, order):
+        return Leaving(super().start(order), self)
+
+
+class Leaving:
+    def __init__(self, worker, launcher):
+        self._worker, self._launcher = worker, launcher
+
+    def __getattr__(self, name):
+        return getattr(self._worker, name)
+
+    def join(self, timeout_s):
+        if not hasattr(self._launcher, "pressed"):
+            self._launcher.pressed = True
+            os.kill(os.getpid(), signal.SIGINT)
+            return False
+        return self._worker.join(timeout_s)
+
+
+def test_a_second_ctrl_c_that_comes_after_the_barrier_ends_the_workers_and_is_told_apart(tmp_path):
+    launcher = PressedWhileLeaving("fake_worker:main_in_thread")
+    with pytest.raises(Interrupted) as caught:
+        run(fake_plans.plan(episodes=400), tmp_path, launcher, (press_ctrl_c_at(1),))
+    said, go_on = str(caught.value).splitlines()
+    assert said.startswith("stopped by Ctrl-C after the barrier in progress")
+    assert "a further Ctrl-C, after that barrier" in said
+    assert go_on.startswith("to go on: ")
+    *_, last = events = list(read(tmp_path / JOURNAL_NAME))
+    assert [event.category for event in of(Ledger, events)] == ["interrupted"] * 2
+    assert last.detail == said
+
+
+def test_a_stop_that_takes_long_says_whom_it_waits_for(tmp_path, monkeypatch):
+    monkeypatch.setenv(FAULT_VARIABLE, "hang:a/0:2")
+    monkeypatch.setattr("esper_ab.control.coordinator._SAY_S", 0.0)
+    said = []
+
+    def told(event):
+        if isinstance(event, str):
+            said.append(event)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(Interrupted, match="second Ctrl-C"):
+        conduct(tmp_path, fake_plans.plan(), press_ctrl_c_at(1), Watcher(told))
+    waits = next(line for line in said if "a/0" in line)
+    assert waits.startswith("the stop waits for worker w00/1 on cpu:0, in ")
+    assert waits.endswith("Ctrl-C ends it at once")
+
+
 def test_a_run_directory_that_has_a_journal_is_refused(tmp_path):
     conduct(tmp_path, fake_plans.plan())
     with pytest.raises(UsageError, match="choose another name"):

@@ -14,10 +14,12 @@ import pytest
 from support.journals import Synthetic, failed_run, one_replicate, planted_effect, three_groups, write
 
 from esper_ab import load_run
+from esper_ab.api.results import Results
 from esper_ab.errors import JournalError, UsageError
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.lock import take
 from esper_ab.report import records
+from esper_ab.report.content import content
 from esper_ab.report.query import VIEWS, query
 
 
@@ -212,3 +214,28 @@ def test_loading_loads_no_torch_and_no_frame_library(run_dir):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_pair_that_is_not_compared_is_answered_with_those_that_are(run):
+    with pytest.raises(KeyError) as caught:
+        run.verdicts["simplified", "shaped"]
+    assert str(caught.value) == (
+        "no comparison simplified - shaped; there is shaped - simplified, with the signs the other way round"
+    )
+    with pytest.raises(KeyError, match="there is shaped - simplified, shaped - wait, simplified - wait"):
+        run.verdicts["shaped", "nobody"]
+    with pytest.raises(KeyError, match="'shaped' is not a pair of groups"):
+        run.verdicts["shaped"]
+    assert run.verdicts.get(("simplified", "shaped")) is None
+    assert run.verdicts == dict(run.verdicts)
+    with pytest.raises(UsageError, match="there is shaped - simplified, with the signs reversed"):
+        run.comparison("simplified", "shaped")
+
+
+def test_a_variant_that_is_not_there_is_answered_with_a_close_one(run):
+    results = Results(run.path, content(run.history), "")
+    with pytest.raises(KeyError) as caught:
+        results["shapd"]
+    assert str(caught.value) == "no variant 'shapd'; did you mean shaped?"
+    assert results.get("shapd") is None
+    assert len(results["shaped"]) == 6

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import html.parser
 import json
+import os
 import re
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from esper_ab.errors import JournalError, UsageError
 from esper_ab.journal.events import Ledger, LookTaken, PointReleased, RunEvaluated, RunReady, RunStarted
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
+from esper_ab.journal.lock import take
 from esper_ab.report.build import build_report, render_report
 from esper_ab.report.content import content
 from esper_ab.report.markdown import escaped, render_markdown
@@ -232,6 +234,16 @@ def test_an_unfinished_journal_says_so_first(name, word):
     text = render_text(content(fold(JOURNALS[name]())))
     assert text.index("INCOMPLETE") < text.index("VERDICT")
     assert f"INCOMPLETE · {word}" in " ".join(made_page(name).words)
+
+
+def test_a_report_of_what_nobody_carries_out_any_more_says_so(tmp_path):
+    run_dir = write(tmp_path / "run", planted_effect()[:40])
+    assert "INCOMPLETE (stale). The journal has no end and nobody works on it" in build_report(run_dir).text
+    lock = take(run_dir)
+    try:
+        assert "INCOMPLETE (in progress)." in build_report(run_dir).text
+    finally:
+        os.close(lock)
 
 
 def test_a_finished_journal_does_not():

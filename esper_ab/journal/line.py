@@ -1,0 +1,71 @@
+"""The form of one line of a journal, for all who write or read one: numbered, chained, with its CRC inside the object.
+
+    {"n":3,"prev":"8a698ba7","t":"2026-11-21T20:41:52.737+00:00","event":{"kind":"episode",…},"crc":"5d41402a"}
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import msgspec
+
+from esper_ab.journal.events import AnyEvent
+
+FIRST_PREV = "00000000"  # of the first line, which has none before it
+_TAIL = b',"crc":"%08x"}\n'  # over the bytes before it
+_TAIL_BYTES = len(_TAIL % 0)
+_CRC_IN_TAIL = slice(-11, -3)
+_EPISODE, _KIND_WITHIN = b'"event":{"kind":"episode"', 120  # bytes from the start of a line
+
+
+class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """One line of a journal."""
+
+    n: int
+    prev: str
+    t: str
+    event: AnyEvent
+    crc: str
+
+
+_decoder = msgspec.json.Decoder(Line)
+
+
+def written(n: int, prev: str, stamp: str, event: AnyEvent) -> tuple[bytes, str]:
+    """The line, and its CRC for the next one."""
+    body = b'{"n":%d,"prev":"%s","t":"%s","event":%s' % (n, prev.encode(), stamp.encode(), msgspec.json.encode(event))
+    tail = _TAIL % zlib.crc32(body)
+    return body + tail, tail[_CRC_IN_TAIL].decode()
+
+
+def wrong_tail(data: bytes) -> str:
+    """"" for a line that ends in the CRC of its contents; else what is wrong with it."""
+    if data.endswith(_TAIL % zlib.crc32(memoryview(data)[:-_TAIL_BYTES])):
+        return ""
+    digits = data[_CRC_IN_TAIL].decode(errors="replace")
+    is_tail = data[-_TAIL_BYTES:] == b',"crc":"%s"}\n' % digits.encode()
+    return "its CRC does not match its contents" if is_tail else "it does not end in its CRC"
+
+
+def decode(data: bytes) -> Line:
+    """What a line says, whether or not its CRC is right; MsgspecError when it is none of this version of esper_ab."""
+    return _decoder.decode(data)
+
+
+def line_of(data: bytes) -> Line | None:
+    """The same, None instead of an error."""
+    try:
+        return decode(data)
+    except msgspec.MsgspecError:
+        return None
+
+
+def event_of(data: bytes) -> AnyEvent | None:
+    """The event of one line that is intact by itself, whatever stands before it; else None."""
+    line = None if wrong_tail(data) else line_of(data)
+    return None if line is None else line.event
+
+
+def is_episode(data: bytes) -> bool:
+    """Whether a line holds a training episode, without decoding it."""
+    return data.find(_EPISODE, 0, _KIND_WITHIN) >= 0

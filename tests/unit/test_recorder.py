@@ -1,0 +1,64 @@
+"""What observers are told of is in the journal; a warning does not wait for that."""
+
+from __future__ import annotations
+
+import queue
+import resource
+
+import pytest
+from support.journals import planted_effect
+
+from esper_ab.control.recorder import Recorder
+from esper_ab.errors import JournalError
+from esper_ab.journal.events import Ledger
+from esper_ab.journal.file import Journal
+from esper_ab.journal.fold import begin
+
+PATIENCE_S = 60.0  # with another thread
+ENTRY = Ledger(category="restart", run="", episode=None, detail="w0 was started")
+
+
+@pytest.fixture
+def told():
+    return queue.SimpleQueue()
+
+
+@pytest.fixture
+def recorder(tmp_path, told):
+    class Observer:
+        def observe(self, event):
+            told.put(event)
+
+    first = planted_effect()[0]
+    recorder = Recorder(Journal(tmp_path), begin(first), [Observer()])
+    recorder.record(first)
+    recorder.commit()
+    assert told.get(timeout=PATIENCE_S) == first
+    return recorder
+
+
+def test_a_warning_is_told_at_once_and_an_event_when_it_is_written(recorder, told):
+    recorder.record(ENTRY)
+    recorder.warn("no room")
+    assert told.get(timeout=PATIENCE_S) == "no room"
+    recorder.flush()
+    assert told.get(timeout=PATIENCE_S) == ENTRY
+    recorder.close()
+
+
+def test_what_never_came_into_the_journal_is_never_told(recorder, told, tmp_path):
+    recorder.record(ENTRY)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "events.jsonl").stat().st_size, hard))
+    try:
+        with pytest.raises(JournalError):
+            recorder.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert told.empty()
+
+
+def test_what_found_room_at_last_is_told(recorder, told):
+    recorder.record(ENTRY)
+    recorder.close()
+    assert told.get(timeout=PATIENCE_S) == ENTRY
