@@ -34,6 +34,11 @@ class Op(IntEnum):
     ADVANCE = 5
 
 
+# The same as plain integers, for arrays: numpy compares with a member of an enumeration several times slower.
+UNKNOWN, DORMANT, GERMINATED, TRAINING, BLENDING, HOLDING, FOSSILIZED, PRUNED, EMBARGOED, RESETTING = map(int, Stage)
+WAIT, GERMINATE, SET_ALPHA_TARGET, PRUNE, FOSSILIZE, ADVANCE = map(int, Op)
+
+
 class Curve(IntEnum):
     """Shape of an alpha ramp; the values of the alpha_curve head."""
 

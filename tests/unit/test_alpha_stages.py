@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from enum import IntEnum
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workers import vocabulary
 from workers.growth import alpha
 from workers.growth.alpha import AlphaMode
 from workers.growth.seeds import SeedTable, slot_of
 from workers.growth.stages import TRANSITIONS, IllegalTransition, transition
-from workers.vocabulary import Curve, Stage
+from workers.vocabulary import Curve, Op, Stage
 
 ONE = np.ones((1, 1), dtype=bool)
 RAMPS = [
@@ -24,6 +27,12 @@ RAMPS = [
     (Curve.SIGMOID, 3, [0.117, 0.883, 1.0]),
     (Curve.SIGMOID, 8, [0.009, 0.045, 0.181, 0.5, 0.819, 0.955, 0.991, 1.0]),
 ]
+
+
+@pytest.mark.parametrize(("module", "members"), [(vocabulary, Stage), (vocabulary, Op), (alpha, AlphaMode)])
+def test_every_plain_integer_is_the_member_of_its_name(module: ModuleType, members: type[IntEnum]) -> None:
+    assert {member.name: getattr(module, member.name) for member in members} == dict(members.__members__)
+    assert {type(getattr(module, member.name)) for member in members} == {int}
 
 
 def ramp(start: float, target: float, steps: int, curve: int) -> tuple[SeedTable, list[float]]:

@@ -14,9 +14,7 @@ from workers.growth.tracker import Signals
 from workers.rewards._facts import Floats, Ints, SeedFacts, StepFacts
 from workers.rewards._inputs import alpha_delta_sq_sum, effective_seed_params
 from workers.rewards._potential import potential
-from workers.vocabulary import OP, SLOT, Op
-
-_WAIT = int(Op.WAIT)  # numpy compares with a plain integer several times faster
+from workers.vocabulary import OP, SLOT, WAIT
 
 
 class FactsMemory:
@@ -43,7 +41,7 @@ class FactsMemory:
         seeds = self._seed_facts(lifecycle, measurement)
         facts = StepFacts(
             op=decisions[:, OP],
-            slot=np.where(decisions[:, OP] == _WAIT, -1, decisions[:, SLOT]),
+            slot=np.where(decisions[:, OP] == WAIT, -1, decisions[:, SLOT]),
             seeds=seeds,
             step=step,
             steps=lifecycle.rules.steps,

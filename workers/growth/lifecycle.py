@@ -24,14 +24,19 @@ from workers.vocabulary import (
     ALPHA_SPEED,
     ALPHA_TARGET,
     ALPHA_TARGETS,
+    BLENDING,
     CURVES,
+    GERMINATED,
     HEADS,
+    HOLDING,
     OP,
+    PRUNED,
     SLOT,
     SPEEDS,
     STYLE,
     STYLES,
     TEMPOS,
+    TRAINING,
     Op,
     Stage,
 )
@@ -43,10 +48,6 @@ _VELOCITY_KEEP = 0.7
 _STYLE_ALGORITHMS = np.array([algorithm for _, _, algorithm in STYLES], dtype=np.int64)
 _STYLE_CURVES = np.array([curve for _, curve, _ in STYLES], dtype=np.int64)
 _TARGETS, _SPEEDS, _CURVES = np.array(ALPHA_TARGETS), np.array(SPEEDS), np.array(CURVES, dtype=np.int64)
-# Plain integers: numpy compares with one several times faster than with a member of an enumeration.
-_GERMINATED, _TRAINING, _BLENDING, _HOLDING, _PRUNED = (
-    int(stage) for stage in (Stage.GERMINATED, Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.PRUNED)
-)
 
 SeedChange = SeedEvent  # a change is what the journal says about it
 _Event = Literal["germinated", "advanced", "retargeted", "prune_scheduled", "pruned", "fossilized", "emptied"]
@@ -149,13 +150,13 @@ class Lifecycle:
         """Tick ramps, complete prunes whose ramp has ended, and count cooldowns down."""
         table = self.table
         self._shown = None
-        reached = alpha.tick(table, (table.stage == _BLENDING) & self.alive[:, None])
+        reached = alpha.tick(table, (table.stage == BLENDING) & self.alive[:, None])
         changes = self._remove(reached & table.frozen, step, graft)
         cooling = (table.cooldown_left > 0) & self.alive[:, None]
         if not cooling.any():
             return changes
         table.cooldown_left[cooling] -= 1
-        self._transition(cooling & (table.stage == _PRUNED), Stage.EMBARGOED)
+        self._transition(cooling & (table.stage == PRUNED), Stage.EMBARGOED)
         self._transition(cooling & (table.cooldown_left == 1), Stage.RESETTING)
         emptied = cooling & (table.cooldown_left == 0)
         self._transition(emptied, Stage.DORMANT)
@@ -187,9 +188,9 @@ class Lifecycle:
 
     def _advance(self, selected: Bools, step: int) -> list[SeedChange]:
         table = self.table
-        starting = selected & (table.stage == _GERMINATED)
-        blending = selected & (table.stage == _TRAINING)
-        holding = selected & (table.stage == _BLENDING)
+        starting = selected & (table.stage == GERMINATED)
+        blending = selected & (table.stage == TRAINING)
+        holding = selected & (table.stage == BLENDING)
         self._transition(starting, Stage.TRAINING)
         self._transition(blending, Stage.BLENDING)
         alpha.retarget(table, blending, table.germination_target, table.tempo, _STYLE_CURVES[table.style])
@@ -206,7 +207,7 @@ class Lifecycle:
             table.params[env, slot] = graft.set_algorithm(env, slot, int(algorithm[env, slot]))
             table.algorithm[env, slot] = algorithm[env, slot]
             table.style[env, slot] = style[env, slot]
-        self._transition(selected & (table.stage == _HOLDING) & (target < 1.0), Stage.BLENDING)
+        self._transition(selected & (table.stage == HOLDING) & (target < 1.0), Stage.BLENDING)
         alpha.retarget(table, selected, target, *self._ramp(decisions))
         return self._events(selected, "retargeted", step)
 
@@ -217,7 +218,7 @@ class Lifecycle:
         scheduled = selected & rampable(table) & (steps > 0)
         changes: list[SeedChange] = []
         if scheduled.any():
-            self._transition(scheduled & (table.stage == _HOLDING), Stage.BLENDING)
+            self._transition(scheduled & (table.stage == HOLDING), Stage.BLENDING)
             alpha.retarget(table, scheduled, np.zeros_like(table.alpha), steps, curve)
             table.frozen[scheduled] = True
             changes += self._events(scheduled, "prune_scheduled", step)

@@ -16,22 +16,21 @@ from workers.vocabulary import (
     ALPHA_TARGET,
     ALPHA_TARGETS,
     BLUEPRINT,
+    GERMINATE,
     HEADS,
     OP,
+    PRUNE,
+    SET_ALPHA_TARGET,
     SLOT,
     SPEEDS,
     STYLE,
     TEMPO,
-    Op,
+    WAIT,
     head_sizes,
 )
 
 _INSTANT = SPEEDS.index(0)
 _TARGETS = np.array(ALPHA_TARGETS)
-# Plain integers: numpy compares with one several times faster than with a member of an enumeration.
-_WAIT, _GERMINATE, _SET_ALPHA_TARGET, _PRUNE = (
-    int(op) for op in (Op.WAIT, Op.GERMINATE, Op.SET_ALPHA_TARGET, Op.PRUNE)
-)
 
 
 class DecisionMasks:
@@ -56,7 +55,7 @@ class DecisionMasks:
             raise ValueError(f"the mask of head {HEADS[head]} needs {head} earlier choices, not {chosen.shape[1]}")
         if head == OP:
             ops: Bools = np.asarray(self.valid.any(axis=2))
-            ops[:, _WAIT] = True
+            ops[:, WAIT] = True
             return ops
         if head == SLOT:
             return self.valid[self._rows, chosen[:, OP]]
@@ -73,7 +72,7 @@ class DecisionMasks:
         in_range = np.asarray(((decisions >= 0) & (decisions < np.array(self._sizes))).all(axis=1))
         chosen = np.where(in_range[:, None], decisions, 0)
         op, slot = chosen[:, OP], chosen[:, SLOT]
-        waits, germinates, retarget = op == _WAIT, self._germinates(chosen), op == _SET_ALPHA_TARGET
+        waits, germinates, retarget = op == WAIT, self._germinates(chosen), op == SET_ALPHA_TARGET
         pair = self._retargets[self._rows, slot, chosen[:, STYLE], chosen[:, ALPHA_TARGET]]
         possible = waits | (self.valid[self._rows, op, slot] & (pair | ~retarget))
         # Beyond that, a head that is used may say whatever is in its range, and one that is not says 0.
@@ -86,21 +85,21 @@ class DecisionMasks:
         return np.asarray(in_range & possible & (used | (chosen == 0)).all(axis=1))
 
     def _germinates(self, chosen: Ints) -> Bools:
-        return np.asarray(chosen[:, OP] == _GERMINATE)
+        return np.asarray(chosen[:, OP] == GERMINATE)
 
     def _style_or_target(self, head: int, chosen: Ints) -> Bools:
         pairs = self._retargets[self._rows, chosen[:, SLOT]]  # [E, style, target]
         allowed = pairs.any(axis=2) if head == STYLE else pairs[self._rows, chosen[:, STYLE]]
-        retarget = chosen[:, OP] == _SET_ALPHA_TARGET
+        retarget = chosen[:, OP] == SET_ALPHA_TARGET
         return np.asarray(self._germinates(chosen)[:, None] | (retarget[:, None] & allowed))
 
     def _ramps(self, chosen: Ints) -> Bools:
         """A speed matters only where alpha has a way to go."""
         slot = chosen[:, SLOT]
-        moves = (chosen[:, OP] == _SET_ALPHA_TARGET) & (
+        moves = (chosen[:, OP] == SET_ALPHA_TARGET) & (
             _TARGETS[chosen[:, ALPHA_TARGET]] != self._alpha_target[self._rows, slot]
         )
-        blends_out = (chosen[:, OP] == _PRUNE) & self._rampable[self._rows, slot]
+        blends_out = (chosen[:, OP] == PRUNE) & self._rampable[self._rows, slot]
         return np.asarray(moves | blends_out)
 
     def _bends(self, chosen: Ints) -> Bools:

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.growth.alpha import AlphaMode
+from workers.growth.alpha import DOWN, UP
 from workers.growth.lifecycle import COOLDOWN, Lifecycle
 from workers.growth.measurement import Measurement
 from workers.growth.predicates import seed_limit
@@ -36,7 +36,6 @@ _LONGEST_RAMP = max(*TEMPOS, *SPEEDS)
 _PLATEAU_CAP = 10
 _LOSS_CAP = 20.0  # nats
 _PARAMETERS_CAP = 1e8
-_UP, _DOWN = int(AlphaMode.UP), int(AlphaMode.DOWN)  # numpy compares with plain integers several times faster
 
 
 @dataclass(frozen=True)
@@ -119,8 +118,8 @@ def _slot_features(n_blueprints: int) -> tuple[Feature, ...]:
         _one_hot("stage", _STAGES, lambda seen: seen.table.stage),
         Feature("alpha", 1, lambda seen: seen.table.alpha),
         Feature("alpha_target", 1, lambda seen: seen.table.alpha_target),
-        Feature("ramp_up", 1, lambda seen: seen.table.alpha_mode == _UP),
-        Feature("ramp_down", 1, lambda seen: seen.table.alpha_mode == _DOWN),
+        Feature("ramp_up", 1, lambda seen: seen.table.alpha_mode == UP),
+        Feature("ramp_down", 1, lambda seen: seen.table.alpha_mode == DOWN),
         Feature("ramp_left", 1, lambda seen: seen.table.steps_total - seen.table.steps_done, _LONGEST_RAMP),
         Feature("blending_out", 1, lambda seen: seen.table.frozen),
         Feature("tempo", 1, lambda seen: seen.table.tempo, max(TEMPOS)),

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from workers.growth import gates
-from workers.growth.alpha import AlphaMode
+from workers.growth.alpha import HOLD
 from workers.growth.seeds import SeedTable
 from workers.rewards._facts import Bools, Floats
-from workers.vocabulary import ALPHA_TARGETS, STYLES, Op, Stage
+from workers.vocabulary import ALPHA_TARGETS, BLENDING, FOSSILIZED, HOLDING, STYLES, Op
 
 MIN_PRUNE_AGE = 1  # validations
 _ALGORITHMS, _TARGETS = np.array([int(algorithm) for _, _, algorithm in STYLES]), np.array(ALPHA_TARGETS)
-# Plain integers: numpy compares with one several times faster than with a member of an enumeration.
-_BLENDING, _HOLDING, _FOSSILIZED = int(Stage.BLENDING), int(Stage.HOLDING), int(Stage.FOSSILIZED)
-_AT_REST, _OPS = int(AlphaMode.HOLD), len(Op)
+_OPS = len(Op)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +33,8 @@ def seed_limit(rules: Rules, n_slots: int) -> int:
 
 def rampable(table: SeedTable) -> Bools:
     """[E, S] alpha takes part in the forward value and is at rest: it can be ramped."""
-    on = (table.stage == _BLENDING) | (table.stage == _HOLDING)
-    return np.asarray(on & (table.alpha_mode == _AT_REST))
+    on = (table.stage == BLENDING) | (table.stage == HOLDING)
+    return np.asarray(on & (table.alpha_mode == HOLD))
 
 
 def valid_operations(table: SeedTable, rules: Rules, val_acc: Floats, alive: Bools, step: int) -> Bools:
@@ -49,10 +47,10 @@ def valid_operations(table: SeedTable, rules: Rules, val_acc: Floats, alive: Boo
     if step < rules.steps:
         present = table.present
         room = present.sum(axis=1) < seed_limit(rules, present.shape[1])
-        resting = table.alpha_mode == _AT_REST
+        resting = table.alpha_mode == HOLD
         valid[:, Op.GERMINATE] = table.available & room[:, None]
         valid[:, Op.SET_ALPHA_TARGET] = rampable(table)
-        valid[:, Op.PRUNE] = present & (table.stage != _FOSSILIZED) & resting & (table.age >= MIN_PRUNE_AGE)
+        valid[:, Op.PRUNE] = present & (table.stage != FOSSILIZED) & resting & (table.age >= MIN_PRUNE_AGE)
         valid[:, Op.ADVANCE] = (
             gates.may_train(table) | gates.may_blend(table, rules.gates, val_acc) | gates.may_hold(table, rules.gates)
         )

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from workers.rewards._facts import Bools, Floats, Ints
-from workers.vocabulary import Stage
+from workers.vocabulary import DORMANT, Stage
 
-_DORMANT = int(Stage.DORMANT)  # numpy compares with a plain integer several times faster
 _LIVE = np.zeros(max(Stage) + 1, dtype=np.bool_)  # by stage
 _LIVE[[Stage.GERMINATED, Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED]] = True
 
@@ -41,8 +40,8 @@ _MODULE_BLANKS: dict[str, int | float | bool] = {
 }
 # What a slot keeps through the cooldown.
 _SLOT_BLANKS: dict[str, int | float | bool] = {
-    "stage": int(Stage.DORMANT),
-    "previous_stage": int(Stage.DORMANT),
+    "stage": DORMANT,
+    "previous_stage": DORMANT,
     "epochs_in_stage": 0,
     "previous_epochs_in_stage": 0,
     "acc_at_stage_start": float("nan"),
@@ -96,7 +95,7 @@ class SeedTable:
     @property
     def available(self) -> Bools:
         """[E, S] the slot is empty, cooldown over: a seed may be germinated."""
-        return np.asarray(self.stage == _DORMANT)
+        return np.asarray(self.stage == DORMANT)
 
     def clear_module(self, selected: Bools) -> None:
         """Forget everything that belonged to the modules of `selected` [E, S]."""

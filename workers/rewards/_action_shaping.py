@@ -13,14 +13,13 @@ from esper_ab.contracts.settings import RewardSettings
 from workers.rewards._facts import Floats, SeedFacts, StepFacts
 from workers.rewards._potential import birth_bonus
 from workers.rewards._slots import acted_on, first_of
-from workers.vocabulary import Op, Stage
+from workers.vocabulary import FOSSILIZED, HOLDING, Op
 
 _MIN_CONTRIBUTION = 1.0  # points a seed must contribute for its fossilisation to be rewarded
 _SETTLED_EPOCHS = 5  # epochs in HOLDING for the full bonus
 _MIN_PRUNE_AGE = 1
 _TOO_YOUNG_PENALTY = -0.3
 _PRUNE_NOTHING_PENALTY = -0.2
-_HOLDING, _FOSSILIZED = int(Stage.HOLDING), int(Stage.FOSSILIZED)  # plain integers: see _slots
 
 
 def action_shaping(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) -> Floats:
@@ -49,7 +48,7 @@ def _fossilize(seeds: SeedFacts, settings: RewardSettings) -> Floats:
     settled = np.minimum(1.0, seeds.epochs_in_stage / _SETTLED_EPOCHS)
     bonus = (settings.fossilize_base_bonus + settings.fossilize_contribution_scale * contribution) * settled
     price = first_of(
-        (seeds.stage != _HOLDING, improvement < 0, contribution >= _MIN_CONTRIBUTION),
+        (seeds.stage != HOLDING, improvement < 0, contribution >= _MIN_CONTRIBUTION),
         (settings.invalid_fossilize_penalty, harmful - 0.3 * disguised, bonus),
         settings.fossilize_noncontributing_penalty,
     )
@@ -62,7 +61,7 @@ def _prune(seeds: SeedFacts, settings: RewardSettings) -> Floats:
     price = first_of(
         (
             ~seeds.present,
-            seeds.stage == _FOSSILIZED,
+            seeds.stage == FOSSILIZED,
             seeds.age < _MIN_PRUNE_AGE,
             contribution < settings.prune_hurting_threshold,
             contribution < 0,

@@ -7,12 +7,11 @@ import numpy as np
 from esper_ab.contracts.settings import RewardSettings
 from workers.rewards._facts import Bools, Floats, SeedFacts, StepFacts
 from workers.rewards._slots import acted_on, first_of
-from workers.vocabulary import Op, Stage
+from workers.vocabulary import FOSSILIZED, Op
 
 _MAX_EXPONENT = 700.0  # exp() of a float64 overflows a little above
 _SUSPICIOUS_CONTRIBUTION = 1.0  # points; smaller ones are never penalised
 _FULL_PENALTY_CONTRIBUTION = 10.0  # points
-_FOSSILIZED = int(Stage.FOSSILIZED)  # a plain integer: see _slots
 _UNKNOWN_START_SHARE = 0.5  # of the contribution, when the accuracy at germination is unknown
 
 
@@ -45,7 +44,7 @@ def attribution(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) ->
     FOSSILIZE of a seed in a network below its all-off accuracy earns nothing; PRUNE earns the negative of B.
     """
     unmeasured = np.isnan(seeds.contribution)
-    live = seeds.present & (seeds.stage != _FOSSILIZED)
+    live = seeds.present & (seeds.stage != FOSSILIZED)
     proxy = _proxy(facts, live & unmeasured, settings)
     bounded = np.where(live, np.where(unmeasured, proxy, _of_measured(facts, seeds, settings)), 0.0)
     bounded = np.where(acted_on(facts, Op.FOSSILIZE) & (seeds.total_improvement < 0), 0.0, bounded)

@@ -9,7 +9,7 @@ import numpy as np
 
 from esper_ab.contracts.settings import RewardSettings
 from workers.rewards._facts import Floats, Ints, SeedFacts
-from workers.vocabulary import Stage
+from workers.vocabulary import UNKNOWN, Stage
 
 _OF_STAGE = {
     Stage.GERMINATED: 1.0,
@@ -18,7 +18,6 @@ _OF_STAGE = {
     Stage.HOLDING: 5.5,
     Stage.FOSSILIZED: 6.0,
 }
-_UNKNOWN = int(Stage.UNKNOWN)  # a plain integer: see _slots
 _TABLE = np.array([_OF_STAGE.get(Stage(i), 0.0) if i in set(Stage) else 0.0 for i in range(max(Stage) + 1)])
 
 
@@ -33,7 +32,7 @@ def potential(seeds: SeedFacts, settings: RewardSettings) -> Floats:
 
     Whoever builds the facts stores this at every decision and hands it back as `potential_before` at the next.
     """
-    stage = np.where(seeds.present, seeds.stage, _UNKNOWN)
+    stage = np.where(seeds.present, seeds.stage, UNKNOWN)
     progress = np.minimum(seeds.epochs_in_stage * settings.epoch_progress_bonus, settings.max_progress_bonus)
     return np.where(seeds.present, stage_potential(stage) + progress, 0.0)
 

@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workers.rewards._facts import Bools, Floats, Ints, SeedFacts, StepFacts
-from workers.vocabulary import Op, Stage
+from workers.vocabulary import UNKNOWN, Op
 
 Values = NDArray[np.floating[Any]] | float
-
-_UNKNOWN = int(Stage.UNKNOWN)  # numpy takes a plain integer several times faster than a member of an enumeration
 
 
 def blank_absent(seeds: SeedFacts) -> SeedFacts:
@@ -29,7 +27,7 @@ def blank_absent(seeds: SeedFacts) -> SeedFacts:
         return np.where(seeds.present, values, np.nan)
 
     def stages(values: Ints) -> Ints:
-        return np.where(seeds.present, values, _UNKNOWN)
+        return np.where(seeds.present, values, UNKNOWN)
 
     return SeedFacts(
         present=seeds.present,

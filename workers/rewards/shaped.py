@@ -16,11 +16,10 @@ from workers.rewards._attribution import attribution
 from workers.rewards._facts import Floats, SeedFacts, StepFacts
 from workers.rewards._potential import before_with_birth, pbrs
 from workers.rewards._slots import blank_absent
-from workers.vocabulary import Op, Stage
+from workers.vocabulary import BLENDING, HOLDING, WAIT
 
 GAMMA = 0.995
 _WORST_HOLDING_WARNING = -10.0
-_BLENDING, _HOLDING, _WAIT = int(Stage.BLENDING), int(Stage.HOLDING), int(Op.WAIT)  # plain integers: see _slots
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,13 +65,13 @@ def terms(facts: StepFacts, settings: RewardSettings) -> ShapedTerms:
 
 
 def _blending_warning(seeds: SeedFacts) -> Floats:
-    harmful = (seeds.stage == _BLENDING) & (seeds.total_improvement < 0)
+    harmful = (seeds.stage == BLENDING) & (seeds.total_improvement < 0)
     return np.where(harmful, -0.1 - np.minimum(0.05 * seeds.epochs_in_stage, 0.3), 0.0)
 
 
 def _holding_warning(facts: StepFacts, seeds: SeedFacts, bounded: Floats) -> Floats:
     """Collecting attribution in HOLDING without deciding gets dear: -1, -3, -9, then -10 per step."""
-    idle = (facts.op == _WAIT)[:, None] & (seeds.stage == _HOLDING)
+    idle = (facts.op == WAIT)[:, None] & (seeds.stage == HOLDING)
     overdue = np.clip(seeds.epochs_in_stage - 2, 0, 3)
     warning = np.maximum(-(3.0**overdue), _WORST_HOLDING_WARNING)
     return np.where(idle & (seeds.epochs_in_stage >= 2) & (bounded > 0), warning, 0.0)

@@ -7,10 +7,9 @@ import numpy as np
 from esper_ab.contracts.settings import RewardSettings
 from workers.rewards._facts import Floats, StepFacts
 from workers.rewards._potential import pbrs
-from workers.vocabulary import Op
+from workers.vocabulary import WAIT
 
 _DECISION_COST = 0.01
-_WAIT = int(Op.WAIT)  # a plain integer: see _slots
 _ACCURACY_SCALE = 3.0  # at 100 %
 _FOSSIL_SCALE = 2.0  # per contributing fossil
 
@@ -18,7 +17,7 @@ _FOSSIL_SCALE = 2.0  # per contributing fossil
 def reward(facts: StepFacts, settings: RewardSettings) -> Floats:
     """[E]. Of the settings it reads only those of the potential and `disable_terminal_reward`."""
     shaping = pbrs(facts.seeds, facts.seeds.potential_before, settings).sum(axis=1)
-    total: Floats = shaping - np.where(facts.op != _WAIT, _DECISION_COST, 0.0)
+    total: Floats = shaping - np.where(facts.op != WAIT, _DECISION_COST, 0.0)
     if facts.step == facts.steps and not settings.disable_terminal_reward:
         total = total + _ACCURACY_SCALE * facts.val_acc / 100.0 + _FOSSIL_SCALE * facts.contributing
     return total
