@@ -14,6 +14,7 @@ from esper_ab.contracts.visible import visible_line
 from esper_ab.report import style
 
 _WIDTH = 9.4  # inches of a figure over the whole page
+NARROW = 4.2  # of one for a telephone
 
 
 class Picture(Figure):
@@ -36,12 +37,19 @@ class Drawing:
     alt: str
     figure: Figure
     wide: bool = False
+    narrow: Figure | None = None  # the same for a narrow screen, where it does not fit
 
     @cached_property
     def svg(self) -> str:
         """As the page takes it: markup of our own making."""
         with style.look():
             return style.svg(self.figure, self.name)
+
+    @cached_property
+    def narrow_svg(self) -> str:
+        """As `svg`; "" without a narrow figure."""
+        with style.look():
+            return style.svg(self.narrow, f"{self.name}-narrow") if self.narrow else ""
 
 
 _ENDPOINTS = {"evaluation": "", "last-tenth": " (last tenth of training)", "curve-mean": " (mean of training)"}

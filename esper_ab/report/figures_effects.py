@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from esper_ab.report import style
 from esper_ab.report.content import Content
-from esper_ab.report.drawing import Drawing, Picture, endpoint_label, shortened
+from esper_ab.report.drawing import NARROW, Drawing, Picture, endpoint_label, shortened
 from esper_ab.stats.comparison import Comparison
 from esper_ab.stats.wording import points
 
@@ -21,7 +22,54 @@ def effects(content: Content) -> Drawing | None:
     if not shown:
         return None
     margin = content.history.design.margin
+    return Drawing(
+        name="effects",
+        title="Effects, with their intervals",
+        caption="Dot: effect, adjusted for lane and order where the plan asks for it. Thick: repeated interval, valid "
+        "however often it was looked (before the first look an uncorrected one). Thin, below: the plain t interval of "
+        "one look. Arrowhead: goes on beyond the figure. "
+        f"Ticks: the pairs used. Shaded between broken lines: within the margin of {margin:g} points.",
+        alt="; ".join(_words(item) for item in shown) + ".",
+        figure=_figure(content, shown),
+        narrow=_narrow(content, shown),
+        wide=True,
+    )
+
+
+def _figure(content: Content, shown: Sequence[Comparison]) -> Figure:
     figure = Picture(figsize=(9.4, 0.95 + 0.62 * len(shown)))
+    axes = _all_rows(figure, content, shown)
+    names = [f"{shortened(item.question.a, 20)} \u2212 {shortened(item.question.b, 20)}" for item in shown]
+    axes.set_yticks(range(len(shown)), names)
+    axes.tick_params(axis="y", length=0, labelcolor=style.INK, labelsize=9)
+    axes.set_ylim(len(shown) - 0.42, -0.5)
+    verdicts = axes.secondary_yaxis("right")
+    verdicts.set_yticks(range(len(shown)), [str(item.verdict) for item in shown], fontweight="bold")
+    verdicts.tick_params(length=0, labelcolor=style.INK, labelsize=8.5)
+    verdicts.spines["right"].set_visible(False)
+    return figure
+
+
+def _narrow(content: Content, shown: Sequence[Comparison]) -> Figure:
+    """The same with the words above each row, so that all of the width is for the axis."""
+    figure = Picture(figsize=(NARROW, 0.95 + 0.85 * len(shown)))
+    axes = _all_rows(figure, content, shown)
+    for row, item in enumerate(shown):
+        name = f"{shortened(item.question.a, 14)} \u2212 {shortened(item.question.b, 14)}"
+        across = axes.get_yaxis_transform()
+        axes.text(0.0, row - 0.3, name, transform=across, fontsize=9, clip_on=False)
+        axes.text(
+            1.0, row - 0.3, str(item.verdict), transform=across, fontsize=8.5, fontweight="bold", ha="right",
+            clip_on=False,
+        )  # fmt: skip
+    axes.set_yticks(())
+    axes.set_ylim(len(shown) - 0.42, -0.62)
+    return figure
+
+
+def _all_rows(figure: Figure, content: Content, shown: Sequence[Comparison]) -> Axes:
+    """Everything but the words beside it."""
+    margin = content.history.design.margin
     axes = figure.subplots()
     axes.axvspan(-margin, margin, color=style.BAND, linewidth=0)
     for edge in (-margin, margin):
@@ -31,29 +79,10 @@ def effects(content: Content) -> Drawing | None:
     axes.set_xlim(*limits)
     for row, item in enumerate(shown):
         _row(axes, row, item, limits)
-    names = [f"{shortened(item.question.a, 20)} \u2212 {shortened(item.question.b, 20)}" for item in shown]
-    axes.set_yticks(range(len(shown)), names)
-    axes.tick_params(axis="y", length=0, labelcolor=style.INK, labelsize=9)
-    axes.set_ylim(len(shown) - 0.42, -0.5)
     axes.grid(visible=False, axis="y")
     axes.spines["left"].set_visible(False)
-    verdicts = axes.secondary_yaxis("right")
-    verdicts.set_yticks(range(len(shown)), [str(item.verdict) for item in shown], fontweight="bold")
-    verdicts.tick_params(length=0, labelcolor=style.INK, labelsize=8.5)
-    verdicts.spines["right"].set_visible(False)
-    label = endpoint_label(content.history.design.endpoint, "points")
-    axes.set_xlabel(f"difference in {label}")
-    return Drawing(
-        name="effects",
-        title="Effects, with their intervals",
-        caption="Dot: effect, adjusted for lane and order where the plan asks for it. Thick: repeated interval, valid "
-        "however often it was looked (before the first look an uncorrected one). Thin, below: the plain t interval of "
-        "one look. Arrowhead: goes on beyond the figure. "
-        f"Ticks: the pairs used. Shaded between broken lines: within the margin of {margin:g} points.",
-        alt="; ".join(_words(item) for item in shown) + ".",
-        figure=figure,
-        wide=True,
-    )
+    axes.set_xlabel(f"difference in {endpoint_label(content.history.design.endpoint, 'points')}")
+    return axes
 
 
 def _limits(shown: Sequence[Comparison], margin: float) -> tuple[float, float]:

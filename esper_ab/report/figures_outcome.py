@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from esper_ab.journal.outcomes import RunOutcome, mean
 from esper_ab.report import style
 from esper_ab.report.content import Content
-from esper_ab.report.drawing import Drawing, Picture, endpoint_label, grid, group_legend, shortened
+from esper_ab.report.drawing import NARROW, Drawing, Picture, endpoint_label, grid, group_legend, shortened
 
 _MOST_PANELS = 9  # of single comparisons; more are left to the table of pairs
 
@@ -21,22 +22,6 @@ def endpoints(content: Content) -> Drawing | None:
     values = {group: _endpoints(content.of_group(group)) for group in content.groups}
     if not any(values.values()):
         return None
-    figure = Picture(figsize=(9.4, 0.75 + 0.5 * len(values)))
-    axes = figure.subplots()
-    everything = [value for found in values.values() for value in found]
-    near = max((max(everything) - min(everything)) / 90, 1e-9)
-    for row, found in enumerate(values.values()):
-        if not found:
-            continue
-        middle = sum(found) / len(found)
-        axes.plot([middle, middle], [row - 0.36, row + 0.36], color=style.INK, linewidth=2.2, solid_capstyle="butt")
-        for value, lift in spread(found, near):
-            axes.plot(
-                [value], [row + lift], style.marker(row), color=style.colour(row), markersize=5.5, alpha=0.85,
-                markeredgecolor=style.CARD, markeredgewidth=0.5, clip_on=False,
-            )  # fmt: skip
-    _name_rows(axes, [shortened(group) for group in values])
-    axes.set_xlabel(endpoint_label(content.history.design.endpoint, "%"))
     words = (
         f"{group} {sum(found) / len(found):.1f} % ({min(found):.1f} to {max(found):.1f}, {len(found)} runs)"
         for group, found in values.items()
@@ -47,9 +32,31 @@ def endpoints(content: Content) -> Drawing | None:
         title="Every run's endpoint",
         caption="One point per run: one trained policy. Bar: mean of the group.",
         alt="Mean and range: " + "; ".join(words) + ".",
-        figure=figure,
+        figure=_endpoint_rows(content, values, 9.4, 28),
+        narrow=_endpoint_rows(content, values, NARROW, 12),
         wide=True,
     )
+
+
+def _endpoint_rows(content: Content, values: Mapping[str, Sequence[float]], inches: float, most: int) -> Figure:
+    """`most`: characters of a name."""
+    figure = Picture(figsize=(inches, 0.75 + 0.5 * len(values)))
+    axes = figure.subplots()
+    everything = [value for found in values.values() for value in found]
+    near = max((max(everything) - min(everything)) / (9.5 * inches), 1e-9)
+    for row, found in enumerate(values.values()):
+        if not found:
+            continue
+        middle = sum(found) / len(found)
+        axes.plot([middle, middle], [row - 0.36, row + 0.36], color=style.INK, linewidth=2.2, solid_capstyle="butt")
+        for value, lift in spread(found, near):
+            axes.plot(
+                [value], [row + lift], style.marker(row), color=style.colour(row), markersize=5.5, alpha=0.85,
+                markeredgecolor=style.CARD, markeredgewidth=0.5, clip_on=False,
+            )  # fmt: skip
+    _name_rows(axes, [shortened(group, most) for group in values])
+    axes.set_xlabel(endpoint_label(content.history.design.endpoint, "%"))
+    return figure
 
 
 def _endpoints(runs: Sequence[RunOutcome]) -> list[float]:

@@ -53,6 +53,15 @@ def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
     assert "line 1" in table
 
 
+def test_many_verdicts_are_counted(tmp_path):
+    run_dir = write(tmp_path / "run", planted_effect())
+    many = [{"a": "x", "b": f"y{i}", "verdict": "BETTER" if i < 3 else "BLOCKED"} for i in range(8)]
+    (run_dir / "verdict.json").write_text(json.dumps({"comparisons": many}))
+    (found,) = listed(tmp_path)
+    assert len(found.verdicts) == 8
+    assert _table([found]).endswith("8 comparisons: 5 BLOCKED; 3 BETTER")
+
+
 def test_a_run_that_somebody_carries_out_is_running(tmp_path):
     run_dir = write(tmp_path / "run", planted_effect()[:40])
     assert holder(run_dir) is None

@@ -33,6 +33,7 @@ from esper_ab.journal.fold import fold
 from esper_ab.journal.lock import take
 from esper_ab.report.build import build_report, render_report
 from esper_ab.report.content import content
+from esper_ab.report.figures import drawn
 from esper_ab.report.markdown import escaped, render_markdown
 from esper_ab.report.page import render_page
 from esper_ab.report.text import render_text
@@ -227,6 +228,14 @@ def test_every_journal_makes_a_whole_page_without_anything_from_outside(name):
     labels = [attrs.get("aria-label") for tag, attrs in made.tags if attrs.get("role") == "img"]
     assert len(labels) == sum(tag == "figure" for tag, _ in made.tags)
     assert all(labels)
+
+
+def test_effects_and_endpoints_are_there_for_a_narrow_screen_too():
+    found = content(fold(planted_effect()))
+    drawn_twice = {one.name for key in ("outcome", "statistics") for one in drawn(key, found) if one.narrow_svg}
+    assert drawn_twice == {"effects", "endpoints"}
+    classes = [attrs.get("class") for _, attrs in made_page("planted effect").tags]
+    assert classes.count("slim") == classes.count("broad") == 2
 
 
 @pytest.mark.parametrize(("name", "word"), [("failed run", "FAILED"), ("first episodes", "IN PROGRESS")])
