@@ -3,6 +3,7 @@
     scripts/bench hosts                        the bank against a loop over environments, and what an episode costs
     scripts/bench hosts --envs 16 --quick      fewer cells, fewer repeats; written only with --out
     scripts/bench hosts --compile              also torch.compile, which needs a C++ compiler and minutes
+    scripts/bench profile                      what a training step is made of
     scripts/bench deterministic                what --deterministic costs
     scripts/bench devices                      one run on one device and on two
     scripts/bench coordination                 barrier round trip, and many blocks at once
@@ -26,7 +27,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "tests" / "support"))  # fake workers and their plans
 DOCS = ROOT / "docs" / "benchmarks"
-PARTS = ("hosts", "deterministic", "devices", "coordination", "scaling", "startup", "records")
+PARTS = ("hosts", "profile", "deterministic", "devices", "coordination", "scaling", "startup", "records")
 
 
 def _arguments(words: list[str]) -> argparse.Namespace:
