@@ -277,9 +277,11 @@ def test_a_tracker_sees_what_is_written_while_it_follows(tmp_path):
     eventually(lambda: (run_dir / "tensorboard" / "shaped" / "0").exists())
     for event in events[20:-1]:
         journal.append(event)
+    journal.commit()
     eventually(lambda: (run_dir / "tensorboard" / "shaped" / "1").exists())
     assert at_work(run_dir, "tensorboard")
     journal.append(ExperimentEnded(status="finished", detail=""))
+    journal.commit()
     journal.close()
     eventually(lambda: read_progress(run_dir, "tensorboard").state == "done")
     assert read_progress(run_dir, "tensorboard").lines == len(events)
