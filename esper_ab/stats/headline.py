@@ -119,21 +119,21 @@ def _yet(evidence: Evidence) -> str:
 
 def _ahead(evidence: Evidence) -> str:
     """ "a is 1.2 points above b": what was seen, nothing more."""
-    question, estimate = evidence.question, evidence.estimate
-    assert estimate is not None
-    if _equal(evidence):
-        return f"{question.a} and {question.b} are equal"
-    best, other = (question.a, question.b) if estimate > 0 else (question.b, question.a)
-    return f"{best} is {_size(evidence)} points above {other}"
+    return _seen(evidence, "are equal", "is", "above")
 
 
 def _looks(evidence: Evidence) -> str:
+    """ "a looks 1.2 points better than b": for what is not decided."""
+    return _seen(evidence, "look equal", "looks", "better than")
+
+
+def _seen(evidence: Evidence, equal: str, verb: str, than: str) -> str:
     question, estimate = evidence.question, evidence.estimate
     assert estimate is not None
     if _equal(evidence):
-        return f"{question.a} and {question.b} look equal"
+        return f"{question.a} and {question.b} {equal}"
     best, other = (question.a, question.b) if estimate > 0 else (question.b, question.a)
-    return f"{best} looks {_size(evidence)} points better than {other}"
+    return f"{best} {verb} {_size(evidence)} points {than} {other}"
 
 
 def _equal(evidence: Evidence) -> bool:
