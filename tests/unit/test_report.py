@@ -1,15 +1,13 @@
-"""Reports: what each kind of journal may claim, the same bytes every time, and a page that harms nobody."""
+"""Reports: what each kind of journal may claim, and a page that harms nobody."""
 
 from __future__ import annotations
 
 import functools
 import html.parser
 import json
-import os
 import re
 from pathlib import Path
 
-import matplotlib as mpl
 import msgspec
 import pytest
 from support.journals import (
@@ -21,17 +19,12 @@ from support.journals import (
     same_twice,
     three_groups,
     without_evaluations,
-    write,
 )
 
 from esper_ab.boundary_cache import calibrate
 from esper_ab.design import make_design
-from esper_ab.errors import JournalError, UsageError
 from esper_ab.journal.events import Ledger, LookTaken, PointReleased, RunEvaluated, RunReady, RunStarted
-from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
-from esper_ab.journal.lock import take
-from esper_ab.report.build import build_report, render_report
 from esper_ab.report.content import content
 from esper_ab.report.figures import drawn
 from esper_ab.report.markdown import escaped, render_markdown
@@ -245,16 +238,6 @@ def test_an_unfinished_journal_says_so_first(name, word):
     assert f"INCOMPLETE · {word}" in " ".join(made_page(name).words)
 
 
-def test_a_report_of_what_nobody_carries_out_any_more_says_so(tmp_path):
-    run_dir = write(tmp_path / "run", planted_effect()[:40])
-    assert "INCOMPLETE (stale). The journal has no end and nobody works on it" in build_report(run_dir).text
-    lock = take(run_dir)
-    try:
-        assert "INCOMPLETE (in progress)." in build_report(run_dir).text
-    finally:
-        os.close(lock)
-
-
 def test_a_finished_journal_does_not():
     assert "INCOMPLETE" not in render_text(content(fold(planted_effect())))
 
@@ -370,40 +353,6 @@ def test_the_commands_name_the_commit_and_the_settings():
     text = render_text(content(fold(planted_effect())))
     assert "git checkout abc123" in text
     assert "python -m esper_ab.launch --config experiment.toml" in text
-
-
-def test_the_same_journal_gives_the_same_bytes(tmp_path):
-    run_dir = write(tmp_path / "run", planted_effect())
-    first = build_report(run_dir)
-    before = [path.read_bytes() for path in (first.summary, first.verdict, first.page)]
-    with mpl.rc_context({"lines.markeredgewidth": 5, "xtick.direction": "in"}):  # a user's matplotlibrc
-        second = build_report(run_dir)
-    assert [path.read_bytes() for path in (second.summary, second.verdict, second.page)] == before
-    assert sorted(path.name for path in run_dir.iterdir()) == [
-        ".lock", JOURNAL_NAME, "report.html", "summary.txt", "verdict.json",
-    ]  # fmt: skip
-    assert render_report(second).endswith("report.html")
-    assert not re.search(rb"20\d\d-\d\d-\d\d", before[2])
-
-
-def test_a_torn_tail_is_not_an_event(tmp_path):
-    run_dir = write(tmp_path / "run", planted_effect())
-    whole = build_report(run_dir).text
-    journal = run_dir / JOURNAL_NAME
-    with journal.open("ab") as file:
-        file.write(b'{"n":999,"prev":"')
-    assert build_report(run_dir).text == whole
-    journal.write_bytes(journal.read_bytes().replace(b'"episode":3', b'"episode":4', 1))
-    with pytest.raises(JournalError):
-        build_report(run_dir)
-
-
-def test_no_journal_is_a_usage_error(tmp_path):
-    with pytest.raises(UsageError, match="no journal"):
-        build_report(tmp_path)
-    (tmp_path / JOURNAL_NAME).touch()
-    with pytest.raises(UsageError, match="no event yet"):
-        build_report(tmp_path)
 
 
 def test_every_key_of_the_verdict_is_documented():
