@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from esper_ab.analysis import audit_conditions, audit_conduct, audit_ppo
 from esper_ab.analysis.pairs import pairs_of
 from esper_ab.contracts.messages import Lane
-from esper_ab.design import LEAST_PAIRS, Contrast
+from esper_ab.design.design import LEAST_PAIRS, Contrast
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.plan import Block
-from esper_ab.stats.audit_result import Audit, Finding
+from esper_ab.plan.blocks import Block
+from esper_ab.verdict.finding import Audit, Finding
 
 _WEIGHTS = ("blocks", "caps", "notes")
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from esper_ab.analysis.pairs import complete_replicates, pairs_of
-from esper_ab.design import LEAST_PAIRS, Contrast
+from esper_ab.design.design import LEAST_PAIRS, Contrast
 from esper_ab.journal.fold import History
-from esper_ab.stats.sequential import Course, follow
+from esper_ab.verdict.looks import Course, follow
 
 
 def courses(history: History) -> dict[Contrast, Course]:

@@ -1,7 +1,7 @@
 """Experiments as Python: `create_experiment(...)`, the plain classes, and how either becomes what was asked.
 
 A variant is a group and runs per variant are replicates. Nothing here knows a setting: every key and value goes through
-`esper_ab.parse`, as one from the command line or a file does, and is refused there in the same words.
+`esper_ab.settings.parse`, as one from the command line or a file does, and is refused there in the same words.
 
     from esper_ab import create_experiment
 
@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from esper_ab.api.keys import ReadOnly, dotted
-from esper_ab.errors import UsageError
+from esper_ab.contracts.errors import UsageError
 from esper_ab.trackers.settings import Tracking
 
 if TYPE_CHECKING:
-    from esper_ab.config import ExperimentSettings
+    from esper_ab.settings.experiment import ExperimentSettings
 
 _MISTYPED, _LONG = 0.85, 8  # similarity and length from which an attribute is taken for a slip; others are a subclass's
 Settings: TypeAlias = Mapping[str, Any]  # by key: "ppo.lr", "ppo__lr", or nested as in a TOML file

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from esper_ab.errors import UsageError
+from esper_ab.contracts.errors import UsageError
 
 
 class ReadOnly(Mapping[str, Any]):

@@ -19,13 +19,13 @@ from esper_ab.api.asked import Declared, declaration
 from esper_ab.api.declared import Experiment, ExperimentBuilder
 from esper_ab.api.in_python import ARGUMENTS, in_python
 from esper_ab.api.results import Results, early_end
-from esper_ab.assignments import did_you_mean
-from esper_ab.errors import EsperError, UsageError, WorkerFailed, WorkerHung
-from esper_ab.programs.experiment import Planned, carry_out, launcher_named, plan_as_text, planned, reported
-from esper_ab.run_directory import check_name
+from esper_ab.settings.assignments import did_you_mean
+from esper_ab.contracts.errors import EsperError, UsageError, WorkerFailed, WorkerHung
+from esper_ab.execution.experiment import Planned, carry_out, launcher_named, plan_as_text, planned, reported
+from esper_ab.plan.run_directory import check_name
 
 if TYPE_CHECKING:
-    from esper_ab.config import ExperimentSettings
+    from esper_ab.settings.experiment import ExperimentSettings
     from esper_ab.report.build import ReportPaths
 
 _ARGUMENTS = (
@@ -102,7 +102,7 @@ def _check_experiment(experiment: object) -> None:
 
 def prepared(what: Declared, runner: Runner) -> Planned:
     """Everything that can be refused is refused here; nothing is started or written yet."""
-    from esper_ab.programs.track import check_tracking
+    from esper_ab.commands.track import check_tracking
 
     _check_process(runner.launcher)
     _check_runner(runner)

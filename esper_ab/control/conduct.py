@@ -19,7 +19,7 @@ from esper_ab.control.liveness import Limits
 from esper_ab.control.recorder import Recorder
 from esper_ab.control.recovery import nothing_left
 from esper_ab.control.signals import Signals
-from esper_ab.errors import DiskFull, EsperError, Interrupted, UsageError
+from esper_ab.contracts.errors import DiskFull, EsperError, Interrupted, UsageError
 from esper_ab.journal.events import (
     SCHEMA,
     AnyEvent,
@@ -32,9 +32,9 @@ from esper_ab.journal.events import (
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import History, begin, fold
 from esper_ab.launchers import Launcher
-from esper_ab.plan import Extension, Plan
-from esper_ab.run_directory import versions
-from esper_ab.typed import typed
+from esper_ab.plan.blocks import Extension, Plan
+from esper_ab.plan.run_directory import versions
+from esper_ab.contracts.shell_line import typed
 
 _LEAVE_S = 10.0
 _LEAVE_NOW_S = 1.0

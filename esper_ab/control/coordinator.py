@@ -25,9 +25,9 @@ from esper_ab.control.runs import NOWHERE, Run, barrier_again, begun, given_up, 
 from esper_ab.control.scribe import Death, Scribe
 from esper_ab.control.signals import Signals
 from esper_ab.control.turns import barrier_of
-from esper_ab.errors import Interrupted, WorkerFailed, WorkerHung
+from esper_ab.contracts.errors import Interrupted, WorkerFailed, WorkerHung
 from esper_ab.journal.events import PlanExtended, PointReleased
-from esper_ab.plan import Block, Plan
+from esper_ab.plan.blocks import Block, Plan
 
 IN_ORDER = "after the barrier in progress"  # of an Interrupted
 _POLL_S = 0.5

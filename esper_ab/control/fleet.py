@@ -14,7 +14,7 @@ import msgspec
 from esper_ab.contracts.messages import RunSpec, Stop, WorkerOrder
 from esper_ab.control.hub import Hub
 from esper_ab.launchers import Launcher, Worker
-from esper_ab.plan import Plan
+from esper_ab.plan.blocks import Plan
 
 LOG_LINES = 20
 STACK_LINES = 100  # stacks of a few threads, innermost frame first

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.machine import Machine, Questions
-from esper_ab.errors import EsperError, UsageError
+from esper_ab.contracts.errors import EsperError, UsageError
 
 _TIMEOUT_S = 120.0  # importing torch from a cold network disk takes tens of seconds
 _LOG_BYTES_PER_ENV_EPISODE = 4096  # journal line and log, measured generously
@@ -20,23 +20,23 @@ _SPARE_BYTES = 64 << 20  # policies, report, and room for others
 
 
 def examine(questions: Questions) -> Machine:
-    """Answers of `python -m workers.describe`; EsperError with the end of its output when it cannot answer."""
+    """Answers of `python -m workers.commands.describe`; EsperError with the end of its output when it cannot answer."""
     environment = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **os.environ}
-    command = [sys.executable, "-m", "workers.describe", msgspec.json.encode(questions).decode()]
+    command = [sys.executable, "-m", "workers.commands.describe", msgspec.json.encode(questions).decode()]
     began = time.monotonic()
     try:
         child = subprocess.run(command, capture_output=True, env=environment, timeout=_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
-        raise EsperError(f"the preflight (workers.describe) gave no answer within {_TIMEOUT_S:.0f} s") from None
+        raise EsperError(f"the preflight (workers.commands.describe) gave no answer within {_TIMEOUT_S:.0f} s") from None
     took_s = time.monotonic() - began
     if child.returncode:
         last = (child.stderr.decode(errors="replace").strip() or "no output").splitlines()[-1]
-        raise EsperError(f"the preflight (workers.describe) ended with exit status {child.returncode}: {last}")
+        raise EsperError(f"the preflight (workers.commands.describe) ended with exit status {child.returncode}: {last}")
     try:
         # A user's reward may print while it is imported: the answer is the last line.
         found = msgspec.json.decode(child.stdout.strip().splitlines()[-1], type=Machine)
     except (msgspec.MsgspecError, IndexError) as error:
-        raise EsperError(f"the preflight (workers.describe) answered something else: {error}") from None
+        raise EsperError(f"the preflight (workers.commands.describe) answered something else: {error}") from None
     return msgspec.structs.replace(found, start_s=took_s)
 
 

@@ -10,7 +10,7 @@ from esper_ab.control.audience import Audience, Observer
 from esper_ab.control.chaos import Chaos
 from esper_ab.control.disk import Room
 from esper_ab.control.signals import Signals
-from esper_ab.errors import DiskFull, JournalError
+from esper_ab.contracts.errors import DiskFull, JournalError
 from esper_ab.journal.events import AnyEvent, ExperimentStarted, Ledger
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import History

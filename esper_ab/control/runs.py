@@ -19,7 +19,7 @@ from esper_ab.control.liveness import Sign
 from esper_ab.control.turns import barrier_of
 from esper_ab.journal.events import EpisodeRecorded, RunEvaluated, RunReady
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.plan import Block, Plan
+from esper_ab.plan.blocks import Block, Plan
 
 NOWHERE = -1
 _CHECKPOINTS_OFFERED = 3  # a worker keeps two generations, and one may have been written without its record

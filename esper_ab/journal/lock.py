@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.errors import UsageError
+from esper_ab.contracts.errors import UsageError
 
 LOCK_NAME = ".lock"
 _TRIES = 10  # somebody who only asks holds the lock for an instant

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, Protocol
 
 from esper_ab.contracts.messages import Lane, WorkerOrder
-from esper_ab.errors import UsageError
+from esper_ab.contracts.errors import UsageError
 
 # How workers reach the coordinator. ipc: a socket that only this user of this machine can open; tcp: CURVE, with
 # keys for nobody but these workers. No result depends on it.

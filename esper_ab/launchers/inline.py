@@ -11,7 +11,7 @@ from pathlib import Path
 from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.launchers import Transport, _entry
 
-DEFAULT_ENTRY = "workers.entry:main_in_thread"
+DEFAULT_ENTRY = "workers.process.entry:main_in_thread"
 
 
 class InlineWorker:

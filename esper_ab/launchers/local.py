@@ -18,7 +18,7 @@ from types import ModuleType
 from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.launchers import Transport, _entry
 
-DEFAULT_ENTRY = "workers.entry:main"
+DEFAULT_ENTRY = "workers.process.entry:main"
 
 
 class LocalWorker:

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from esper_ab.errors import UsageError
+from esper_ab.contracts.errors import UsageError
 from esper_ab.trackers.settings import Tracking
 from esper_ab.trackers.subject import NAMES, Name
 

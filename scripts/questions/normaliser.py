@@ -22,7 +22,7 @@ from esper_ab.journal.outcomes import endpoint
 from esper_ab.stats.paired_difference import PairedDifference, paired_difference
 from questions.experiments import ARMS, GROUPS, TRAINING, history_of, run
 from questions.sd_ratio import sd_ratio
-from workers import policy_file
+from workers.run import policy_file
 from workers.ppo.normalise import RunningMoments
 
 _LEVEL = 0.95

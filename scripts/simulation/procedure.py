@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from esper_ab.design import LEAST_PAIRS, Design
+from esper_ab.design.design import LEAST_PAIRS, Design
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]

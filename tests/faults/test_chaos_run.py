@@ -17,7 +17,7 @@ from esper_ab.control.liveness import Limits
 from esper_ab.journal.events import Ledger
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
-from esper_ab.launch import command
+from esper_ab.commands.launch import command
 from esper_ab.launchers.inline import InlineLauncher
 from esper_ab.launchers.local import LocalLauncher
 

@@ -13,11 +13,11 @@ from typing import Literal, get_args, get_origin
 
 import pytest
 
-from esper_ab.assignments import EXPERIMENT_KEYS, GROUP_KEYS
+from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS
 from esper_ab.contracts import catalog
-from esper_ab.launch import command
-from esper_ab.options import request as requested
-from esper_ab.parse import Catalogue, FileSettings, parse, read_toml
+from esper_ab.commands.launch import command
+from esper_ab.commands._options import request as requested
+from esper_ab.settings.parse import Catalogue, FileSettings, parse, read_toml
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(path for folder in ("esper_ab", "workers") for path in (ROOT / folder).rglob("*.py"))
@@ -138,7 +138,7 @@ def _untyped_commands(source: str) -> list[str]:
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_commands_with_values_are_made_in_one_place(path: Path) -> None:
-    """A path may have a space in it: `esper_ab.typed` quotes."""
+    """A path may have a space in it: `esper_ab.contracts.shell_line` quotes."""
     assert not _untyped_commands(path.read_text())
 
 

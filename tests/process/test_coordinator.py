@@ -17,7 +17,7 @@ from esper_ab.contracts.messages import EpisodeFinished, Progress, Ready, Releas
 from esper_ab.control.conduct import run
 from esper_ab.control.hub import Hub
 from esper_ab.control.liveness import Limits
-from esper_ab.errors import Interrupted, UsageError, WorkerFailed, WorkerHung
+from esper_ab.contracts.errors import Interrupted, UsageError, WorkerFailed, WorkerHung
 from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentEnded,

@@ -13,7 +13,7 @@ from in_process import done
 
 from esper_ab.api.asked import tracking_of
 from esper_ab.api.files import declared_in
-from esper_ab.errors import UsageError
+from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.load import load
 
 BLOCKS = Path(__file__).parents[1] / "support" / "document"

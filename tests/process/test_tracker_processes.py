@@ -18,13 +18,13 @@ from support import conducted, journals, tracked
 from support.mlflow_server import serving
 
 from esper_ab.analysis.result_hash import result_hash
-from esper_ab.cli import group
-from esper_ab.exit_status import invoke
+from esper_ab.commands.cli import group
+from esper_ab.commands._exit_status import invoke
 from esper_ab.journal.events import ExperimentEnded, PointReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.fold import fold
-from esper_ab.programs.experiment import observers
-from esper_ab.programs.track import Trackers, start_tracking
+from esper_ab.execution.experiment import observers
+from esper_ab.commands.track import Trackers, start_tracking
 from esper_ab.trackers.numbers import episode_numbers, evaluation_numbers
 from esper_ab.trackers.settings import Tracking
 from esper_ab.trackers.state import FOLDER, TrackerProgress, at_work, read_progress, save_settings, take, write_progress
@@ -56,7 +56,7 @@ def store(run_dir):
 def track(run_dir, *flags):
     """`esper-ab track` with all trackers unless told otherwise; its JSON."""
     flags = flags or ("--wandb", "--tensorboard", "--mlflow", "--uri", store(run_dir))
-    line = [sys.executable, "-m", "esper_ab.cli", "track", str(run_dir), "--json", *flags]
+    line = [sys.executable, "-m", "esper_ab.commands.cli", "track", str(run_dir), "--json", *flags]
     done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)
@@ -259,7 +259,7 @@ def test_a_tracker_ends_when_the_coordinator_was_killed(tmp_path):
         eventually(lambda: list(event_files.rglob("events.*")))
         assert at_work(run_dir, "tensorboard")  # there is nothing more, and it waits
         refused = subprocess.run(
-            [sys.executable, "-m", "esper_ab.cli", "track", run_dir, "--tensorboard"], capture_output=True, text=True
+            [sys.executable, "-m", "esper_ab.commands.cli", "track", run_dir, "--tensorboard"], capture_output=True, text=True
         )
         assert (refused.returncode, "follows this run already" in refused.stderr) == (2, True)
         coordinator.kill()
@@ -303,7 +303,7 @@ def test_wandb_online_without_a_key_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("WANDB_API_KEY", raising=False)
     run_dir = journals.write(tmp_path / "run", SMALL.events())
-    line = [sys.executable, "-m", "esper_ab.cli", "track", str(run_dir), "--wandb", "online"]
+    line = [sys.executable, "-m", "esper_ab.commands.cli", "track", str(run_dir), "--wandb", "online"]
     done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("warning: wandb: ")
@@ -350,7 +350,7 @@ def test_what_takes_long_without_a_word_is_said_to(tmp_path, monkeypatch, capfd,
     """The line is there before MLflow gives up, which is within a minute or so: here at its second try."""
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
-    monkeypatch.setattr("esper_ab.programs.track._SILENT_S", 0.0)
+    monkeypatch.setattr("esper_ab.commands.track._SILENT_S", 0.0)
     run_dir = journals.write(tmp_path / "run", SMALL.events())
     line = ["track", str(run_dir), "--mlflow", "--uri", f"http://127.0.0.1:{port}"]
     assert invoke(group, line, "esper-ab") == 1

@@ -50,10 +50,11 @@ from esper_ab.contracts.records import (
     Timing,
 )
 from esper_ab.contracts.rng import run_path
-from workers import checkpoint, process
-from workers.durable import Damaged
-from workers.entry import failure
-from workers.link import Link
+from workers.process import setup as process
+from workers.storage import checkpoint
+from workers.storage.durable import Damaged
+from workers.process.entry import failure
+from workers.process.link import Link
 
 FAULT_VARIABLE = "FAKE_FAULT"
 TIMING = Timing(total_s=0.0, train_s=0.0, validate_s=0.0, decide_s=0.0, update_s=0.0)
@@ -153,7 +154,7 @@ def save(run_dir, spec, point):
 
 
 def take_up(run_dir, assign):
-    """Where the run stands, and what was damaged: as in workers/loop.py."""
+    """Where the run stands, and what was damaged: as in workers/process/loop.py."""
     spec = assign.spec
 
     def resume(data):

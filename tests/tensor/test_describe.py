@@ -7,7 +7,7 @@ import pytest
 
 from esper_ab.contracts.machine import ControllerQuestion, Questions
 from esper_ab.contracts.settings import ControllerSettings
-from workers.describe import controller_problems, gpu_problem, task_facts
+from workers.commands.describe import controller_problems, gpu_problem, task_facts
 from workers.tasks.cifar10 import TASK
 
 

@@ -10,8 +10,8 @@ import pytest
 from test_plan import experiment, machine, planned
 
 from esper_ab.contracts.machine import Machine, TaskFacts
-from esper_ab.estimate import Estimate, epoch_s, estimate
-from esper_ab.plan_text import plan_text
+from esper_ab.plan.estimate import Estimate, epoch_s, estimate
+from esper_ab.plan.text import plan_text
 
 HOSTS = json.loads((Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "hosts.json").read_text())
 SPEED = HOSTS["machine"]["peak_gflops"] * 1e9 / 2  # multiply-adds per second

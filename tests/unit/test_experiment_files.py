@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from esper_ab.api.files import declared_in
-from esper_ab.errors import UsageError
+from esper_ab.contracts.errors import UsageError
 
 HEAD = "from esper_ab import Experiment, Variant, create_experiment, run_ab_test\n"
 MAKE = '''

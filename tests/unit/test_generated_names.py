@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import fake_plans
 import pytest
 
-from esper_ab.errors import UsageError
-from esper_ab.programs.detach import reserve, reserved
-from esper_ab.programs.experiment import Planned, claimed
+from esper_ab.contracts.errors import UsageError
+from esper_ab.execution.detach import reserve, reserved
+from esper_ab.execution.experiment import Planned, claimed
 
 
 def ready(run_dir, generated="synthetic-1"):

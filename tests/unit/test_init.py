@@ -14,13 +14,13 @@ import msgspec
 import pytest
 
 from esper_ab.api.files import declared_in
-from esper_ab.assignments import EXPERIMENT_KEYS, GROUP_KEYS
-from esper_ab.config import ExperimentSettings
+from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS
+from esper_ab.settings.experiment import ExperimentSettings
 from esper_ab.contracts import catalog
-from esper_ab.exit_status import invoke
-from esper_ab.options import flag_help
-from esper_ab.parse import Catalogue, FileSettings, Request, parse, read_toml
-from esper_ab.programs.init import command, python_file, toml_file
+from esper_ab.commands._exit_status import invoke
+from esper_ab.commands._options import flag_help
+from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse, read_toml
+from esper_ab.commands.init import command, python_file, toml_file
 
 _CATALOGUE = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
 _DEFAULTS = parse(Request(), FileSettings(), _CATALOGUE)
@@ -124,8 +124,8 @@ def test_other_files_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[s
     ("name", "module", "how"),
     [
         ("experiment.toml", "esper_ab.launch", ("--config",)),
-        ("experiment.toml", "esper_ab.cli", ("run",)),
-        ("experiment.py", "esper_ab.cli", ("run",)),
+        ("experiment.toml", "esper_ab.commands.cli", ("run",)),
+        ("experiment.py", "esper_ab.commands.cli", ("run",)),
     ],
 )
 def test_a_dry_run_of_what_is_written(tmp_path: Path, name: str, module: str, how: tuple[str, ...]) -> None:

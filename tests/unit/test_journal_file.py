@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esper_ab.errors import DiskFull, JournalError, UsageError
+from esper_ab.contracts.errors import DiskFull, JournalError, UsageError
 from esper_ab.journal.events import Ledger, PointReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.lock import take

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from support.journals import failed_run, planted_effect, write
 
 from esper_ab.control.conduct import go_on
-from esper_ab.errors import JournalError, UsageError
+from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.lock import holder, take
 from esper_ab.journal.tail import follow
 from esper_ab.live.attach import Viewer
 from esper_ab.live.console import CONSOLE_NAME
-from esper_ab.programs.listing import _table, listed
-from esper_ab.programs.logs import lines, sources
+from esper_ab.commands.listing import _table, listed
+from esper_ab.commands.logs import lines, sources
 
 
 def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
@@ -170,7 +170,7 @@ def test_what_is_not_there_is_one_line(tmp_path, args, words):
     run_dir = write(tmp_path / "run", planted_effect())
     named = [arg.replace("RUN", str(run_dir)) for arg in args]
     code = (
-        "import sys\nfrom esper_ab.cli import main\nstatus = main()\n"
+        "import sys\nfrom esper_ab.commands.cli import main\nstatus = main()\n"
         "heavy = {'torch', 'numpy', 'scipy', 'matplotlib', 'zmq'} & set(sys.modules)\n"
         "sys.exit(status if not heavy else str(heavy))"
     )

@@ -15,12 +15,12 @@ from support.journals import Synthetic, failed_run, one_replicate, planted_effec
 
 from esper_ab import load_run
 from esper_ab.api.results import Results
-from esper_ab.errors import JournalError, UsageError
+from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.lock import take
-from esper_ab.report import records
+from esper_ab.query import records
 from esper_ab.report.content import content
-from esper_ab.report.query import VIEWS, query
+from esper_ab.query.sql import VIEWS, query
 
 
 @pytest.fixture(scope="module")

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esper_ab.boundary_cache import calibrate
-from esper_ab.config import ExperimentSettings, Group
+from esper_ab.design.boundary_cache import calibrate
+from esper_ab.settings.experiment import ExperimentSettings, Group
 from esper_ab.contracts.machine import Device, Machine, TaskFacts, UserReward
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings, GrowthSettings, PPOSettings, RewardSettings
-from esper_ab.counterbalance import blocks_needed, cycle, order, orders_estimable, williams_square
-from esper_ab.errors import UsageError
-from esper_ab.plan import Plan, make_plan
-from esper_ab.resolve import resolve
+from esper_ab.design.counterbalance import blocks_needed, cycle, order, orders_estimable, williams_square
+from esper_ab.contracts.errors import UsageError
+from esper_ab.plan.blocks import Plan, make_plan
+from esper_ab.settings.resolve import resolve
 
 TASK = TaskFacts(
     name="digits", title="digits", slots=("early", "mid", "late"), sizes=(1024, 384, 389), sample_values=64,

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.power import TTestPower
 
-from esper_ab.boundary_cache import calibrate
-from esper_ab.config import ExperimentSettings, Group
+from esper_ab.design.boundary_cache import calibrate
+from esper_ab.settings.experiment import ExperimentSettings, Group
 from esper_ab.contracts.settings import GroupSettings
-from esper_ab.counterbalance import order
-from esper_ab.design import Contrast, default_looks, make_design
+from esper_ab.design.counterbalance import order
+from esper_ab.design.design import Contrast, default_looks, make_design
 from esper_ab.stats.pair import Pair
-from esper_ab.stats.pairs_needed import pairs_needed
-from esper_ab.stats.power import (
+from esper_ab.design.pairs_needed import pairs_needed
+from esper_ab.design.power import (
     PowerQuestion,
     RunSpread,
     Simulation,
@@ -30,7 +30,7 @@ from esper_ab.stats.power import (
     sd_of_differences,
 )
 from esper_ab.stats.sd_limits import sd_limits
-from esper_ab.stats.sequential import follow
+from esper_ab.verdict.looks import follow
 
 TWO = PowerQuestion(margin=3.5)
 

@@ -12,7 +12,7 @@ from support.journals import (
     write,
 )
 
-from esper_ab.errors import JournalError, UsageError
+from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.lock import take
 from esper_ab.report.build import build_report, render_report

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from support.looks import AB, AC, BC, DULL, NOMINAL, design, made, spread
 
-from esper_ab.design import Boundary, Contrast, extended
+from esper_ab.design.design import Boundary, Contrast, extended
 from esper_ab.stats.anytime_t import anytime_interval, log_evidence
 from esper_ab.stats.pair import Pair
-from esper_ab.stats.sequential import follow
+from esper_ab.verdict.looks import follow
 
 
 def p_of(look):

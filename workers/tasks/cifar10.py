@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.tasks._archive import Archive, data_folder
-from workers.tasks._split import stratified
-from workers.tasks._task import HostSpec, Split, Splits, Task
+from workers.datasets.archive import Archive, data_folder
+from workers.datasets.split import stratified
+from workers.datasets.task import HostSpec, Split, Splits, Task
 
 _FOLDER = "cifar-10-batches-bin"
 _TRAIN_FILES = tuple(f"data_batch_{i}.bin" for i in range(1, 6))

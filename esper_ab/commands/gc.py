@@ -1,0 +1,118 @@
+"""`esper-ab gc`: give back what a run directory needs no more. Its journal and its policies stay, whatever happens."""
+
+from __future__ import annotations
+
+import json as json_module
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from esper_ab.commands._completing import RunDirectory
+from esper_ab.commands._examples import epilog
+from esper_ab.contracts.shell_line import typed
+
+if TYPE_CHECKING:
+    from esper_ab.journal.fold import History
+
+_CHECKPOINTS = "checkpoints"
+_TEMPORARY = re.compile(r"\..+\..+")  # every file is written as .NAME.SOMETHING first, and renamed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What can go of one run directory."""
+
+    run_dir: Path
+    files: tuple[Path, ...]
+    size_bytes: int
+    kept: str  # what stays that would go if the run were finished; "" when nothing does
+
+
+@click.command(epilog=epilog("esper-ab gc runs/RUN --dry-run", "esper-ab gc runs/*"))
+@click.argument("run_dirs", metavar="RUN…", nargs=-1, required=True, type=RunDirectory())
+@click.option("--dry-run", is_flag=True, help="Say what would go and remove nothing.")
+@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+def command(run_dirs: tuple[Path, ...], dry_run: bool, json: bool) -> None:
+    """Remove checkpoints, temporary files and console output of RUN….
+
+    Journal, policies, experiment.toml, reports and logs stay. Of a run that is not finished, what `resume` needs and
+    the console's output stay, too. A run in progress is refused, and then nothing of the others is removed either.
+    """
+    found = [removable(run_dir) for run_dir in run_dirs]
+    for one in found:
+        if not dry_run:
+            remove(one)
+    if json:
+        click.echo(json_module.dumps([_tree(one, dry_run=dry_run) for one in found], indent=2))
+        return
+    for one in found:
+        word = "would be removed" if dry_run else "removed"
+        click.echo(f"{one.run_dir}: {len(one.files)} files, {one.size_bytes / 1e6:.1f} MB {word}{one.kept}")
+        for path in one.files if dry_run else ():
+            click.echo(f"  {path.relative_to(one.run_dir)}")
+
+
+def removable(run_dir: Path) -> Found:
+    """What can go; UsageError when somebody carries the run out, or `run_dir` is none."""
+    from esper_ab.contracts.errors import UsageError
+    from esper_ab.journal.load import load
+    from esper_ab.journal.lock import holder
+    from esper_ab.live.console import CONSOLE_NAME
+    from esper_ab.live.status import state_of
+
+    if by := holder(run_dir):
+        raise UsageError(f"{run_dir} is in use by {by}; `{typed('stop', run_dir)}` ends it; nothing was removed")
+    history = load(run_dir).history
+    state = state_of(history, held=False)
+    files = [*_temporary(run_dir), *_checkpoints(run_dir, history)]
+    if state == "finished":
+        files += [path for path in [run_dir / CONSOLE_NAME] if path.is_file()]
+    kept = "" if state == "finished" else f"; it is {state}, so what `{typed('resume', run_dir)}` needs was kept"
+    size = sum(path.lstat().st_size for path in files)
+    return Found(run_dir=run_dir, files=tuple(sorted(files)), size_bytes=size, kept=kept)
+
+
+def remove(found: Found) -> None:
+    """UsageError when somebody has begun to carry the run out in between."""
+    from esper_ab.journal.lock import take
+
+    lock = take(found.run_dir)
+    try:
+        for path in found.files:
+            path.unlink(missing_ok=True)
+        for folder, _, _ in os.walk(found.run_dir / _CHECKPOINTS, topdown=False):
+            with suppress(OSError):  # not empty
+                Path(folder).rmdir()
+    finally:
+        os.close(lock)
+
+
+def _temporary(run_dir: Path) -> Iterator[Path]:
+    """What a process that died was writing."""
+    for folder, _, names in os.walk(run_dir):
+        yield from (Path(folder, name) for name in names if _TEMPORARY.fullmatch(name))
+
+
+def _checkpoints(run_dir: Path, history: History) -> Iterator[Path]:
+    """Those of runs that are done with; a run that is still to be finished starts again from its own."""
+    needed = {run_dir / _CHECKPOINTS / name for name, run in history.runs.items() if run.started and run.expected}
+    for folder, below, names in os.walk(run_dir / _CHECKPOINTS):
+        if Path(folder) in needed:
+            below.clear()
+            continue
+        yield from (Path(folder, name) for name in names if not _TEMPORARY.fullmatch(name))
+
+
+def _tree(found: Found, *, dry_run: bool) -> dict[str, object]:
+    return {
+        "run_dir": str(found.run_dir),
+        "removed": [] if dry_run else [str(path.relative_to(found.run_dir)) for path in found.files],
+        "removable": [str(path.relative_to(found.run_dir)) for path in found.files] if dry_run else [],
+        "bytes": found.size_bytes,
+    }

@@ -1,0 +1,144 @@
+"""`python -m esper_ab.launch`, also `esper-ab launch`: from flags to a finished comparison. Decides nothing itself.
+
+Its first imports are few: `--help` loads nothing heavy, and spawned workers import this module as their main one.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from esper_ab.commands import _completing as completing
+from esper_ab.commands._examples import epilog
+from esper_ab.commands._exit_status import invoke
+from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, experiment_options
+from esper_ab.execution.detach import detach, reserve
+from esper_ab.execution.experiment import (
+    Planned,
+    as_asked,
+    calibrated,
+    carry_out,
+    claimed,
+    claimed_here,
+    launcher_named,
+    planned,
+    reported,
+)
+from esper_ab.commands.track import tracking_of
+
+if TYPE_CHECKING:
+    from esper_ab.design.calibration_file import Calibration
+    from esper_ab.control.chaos import Chaos
+
+
+@click.command(
+    cls=ExperimentCommand,
+    epilog=epilog(
+        "esper-ab launch --groups shaped,simplified,wait --replicates 10",
+        "esper-ab launch --groups shaped --group fast:ppo.lr=3e-3 --dry-run",
+        "esper-ab launch --config experiment.toml --detach",
+        "esper-ab launch --exam --replicates auto --max 20 --devices cuda:0 cuda:1",
+    ),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+)
+@experiment_options()
+@click.option("--calibration", type=click.Path(path_type=Path), metavar="FILE", help="What `esper-ab calibrate` wrote: "
+              "how much runs differ by chance.")
+@click.option("--chaos", type=int, metavar="RNG_SEED", help="Rehearse faults: kill and stop workers on the way, at "
+              "places drawn from RNG_SEED. The result is that of a run without.")
+@click.option("--fail-unless", multiple=True, metavar="CONDITION", help='"simplified better-than shaped": exit status '
+              "12 when the verdict is another. Repeatable.")
+@click.option("--track", shell_complete=completing.trackers, metavar="A,B,…", help="What follows the run: wandb, "
+              "tensorboard, mlflow (at MLFLOW_TRACKING_URI). A tracker that breaks does not concern the run.")
+@click.option("--wandb-mode", metavar="online|offline", help="[default: WANDB_MODE, else online]")
+@click.option("--wandb-entity", metavar="NAME", help="Team or user at W&B.")
+@click.option("--wandb-project", metavar="NAME", help="[default: ab_test_NAME_DATE]")
+@click.option("--detach", is_flag=True, help="Go on without this terminal; `esper-ab attach` shows it, `esper-ab stop` "
+              "ends it.")
+def command(**options: Any) -> None:
+    """Train one policy per group and replicate, all groups at the same time on paired randomness, and compare them."""
+    from esper_ab.live.console import outlive_terminal
+    from esper_ab.verdict.condition import parse_condition, require
+
+    if options["detach"] and options["fail_unless"]:
+        raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
+    calibration = _calibration(options["calibration"])
+    tracking = tracking_of(options)
+    ready = replace(planned(as_asked(options), options["out"]), tracking=tracking)
+    if calibration is not None:
+        ready = calibrated(ready, calibration)
+    groups = [group.name for group in ready.plan.experiment.groups]
+    conditions = [parse_condition(text, groups, ready.plan.design.comparisons) for text in options["fail_unless"]]
+    chaos = _chaos(options["chaos"], ready, options["launcher"])
+    _announce(ready, calibration, options)
+    if options["dry_run"]:
+        return
+    if options["detach"]:
+        _detach(ready, as_json=options["json"])
+        return
+    launcher = launcher_named(options["launcher"], options["transport"])
+    ready = claimed_here(ready, launcher)
+    outlive_terminal(ready.run_dir)
+    carry_out(ready, launcher, watched=not (options["quiet"] or options["json"]), chaos=chaos)
+
+    from esper_ab.report.build import printed
+
+    paths = reported(ready.run_dir)
+    click.echo(printed(paths, "json" if options["json"] else "text"))
+    if chaos is not None and not options["json"]:
+        click.echo(f"chaos: {chaos.summary}\nresult hash: {paths.content.analysis.result_hash}")
+    require(conditions, paths.content.comparisons)
+
+
+def _detach(ready: Planned, *, as_json: bool) -> None:
+    """The same command under the same name, by itself."""
+    ready = claimed(ready, reserve)
+    typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg != "--detach"]
+    detached = detach("esper_ab.launch", [*typed, "--name", ready.run_dir.name], ready.run_dir)
+    click.echo(detached.shown(as_json=as_json))
+
+
+def _calibration(path: Path | None) -> Calibration | None:
+    if path is None:
+        return None
+    from esper_ab.design.calibration_file import load_calibration
+
+    return load_calibration(path)
+
+
+def _chaos(rng_seed: int | None, ready: Planned, launcher: str) -> Chaos | None:
+    if rng_seed is None:
+        return None
+    from esper_ab.control.chaos import Chaos, plan_faults
+    from esper_ab.contracts.errors import UsageError
+
+    if launcher == "inline":
+        raise UsageError("--chaos kills worker processes, and --launcher inline has none; use --launcher local")
+    return Chaos(plan_faults(rng_seed, [spec for block in ready.plan.blocks for spec in block.runs]))
+
+
+def _announce(ready: Planned, calibration: Calibration | None, options: dict[str, Any]) -> None:
+    """The plan, as text before it is carried out, or as JSON when it is all that was asked for."""
+    from esper_ab.execution.experiment import plan_as_json, plan_as_text
+
+    if options["json"] and options["dry_run"]:
+        click.echo(plan_as_json(ready))
+    elif not options["json"]:
+        click.echo(plan_as_text(ready))
+        if calibration is not None:
+            from esper_ab.commands.power import plan_power
+
+            click.echo(f"power: {plan_power(ready.plan, calibration.spread.runs - 1)}")
+
+
+def main() -> int:
+    """Entry of `python -m esper_ab.launch`."""
+    return invoke(command, sys.argv[1:], "python -m esper_ab.launch")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

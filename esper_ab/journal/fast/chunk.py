@@ -1,0 +1,136 @@
+"""A stretch of a journal, read for its numbers: every line's CRC and place in the chain, of episodes the columns only.
+
+Of an episode no more is decoded than columns are made of (`lean`); what else it says is looked at by whoever asks for
+the record. The exception is the first one of a stretch, and the first after any line that is no episode and no release:
+who goes on with a journal begins with such a line. From there to the first with seed events they are decoded with
+all they hold, so that an unknown field of another version is an error, as it is for `file.Reading`. All other lines are
+always.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from esper_ab.contracts.records import Checkpoint, Moments
+from esper_ab.journal.columns import Columns
+from esper_ab.journal.events import AnyEvent, EpisodeRecorded, PointReleased
+from esper_ab.journal.fast.lean import LeanLine, LeanRecorded, lean_line_of
+from esper_ab.journal.line import Line, line_of, wrong_tail
+
+CHUNK_BYTES = 32 << 20
+CHECKPOINTS_KEPT = 3  # of each run and stretch, the newest: more are never asked for
+_RECORDED = (EpisodeRecorded, LeanRecorded)
+
+
+@dataclass(kw_only=True)
+class RunPart:
+    """One run's episodes in a stretch."""
+
+    columns: Columns = field(default_factory=Columns)
+    offsets: array[int] = field(default_factory=lambda: array("q"))  # bytes from the start of the file, by episode
+    checkpoints: list[Checkpoint] = field(default_factory=list)
+    observations: Moments | None = None  # the newest reported, where they are shared
+
+
+@dataclass(kw_only=True)
+class Stretch:
+    """What stands between two line ends of a journal, as far as it is intact."""
+
+    start: int  # bytes from the start of the file
+    first: tuple[int, str] | None = None  # n and prev of its first line
+    lines: int = 0  # intact ones
+    last_crc: str = ""
+    runs: dict[str, RunPart] = field(default_factory=dict)
+    released: dict[str, int] = field(default_factory=dict)  # by run: the last point
+    others: list[bytes] = field(default_factory=list)  # lines that are neither
+    ends_in_numbers: bool = False  # its last line is not among the others
+    wall_time: str = ""  # of its last line, ISO 8601
+    torn_bytes: int = 0
+    doubtful: bool = False  # something is not as it must be: who reads line by line says what
+
+
+def stretches(path: Path, start: int, chunk_bytes: int = CHUNK_BYTES) -> list[tuple[int, int]]:
+    """(from, to) in bytes, each ending at the end of a line; the last one may be torn."""
+    found = []
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        while start < size:
+            file.seek(min(start + chunk_bytes, size))
+            file.readline()
+            end = file.tell()
+            found.append((start, end))
+            start = end
+    return found
+
+
+def read_stretch(path: str, start: int, end: int) -> Stretch:
+    """Never raises for what is in the file."""
+    found, whole = Stretch(start=start), True
+    with open(path, "rb", buffering=1 << 20) as file:  # noqa: PTH123  as in a process of its own
+        file.seek(start)
+        at = start
+        for data in file:
+            if at >= end:
+                break
+            line = _line(data, whole=whole)
+            if line is None or not _add(found, line, data, at):
+                found.torn_bytes = 0 if data.endswith(b"\n") else len(data)
+                found.doubtful = not found.torn_bytes
+                break
+            at += len(data)
+            whole = not found.ends_in_numbers or (whole and not _has_seed_events(line.event))
+    return found
+
+
+def _has_seed_events(event: AnyEvent | LeanRecorded) -> bool:
+    """Of an episode decoded with all it holds; without them it is no example of all that its writer writes."""
+    return isinstance(event, EpisodeRecorded) and bool(event.record.seed_events)
+
+
+def _line(data: bytes, *, whole: bool) -> Line | LeanLine | None:
+    """None when its CRC is wrong or what it says is not known; unless it is to be `whole`, no more than is needed."""
+    if wrong_tail(data):
+        return None
+    return (None if whole else lean_line_of(data)) or line_of(data)
+
+
+def _add(found: Stretch, line: Line | LeanLine, data: bytes, at: int) -> bool:
+    """False when the line does not follow from the one before: by its number, what it names, or what it says."""
+    if found.first is None:
+        found.first = line.n, line.prev
+    elif line.prev != found.last_crc or line.n != found.first[0] + found.lines:
+        return False
+    event = line.event
+    found.ends_in_numbers = True
+    if isinstance(event, _RECORDED):
+        if not _add_episode(found, event, at):
+            return False
+    elif isinstance(event, PointReleased) and not isinstance(event.observations, Moments):
+        for name in event.runs:
+            found.released[name] = max(found.released.get(name, -1), event.point)
+    else:
+        found.ends_in_numbers = False
+        found.others.append(data)
+    found.lines += 1
+    found.last_crc, found.wall_time = line.crc, line.t
+    return True
+
+
+def _add_episode(found: Stretch, event: EpisodeRecorded | LeanRecorded, at: int) -> bool:
+    """False for an episode that does not come after the one before: nobody writes that."""
+    record = event.record
+    part = found.runs.get(record.run.run)
+    if part is None:
+        part = found.runs[record.run.run] = RunPart()
+    elif record.episode <= part.columns.newest:
+        return False
+    part.columns.add(record)
+    part.offsets.append(at)
+    if event.checkpoint is not None:
+        part.checkpoints.append(event.checkpoint)
+        del part.checkpoints[:-CHECKPOINTS_KEPT]
+    if isinstance(event.observations, Moments):
+        part.observations = event.observations
+    return True
