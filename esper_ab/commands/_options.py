@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-# Flag -> key of the experiment. Their defaults are those of esper_ab/settings/experiment.py: a flag not given sets nothing.
+# Flag -> key of the experiment. The defaults are those of settings/experiment.py: a flag not given sets nothing.
 _FLAG_KEYS = {"amp": "growth.amp", "threads": "arithmetic.threads"}
 ARGUMENTS = "esper_ab.arguments"
 _LIST_FLAGS = {"slots": "--slots early late", "devices": "--devices cpu:0 cpu:1"}  # with an example
@@ -172,8 +172,8 @@ class ExperimentCommand(click.Command):
 
 def request(options: dict[str, Any]) -> Request:
     """The flags that say what to run; one that a command does not have counts as not given."""
-    from esper_ab.settings.assignments import split_commas
     from esper_ab.contracts.errors import UsageError
+    from esper_ab.settings.assignments import split_commas
     from esper_ab.settings.parse import Request
 
     flags: dict[str, object] = {

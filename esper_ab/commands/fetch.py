@@ -1,4 +1,4 @@
-"""`esper-ab fetch`: what a task needs and does not bring along; a child downloads it (`python -m workers.commands.fetch`)."""
+"""`esper-ab fetch`: download what a task needs and does not ship, in a child (`workers.commands.fetch`)."""
 
 from __future__ import annotations
 

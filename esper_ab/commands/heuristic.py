@@ -47,7 +47,8 @@ def command(json: bool, **options: Any) -> None:
     from esper_ab.execution.child import answer_of
 
     asked = question(**options)
-    answer = msgspec.json.decode(answer_of("workers.commands.heuristic", msgspec.json.encode(asked).decode()), type=SoloAnswer)
+    said = answer_of("workers.commands.heuristic", msgspec.json.encode(asked).decode())
+    answer = msgspec.json.decode(said, type=SoloAnswer)
     if json:
         tree = {"question": asked, "by_slot": by_slot(answer), "several_slots": several_slots(answer)}
         click.echo(json_module.dumps(msgspec.to_builtins(tree | {"hosts": answer.hosts})))
@@ -57,10 +58,10 @@ def command(json: bool, **options: Any) -> None:
 
 def question(*, slots: str | None, **options: Any) -> SoloQuestion:
     """What was asked; UsageError for an unknown task."""
-    from esper_ab.settings.assignments import did_you_mean
     from esper_ab.contracts import catalog
-    from esper_ab.contracts.solo import SoloQuestion
     from esper_ab.contracts.errors import UsageError
+    from esper_ab.contracts.solo import SoloQuestion
+    from esper_ab.settings.assignments import did_you_mean
 
     known = catalog.names("workers.tasks")
     if options["task"] not in known:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.machine import Machine, Questions
 from esper_ab.contracts.errors import EsperError, UsageError
+from esper_ab.contracts.machine import Machine, Questions
 
 _TIMEOUT_S = 120.0  # importing torch from a cold network disk takes tens of seconds
 _LOG_BYTES_PER_ENV_EPISODE = 4096  # journal line and log, measured generously
@@ -27,7 +27,7 @@ def examine(questions: Questions) -> Machine:
     try:
         child = subprocess.run(command, capture_output=True, env=environment, timeout=_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
-        raise EsperError(f"the preflight (workers.commands.describe) gave no answer within {_TIMEOUT_S:.0f} s") from None
+        raise EsperError(f"the preflight gave no answer within {_TIMEOUT_S:.0f} s") from None
     took_s = time.monotonic() - began
     if child.returncode:
         last = (child.stderr.decode(errors="replace").strip() or "no output").splitlines()[-1]

@@ -20,9 +20,9 @@ from pathlib import Path
 import click
 import pytest
 
-from esper_ab.commands.cli import group
 from esper_ab.commands._examples import examples_of
 from esper_ab.commands._exit_status import invoke
+from esper_ab.commands.cli import group
 
 NAMES = sorted(group.commands)
 NOT_DATA = {"completion"}  # prints a script for a shell: the only thing that JSON would not help
@@ -66,7 +66,8 @@ REFUSED = {"resume"}  # a finished run cannot be resumed: what is said then is a
 
 def trained(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "esper_ab.commands.cli", *_LAUNCH, *args], cwd=cwd, capture_output=True, text=True, timeout=280,
+        [sys.executable, "-m", "esper_ab.commands.cli", *_LAUNCH, *args],
+        cwd=cwd, capture_output=True, text=True, timeout=280,
         env=os.environ | COLOURFUL,
     )  # fmt: skip
 

@@ -21,7 +21,9 @@ from queue import SimpleQueue
 from esper_ab.journal.fast.chunk import Stretch, read_stretch
 
 MOST_PROCESSES = 8  # more would wait for this one, and each takes a stretch's memory
-_START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from esper_ab.journal.fast.reader import main; main()"
+_START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from esper_ab.journal.fast.reader import main; main()"
+)
 
 
 def read_all(path: Path, places: list[tuple[int, int]]) -> Iterator[Stretch]:
