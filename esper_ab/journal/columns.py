@@ -15,7 +15,7 @@ from typing import Any
 from msgspec.structs import astuple
 
 from esper_ab.contracts.records import EnvEpisode, EpisodeRecord, PPOUpdate
-from esper_ab.journal.fast.lean import LeanEpisode, LeanHost
+from esper_ab.journal.lean import LeanEpisode, LeanHost
 
 _NAN = math.nan
 # Of the policy's update; counts and truths are numbers here.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Literal, get_args, get_origin
@@ -28,13 +26,6 @@ LINE_CEILING = 400
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_file_is_too_long(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= LINE_CEILING
-
-
-def test_direction_of_imports() -> None:
-    lint = subprocess.run(
-        [Path(sys.executable).with_name("lint-imports"), "--no-logo"], cwd=ROOT, capture_output=True, text=True
-    )
-    assert lint.returncode == 0, lint.stdout + lint.stderr
 
 
 def _has_one_value(kind: object) -> bool:

@@ -30,9 +30,9 @@ from esper_ab.journal.events import (
     WorkerStarted,
 )
 from esper_ab.journal.fast import chunk, pool
-from esper_ab.journal.fast.lean import LeanEpisode, LeanHost, LeanLine, LeanRecorded, LeanRun, LeanTiming
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
+from esper_ab.journal.lean import LeanEpisode, LeanHost, LeanLine, LeanRecorded, LeanRun, LeanTiming
 from esper_ab.journal.line import Line
 from esper_ab.journal.load import load
 from esper_ab.plan.blocks import extend

@@ -16,7 +16,7 @@ from pathlib import Path
 from esper_ab.contracts.records import Checkpoint, Moments
 from esper_ab.journal.columns import Columns
 from esper_ab.journal.events import AnyEvent, EpisodeRecorded, PointReleased
-from esper_ab.journal.fast.lean import LeanLine, LeanRecorded, lean_line_of
+from esper_ab.journal.lean import LeanLine, LeanRecorded, lean_line_of
 from esper_ab.journal.line import Line, line_of, wrong_tail
 
 CHUNK_BYTES = 32 << 20
