@@ -17,10 +17,10 @@ from typing import Any
 from benchmarks import deterministic, devices
 from marks import between
 
-from esper_ab.plan import estimate
 from esper_ab.contracts import catalog
 from esper_ab.contracts.machine import TaskFacts
 from esper_ab.contracts.settings import GrowthSettings
+from esper_ab.plan import estimate
 from workers.commands.describe import task_facts
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from workers.growth.rules.view import DecisionView
 from workers.facts import Floats, Ints
+from workers.growth.rules.view import DecisionView
 
 
 class Controller(Protocol):

@@ -14,10 +14,10 @@ from esper_ab.analysis.result_hash import result_hash
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome, outcomes
-from esper_ab.verdict.finding import Audit
 from esper_ab.verdict.comparison import Comparison, compare
-from esper_ab.verdict.question import Question
+from esper_ab.verdict.finding import Audit
 from esper_ab.verdict.looks import Course
+from esper_ab.verdict.question import Question
 
 _DIGEST_BYTES = 16  # of the plan's digest that seed the bootstraps
 

@@ -13,12 +13,12 @@ import msgspec
 from esper_ab.api.declared import ABVariant, Experiment, Variant
 from esper_ab.api.in_python import in_python
 from esper_ab.api.keys import dotted, plain
-from esper_ab.settings.assignments import EXPERIMENT_KEYS, SHORT, Assignment, did_you_mean
-from esper_ab.settings.experiment import ExperimentSettings
 from esper_ab.contracts.errors import UsageError
-from esper_ab.settings.parse import FileSettings, Request
 from esper_ab.execution.experiment import put_together
 from esper_ab.plan.run_directory import check_name
+from esper_ab.settings.assignments import EXPERIMENT_KEYS, SHORT, Assignment, did_you_mean
+from esper_ab.settings.experiment import ExperimentSettings
+from esper_ab.settings.parse import FileSettings, Request
 from esper_ab.trackers.settings import Tracking
 
 if TYPE_CHECKING:

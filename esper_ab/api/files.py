@@ -23,11 +23,11 @@ from esper_ab.api.asked import Declared, declaration
 from esper_ab.api.declared import Experiment, ExperimentBuilder
 from esper_ab.api.in_python import in_python
 from esper_ab.api.running import READING
-from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.errors import EsperError, UsageError
-from esper_ab.settings.parse import Request, read_toml
+from esper_ab.contracts.visible import visible_line
 from esper_ab.execution.experiment import put_together
 from esper_ab.plan.run_directory import check_name
+from esper_ab.settings.parse import Request, read_toml
 from esper_ab.trackers.settings import Tracking
 
 _FACTORY = re.compile(r"create_\w+_experiment|get_experiment|experiment")

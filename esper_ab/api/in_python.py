@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Literal, get_args, get_origin
 
-from esper_ab.settings.assignments import EXPERIMENT_KEYS
 from esper_ab.contracts.errors import UsageError
+from esper_ab.settings.assignments import EXPERIMENT_KEYS
 
 ARGUMENTS = {"max-parallel": "max_parallel_runs", "out": "output_dir", "replicates": "runs_per_variant"}
 _FLAG = re.compile(r"(?<![\w./-])--(?P<flag>[a-z][a-z-]*[a-z])(?: (?P<value>[^\s:;]+)(?P<stop>[:;]|$)?)?")

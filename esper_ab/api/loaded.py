@@ -19,17 +19,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from esper_ab.api.lookup import Verdicts
-from esper_ab.settings.assignments import did_you_mean
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.visible import visible
-from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.load import Loaded, load
 from esper_ab.journal.lock import holder
 from esper_ab.live.status import ExperimentState, state_of
 from esper_ab.query import records
-from esper_ab.report.content import Content, content
 from esper_ab.query.sql import lock, viewed
+from esper_ab.report.content import Content, content
+from esper_ab.settings.assignments import did_you_mean
 from esper_ab.verdict.comparison import Comparison
 
 if TYPE_CHECKING:

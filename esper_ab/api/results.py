@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from esper_ab.api.lookup import Verdicts, no_variant
 from esper_ab.contracts.errors import EsperError
+from esper_ab.contracts.shell_line import typed
 from esper_ab.journal.events import Ledger
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import RunOutcome
 from esper_ab.report.content import Content
 from esper_ab.verdict.comparison import Comparison
-from esper_ab.contracts.shell_line import typed
 
 if TYPE_CHECKING:
     from esper_ab.api.loaded import LoadedRun

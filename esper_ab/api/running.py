@@ -19,14 +19,14 @@ from esper_ab.api.asked import Declared, declaration
 from esper_ab.api.declared import Experiment, ExperimentBuilder
 from esper_ab.api.in_python import ARGUMENTS, in_python
 from esper_ab.api.results import Results, early_end
-from esper_ab.settings.assignments import did_you_mean
 from esper_ab.contracts.errors import EsperError, UsageError, WorkerFailed, WorkerHung
 from esper_ab.execution.experiment import Planned, carry_out, launcher_named, plan_as_text, planned, reported
 from esper_ab.plan.run_directory import check_name
+from esper_ab.settings.assignments import did_you_mean
 
 if TYPE_CHECKING:
-    from esper_ab.settings.experiment import ExperimentSettings
     from esper_ab.report.build import ReportPaths
+    from esper_ab.settings.experiment import ExperimentSettings
 
 _ARGUMENTS = (
     "output_dir", "parallel_runs", "max_parallel_runs", "retry_failed_runs", "max_retries", "name", "verbose",

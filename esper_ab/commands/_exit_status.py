@@ -12,8 +12,8 @@ from itertools import pairwise
 
 import click
 
-from esper_ab.contracts.visible import visible
 from esper_ab.contracts.errors import NO_ROOM, ConditionNotMet, DiskFull, EsperError, Interrupted, UsageError
+from esper_ab.contracts.visible import visible
 
 EPILOG = (
     "Exit status: 0 done, 1 internal error, 2 what was asked cannot be done, 4 a worker failed, "

@@ -172,8 +172,8 @@ class ExperimentCommand(click.Command):
 
 def request(options: dict[str, Any]) -> Request:
     """The flags that say what to run; one that a command does not have counts as not given."""
-    from esper_ab.settings.assignments import split_commas
     from esper_ab.contracts.errors import UsageError
+    from esper_ab.settings.assignments import split_commas
     from esper_ab.settings.parse import Request
 
     flags: dict[str, object] = {

@@ -14,14 +14,14 @@ import click
 from esper_ab.commands import _completing as completing
 from esper_ab.commands._examples import epilog
 from esper_ab.commands._options import ExperimentCommand, experiment_options
-from esper_ab.execution.experiment import Planned, as_asked, carry_out, claimed_here, launcher_named, planned
 from esper_ab.commands.power import RHO, ROWS, Known, power_tables, table_lines
+from esper_ab.execution.experiment import Planned, as_asked, carry_out, claimed_here, launcher_named, planned
 
 if TYPE_CHECKING:
     from esper_ab.design.calibration_file import Calibration
+    from esper_ab.design.false_claims import FalseClaims
     from esper_ab.journal.fold import History, RunHistory
     from esper_ab.launchers import Launcher
-    from esper_ab.design.false_claims import FalseClaims
 
 _WIDTH = 100
 _LEAST_RUNS = 4
@@ -131,12 +131,8 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool) ->
     """What the finished runs of an A/A experiment say; draws only from a generator of the plan's digest."""
     import numpy as np
 
-    from esper_ab.design.boundary_cache import calibrate
-    from esper_ab.design.calibration_file import SCHEMA, Calibration, conditions_of
-    from esper_ab.design.design import LEAST_PAIRS, default_looks
-    from esper_ab.settings.differences import flat
     from esper_ab.contracts.errors import UsageError
-    from esper_ab.journal.outcomes import endpoint, held_out_accuracy
+    from esper_ab.design.boundary_cache import calibrate
     from esper_ab.design.calibration import (
         autocorrelation,
         factor_effects,
@@ -144,8 +140,12 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool) ->
         last_episodes,
         spread,
     )
+    from esper_ab.design.calibration_file import SCHEMA, Calibration, conditions_of
+    from esper_ab.design.design import LEAST_PAIRS, default_looks
     from esper_ab.design.false_claims import false_claims
     from esper_ab.design.power import PowerQuestion
+    from esper_ab.journal.outcomes import endpoint, held_out_accuracy
+    from esper_ab.settings.differences import flat
 
     plan, experiment = history.plan, history.plan.experiment
     runs = [run for run in history.runs.values() if endpoint(run, experiment.endpoint) is not None]

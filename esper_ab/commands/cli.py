@@ -12,10 +12,10 @@ from typing import Any
 import click
 
 from esper_ab.commands._completing import RunDirectory
-from esper_ab.contracts.visible import visible
 from esper_ab.commands._examples import epilog
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands._options import shared_options
+from esper_ab.contracts.visible import visible
 
 
 @click.group(epilog=epilog(
@@ -136,9 +136,9 @@ def query(run_dir: Path, sql: str, json: bool, csv: bool) -> None:
 @_detach
 def extend(run_dir: Path, replicates: int, dry_run: bool, detach: bool, **how: Any) -> None:
     """Add replicates to a finished RUN; the stricter rule of an extended plan then holds for what is undecided."""
-    from esper_ab.live.console import outlive_terminal
-    from esper_ab.execution.experiment import launcher_named, reported
     from esper_ab.commands.extend import extend_run, preview
+    from esper_ab.execution.experiment import launcher_named, reported
+    from esper_ab.live.console import outlive_terminal
     from esper_ab.report.build import render_report
 
     quiet, json, allowed = how["quiet"], how["json"], how["allow_changed_code"]
@@ -172,9 +172,9 @@ def extend(run_dir: Path, replicates: int, dry_run: bool, detach: bool, **how: A
 @_detach
 def resume(run_dir: Path, conditions: tuple[str, ...], detach: bool, **how: Any) -> None:
     """Go on with RUN, however it was stopped, from its journal and checkpoints, and report as launch does."""
-    from esper_ab.live.console import outlive_terminal
-    from esper_ab.execution.experiment import launcher_named, reported
     from esper_ab.commands.resume import resume_run, unfinished
+    from esper_ab.execution.experiment import launcher_named, reported
+    from esper_ab.live.console import outlive_terminal
     from esper_ab.report.build import printed
     from esper_ab.verdict.condition import parse_condition, require
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from esper_ab.contracts.visible import visible_line
 from esper_ab.commands._examples import epilog
+from esper_ab.contracts.visible import visible_line
 
 if TYPE_CHECKING:
     from esper_ab.contracts.machine import Machine
@@ -74,10 +74,10 @@ def examined(out: Path) -> Iterator[Finding]:
 
 def _machine() -> Machine | str:
     """The preflight child's answer, or why there is none."""
-    from esper_ab.settings.experiment import ExperimentSettings
+    from esper_ab.contracts.errors import EsperError
     from esper_ab.contracts.machine import Questions
     from esper_ab.control.preflight import examine
-    from esper_ab.contracts.errors import EsperError
+    from esper_ab.settings.experiment import ExperimentSettings
 
     experiment = ExperimentSettings(name="", groups=(), slots=(), devices=())
     try:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from esper_ab.contracts.visible import visible_line
 from esper_ab.commands._examples import epilog
+from esper_ab.contracts.visible import visible_line
 from esper_ab.execution.child import child_environment
 
 
@@ -46,8 +46,8 @@ def other_code(policies: Sequence[str]) -> list[str]:
     Nothing is said of a policy that no longer lies in its run directory, or whose journal cannot be read.
     """
     from esper_ab.analysis.trained_by import code_states, named, telling
-    from esper_ab.control import provenance
     from esper_ab.contracts.errors import EsperError
+    from esper_ab.control import provenance
     from esper_ab.journal.load import load
 
     runs: dict[Path, set[str]] = {}

@@ -77,8 +77,8 @@ def export(run_dir: Path, folder: Path, form: Format, tables: Sequence[str], *, 
     from esper_ab.analysis.analyse import analyse
     from esper_ab.contracts.errors import UsageError
     from esper_ab.journal.load import load
-    from esper_ab.query.sql import viewed
     from esper_ab.query.records import add_conclusions
+    from esper_ab.query.sql import viewed
 
     files = {table: folder / f"{table}.{form}" for table in tables}
     loaded = load(run_dir)

@@ -17,12 +17,12 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
+from esper_ab.contracts.shell_line import typed
 from esper_ab.journal.events import AnyEvent, EpisodeRecorded, ExperimentStarted, RunEvaluated
 from esper_ab.journal.file import JOURNAL_NAME, OtherVersion, Reading, cut_off, read
 from esper_ab.journal.fold import History, RunHistory, fold
 from esper_ab.journal.line import event_of
 from esper_ab.journal.lock import holder, take
-from esper_ab.contracts.shell_line import typed
 
 DAMAGED = JournalError.exit_code
 _LISTED = 8  # names in one line of text; --json has them all

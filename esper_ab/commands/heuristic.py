@@ -57,10 +57,10 @@ def command(json: bool, **options: Any) -> None:
 
 def question(*, slots: str | None, **options: Any) -> SoloQuestion:
     """What was asked; UsageError for an unknown task."""
-    from esper_ab.settings.assignments import did_you_mean
     from esper_ab.contracts import catalog
-    from esper_ab.contracts.solo import SoloQuestion
     from esper_ab.contracts.errors import UsageError
+    from esper_ab.contracts.solo import SoloQuestion
+    from esper_ab.settings.assignments import did_you_mean
 
     known = catalog.names("workers.tasks")
     if options["task"] not in known:

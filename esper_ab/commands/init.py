@@ -140,9 +140,9 @@ def _about_groups() -> tuple[str, ...]:
 
 def _experiment_rows() -> Iterator[tuple[str, Any, str]]:
     """(dotted key, default, what it is) of the experiment's own settings."""
-    from esper_ab.settings.experiment import ExperimentSettings
-    from esper_ab.contracts import catalog
     from esper_ab.commands._options import flag_help
+    from esper_ab.contracts import catalog
+    from esper_ab.settings.experiment import ExperimentSettings
 
     told = flag_help()
     for key, value, allowed in _rows(ExperimentSettings):

@@ -16,6 +16,7 @@ from esper_ab.commands import _completing as completing
 from esper_ab.commands._examples import epilog
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, experiment_options
+from esper_ab.commands.track import tracking_of
 from esper_ab.execution.detach import detach, reserve
 from esper_ab.execution.experiment import (
     Planned,
@@ -28,11 +29,10 @@ from esper_ab.execution.experiment import (
     planned,
     reported,
 )
-from esper_ab.commands.track import tracking_of
 
 if TYPE_CHECKING:
-    from esper_ab.design.calibration_file import Calibration
     from esper_ab.control.chaos import Chaos
+    from esper_ab.design.calibration_file import Calibration
 
 
 @click.command(
@@ -113,8 +113,8 @@ def _calibration(path: Path | None) -> Calibration | None:
 def _chaos(rng_seed: int | None, ready: Planned, launcher: str) -> Chaos | None:
     if rng_seed is None:
         return None
-    from esper_ab.control.chaos import Chaos, plan_faults
     from esper_ab.contracts.errors import UsageError
+    from esper_ab.control.chaos import Chaos, plan_faults
 
     if launcher == "inline":
         raise UsageError("--chaos kills worker processes, and --launcher inline has none; use --launcher local")

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import click
 
-from esper_ab.contracts.visible import visible_line
 from esper_ab.commands._examples import epilog
+from esper_ab.contracts.visible import visible_line
 
 _HEADINGS = ("run", "state", "done", "last event", "groups", "verdict")
 _MOST_TOLD = 3

@@ -13,8 +13,8 @@ import click
 
 from esper_ab.commands import _completing as completing
 from esper_ab.commands._completing import RunDirectory
-from esper_ab.contracts.visible import visible
 from esper_ab.commands._examples import epilog
+from esper_ab.contracts.visible import visible
 
 if TYPE_CHECKING:
     from esper_ab.journal.fold import History

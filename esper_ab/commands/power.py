@@ -17,10 +17,10 @@ from esper_ab.commands._examples import epilog
 
 if TYPE_CHECKING:
     from esper_ab.design.design import Design
+    from esper_ab.design.power import PairSpread, PowerQuestion, PowerRow, PowerTable, ReplicatesNeeded
     from esper_ab.journal.fold import History
     from esper_ab.plan.blocks import Plan
     from esper_ab.stats.pair import Pair
-    from esper_ab.design.power import PairSpread, PowerQuestion, PowerRow, PowerTable, ReplicatesNeeded
 
 ROWS = (6, 8, 10, 12, 16, 20, 24, 30)  # replicates of the table
 RHO = (0.0, 0.3, 0.6)  # nobody knows the pair correlation before the first pairs

@@ -22,8 +22,8 @@ from esper_ab.commands._options import ExperimentCommand, experiment_options
 from esper_ab.execution.experiment import Planned, as_asked, carry_out, check_new, launcher_named, named, plan_of
 
 if TYPE_CHECKING:
-    from esper_ab.settings.experiment import ExperimentSettings
     from esper_ab.commands.sensitivity_summary import Point, PointComparison, Sensitivity
+    from esper_ab.settings.experiment import ExperimentSettings
 
     _Point = tuple[dict[str, str], ExperimentSettings, Planned]  # a setting, what was asked, what will be run
 
@@ -76,8 +76,8 @@ def command(episodes: str | None, lr: str | None, over: tuple[str, ...], **optio
 
 def grid_axes(episodes: str | None, lr: str | None, over: Sequence[str]) -> dict[str, list[str]]:
     """Key -> its values as typed; UsageError without any, for a repeated key and for fewer than two values in all."""
-    from esper_ab.settings.assignments import SHORT, split_commas
     from esper_ab.contracts.errors import UsageError
+    from esper_ab.settings.assignments import SHORT, split_commas
 
     texts = [(f"episodes={episodes}", "--episodes")] if episodes is not None else []
     texts += [(f"ppo.lr={lr}", "--lr")] if lr is not None else []
@@ -171,8 +171,8 @@ def _write(parent: Path, points: Sequence[tuple[dict[str, str], Planned]]) -> Se
 
 def _said(run_dir: Path) -> tuple[PointComparison, ...]:
     from esper_ab.analysis.analyse import analyse
-    from esper_ab.journal.load import load
     from esper_ab.commands.sensitivity_summary import PointComparison
+    from esper_ab.journal.load import load
 
     return tuple(
         PointComparison(

@@ -108,8 +108,8 @@ def wandb_mode(flag: str, asked: str | None) -> Literal["online", "offline"]:
 
 def tracking_of(options: dict[str, Any]) -> Tracking:
     """The flags of `launch`; checked. UsageError, before anything starts, for what cannot be tracked with."""
-    from esper_ab.settings.assignments import split_commas
     from esper_ab.contracts.errors import UsageError
+    from esper_ab.settings.assignments import split_commas
     from esper_ab.trackers.settings import Tracking
     from esper_ab.trackers.subject import NAMES
 

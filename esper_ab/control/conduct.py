@@ -9,6 +9,8 @@ from itertools import chain
 from pathlib import Path
 
 from esper_ab.analysis.trained_by import code_states, named, telling
+from esper_ab.contracts.errors import DiskFull, EsperError, Interrupted, UsageError
+from esper_ab.contracts.shell_line import typed
 from esper_ab.control import provenance
 from esper_ab.control.audience import Observer
 from esper_ab.control.chaos import Chaos
@@ -19,7 +21,6 @@ from esper_ab.control.liveness import Limits
 from esper_ab.control.recorder import Recorder
 from esper_ab.control.recovery import nothing_left
 from esper_ab.control.signals import Signals
-from esper_ab.contracts.errors import DiskFull, EsperError, Interrupted, UsageError
 from esper_ab.journal.events import (
     SCHEMA,
     AnyEvent,
@@ -34,7 +35,6 @@ from esper_ab.journal.fold import History, begin, fold
 from esper_ab.launchers import Launcher
 from esper_ab.plan.blocks import Extension, Plan
 from esper_ab.plan.run_directory import versions
-from esper_ab.contracts.shell_line import typed
 
 _LEAVE_S = 10.0
 _LEAVE_NOW_S = 1.0

@@ -11,6 +11,7 @@ import math
 import signal
 import time
 
+from esper_ab.contracts.errors import Interrupted, WorkerFailed, WorkerHung
 from esper_ab.contracts.messages import Cancel, EpisodeFinished, Evaluated, Failed, Hello, Progress, Ready
 from esper_ab.contracts.messages import Release as ReleaseMessage
 from esper_ab.contracts.visible import visible_line
@@ -25,7 +26,6 @@ from esper_ab.control.runs import NOWHERE, Run, barrier_again, begun, given_up, 
 from esper_ab.control.scribe import Death, Scribe
 from esper_ab.control.signals import Signals
 from esper_ab.control.turns import barrier_of
-from esper_ab.contracts.errors import Interrupted, WorkerFailed, WorkerHung
 from esper_ab.journal.events import PlanExtended, PointReleased
 from esper_ab.plan.blocks import Block, Plan
 

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from esper_ab.contracts.errors import DiskFull, Interrupted, JournalError
 from esper_ab.contracts.messages import Progress
+from esper_ab.contracts.shell_line import typed
 from esper_ab.control.liveness import Limits
 from esper_ab.control.signals import Signals
-from esper_ab.contracts.errors import DiskFull, Interrupted, JournalError
 from esper_ab.journal.events import Ledger
-from esper_ab.contracts.shell_line import typed
 
 PHASE = "disk full"  # of the sign of life of a worker that has no room for a checkpoint
 _TRY_S = 1.0

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.machine import Machine, Questions
 from esper_ab.contracts.errors import EsperError, UsageError
+from esper_ab.contracts.machine import Machine, Questions
 
 _TIMEOUT_S = 120.0  # importing torch from a cold network disk takes tens of seconds
 _LOG_BYTES_PER_ENV_EPISODE = 4096  # journal line and log, measured generously

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.settings.experiment import ExperimentSettings, Group
-from esper_ab.settings.differences import flat
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.calibration import FactorEffect, Intraclass, Spread
 from esper_ab.design.false_claims import FalseClaims
 from esper_ab.design.power import PowerTable
+from esper_ab.settings.differences import flat
+from esper_ab.settings.experiment import ExperimentSettings, Group
 
 SCHEMA = 1
 FILE_NAME = "calibration.json"

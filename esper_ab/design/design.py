@@ -10,10 +10,10 @@ from itertools import combinations
 
 import msgspec
 
-from esper_ab.settings.experiment import ExperimentSettings
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import Settings
 from esper_ab.design.counterbalance import orders_estimable
-from esper_ab.contracts.errors import UsageError
+from esper_ab.settings.experiment import ExperimentSettings
 
 LEAST_PAIRS = 6  # with fewer, no exact test could back a rejection at 5 %: 2 / 2^5 > 0.05
 SEVERAL_LOOKS_FROM = 10  # replicates; below, one look at the end

@@ -6,8 +6,8 @@ import os
 import subprocess
 import sys
 
-from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.errors import EsperError, UsageError
+from esper_ab.contracts.visible import visible_line
 
 
 def child_environment() -> dict[str, str]:

@@ -13,22 +13,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from esper_ab.contracts.errors import UsageError
 from esper_ab.commands._options import request
+from esper_ab.contracts.errors import UsageError
 from esper_ab.execution.detach import reserved, settle_console
 
 if TYPE_CHECKING:
-    from esper_ab.design.calibration_file import Calibration
-    from esper_ab.settings.experiment import ExperimentSettings
     from esper_ab.contracts.machine import Machine, Questions
     from esper_ab.control.audience import Observer
     from esper_ab.control.chaos import Chaos
     from esper_ab.control.liveness import Limits
+    from esper_ab.design.calibration_file import Calibration
     from esper_ab.journal.fold import History
     from esper_ab.launchers import Launcher, Transport
-    from esper_ab.settings.parse import FileSettings, Request
     from esper_ab.plan.blocks import Plan
     from esper_ab.report.build import ReportPaths
+    from esper_ab.settings.experiment import ExperimentSettings
+    from esper_ab.settings.parse import FileSettings, Request
     from esper_ab.trackers.settings import Tracking
 
 _NARROWEST = 40  # characters: in a narrower terminal sentences are wrapped by the terminal
@@ -122,9 +122,9 @@ def plan_of(asked: ExperimentSettings, run_dir: Path, examine: Callable[[Questio
     import msgspec
 
     from esper_ab.design.boundary_cache import calibrate
-    from esper_ab.plan.estimate import estimate
     from esper_ab.live.console import waiting
     from esper_ab.plan.blocks import make_plan
+    from esper_ab.plan.estimate import estimate
     from esper_ab.settings.precision import precision_notes
     from esper_ab.settings.resolve import questions, resolve
 
@@ -165,8 +165,8 @@ def calibrated(ready: Planned, calibration: Calibration) -> Planned:
     """
     import msgspec
 
-    from esper_ab.design.calibration_file import check_belongs
     from esper_ab.control import provenance
+    from esper_ab.design.calibration_file import check_belongs
 
     remark = check_belongs(calibration, ready.plan.experiment, provenance.code())
     notes = (*ready.plan.notes, remark) if remark else ready.plan.notes
@@ -191,8 +191,8 @@ def as_asked(options: dict[str, Any]) -> ExperimentSettings:
 
 def put_together(wanted: Request, file: FileSettings) -> ExperimentSettings:
     """As `parse`, with the names that this installation has, and as an exam when one is asked for."""
-    from esper_ab.settings import exam
     from esper_ab.contracts import catalog
+    from esper_ab.settings import exam
     from esper_ab.settings.parse import Catalogue, parse
     from esper_ab.settings.resolve import check_names
 
@@ -248,9 +248,9 @@ def observers(
 
     `history`: of an experiment that goes on.
     """
+    from esper_ab.commands.track import Trackers
     from esper_ab.control.run_folders import RunFolders
     from esper_ab.live.warnings import Warnings
-    from esper_ab.commands.track import Trackers
     from esper_ab.trackers.state import read_settings
 
     blocks = plan.blocks if history is None else history.blocks

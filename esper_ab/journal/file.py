@@ -21,10 +21,10 @@ from typing import BinaryIO, TypeVar
 import msgspec
 
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
+from esper_ab.contracts.shell_line import typed
 from esper_ab.journal.events import AnyEvent
 from esper_ab.journal.line import FIRST_PREV, Line, decode, written, wrong_tail
 from esper_ab.journal.lock import take
-from esper_ab.contracts.shell_line import typed
 
 JOURNAL_NAME = "events.jsonl"
 _COPY_BYTES = 1 << 20

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
-from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.messages import Lane, WorkerOrder
 
 # How workers reach the coordinator. ipc: a socket that only this user of this machine can open; tcp: CURVE, with
 # keys for nobody but these workers. No result depends on it.

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.settings.experiment import ExperimentSettings, Group
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Device, Machine
 from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import RunRef
@@ -16,10 +16,10 @@ from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import Settings
 from esper_ab.design.counterbalance import blocks_needed, order, shuffled
 from esper_ab.design.design import Calibrate, Design, extended, make_design
-from esper_ab.settings.differences import Difference, differences
-from esper_ab.contracts.errors import UsageError
 from esper_ab.plan.notes import estimand, notes
 from esper_ab.plan.reward_code import code_of
+from esper_ab.settings.differences import Difference, differences
+from esper_ab.settings.experiment import ExperimentSettings, Group
 
 LaneSet = tuple[Lane, ...]  # the lanes of one block, by position
 

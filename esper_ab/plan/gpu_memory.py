@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from esper_ab.settings.experiment import ExperimentSettings
 from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.messages import Lane
+from esper_ab.settings.experiment import ExperimentSettings
 
 FIXED_BYTES = 2 << 30
 ENV_BYTES = 3 << 19  # parameters, momentum and moments of one environment

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import UserReward
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.source_files import copy_files, source_sha256
-from esper_ab.contracts.errors import UsageError
 
 _FOLDER, _SHOWN = "rewards", 12  # in a run directory; characters of a hash that name a folder in it
 

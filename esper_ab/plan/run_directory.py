@@ -12,14 +12,14 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.settings.experiment import ExperimentSettings
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import RunRef
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.shell_line import typed
 from esper_ab.plan.blocks import Plan
 from esper_ab.plan.reward_code import keep
-from esper_ab.contracts.shell_line import typed
+from esper_ab.settings.experiment import ExperimentSettings
 
 FOLDER_OF_RUNS, CONFIG_NAME = "runs", "config.toml"  # in a run directory, and in the folder of each of its runs
 _PACKAGES = ("esper-ab", "torch", "numpy", "scipy", "msgspec", "pyzmq", "msgpack", "duckdb")

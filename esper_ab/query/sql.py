@@ -21,8 +21,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
-from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.visible import visible_line
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.line import is_episode
 from esper_ab.journal.load import load
@@ -107,7 +107,7 @@ def viewed(run_dir: Path, lines: int | None = None) -> DuckDBPyConnection:
         literal = "'" + path.replace("'", "''") + "'"
         connection.execute(f"SET allowed_paths = [{literal}]")
         connection.execute(_EPISODES.format(path=literal, longest=longest, lines=lines))
-        connection.execute(resources.files("esper_ab.report").joinpath("views.sql").read_text(encoding="utf-8"))
+        connection.execute(resources.files("esper_ab.query").joinpath("views.sql").read_text(encoding="utf-8"))
     except BaseException:
         connection.close()
         raise

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from esper_ab.report.content import Content
-from esper_ab.report.tables.table import Table
 from esper_ab.report.tables.comparison import endpoints_table, looks_table, overview_table, statistics_table
 from esper_ab.report.tables.groups import (
     cross_table,
@@ -17,6 +16,7 @@ from esper_ab.report.tables.groups import (
     meaning_table,
     ppo_table,
 )
+from esper_ab.report.tables.table import Table
 from esper_ab.report.tables.trust import (
     audit_table,
     conduct_table,

@@ -16,9 +16,9 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
-from esper_ab.settings.experiment import ExperimentSettings
-from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.settings import GroupSettings
+from esper_ab.settings.experiment import ExperimentSettings
 
 SHORT = {"reward": "reward.mode", "controller": "controller.name"}
 _CLOSING = {"[": "]", '"': '"', "'": "'"}

@@ -7,8 +7,8 @@ from itertools import combinations
 
 import msgspec
 
-from esper_ab.settings.experiment import Group
 from esper_ab.contracts.settings import Settings
+from esper_ab.settings.experiment import Group
 
 _LEARNING_ONLY = ("policy.", "ppo.", "reward.")  # read by no controller but ppo
 

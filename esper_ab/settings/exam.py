@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from esper_ab.settings.experiment import ExperimentSettings
 from esper_ab.contracts.errors import UsageError
+from esper_ab.settings.experiment import ExperimentSettings
 
 GROUPS = ("heuristic", "random", "wait", "shaped", "simplified", "sparse")  # unless others are named
 CONTROL = "random"  # a policy that chose well among valid actions by chance alone

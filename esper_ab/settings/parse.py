@@ -16,6 +16,8 @@ from typing import Any
 
 import msgspec
 
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.settings import GroupSettings
 from esper_ab.settings.assignments import (
     EXPERIMENT_KEYS,
     GROUP_KEYS,
@@ -27,8 +29,6 @@ from esper_ab.settings.assignments import (
     typed,
 )
 from esper_ab.settings.experiment import ExperimentSettings, Group
-from esper_ab.contracts.settings import GroupSettings
-from esper_ab.contracts.errors import UsageError
 from esper_ab.settings.foreign_keys import foreign
 
 DEFAULT_GROUPS = ("shaped", "simplified")

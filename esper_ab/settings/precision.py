@@ -11,9 +11,9 @@ from typing import Literal
 
 import msgspec
 
-from esper_ab.settings.experiment import ExperimentSettings, Group
-from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.machine import Machine
+from esper_ab.settings.experiment import ExperimentSettings, Group
 
 BF16_CAPABILITY = (8, 0)  # NVIDIA: bfloat16 matrix units, and bfloat16 at all in cuDNN
 Precision = Literal["off", "bf16"]

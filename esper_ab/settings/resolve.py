@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.machine import ControllerQuestion, Machine, Questions, TaskFacts
 from esper_ab.settings.assignments import did_you_mean
 from esper_ab.settings.experiment import ExperimentSettings, Group
-from esper_ab.contracts.machine import ControllerQuestion, Machine, Questions, TaskFacts
-from esper_ab.contracts.errors import UsageError
 from esper_ab.settings.precision import with_precision
 
 

@@ -7,11 +7,11 @@ from typing import Literal
 
 import msgspec
 
-from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.shell_line import typed
+from esper_ab.contracts.visible import visible_line
 from esper_ab.trackers.state import State, at_work, read_progress, read_settings, wanted
 from esper_ab.trackers.subject import Name
-from esper_ab.contracts.shell_line import typed
 
 
 class TrackerNow(msgspec.Struct, frozen=True, kw_only=True):

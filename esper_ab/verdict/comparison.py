@@ -13,26 +13,26 @@ import numpy as np
 from scipy import stats
 
 from esper_ab.design.design import EXTENSION_STRICTNESS, LEAST_PAIRS
+from esper_ab.design.pairs_needed import PairsNeeded, PBound, pairs_needed, smallest_resolvable
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
 from esper_ab.stats.anytime_t import anytime_interval
-from esper_ab.verdict.finding import Finding
 from esper_ab.stats.bootstrap import improvement_interval, iqm_difference
 from esper_ab.stats.equivalence import equivalence
-from esper_ab.verdict.evidence import Evidence
-from esper_ab.verdict.headline import headline
 from esper_ab.stats.hedges_g import hedges_g
-from esper_ab.verdict.imputation import imputed
 from esper_ab.stats.mann_whitney import mann_whitney
 from esper_ab.stats.pair import Pair
 from esper_ab.stats.pair_correlation import pair_correlation
 from esper_ab.stats.paired_difference import PairedDifference, paired_difference
-from esper_ab.design.pairs_needed import PairsNeeded, PBound, pairs_needed, smallest_resolvable
 from esper_ab.stats.probability_of_improvement import probability_of_improvement
-from esper_ab.verdict.question import Lost, Question
-from esper_ab.verdict.looks import Course
 from esper_ab.stats.sign_flip import sign_flip
 from esper_ab.stats.signed_rank import SignedRank, hodges_lehmann_interval, signed_rank
 from esper_ab.verdict.decision import Grounds, Verdict, decide, decided
+from esper_ab.verdict.evidence import Evidence
+from esper_ab.verdict.finding import Finding
+from esper_ab.verdict.headline import headline
+from esper_ab.verdict.imputation import imputed
+from esper_ab.verdict.looks import Course
+from esper_ab.verdict.question import Lost, Question
 from esper_ab.verdict.sentences import caveats, level, losses_cap, rule_sentence, sentence
 
 

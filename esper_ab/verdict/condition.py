@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from esper_ab.settings.assignments import did_you_mean
-from esper_ab.design.design import LEAST_PAIRS, Contrast
 from esper_ab.contracts.errors import ConditionNotMet, UsageError
+from esper_ab.design.design import LEAST_PAIRS, Contrast
+from esper_ab.settings.assignments import did_you_mean
 
 if TYPE_CHECKING:
     from esper_ab.verdict.comparison import Comparison

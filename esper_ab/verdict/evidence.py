@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import msgspec
 
+from esper_ab.design.pairs_needed import PairsNeeded
 from esper_ab.stats.adjusted_difference import AdjustedDifference
-from esper_ab.verdict.finding import Finding
 from esper_ab.stats.bootstrap import ImprovementInterval, IQMDifference
 from esper_ab.stats.equivalence import Equivalence
-from esper_ab.verdict.imputation import Imputed
 from esper_ab.stats.mann_whitney import MannWhitney
 from esper_ab.stats.pair import Pair
 from esper_ab.stats.pair_correlation import PairCorrelation
 from esper_ab.stats.paired_difference import PairedDifference
-from esper_ab.design.pairs_needed import PairsNeeded
 from esper_ab.stats.probability_of_improvement import ProbabilityOfImprovement
-from esper_ab.verdict.question import Lost, Question
-from esper_ab.verdict.looks import Course, Look
 from esper_ab.stats.sign_flip import SignFlip
 from esper_ab.stats.signed_rank import SignedRank
 from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.finding import Finding
+from esper_ab.verdict.imputation import Imputed
+from esper_ab.verdict.looks import Course, Look
+from esper_ab.verdict.question import Lost, Question
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):

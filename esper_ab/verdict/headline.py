@@ -10,8 +10,8 @@ from enum import StrEnum
 
 from esper_ab.design.design import LEAST_PAIRS
 from esper_ab.settings.differences import capital, named
-from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.sentences import n_pairs
 
 _SURE = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)

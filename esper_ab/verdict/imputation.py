@@ -14,8 +14,8 @@ import msgspec
 
 from esper_ab.design.design import Boundary, Contrast, Design
 from esper_ab.stats.pair import Pair
-from esper_ab.verdict.question import HalfPair, Lost
 from esper_ab.verdict.looks import Course, follow
+from esper_ab.verdict.question import HalfPair, Lost
 
 _RECURS = 2  # replicates that failed by one group's run and none by the other's: a property of the group
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from esper_ab.design.design import LEAST_PAIRS, Design, rule
-from esper_ab.stats.bootstrap import HONEST_FROM, WARNING
-from esper_ab.verdict.evidence import Evidence
-from esper_ab.verdict.imputation import Imputed, recurs_in
 from esper_ab.design.pairs_needed import PairsNeeded
-from esper_ab.verdict.question import Question
-from esper_ab.verdict.looks import Course
+from esper_ab.stats.bootstrap import HONEST_FROM, WARNING
 from esper_ab.stats.sign_flip import smallest_p
 from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.evidence import Evidence
+from esper_ab.verdict.imputation import Imputed, recurs_in
+from esper_ab.verdict.looks import Course
+from esper_ab.verdict.question import Question
 
 _MANY = 10_000
 _CLAIMS = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)

@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 
 from esper_ab.design.design import Design
-from esper_ab.verdict import looks as sequential
 from esper_ab.stats.pair import Pair
+from esper_ab.verdict import looks as sequential
 from simulation import laws, procedure, rules
 from simulation.laws import Array, Size
 from simulation.rules import Rule

@@ -9,10 +9,10 @@ from typing import Literal
 
 import numpy as np
 
-from esper_ab.design.boundary_cache import calibrate
-from esper_ab.settings.experiment import ExperimentSettings, Group
 from esper_ab.contracts.settings import GroupSettings
+from esper_ab.design.boundary_cache import calibrate
 from esper_ab.design.design import Design, extended, make_design
+from esper_ab.settings.experiment import ExperimentSettings, Group
 from simulation import laws
 from simulation.laws import Array
 

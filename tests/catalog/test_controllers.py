@@ -11,9 +11,9 @@ from growth_world import BLUEPRINTS, SLOTS, Episode, make_lifecycle, measure
 
 from esper_ab.contracts.catalog import entry, names
 from esper_ab.contracts.settings import ControllerSettings
+from workers.controller import Controller
 from workers.controllers import heuristic
 from workers.growth.rules.choice import choose
-from workers.controller import Controller
 from workers.vocabulary import HEADS, OP, SLOT, Op, Stage
 
 ENVS = 4

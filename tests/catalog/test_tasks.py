@@ -11,10 +11,10 @@ import pytest
 
 from esper_ab.contracts.catalog import entry, names
 from workers.commands.fetch import FetchError, fetch
-from workers.tasks import cifar10
 from workers.datasets.archive import Archive
 from workers.datasets.split import stratified
 from workers.datasets.task import Splits, Task
+from workers.tasks import cifar10
 
 TINY = (45, 5, 10)  # of a CIFAR-10 with ten records per training file
 

@@ -13,10 +13,10 @@ from typing import Literal, get_args, get_origin
 
 import pytest
 
-from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS
-from esper_ab.contracts import catalog
-from esper_ab.commands.launch import command
 from esper_ab.commands._options import request as requested
+from esper_ab.commands.launch import command
+from esper_ab.contracts import catalog
+from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS
 from esper_ab.settings.parse import Catalogue, FileSettings, parse, read_toml
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -20,9 +20,9 @@ from pathlib import Path
 import click
 import pytest
 
-from esper_ab.commands.cli import group
 from esper_ab.commands._examples import examples_of
 from esper_ab.commands._exit_status import invoke
+from esper_ab.commands.cli import group
 
 NAMES = sorted(group.commands)
 NOT_DATA = {"completion"}  # prints a script for a shell: the only thing that JSON would not help

@@ -18,13 +18,13 @@ from support import conducted, journals, tracked
 from support.mlflow_server import serving
 
 from esper_ab.analysis.result_hash import result_hash
-from esper_ab.commands.cli import group
 from esper_ab.commands._exit_status import invoke
+from esper_ab.commands.cli import group
+from esper_ab.commands.track import Trackers, start_tracking
+from esper_ab.execution.experiment import observers
 from esper_ab.journal.events import ExperimentEnded, PointReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.fold import fold
-from esper_ab.execution.experiment import observers
-from esper_ab.commands.track import Trackers, start_tracking
 from esper_ab.trackers.numbers import episode_numbers, evaluation_numbers
 from esper_ab.trackers.settings import Tracking
 from esper_ab.trackers.state import FOLDER, TrackerProgress, at_work, read_progress, save_settings, take, write_progress

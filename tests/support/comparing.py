@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import msgspec
 
 from esper_ab.design.design import Boundary, Contrast, Design
-from esper_ab.verdict.finding import Finding
-from esper_ab.verdict.comparison import Comparison, compare
 from esper_ab.stats.pair import Pair
-from esper_ab.verdict.question import HalfPair, Lost, Question
+from esper_ab.verdict.comparison import Comparison, compare
+from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.looks import follow
+from esper_ab.verdict.question import HalfPair, Lost, Question
 
 # nominal p of the looks, t-calibrated: 0.05 at once; 6, 10 of 10 (docs/statistics.md)
 NOMINAL = {6: (0.05,), 8: (0.05,), 10: (0.0076, 0.0455)}

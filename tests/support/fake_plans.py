@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from esper_ab.design.boundary_cache import calibrate
-from esper_ab.settings.experiment import ExperimentSettings, Group
 from esper_ab.contracts.machine import Device, Machine, TaskFacts
 from esper_ab.contracts.settings import GroupSettings
+from esper_ab.design.boundary_cache import calibrate
 from esper_ab.plan.blocks import Plan, make_plan
+from esper_ab.settings.experiment import ExperimentSettings, Group
 
 DIGITS = TaskFacts(
     name="digits", title="digits", slots=("early",), sizes=(8, 2, 2), sample_values=64, host_params=100,

@@ -51,10 +51,10 @@ from esper_ab.contracts.records import (
 )
 from esper_ab.contracts.rng import run_path
 from workers.process import setup as process
-from workers.storage import checkpoint
-from workers.storage.durable import Damaged
 from workers.process.entry import failure
 from workers.process.link import Link
+from workers.storage import checkpoint
+from workers.storage.durable import Damaged
 
 FAULT_VARIABLE = "FAKE_FAULT"
 TIMING = Timing(total_s=0.0, train_s=0.0, validate_s=0.0, decide_s=0.0, update_s=0.0)

@@ -12,8 +12,6 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from esper_ab.design.boundary_cache import calibrate
-from esper_ab.settings.experiment import ExperimentSettings, Group
 from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import (
     EnvEpisode,
@@ -27,6 +25,7 @@ from esper_ab.contracts.records import (
     Timing,
 )
 from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GroupSettings, RewardSettings
+from esper_ab.design.boundary_cache import calibrate
 from esper_ab.design.counterbalance import order
 from esper_ab.design.design import make_design
 from esper_ab.journal.events import (
@@ -44,6 +43,7 @@ from esper_ab.journal.events import (
 )
 from esper_ab.journal.file import Journal
 from esper_ab.plan.blocks import Block, Difference, Plan, extend
+from esper_ab.settings.experiment import ExperimentSettings, Group
 
 MODES = ("minimal", "shaped", "simplified", "sparse")
 TIMING = Timing(total_s=1.5, train_s=0.9, validate_s=0.3, decide_s=0.1, update_s=0.2)

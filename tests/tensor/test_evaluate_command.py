@@ -11,10 +11,10 @@ import pytest
 import torch
 from support.tensor_world import make_session
 
-from esper_ab.contracts.settings import Arithmetic, RewardSettings
 from esper_ab.commands.evaluate import command
-from workers.run import policy_file
+from esper_ab.contracts.settings import Arithmetic, RewardSettings
 from workers.commands.evaluate import main, run
+from workers.run import policy_file
 
 
 @pytest.fixture

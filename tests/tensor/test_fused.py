@@ -14,6 +14,13 @@ from hypothesis import strategies as st
 from support.tensor_world import env_path
 
 from esper_ab.contracts import catalog
+from workers.growth.bank import fused
+from workers.growth.bank.blend import Blend, gate_params, seed_delta, seed_input
+from workers.growth.bank.chains import Member, ends_in
+from workers.growth.bank.host import BatchStatistics, MeasuredBlock, block_forward
+from workers.growth.bank.slot_step import GATE_NAMES, SlotStep
+from workers.growth.bank.stack import Stack
+from workers.growth.bank.training_step import side_by_side
 from workers.layers import device as _device
 from workers.layers.blueprint import (
     Blueprint,
@@ -27,13 +34,6 @@ from workers.layers.blueprint import (
     residual,
 )
 from workers.layers.convolution import as_image, convolve, convolve_backward
-from workers.growth.bank import fused
-from workers.growth.bank.blend import Blend, gate_params, seed_delta, seed_input
-from workers.growth.bank.chains import Member, ends_in
-from workers.growth.bank.host import BatchStatistics, MeasuredBlock, block_forward
-from workers.growth.bank.slot_step import GATE_NAMES, SlotStep
-from workers.growth.bank.stack import Stack
-from workers.growth.bank.training_step import side_by_side
 from workers.tasks.digits import TASK
 from workers.vocabulary import Algorithm, Stage
 

@@ -8,9 +8,9 @@ import pytest
 from support.tensor_world import make_session
 
 from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
+from workers.commands.evaluate import evaluate_file
 from workers.run import policy_file
 from workers.run.episode import play
-from workers.commands.evaluate import evaluate_file
 from workers.run.session import Session
 
 

@@ -13,10 +13,10 @@ from support.tensor_world import make_session
 from esper_ab.contracts.messages import Assign, EpisodeFinished, Ready, Release
 from esper_ab.contracts.records import Moments
 from esper_ab.control.pooling import pooled
-from workers.run import policy_file
-from workers.storage import state_bytes
 from workers.ppo.normalise import ObservationNormaliser, RunningMoments
+from workers.run import policy_file
 from workers.run.session import Session
+from workers.storage import state_bytes
 
 SHARED = {"share_observation_norm": True, "episodes": 3}
 

@@ -11,10 +11,10 @@ from support.journals import planted_effect
 
 from esper_ab.analysis.audit import hardware
 from esper_ab.analysis.trained_by import code_states
-from esper_ab.design.boundary_cache import calibrate
 from esper_ab.contracts.machine import Device
 from esper_ab.contracts.messages import Lane
 from esper_ab.control import provenance
+from esper_ab.design.boundary_cache import calibrate
 from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentContinued,

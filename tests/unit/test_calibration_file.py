@@ -8,12 +8,12 @@ import msgspec
 import pytest
 from journals import Shape, Synthetic
 
-from esper_ab.design.calibration_file import Calibration, check_belongs, load_calibration
-from esper_ab.settings.experiment import ExperimentSettings
-from esper_ab.contracts.settings import PPOSettings
-from esper_ab.contracts.errors import UsageError
-from esper_ab.journal.fold import fold
 from esper_ab.commands.calibrate import calibration_of, calibration_text
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.settings import PPOSettings
+from esper_ab.design.calibration_file import Calibration, check_belongs, load_calibration
+from esper_ab.journal.fold import fold
+from esper_ab.settings.experiment import ExperimentSettings
 
 ONE_MODE = Synthetic(groups={"a": Shape(stream="a"), "b": Shape(stream="b")}, replicates=6)
 CODE = {"sources": "here"}

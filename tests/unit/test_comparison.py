@@ -7,11 +7,11 @@ import pytest
 from scipy import stats
 from support.comparing import A, compared, design, exploded, lost, open_ended, pairs_of
 
-from esper_ab.stats.anytime_t import log_evidence
-from esper_ab.verdict.finding import Finding
-from esper_ab.stats.pair import Pair
 from esper_ab.design.pairs_needed import pairs_needed
+from esper_ab.stats.anytime_t import log_evidence
+from esper_ab.stats.pair import Pair
 from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.finding import Finding
 
 BETTER_A, BETTER_B = (75.0, 76.2, 74.1, 75.7, 76.0, 74.4), (70.1, 72.0, 70.3, 70.0, 71.7, 70.4)
 CLAIMS = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN, Verdict.EQUIVALENT)

@@ -8,15 +8,15 @@ import msgspec
 import pytest
 from support.journals import Synthetic, planted_effect, same_twice, write
 
-from esper_ab.commands.cli import group
-from esper_ab.design.design import Contrast
-from esper_ab.contracts.errors import ConditionNotMet, UsageError
 from esper_ab.commands._exit_status import invoke
+from esper_ab.commands.cli import group
+from esper_ab.contracts.errors import ConditionNotMet, UsageError
+from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import fold
-from esper_ab.verdict.condition import RELATIONS, holds, parse_condition, require
 from esper_ab.report.content import content
-from esper_ab.verdict.question import HalfPair, Lost
+from esper_ab.verdict.condition import RELATIONS, holds, parse_condition, require
 from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.question import HalfPair, Lost
 
 GROUPS = ("shaped", "simplified", "wait")
 COMPARED = (Contrast(a="shaped", b="simplified"), Contrast(a="shaped", b="wait"))

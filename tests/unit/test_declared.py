@@ -18,8 +18,8 @@ from esper_ab import Experiment, Variant, create_experiment
 from esper_ab.api.asked import about, declaration, tracking_of
 from esper_ab.api.declared import ABExperiment, ABVariant
 from esper_ab.api.keys import dotted
-from esper_ab.settings.differences import pairs_by_axes
 from esper_ab.contracts.errors import UsageError
+from esper_ab.settings.differences import pairs_by_axes
 from esper_ab.trackers.settings import Tracking
 
 RATES = create_experiment("rates").add_variant("slow", ppo__lr=1e-4).add_variant("fast", ppo__lr=1e-3)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from esper_ab import launchers
-from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.messages import Lane
 from esper_ab.launchers.inline import InlineLauncher
 from esper_ab.launchers.local import LocalLauncher
 from workers.process.entry import WrongDevice, check_gpus

@@ -8,12 +8,12 @@ import pytest
 from support.journals import Shape, Synthetic
 
 from esper_ab.analysis.analyse import Analysis, analyse
-from esper_ab.settings.experiment import ExperimentSettings, Group
-from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.contracts.errors import UsageError
-from esper_ab.settings.exam import as_exam
+from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.journal.events import ExperimentStarted, RunEvaluated
 from esper_ab.journal.fold import fold
+from esper_ab.settings.exam import as_exam
+from esper_ab.settings.experiment import ExperimentSettings, Group
 
 
 def asked(*names: str, **settings: object) -> ExperimentSettings:

@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 from support.journals import failed_run, planted_effect, three_groups, write
 
-from esper_ab.contracts.errors import UsageError
-from esper_ab.commands._exit_status import invoke
 from esper_ab.commands import export as program
+from esper_ab.commands._exit_status import invoke
+from esper_ab.contracts.errors import UsageError
 from esper_ab.query import records
 from esper_ab.query.sql import VIEWS, query
 

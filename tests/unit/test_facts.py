@@ -10,8 +10,8 @@ import pytest
 from growth_world import Episode, decision, make_lifecycle, measure, random_decisions
 
 from esper_ab.contracts.settings import RewardSettings
-from workers.growth.rules.facts import FactsMemory
 from workers.facts import StepFacts
+from workers.growth.rules.facts import FactsMemory
 from workers.reward_terms.potential import potential
 from workers.vocabulary import Op, Stage
 

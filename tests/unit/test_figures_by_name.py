@@ -12,8 +12,9 @@ from matplotlib.colors import to_hex
 from support.journals import one_replicate, three_groups
 
 from esper_ab.journal.fold import fold
-from esper_ab.report.figures import catalogue as figures, style
 from esper_ab.report.content import content
+from esper_ab.report.figures import catalogue as figures
+from esper_ab.report.figures import style
 
 
 @pytest.fixture(scope="module")

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esper_ab.commands.cli import group
-from esper_ab.contracts.records import Checkpoint
-from esper_ab.contracts.errors import UsageError
 from esper_ab.commands._exit_status import invoke
+from esper_ab.commands.cli import group
+from esper_ab.commands.fsck import examine, fsck_text, repair
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.records import Checkpoint
 from esper_ab.journal.events import EpisodeRecorded, RunEvaluated
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import take
-from esper_ab.commands.fsck import examine, fsck_text, repair
 
 POLICY = b"a policy"
 RUN = "shaped/0"

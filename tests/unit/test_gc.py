@@ -7,10 +7,10 @@ import os
 import pytest
 from support.journals import planted_effect, write
 
+from esper_ab.commands.gc import removable, remove
 from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.events import EpisodeRecorded, RunEvaluated
 from esper_ab.journal.lock import take
-from esper_ab.commands.gc import removable, remove
 
 KEPT = (
     "events.jsonl", "events.jsonl.torn-3", "experiment.toml", "summary.txt", "verdict.json", "report.html",

@@ -10,8 +10,8 @@ from support.comparing import design, pairs_of
 
 from esper_ab.design.design import Boundary
 from esper_ab.verdict.imputation import imputed, recurs_in, worst_value
-from esper_ab.verdict.question import HalfPair, Lost
 from esper_ab.verdict.looks import follow
+from esper_ab.verdict.question import HalfPair, Lost
 
 
 def half(replicate, a, b, failed="ab"):

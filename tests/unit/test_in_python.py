@@ -9,10 +9,10 @@ import pytest
 from esper_ab import create_experiment, run_ab_test
 from esper_ab.api.asked import declaration
 from esper_ab.api.in_python import said_in_python
-from esper_ab.commands.run import _FLAGS
 from esper_ab.api.running import Runner, prepared
-from esper_ab.contracts.errors import UsageError
 from esper_ab.commands._options import flag_help
+from esper_ab.commands.run import _FLAGS
+from esper_ab.contracts.errors import UsageError
 
 START = create_experiment("x").add_variant("shaped").add_variant("wait").set_base_config(task="synthetic")
 

@@ -14,13 +14,13 @@ import msgspec
 import pytest
 
 from esper_ab.api.files import declared_in
-from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS
-from esper_ab.settings.experiment import ExperimentSettings
-from esper_ab.contracts import catalog
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands._options import flag_help
-from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse, read_toml
 from esper_ab.commands.init import command, python_file, toml_file
+from esper_ab.contracts import catalog
+from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS
+from esper_ab.settings.experiment import ExperimentSettings
+from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse, read_toml
 
 _CATALOGUE = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
 _DEFAULTS = parse(Request(), FileSettings(), _CATALOGUE)

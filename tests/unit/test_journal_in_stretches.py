@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from support.journals import Synthetic, failed_run, one_replicate, three_groups, write
 
 from esper_ab.analysis.pathologies import count_pathologies, pathologies
-from esper_ab.contracts.records import Checkpoint, EnvEpisode, EpisodeRecord, HeadUse, Moments
 from esper_ab.contracts.errors import JournalError
-from esper_ab.journal.fast import chunk, pool
+from esper_ab.contracts.records import Checkpoint, EnvEpisode, EpisodeRecord, HeadUse, Moments
 from esper_ab.journal.columns import N_OPS, NAMES, OPS, Columns
 from esper_ab.journal.events import (
     AnyEvent,
@@ -30,9 +29,10 @@ from esper_ab.journal.events import (
     RunEvaluated,
     WorkerStarted,
 )
+from esper_ab.journal.fast import chunk, pool
+from esper_ab.journal.fast.lean import LeanEpisode, LeanHost, LeanLine, LeanRecorded, LeanRun, LeanTiming
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
-from esper_ab.journal.fast.lean import LeanEpisode, LeanHost, LeanLine, LeanRecorded, LeanRun, LeanTiming
 from esper_ab.journal.line import Line
 from esper_ab.journal.load import load
 from esper_ab.plan.blocks import extend

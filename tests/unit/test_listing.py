@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.journals import failed_run, planted_effect, write
 
-from esper_ab.control.conduct import go_on
+from esper_ab.commands.listing import _table, listed
+from esper_ab.commands.logs import lines, sources
 from esper_ab.contracts.errors import JournalError, UsageError
+from esper_ab.control.conduct import go_on
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.lock import holder, take
 from esper_ab.journal.tail import follow
 from esper_ab.live.attach import Viewer
 from esper_ab.live.console import CONSOLE_NAME
-from esper_ab.commands.listing import _table, listed
-from esper_ab.commands.logs import lines, sources
 
 
 def test_a_list_is_newest_first_and_hides_nothing(tmp_path):

@@ -22,8 +22,8 @@ from support.journals import (
     write,
 )
 
-from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.messages import Progress
 from esper_ab.journal.events import EpisodeRecorded, Ledger
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold

@@ -19,8 +19,8 @@ from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.lock import take
 from esper_ab.query import records
-from esper_ab.report.content import content
 from esper_ab.query.sql import VIEWS, query
+from esper_ab.report.content import content
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.settings import GroupSettings
 from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS
 from esper_ab.settings.experiment import ExperimentSettings, Group
-from esper_ab.contracts.settings import GroupSettings
-from esper_ab.contracts.errors import UsageError
 from esper_ab.settings.foreign_keys import OURS
 from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse, read_toml
 

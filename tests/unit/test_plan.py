@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esper_ab.design.boundary_cache import calibrate
-from esper_ab.settings.experiment import ExperimentSettings, Group
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Device, Machine, TaskFacts, UserReward
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings, GrowthSettings, PPOSettings, RewardSettings
+from esper_ab.design.boundary_cache import calibrate
 from esper_ab.design.counterbalance import blocks_needed, cycle, order, orders_estimable, williams_square
-from esper_ab.contracts.errors import UsageError
 from esper_ab.plan.blocks import Plan, make_plan
+from esper_ab.settings.experiment import ExperimentSettings, Group
 from esper_ab.settings.resolve import resolve
 
 TASK = TaskFacts(

@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 from support.audited import found
 from support.journals import planted_effect, three_groups
 
-from esper_ab.design.calibration_file import conditions_of
-from esper_ab.settings.experiment import Group
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.records import Moments
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings, GrowthSettings
 from esper_ab.control.intake import OBSERVED_AT_MOST, Rejected, point_of
 from esper_ab.control.pooling import check_width, pooled, to_release
 from esper_ab.control.runs import event_of
-from esper_ab.contracts.errors import UsageError
+from esper_ab.design.calibration_file import conditions_of
 from esper_ab.journal.events import EpisodeRecorded, ExperimentStarted, PointReleased
 from esper_ab.journal.fold import begin, fold
 from esper_ab.plan.notes import notes
+from esper_ab.settings.experiment import Group
 from esper_ab.settings.resolve import resolve
 
 replace = msgspec.structs.replace

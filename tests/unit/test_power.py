@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.power import TTestPower
 
-from esper_ab.design.boundary_cache import calibrate
-from esper_ab.settings.experiment import ExperimentSettings, Group
 from esper_ab.contracts.settings import GroupSettings
+from esper_ab.design.boundary_cache import calibrate
 from esper_ab.design.counterbalance import order
 from esper_ab.design.design import Contrast, default_looks, make_design
-from esper_ab.stats.pair import Pair
 from esper_ab.design.pairs_needed import pairs_needed
 from esper_ab.design.power import (
     PowerQuestion,
@@ -29,6 +27,8 @@ from esper_ab.design.power import (
     scheme,
     sd_of_differences,
 )
+from esper_ab.settings.experiment import ExperimentSettings, Group
+from esper_ab.stats.pair import Pair
 from esper_ab.stats.sd_limits import sd_limits
 from esper_ab.verdict.looks import follow
 

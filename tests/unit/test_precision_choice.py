@@ -7,12 +7,12 @@ import pytest
 from test_parse import asked, by_name, toml
 from test_plan import experiment, group, machine
 
-from esper_ab.settings.experiment import ExperimentSettings
+from esper_ab.commands._options import request
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.settings import GrowthSettings
 from esper_ab.settings.differences import differences
-from esper_ab.contracts.errors import UsageError
-from esper_ab.commands._options import request
+from esper_ab.settings.experiment import ExperimentSettings
 from esper_ab.settings.precision import precision_notes
 from esper_ab.settings.resolve import resolve
 from workers.commands.describe import cpu_bf16

@@ -8,8 +8,8 @@ import resource
 import pytest
 from support.journals import planted_effect
 
-from esper_ab.control.recorder import Recorder
 from esper_ab.contracts.errors import JournalError
+from esper_ab.control.recorder import Recorder
 from esper_ab.journal.events import Ledger
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import begin

@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esper_ab.design.boundary_cache import calibrate
-from esper_ab.settings.experiment import ExperimentSettings
+from esper_ab.commands._options import gather_lists
 from esper_ab.contracts import catalog
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Device, Machine, TaskFacts
 from esper_ab.control.preflight import check_run_dir, expected_bytes
-from esper_ab.contracts.errors import UsageError
-from esper_ab.plan.estimate import estimate
-from esper_ab.commands._options import gather_lists
-from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse, read_toml
+from esper_ab.design.boundary_cache import calibrate
 from esper_ab.plan.blocks import Plan, make_plan
-from esper_ab.plan.text import plan_text
-from esper_ab.settings.resolve import resolve
+from esper_ab.plan.estimate import estimate
 from esper_ab.plan.run_directory import check_name, experiment_toml, make_run_directory
+from esper_ab.plan.text import plan_text
+from esper_ab.settings.experiment import ExperimentSettings
+from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse, read_toml
+from esper_ab.settings.resolve import resolve
 
 CATALOGUE = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
 MACHINE = Machine(

@@ -22,10 +22,10 @@ from esper_ab.contracts.machine import ControllerQuestion, Device, Machine, Ques
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.source_files import copy_files
+from workers.datasets.task import Task
 from workers.process import arithmetic
 from workers.user_rewards.lookup import as_planned, user_function
 from workers.user_rewards.rehearsal import rehearse
-from workers.datasets.task import Task
 
 _GPU_SIGNS = (Path("/proc/driver/nvidia/version"), Path("/dev/nvidia0"))
 _CPU_INFO = Path("/proc/cpuinfo")

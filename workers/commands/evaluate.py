@@ -15,11 +15,11 @@ from esper_ab.contracts import catalog
 from esper_ab.contracts.records import EvaluationEpisode
 from esper_ab.contracts.settings import GroupSettings, RewardSettings
 from esper_ab.contracts.visible import visible_line
+from workers.datasets.task import Task
+from workers.growth.environment import DeviceData
 from workers.process import arithmetic
 from workers.run import policy_file
-from workers.growth.environment import DeviceData
 from workers.run.session import Session, evaluate_policy
-from workers.datasets.task import Task
 
 
 def evaluate_file(path: Path, episodes: int | None, rng_seed: int | None, device: str) -> tuple[EvaluationEpisode, ...]:

@@ -16,16 +16,16 @@ from esper_ab.contracts.records import EnvEpisode, SeedEvent
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GrowthSettings, RewardSettings
 from esper_ab.contracts.solo import Host, Seed, SoloAnswer, SoloQuestion
-from workers.process import arithmetic
+from workers.commands.evaluate import torch_device
 from workers.controllers import heuristic
+from workers.datasets.task import Task
+from workers.facts import Floats, Ints
+from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
+from workers.growth.rules.view import DecisionView
+from workers.growth.stopwatch import Stopwatch
+from workers.process import arithmetic
 from workers.run.deciders import ControllerDecider
 from workers.run.episode import play
-from workers.commands.evaluate import torch_device
-from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
-from workers.growth.stopwatch import Stopwatch
-from workers.growth.rules.view import DecisionView
-from workers.facts import Floats, Ints
-from workers.datasets.task import Task
 from workers.vocabulary import Stage
 
 

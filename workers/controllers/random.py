@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from esper_ab.contracts.settings import ControllerSettings
+from workers.facts import Floats, Ints
 from workers.growth.rules.choice import choose
 from workers.growth.rules.view import DecisionView
-from workers.facts import Floats, Ints
 
 
 class Random:

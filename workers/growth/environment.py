@@ -22,20 +22,20 @@ from numpy.typing import NDArray
 from esper_ab.contracts.records import SeedEvent
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings, RewardSettings
+from workers.datasets.task import Splits, Task
+from workers.facts import StepFacts
 from workers.growth.bank.bank import Bank, PassResult
 from workers.growth.bank.configurations import contributions
+from workers.growth.bank.loss_scale import LossScale
+from workers.growth.bank.split import DeviceSplit
 from workers.growth.rules.facts import FactsMemory
 from workers.growth.rules.lifecycle import Lifecycle
-from workers.growth.bank.loss_scale import LossScale
 from workers.growth.rules.measurement import Measurement
 from workers.growth.rules.observe import layout, observe
 from workers.growth.rules.predicates import Rules
-from workers.growth.bank.split import DeviceSplit
-from workers.growth.stopwatch import Stopwatch
 from workers.growth.rules.tracker import SignalTracker
 from workers.growth.rules.view import DecisionView
-from workers.facts import StepFacts
-from workers.datasets.task import Splits, Task
+from workers.growth.stopwatch import Stopwatch
 from workers.vocabulary import HEADS, Algorithm, head_sizes
 
 Ints = NDArray[np.int64]

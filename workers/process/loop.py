@@ -32,13 +32,13 @@ from esper_ab.contracts.messages import (
     WorkerOrder,
 )
 from esper_ab.contracts.records import Checkpoint
-from workers.storage import checkpoint, state_bytes
-from workers.storage.durable import NO_ROOM, Damaged
+from workers.datasets.task import Task
 from workers.growth.environment import DeviceData
 from workers.process.link import Link
-from workers.user_rewards.lookup import as_planned
 from workers.run.session import OnStep, Session
-from workers.datasets.task import Task
+from workers.storage import checkpoint, state_bytes
+from workers.storage.durable import NO_ROOM, Damaged
+from workers.user_rewards.lookup import as_planned
 
 _ASK_FOR_ROOM_S = 2.0  # between two attempts to write on a full disk
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esper_ab.contracts.records import EnvEpisode
-from workers.growth.environment import GrowthEnv
-from workers.growth.stopwatch import Stopwatch
-from workers.growth.rules.view import DecisionView
 from workers.facts import StepFacts
+from workers.growth.environment import GrowthEnv
+from workers.growth.rules.view import DecisionView
+from workers.growth.stopwatch import Stopwatch
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

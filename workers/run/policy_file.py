@@ -14,10 +14,10 @@ import msgspec
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.messages import RunSpec
-from workers.storage import durable, state_bytes
+from workers.ppo.agent import PPOAgent
 from workers.run.deciders import AgentDecider, ControllerDecider
 from workers.run.episode import Decider
-from workers.ppo.agent import PPOAgent
+from workers.storage import durable, state_bytes
 
 FORMAT = 2
 

@@ -24,14 +24,14 @@ from esper_ab.contracts.records import (
 )
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import RewardSettings
-from workers.run import policy_file
-from workers.run.deciders import AgentDecider, ControllerDecider
-from workers.run.episode import Decider, EpisodeResult, Reward, finite, play
+from workers.datasets.task import Task
 from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
 from workers.growth.stopwatch import Stopwatch
 from workers.ppo.agent import AgentSpec, PPOAgent
+from workers.run import policy_file
+from workers.run.deciders import AgentDecider, ControllerDecider
+from workers.run.episode import Decider, EpisodeResult, Reward, finite, play
 from workers.user_rewards.lookup import Find, find_reward
-from workers.datasets.task import Task
 from workers.vocabulary import HEADS
 
 OnStep = Callable[[int], None]

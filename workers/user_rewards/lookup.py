@@ -17,8 +17,8 @@ import numpy as np
 from esper_ab.contracts import catalog
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.settings import RewardSettings
-from workers.user_rewards import user_code as _user_code
 from workers.facts import Floats, StepFacts
+from workers.user_rewards import user_code as _user_code
 from workers.user_rewards.user_code import UserCode
 
 RewardFunction = Callable[[StepFacts, RewardSettings], Floats]

@@ -8,8 +8,13 @@ from matplotlib.artist import Artist
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from esper_ab.report.figures import curves as figures_curves, effects as figures_effects, growth as figures_growth, outcome as figures_outcome, plan as figures_plan, style
 from esper_ab.report.content import Content
+from esper_ab.report.figures import curves as figures_curves
+from esper_ab.report.figures import effects as figures_effects
+from esper_ab.report.figures import growth as figures_growth
+from esper_ab.report.figures import outcome as figures_outcome
+from esper_ab.report.figures import plan as figures_plan
+from esper_ab.report.figures import style
 from esper_ab.report.figures.drawing import Drawing
 
 _Draw = Callable[[Content], Drawing | None]

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from esper_ab.journal.columns import Columns
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.report.figures import style
 from esper_ab.report.content import Content
+from esper_ab.report.figures import style
 from esper_ab.report.figures.drawing import Drawing, grid, group_legend, shortened
 
 _POINTS_PER_FIGURE = 3000  # keeps the page small: longer curves are averaged over bins

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from esper_ab.report.figures import style
 from esper_ab.report.content import Content
+from esper_ab.report.figures import style
 from esper_ab.report.figures.drawing import NARROW, Drawing, Picture, endpoint_label, shortened
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.sentences import points

@@ -11,8 +11,8 @@ from matplotlib.ticker import MaxNLocator
 
 from esper_ab.contracts.records import EpisodeRecord
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.report.figures import style
 from esper_ab.report.content import Content
+from esper_ab.report.figures import style
 from esper_ab.report.figures.drawing import Drawing, grid, shortened
 
 # Bands from the bottom up: what stays, what may stay, what was taken out. (word, shade, hatch, stages)

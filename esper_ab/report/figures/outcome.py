@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from esper_ab.journal.outcomes import RunOutcome, mean
-from esper_ab.report.figures import style
 from esper_ab.report.content import Content
+from esper_ab.report.figures import style
 from esper_ab.report.figures.drawing import NARROW, Drawing, Picture, endpoint_label, grid, group_legend, shortened
 
 _MOST_PANELS = 9  # of single comparisons; more are left to the table of pairs

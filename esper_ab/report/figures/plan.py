@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from esper_ab.journal.fold import RunHistory
-from esper_ab.report.figures import style
 from esper_ab.report.content import Content
+from esper_ab.report.figures import style
 from esper_ab.report.figures.drawing import Drawing, Picture, group_legend, shortened
 
 _MOST_BLOCKS = 60  # columns that stay legible; the table of lanes counts all

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from esper_ab.report.content import Content
 from esper_ab.report.tables.table import NONE, Table, number, signed, span
-from esper_ab.verdict.comparison import Comparison
 from esper_ab.stats.probability_of_improvement import in_words
+from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.looks import Look
 from esper_ab.verdict.sentences import n_pairs, p_text, percent, points
 

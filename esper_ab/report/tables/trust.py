@@ -6,12 +6,12 @@ import shlex
 from collections.abc import Sequence
 
 from esper_ab.analysis.conduct import FAULTS, Conduct
+from esper_ab.contracts.shell_line import typed
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import mean
 from esper_ab.report.content import Content
 from esper_ab.report.tables.table import NONE, Table, number
 from esper_ab.verdict.finding import Audit
-from esper_ab.contracts.shell_line import typed
 
 _MOST_LANES = 12  # columns that a page still holds
 _WEIGHTS = {

@@ -19,9 +19,7 @@ from torch import Tensor
 from esper_ab.contracts import catalog
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings
-from workers.layers import device as _device
-from workers.layers.blueprint import Blueprint
-from workers.layers.convolution import as_image
+from workers.datasets.task import Task
 from workers.growth.bank.blend import Blend, gate_params
 from workers.growth.bank.chains import ends_in
 from workers.growth.bank.configurations import Pass, plan_pass
@@ -35,13 +33,15 @@ from workers.growth.bank.host import (
 )
 from workers.growth.bank.loss_scale import LossScale, PartScale
 from workers.growth.bank.rows import put_rows
-from workers.growth.rules.seeds import SeedTable
 from workers.growth.bank.slot_seeds import SeedGroup, SlotSeeds
 from workers.growth.bank.slot_step import SlotStep
 from workers.growth.bank.split import DeviceSplit
 from workers.growth.bank.stack import SGD, Borrowed, Optimiser, Stack
 from workers.growth.bank.training_step import BlockStep, TrainingStep, side_by_side
-from workers.datasets.task import Task
+from workers.growth.rules.seeds import SeedTable
+from workers.layers import device as _device
+from workers.layers.blueprint import Blueprint
+from workers.layers.convolution import as_image
 from workers.vocabulary import Stage
 
 Ints = NDArray[np.int64]

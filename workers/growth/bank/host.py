@@ -8,10 +8,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from workers.datasets.task import HostSpec
+from workers.growth.bank.fused import BN_EPS, BN_MOMENTUM
 from workers.layers import device as _device
 from workers.layers.blueprint import Params, ParamSpec, conv, conv_params, fan_in_bound, linear, pooled
-from workers.growth.bank.fused import BN_EPS, BN_MOMENTUM
-from workers.datasets.task import HostSpec
 
 
 def channels(spec: HostSpec, block: int) -> int:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from workers.layers.blueprint import Blueprint, Params
 from workers.growth.bank.blend import Blend
 from workers.growth.bank.chains import Member
 from workers.growth.bank.slot_step import SlotStep
 from workers.growth.bank.stack import Stack
+from workers.layers.blueprint import Blueprint, Params
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,12 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from workers.layers import device as _device, perceptron as _perceptron
-from workers.layers.blueprint import Back, Grads, Params, pooled, spread
 from workers.growth.bank.blend import TINY, Blend, gate_params
 from workers.growth.bank.chains import Chains, Member
 from workers.growth.bank.rows import writers
+from workers.layers import device as _device
+from workers.layers import perceptron as _perceptron
+from workers.layers.blueprint import Back, Grads, Params, pooled, spread
 
 GATE_NAMES = tuple(spec.name for spec in gate_params(1))
 _aten = torch.ops.aten

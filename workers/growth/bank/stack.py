@@ -16,9 +16,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from workers.layers.blueprint import Grads, ParamSpec
 from workers.growth.bank.loss_scale import PartScale
 from workers.growth.bank.rows import put_columns, put_rows
+from workers.layers.blueprint import Grads, ParamSpec
 
 _KERNEL = 4  # extents of a convolution's kernel [out, into, k, k]
 

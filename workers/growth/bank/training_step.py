@@ -7,13 +7,13 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from workers.layers import device as _device
-from workers.layers.blueprint import Grads, Params, pooled
-from workers.layers.convolution import as_image
+from workers.datasets.task import HostSpec
 from workers.growth.bank.fused import BlockParams, Kept, block_backward, block_forward
 from workers.growth.bank.host import BatchStatistics
 from workers.growth.bank.slot_step import SlotStep
-from workers.datasets.task import HostSpec
+from workers.layers import device as _device
+from workers.layers.blueprint import Grads, Params, pooled
+from workers.layers.convolution import as_image
 
 Pick = Callable[[slice], Tensor]  # hosts -> their images of the batch side by side, [B,n*C,H,W] channels last
 

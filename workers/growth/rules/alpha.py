@@ -10,8 +10,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from workers.growth.rules.seeds import SeedTable
 from workers.facts import Bools, Floats, Ints
+from workers.growth.rules.seeds import SeedTable
 from workers.vocabulary import Curve
 
 _STEEPNESS = 12.0  # of the sigmoid ramp

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from workers.growth.rules.masks import DecisionMasks
 from workers.facts import Bools, Floats, Ints
+from workers.growth.rules.masks import DecisionMasks
 
 
 def choose(mask: Bools, uniforms: Floats) -> Ints:

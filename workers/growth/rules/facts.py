@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from esper_ab.contracts.settings import RewardSettings
+from workers.facts import Floats, Ints, SeedFacts, StepFacts
 from workers.growth.rules.lifecycle import Lifecycle
 from workers.growth.rules.measurement import Measurement
-from workers.growth.rules.tracker import Signals
-from workers.facts import Floats, Ints, SeedFacts, StepFacts
 from workers.growth.rules.reward_inputs import alpha_delta_sq_sum, effective_seed_params
+from workers.growth.rules.tracker import Signals
 from workers.reward_terms.potential import potential
 from workers.vocabulary import OP, SLOT, WAIT
 

@@ -10,9 +10,9 @@ from typing import Literal
 
 import numpy as np
 
+from workers.facts import Bools, Floats
 from workers.growth.rules.alpha import HOLD
 from workers.growth.rules.seeds import SeedTable
-from workers.facts import Bools, Floats
 from workers.vocabulary import BLENDING, GERMINATED, HOLDING, TRAINING
 
 GateMode = Literal["permissive", "strict"]

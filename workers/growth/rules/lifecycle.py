@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from esper_ab.contracts.records import SeedEvent
+from workers.facts import Bools, Floats, Ints
 from workers.growth.rules import alpha
 from workers.growth.rules.gates import CONTRIBUTING_POINTS
 from workers.growth.rules.masks import DecisionMasks, decision_masks
@@ -18,7 +19,6 @@ from workers.growth.rules.measurement import Measurement
 from workers.growth.rules.predicates import Rules, rampable
 from workers.growth.rules.seeds import SeedTable, seed_id
 from workers.growth.rules.stages import transition
-from workers.facts import Bools, Floats, Ints
 from workers.vocabulary import (
     ALPHA_CURVE,
     ALPHA_SPEED,

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from workers.facts import Bools, Floats, Ints
 from workers.growth.rules.predicates import Rules, rampable, retargets, valid_operations
 from workers.growth.rules.seeds import SeedTable
-from workers.facts import Bools, Floats, Ints
 from workers.vocabulary import (
     ALPHA_CURVE,
     ALPHA_SPEED,

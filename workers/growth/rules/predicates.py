@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from workers.facts import Bools, Floats
 from workers.growth.rules import gates
 from workers.growth.rules.alpha import HOLD
 from workers.growth.rules.seeds import SeedTable
-from workers.facts import Bools, Floats
 from workers.vocabulary import ALPHA_TARGETS, BLENDING, FOSSILIZED, HOLDING, STYLES, Op
 
 MIN_PRUNE_AGE = 1  # validations

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from workers.growth.rules.seeds import SeedTable
 from workers.facts import Bools, Floats
+from workers.growth.rules.seeds import SeedTable
 from workers.vocabulary import Stage
 
 TRANSITIONS: dict[Stage, tuple[Stage, ...]] = {

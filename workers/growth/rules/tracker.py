@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from workers.facts import Bools, Floats, Ints
 from workers.growth.rules.measurement import Measurement
 from workers.growth.rules.seeds import SeedTable
-from workers.facts import Bools, Floats, Ints
 
 HISTORY = 5
 PLATEAU_POINTS = 0.5  # an epoch that gains less counts towards a plateau

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from workers.facts import Bools
 from workers.growth.rules.masks import DecisionMasks
 from workers.growth.rules.seeds import SeedTable
 from workers.growth.rules.tracker import Signals
-from workers.facts import Bools
 
 
 @dataclass(frozen=True, kw_only=True)
