@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-import fake_plans
 import pytest
+from support import fake_plans
 from support.audited import episodes, found, only, planned, replace
 from support.journals import planted_effect
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import fake_plans
 import msgspec
 import pytest
+from support import fake_plans
 from support.journals import Shape, Synthetic
 
 from esper_ab.analysis.analyse import Analysis, analyse

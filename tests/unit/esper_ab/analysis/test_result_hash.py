@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from journals import planted_effect
+from support.journals import planted_effect
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.records import Timing

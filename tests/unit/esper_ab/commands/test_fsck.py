@@ -6,11 +6,11 @@ import hashlib
 import json
 import os
 
-import journals
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import journals
 
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group

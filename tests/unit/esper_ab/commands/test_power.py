@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from journals import Shape, Synthetic, write
+from support.journals import Shape, Synthetic, write
 
 from esper_ab.analysis.analyse import analyse
 from esper_ab.commands.power import Known, answer, command, known_from_pairs, power_text

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import random
 
-import fake_plans
 import msgspec
 from benchmarks import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
+from support import fake_plans
 
 from esper_ab.contracts import codec
 from esper_ab.contracts.messages import EpisodeFinished, Evaluated, Ready, WorkerMessage

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 from typing import get_args
 
-import fake_plans
 import msgspec
 import pytest
-from fake_worker import report_of
 from hypothesis import given
 from hypothesis import strategies as st
+from support import fake_plans
+from support.fake_worker import report_of
 
 from esper_ab.contracts.codec import (
     CHUNK_BYTES,
@@ -37,7 +37,7 @@ from esper_ab.contracts.messages import (
 )
 from esper_ab.contracts.records import Checkpoint, HeadUse, Moments, PPOUpdate, SeedEvent
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 GOLDEN = json.loads((ROOT / "tests" / "golden" / "messages.json").read_text())
 
 SPEC = msgspec.structs.replace(fake_plans.plan().blocks[0].runs[0], experiment_digest="0" * 64)

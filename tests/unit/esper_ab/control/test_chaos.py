@@ -8,11 +8,11 @@ import subprocess
 import sys
 from collections import Counter
 
-import fake_plans
 import pytest
-from fake_worker import episode
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import fake_plans
+from support.fake_worker import episode
 
 from esper_ab.contracts.messages import Progress
 from esper_ab.control.chaos import KINDS, MOST_AT_ONE_POINT, Chaos, Fault, plan_faults

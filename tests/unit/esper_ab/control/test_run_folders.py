@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import fake_plans
 import pytest
+from support import fake_plans
 
 from esper_ab.control.run_folders import RunFolders
 from esper_ab.journal.events import PlanExtended, RunStarted

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from journals import Shape, Synthetic
+from support.journals import Shape, Synthetic
 
 from esper_ab.commands.calibrate import calibration_of, calibration_text
 from esper_ab.contracts.errors import UsageError

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import fake_plans
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import fake_plans
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.design import Contrast, default_looks, extended, rule

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-import fake_plans
 import pytest
+from support import fake_plans
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.execution.detach import reserve, reserved

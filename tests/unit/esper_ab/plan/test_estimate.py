@@ -7,13 +7,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from test_plan import experiment, machine, planned
+from unit.esper_ab.plan.test_blocks import experiment, machine, planned
 
 from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.plan.estimate import Estimate, epoch_s, estimate
 from esper_ab.plan.text import plan_text
 
-HOSTS = json.loads((Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "hosts.json").read_text())
+HOSTS = json.loads((Path(__file__).resolve().parents[4] / "docs" / "benchmarks" / "hosts.json").read_text())
 SPEED = HOSTS["machine"]["peak_gflops"] * 1e9 / 2  # multiply-adds per second
 SHAPES = {  # multiply-adds and values of one forward pass
     "digits": (8 * 64 + 8 * 16 * 16 + 16 * 32 * 4 + 320, 8 * 64 + 16 * 16 + 32 * 4),

@@ -17,7 +17,7 @@ from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
 from esper_ab.query.sql import VIEWS, query, query_csv, query_json, query_text, viewed
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "sql.md"
+DOCS = Path(__file__).resolve().parents[4] / "docs" / "sql.md"
 
 
 @pytest.fixture(scope="module")

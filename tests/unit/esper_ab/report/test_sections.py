@@ -33,7 +33,7 @@ from esper_ab.report.text import render_text
 from esper_ab.report.verdict_json import render_verdict
 from esper_ab.report.verdicts import verdicts as verdicts_said
 
-GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+GOLDEN = Path(__file__).resolve().parents[3] / "golden"
 
 
 class Page(html.parser.HTMLParser):
@@ -356,7 +356,7 @@ def test_the_commands_name_the_commit_and_the_settings():
 
 
 def test_every_key_of_the_verdict_is_documented():
-    page = (Path(__file__).resolve().parents[2] / "docs" / "verdict.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[4] / "docs" / "verdict.md").read_text(encoding="utf-8")
     documented = set(re.findall(r"`([a-z_0-9]+)`", page))
     document = json.loads(render_verdict(content(fold(exam()))))
     assert set(document) <= documented

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from test_parse import asked, by_name, toml
-from test_plan import experiment, group, machine
+from unit.esper_ab.plan.test_blocks import experiment, group, machine
+from unit.esper_ab.settings.test_parse import asked, by_name, toml
 
 from esper_ab.commands._options import request
 from esper_ab.contracts.errors import UsageError

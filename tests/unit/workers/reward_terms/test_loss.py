@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reward_facts import NAN, make_facts
+from support.reward_facts import NAN, make_facts
 
 from esper_ab.contracts.settings import RewardSettings
 from workers.rewards import shaped

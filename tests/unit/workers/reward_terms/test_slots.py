@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from reward_facts import NAN, make_facts, random_facts
+from support.reward_facts import NAN, make_facts, random_facts
 
 from esper_ab.contracts.settings import RewardSettings
 from workers.reward_terms.slots import blank_absent, first_of

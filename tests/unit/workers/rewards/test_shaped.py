@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from reward_facts import GOLDEN, golden_case
+from support.reward_facts import GOLDEN, golden_case
 
 from workers.growth.rules.reward_inputs import alpha_delta_sq_sum, effective_seed_params
 from workers.reward_terms.attribution import discount, ratio_penalty

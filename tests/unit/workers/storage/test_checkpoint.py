@@ -15,8 +15,9 @@ from typing import Any
 import msgspec
 import pytest
 import torch
-from fake_worker import TIMING
+from support import children
 from support.coordinator_stub import Conversation
+from support.fake_worker import TIMING
 from support.tensor_world import make_session
 
 from esper_ab.contracts.messages import Assign, Cancel, EpisodeFinished, Progress, Ready, Release
@@ -25,7 +26,6 @@ from workers.run.session import Session
 from workers.storage import checkpoint, durable, state_bytes
 
 EPISODES = 4
-TESTS = Path(__file__).parents[1]
 
 
 def quiet(_step: int) -> None:
@@ -233,13 +233,13 @@ def test_short_writes_are_gone_on_with(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_limit_on_file_sizes_leaves_the_previous_file(tmp_path: Path) -> None:
     """By the system itself, in the middle of the write."""
     program = (
-        "import resource, sys\nfrom pathlib import Path\nfrom workers import durable\n"
+        "import resource, sys\nfrom pathlib import Path\nfrom workers.storage import durable\n"
         "durable.write(Path(sys.argv[1]), b'before')\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "durable.write(Path(sys.argv[1]), b'a' * 5000)\n"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "x")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=TESTS.parent)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=children.environment())
     assert "File too large" in done.stderr
     assert {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()} == {"x": b"before"}
 
@@ -348,13 +348,13 @@ def small_disk(size: str, command: list[str], path: Path) -> subprocess.Complete
         pytest.skip("no file system can be mounted here")
     return subprocess.run(
         ["unshare", "-Urm", "sh", "-c", f'{mount} && exec "$@"', str(path), *command],
-        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": f"{TESTS}:{TESTS.parent}"},
+        capture_output=True, text=True, check=False, env=children.environment(),
     )
 
 
 def test_a_full_disk_is_waited_out(tmp_path: Path) -> None:
     """In the middle of a checkpoint and of the policy: what was there stays, nothing is left over, the run goes on."""
-    done = small_disk("8m", [sys.executable, str(TESTS / "support" / "full_disk.py"), str(tmp_path)], tmp_path)
+    done = small_disk("8m", [sys.executable, "-m", "support.full_disk", str(tmp_path)], tmp_path)
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout.splitlines()[-1])
     assert seen["previous intact"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reward_facts import make_facts
+from support.reward_facts import make_facts
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import UserReward
@@ -18,8 +18,8 @@ from workers.commands.describe import user_reward
 from workers.user_rewards.lookup import as_planned, find_reward
 
 SETTINGS = RewardSettings()
-README = Path(__file__).parents[2] / "README.md"
-DOCS = Path(__file__).parents[2] / "docs" / "rewards.md"
+README = Path(__file__).parents[4] / "README.md"
+DOCS = Path(__file__).parents[4] / "docs" / "rewards.md"
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
-from growth_world import Episode, decision, make_lifecycle, measure, random_decisions
+from support.growth_world import Episode, decision, make_lifecycle, measure, random_decisions
 
 from esper_ab.contracts.settings import RewardSettings
 from workers.facts import StepFacts

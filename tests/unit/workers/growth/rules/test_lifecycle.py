@@ -7,9 +7,9 @@ import dataclasses
 
 import numpy as np
 import pytest
-from growth_world import Episode, NumberGraft, decision, make_lifecycle, measure, random_decisions
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.growth_world import Episode, NumberGraft, decision, make_lifecycle, measure, random_decisions
 
 from workers.growth.rules.alpha import AlphaMode
 from workers.growth.rules.lifecycle import InvalidDecision, Lifecycle

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from growth_world import Episode, make_lifecycle, random_decisions
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.growth_world import Episode, make_lifecycle, random_decisions
 
 from workers.growth.rules.masks import DecisionMasks
 from workers.vocabulary import HEADS

@@ -7,9 +7,9 @@ import itertools
 
 import numpy as np
 import pytest
-from growth_world import BLUEPRINTS, SLOTS, Episode, decision, make_lifecycle, measure, random_decisions
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.growth_world import BLUEPRINTS, SLOTS, Episode, decision, make_lifecycle, measure, random_decisions
 
 from workers.growth.rules.observe import layout
 from workers.vocabulary import Op
