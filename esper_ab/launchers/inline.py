@@ -8,7 +8,9 @@ import threading
 import traceback
 from pathlib import Path
 
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import WorkerOrder
+from esper_ab.contracts.own_packages import ForeignPackage, claim
 from esper_ab.launchers import Transport, _entry
 
 DEFAULT_ENTRY = "workers.process.entry:main_in_thread"
@@ -63,6 +65,11 @@ class InlineLauncher:
     for_gpus = False
 
     def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "ipc") -> None:
+        """UsageError when this process has imported another package `workers` than the one that has the entry."""
+        try:
+            claim(entry.partition(":")[0])
+        except ForeignPackage as error:
+            raise UsageError(f"launcher inline: {error}, or take launcher local") from None
         self._entry = entry
         self.transport = transport
 

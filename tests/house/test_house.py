@@ -122,6 +122,34 @@ def test_a_stream_would_be_found() -> None:
     assert not _streams_without_record("side = torch.cuda.Stream()\nx.record_stream(side)")
 
 
+def _starts_python(source: str) -> list[int]:
+    """Lines with a command line for a Python of one's own, or a spawned process that may import what a user has."""
+    tree = ast.parse(source)
+    lists = [node for node in ast.walk(tree) if isinstance(node, (ast.List, ast.Tuple))]
+    lines = [node.lineno for node in lists if any(ast.unparse(one) == "sys.executable" for one in node.elts)]
+    kinds = r"(.*\.)?((multiprocessing|get_context\(.*\))\.(Process|Pool)|ProcessPoolExecutor|multiprocessing\.spawn)"
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    if "with nothing_of_the_user():" not in source:
+        lines += [node.lineno for node in calls if re.fullmatch(kinds, ast.unparse(node.func))]
+    return lines
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_child_processes_are_started_in_one_way(path: Path) -> None:
+    """A user's folder may have a `workers`, or a queue.py: `child_command` keeps it out of the children."""
+    if path.name != "own_packages.py":
+        assert not _starts_python(path.read_text())
+
+
+def test_a_child_process_started_in_another_way_would_be_found() -> None:
+    assert _starts_python('subprocess.run([sys.executable, "-m", module, *arguments])')
+    assert _starts_python('Popen((sys.executable, "-c", code))')
+    assert _starts_python('child = multiprocessing.get_context("spawn").Process(target=os.getpid)')
+    assert _starts_python("with ProcessPoolExecutor() as pool: ...")
+    assert not _starts_python('subprocess.run(child_command("workers.commands.describe"))')
+    assert not _starts_python('child = get_context("spawn").Process()\nwith nothing_of_the_user():\n    child.start()')
+
+
 def _untyped_commands(source: str) -> list[str]:
     """Commands for a user that hold a value which no shell has been thought of for."""
     return re.findall(r"esper-ab [a-z]+ [^`\"';]*\{[^`\"';]*", source)
