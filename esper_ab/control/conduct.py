@@ -8,6 +8,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
+from esper_ab.launchers import descriptors
 from esper_ab.analysis.trained_by import code_states, named, telling
 from esper_ab.control import provenance
 from esper_ab.control.audience import Observer
@@ -180,6 +181,7 @@ def _conduct(run_dir: Path, launcher: Launcher, recorder: Recorder, limits: Limi
     for worker in recorder.history.workers:
         started_before[worker.worker] = max(worker.incarnation, started_before.get(worker.worker, 0))
     with (
+        descriptors.room_for(len(plan.lanes), launcher.descriptors),
         Signals() as signals,
         recorder.heeding(signals, limits.disk_full_s),
         closing(Hub(launcher.transport)) as hub,
