@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import faulthandler
 import os
 import threading
@@ -28,7 +29,12 @@ class InlineWorker:
         self.exitcode: int | None = None
         self.sentinel, self._ended = os.pipe()
         self._thread = threading.Thread(target=self._run, name=order.identity, daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:
+            os.close(self.sentinel)
+            os.close(self._ended)
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from None
 
     def _run(self) -> None:
         try:
@@ -63,6 +69,7 @@ class InlineLauncher:
     """Starts each worker as a thread."""
 
     for_gpus = False
+    descriptors = 12  # a pipe, both ends of a connection, and what a context of libzmq takes
 
     def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "ipc") -> None:
         """UsageError when this process has imported another package `workers` than the one that has the entry."""

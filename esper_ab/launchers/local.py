@@ -61,6 +61,7 @@ class LocalLauncher:
     """Starts each worker as a spawned process."""
 
     for_gpus = True
+    descriptors = 3  # two pipes of multiprocessing, a connection
 
     def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "ipc") -> None:
         self._entry = entry

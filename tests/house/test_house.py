@@ -165,3 +165,17 @@ def test_an_unquoted_command_would_be_found() -> None:
     assert _untyped_commands('f"to go on: esper-ab resume {run_dir}"')
     assert _untyped_commands('f"`esper-ab fsck {run_dir} --repair`"')
     assert not _untyped_commands("""f"`esper-ab report` and `{typed('resume', run_dir)}`" """)
+
+
+OPEN_SAFELY = ("os.O_EXCL", "os.O_DIRECTORY", "os.O_NONBLOCK", "os.devnull")
+
+
+@pytest.mark.parametrize("path", [path for path in SOURCES if path.is_relative_to(ROOT / "esper_ab")],
+                         ids=lambda path: str(path.relative_to(ROOT)))  # fmt: skip
+def test_no_open_waits_for_a_pipe_or_creates_behind_a_link(path: Path) -> None:
+    """What may be there already and be written to is opened by `regular_file.open_regular`."""
+    calls = [ast.unparse(node) for node in ast.walk(ast.parse(path.read_text()))
+             if isinstance(node, ast.Call) and ast.unparse(node.func) == "os.open"]
+    unsafe = [call for call in calls if not any(flag in call for flag in OPEN_SAFELY)]
+    behind_links = [call for call in calls if "os.O_CREAT" in call and "os.O_EXCL" not in call]
+    assert unsafe + behind_links == []
