@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from esper_ab.analysis import audit_conditions, audit_conduct, audit_floor, audit_ppo
 from esper_ab.analysis.pairs import pairs_of
 from esper_ab.contracts.messages import Lane
-from esper_ab.design.design import LEAST_PAIRS, Contrast
+from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.plan.blocks import Block
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.verdict.finding import Audit, Finding
 
 _WEIGHTS = ("blocks", "caps", "caps equivalence", "notes")

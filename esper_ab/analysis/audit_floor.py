@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from esper_ab.analysis.pairs import endpoint_of, pairs_of
-from esper_ab.design.design import LEAST_EQUIVALENCE_PAIRS, Contrast
+from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
 from esper_ab.stats.paired_difference import paired_difference
 from esper_ab.verdict.finding import Finding
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from esper_ab.analysis.pairs import complete_replicates, pairs_of
-from esper_ab.design.design import LEAST_PAIRS, Contrast
+from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import alike
 from esper_ab.verdict.looks import Course, follow
 

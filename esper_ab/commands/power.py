@@ -233,7 +233,7 @@ def _where_from(known: Known, table: PowerTable) -> str:
 def _resolves(row: PowerRow) -> str:
     if row.smallest is None:
         return f"{row.replicates} replicates cannot carry a verdict at all; 6 are the least."
-    from esper_ab.design.design import LEAST_EQUIVALENCE_PAIRS
+    from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
 
     looks = ", ".join(map(str, row.looks))
     short = f" EQUIVALENT takes {LEAST_EQUIVALENCE_PAIRS} pairs." if row.replicates < LEAST_EQUIVALENCE_PAIRS else ""

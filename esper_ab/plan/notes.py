@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import Lane
 from esper_ab.design.counterbalance import cycle
-from esper_ab.design.design import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.plan.gpu_memory import too_much
 from esper_ab.settings.differences import capital, named, pairs_by_axes
 from esper_ab.settings.experiment import ExperimentSettings
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 
 
 def estimand(experiment: ExperimentSettings, machine: Machine) -> str:

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from esper_ab.design.design import LEAST_PAIRS
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 
 SAME = 1e-6  # points; differences closer than this are one: the step of one sample in 10,000 hosts of 10,000 samples
 ROUNDING = 64 * float(np.finfo(np.float64).eps)  # a deviation this small beside the values is rounding

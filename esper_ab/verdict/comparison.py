@@ -12,13 +12,14 @@ import msgspec
 import numpy as np
 from scipy import stats
 
-from esper_ab.design.design import EXTENSION_STRICTNESS, LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
+from esper_ab.design.design import EXTENSION_STRICTNESS
 from esper_ab.design.pairs_needed import PairsNeeded, PBound, pairs_needed, smallest_resolvable
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
 from esper_ab.stats.anytime_t import anytime_interval
 from esper_ab.stats.bootstrap import improvement_interval, iqm_difference
 from esper_ab.stats.equivalence import equivalence
 from esper_ab.stats.hedges_g import hedges_g
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.mann_whitney import mann_whitney
 from esper_ab.stats.pair import Pair
 from esper_ab.stats.pair_correlation import pair_correlation

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from esper_ab.contracts.errors import ConditionNotMet, UsageError
-from esper_ab.design.design import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS, Contrast
+from esper_ab.design.design import Contrast
 from esper_ab.settings.assignments import did_you_mean
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 
 if TYPE_CHECKING:
     from esper_ab.verdict.comparison import Comparison

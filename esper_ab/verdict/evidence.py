@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from esper_ab.design.design import LEAST_EQUIVALENCE_PAIRS
 from esper_ab.design.pairs_needed import PairsNeeded
 from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.bootstrap import ImprovementInterval, IQMDifference
 from esper_ab.stats.equivalence import Equivalence
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
 from esper_ab.stats.mann_whitney import MannWhitney
 from esper_ab.stats.pair import Pair
 from esper_ab.stats.pair_correlation import PairCorrelation

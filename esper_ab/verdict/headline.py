@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from esper_ab.design.design import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.settings.differences import capital, named
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.sentences import n_pairs

@@ -16,9 +16,10 @@ from typing import Literal
 
 import msgspec
 
-from esper_ab.design.design import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS, Contrast, Design
+from esper_ab.design.design import Contrast, Design
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
 from esper_ab.stats.anytime_t import anytime_interval, log_evidence
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.pair import Pair, degenerate
 from esper_ab.stats.signed_rank import hodges_lehmann_interval, signed_rank
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from esper_ab.design.design import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS, Design, rule
+from esper_ab.design.design import Design, rule
 from esper_ab.design.pairs_needed import PairsNeeded
 from esper_ab.stats.bootstrap import HONEST_FROM, WARNING
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.pair import alike
 from esper_ab.stats.sign_flip import smallest_p
 from esper_ab.verdict.decision import Verdict

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from esper_ab.design.design import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS, Design
+from esper_ab.design.design import Design
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.power import TTestPower
 
-from esper_ab.design.design import LEAST_PAIRS
 from esper_ab.design.pairs_needed import POWER, pairs_needed, power, smallest_resolvable
 from esper_ab.stats.hedges_g import correction, hedges_g
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.mann_whitney import mann_whitney
 from esper_ab.stats.paired_difference import paired_difference
 from esper_ab.stats.probability_of_improvement import in_words, probability_of_improvement

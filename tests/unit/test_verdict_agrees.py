@@ -10,7 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.comparing import A, B, compared, design, lost, pairs_of
 
-from esper_ab.design.design import LEAST_EQUIVALENCE_PAIRS, Boundary, extended
+from esper_ab.design.design import Boundary, extended
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
 from esper_ab.verdict.condition import RELATIONS, Condition, holds
 from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.finding import Finding
