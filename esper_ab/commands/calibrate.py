@@ -141,11 +141,12 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool) ->
         spread,
     )
     from esper_ab.design.calibration_file import SCHEMA, Calibration, conditions_of
-    from esper_ab.design.design import LEAST_PAIRS, default_looks
+    from esper_ab.design.design import default_looks
     from esper_ab.design.false_claims import false_claims
     from esper_ab.design.power import PowerQuestion
     from esper_ab.journal.outcomes import endpoint, held_out_accuracy
     from esper_ab.settings.differences import flat
+    from esper_ab.stats.least_pairs import LEAST_PAIRS
 
     plan, experiment = history.plan, history.plan.experiment
     runs = [run for run in history.runs.values() if endpoint(run, experiment.endpoint) is not None]

@@ -53,7 +53,7 @@ def examined(out: Path) -> Iterator[Finding]:
     yield from system.package_findings("esper-ab", also=_NAMED)
     machine = _machine()
     if isinstance(machine, str):
-        yield problem("preflight", machine, "`python -c 'import workers.commands.describe'` shows what fails")
+        yield problem("preflight", machine, "`python -P -c 'import workers.commands.describe'` shows what fails")
     else:
         yield from devices.device_findings(machine)
         if machine.task_problem:

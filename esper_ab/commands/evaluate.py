@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from esper_ab.commands._examples import epilog
+from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.visible import visible_line
 from esper_ab.execution.child import child_environment
 
@@ -36,7 +36,7 @@ def command(
     arguments += [] if episodes is None else ["--episodes", str(episodes)]
     arguments += [] if rng_seed is None else ["--rng-seed", str(rng_seed)]
     arguments += ["--json"] if json else []
-    child = [sys.executable, "-m", "workers.commands.evaluate", *arguments, "--", *policies]
+    child = child_command("workers.commands.evaluate", *arguments, "--", *policies)
     return subprocess.run(child, check=False, env=child_environment()).returncode
 
 

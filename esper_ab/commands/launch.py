@@ -61,6 +61,7 @@ if TYPE_CHECKING:
               "ends it.")
 def command(**options: Any) -> None:
     """Train one policy per group and replicate, all groups at the same time on paired randomness, and compare them."""
+    from esper_ab.launchers import check
     from esper_ab.live.console import outlive_terminal
     from esper_ab.verdict.condition import parse_condition, require
 
@@ -74,13 +75,14 @@ def command(**options: Any) -> None:
     groups = [group.name for group in ready.plan.experiment.groups]
     conditions = [parse_condition(text, groups, ready.plan.design.comparisons) for text in options["fail_unless"]]
     chaos = _chaos(options["chaos"], ready, options["launcher"])
+    launcher = launcher_named(options["launcher"], options["transport"])
+    check(launcher, ready.plan.lanes)
     _announce(ready, calibration, options)
     if options["dry_run"]:
         return
     if options["detach"]:
         _detach(ready, as_json=options["json"])
         return
-    launcher = launcher_named(options["launcher"], options["transport"])
     ready = claimed_here(ready, launcher)
     outlive_terminal(ready.run_dir)
     carry_out(ready, launcher, watched=not (options["quiet"] or options["json"]), chaos=chaos)

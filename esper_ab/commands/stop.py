@@ -37,7 +37,7 @@ def command(run_dir: Path, now: bool, json: bool) -> None:
     status(run_dir)  # refuses what is no run directory
     by = holder(run_dir)
     if by is not None:
-        if not (now or json):
+        if by.pid and not (now or json):
             click.echo(f"told process {by.pid}; waiting for its barrier in progress, which --now would not")
         end(run_dir, by, now=now)
     found = status(run_dir)
@@ -80,6 +80,8 @@ def _process(run_dir: Path, by: Holder) -> int:
     from esper_ab.contracts.errors import UsageError
     from esper_ab.journal.lock import process_started
 
+    if not by.pid:
+        raise UsageError(f"{run_dir} is carried out by a process that its .lock does not name: end it where it runs")
     if by.host != socket.gethostname():
         raise UsageError(f"{run_dir} is carried out by {by}: stop it there")
     try:

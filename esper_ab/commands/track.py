@@ -21,6 +21,7 @@ import click
 
 from esper_ab.commands._completing import RunDirectory
 from esper_ab.commands._examples import epilog
+from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.shell_line import typed
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ def start_tracking(run_dir: Path, tracking: Tracking) -> str:
 
 
 def _process(run_dir: Path, name: Name, *, live: bool, started: str) -> Sequence[str]:
-    line = [sys.executable, "-m", "esper_ab.trackers.process", str(run_dir.absolute()), name]
+    line = child_command("esper_ab.trackers.process", str(run_dir.absolute()), name)
     return [*line, "--live", started] if live else [*line, started]
 
 

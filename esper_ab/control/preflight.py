@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import msgspec
 
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.machine import Machine, Questions
+from esper_ab.contracts.own_packages import child_command
 
 _TIMEOUT_S = 120.0  # importing torch from a cold network disk takes tens of seconds
 _LOG_BYTES_PER_ENV_EPISODE = 4096  # journal line and log, measured generously
@@ -20,9 +20,9 @@ _SPARE_BYTES = 64 << 20  # policies, report, and room for others
 
 
 def examine(questions: Questions) -> Machine:
-    """Answers of `python -m workers.commands.describe`; EsperError with the end of its output when it cannot answer."""
+    """Answers of the module `workers.commands.describe`; EsperError with the end of its output when it has none."""
     environment = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **os.environ}
-    command = [sys.executable, "-m", "workers.commands.describe", msgspec.json.encode(questions).decode()]
+    command = child_command("workers.commands.describe", msgspec.json.encode(questions).decode())
     began = time.monotonic()
     try:
         child = subprocess.run(command, capture_output=True, env=environment, timeout=_TIMEOUT_S, check=False)

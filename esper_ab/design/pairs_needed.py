@@ -12,7 +12,7 @@ from collections.abc import Callable
 import msgspec
 from scipy import optimize, stats
 
-from esper_ab.design.design import LEAST_PAIRS
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.sd_limits import sd_limits
 
 POWER = 0.8

@@ -45,6 +45,7 @@ class Plan(Settings, frozen=True, kw_only=True):
     estimand: str  # one sentence
     notes: tuple[str, ...]  # what the user should know: several axes, time slicing, idle devices, too few replicates
     step_s: float = 0.0  # estimated: a host epoch with its validation; 0 where it is not known
+    chance: float | None = None  # percent: accuracy of guessing a class; None: not known
     run_sd: float | None = None  # points: how much runs of one condition differ, from a calibration; None: unknown
 
 
@@ -79,7 +80,13 @@ def make_plan(experiment: ExperimentSettings, machine: Machine, calibrate: Calib
         design=make_design(experiment, [_names(block) for block in blocks], calibrate),
         estimand=estimand(experiment, machine),
         notes=notes(experiment, machine, lanes, idle, len(sets)),
+        chance=_chance(experiment, machine),
     )
+
+
+def _chance(experiment: ExperimentSettings, machine: Machine) -> float | None:
+    classes = next(task.classes for task in machine.tasks if task.name == experiment.task)
+    return 100.0 / classes if classes else None
 
 
 def extend(plan: Plan, design: Design, planned: int, more: int) -> Extension:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import Lane
 from esper_ab.design.counterbalance import cycle
-from esper_ab.design.design import LEAST_PAIRS
 from esper_ab.plan.gpu_memory import too_much
 from esper_ab.settings.differences import capital, named, pairs_by_axes
 from esper_ab.settings.experiment import ExperimentSettings
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 
 
 def estimand(experiment: ExperimentSettings, machine: Machine) -> str:
@@ -43,6 +43,11 @@ def _on_inference(experiment: ExperimentSettings, blocks_at_once: int) -> Iterat
         yield "1 replicate: nothing will follow about the groups; one run of each says nothing about their spread."
     elif replicates < LEAST_PAIRS:
         yield f"{replicates} replicates cannot carry a verdict: at least {LEAST_PAIRS} are needed (--replicates)."
+    elif replicates < LEAST_EQUIVALENCE_PAIRS and not experiment.open_ended:
+        yield (
+            f"{replicates} replicates can show no EQUIVALENT, nor that a difference is smaller than the margin: at "
+            f"least {LEAST_EQUIVALENCE_PAIRS} are needed, for fewer runs too often show none of a group's collapses."
+        )
     if experiment.order == "balanced" and replicates > 1 and replicates % full:
         yield (
             f"{replicates} replicates are not a multiple of {full}: groups are not equally often in every position; "

@@ -117,7 +117,9 @@ def viewed(run_dir: Path, lines: int | None = None) -> DuckDBPyConnection:
 def _file_name(journal: Path) -> str:
     """A name that DuckDB does not take for a pattern: if need be that of a descriptor, which stays open."""
     path = str(journal.absolute())
-    return f"/proc/self/fd/{os.open(journal, os.O_RDONLY | os.O_CLOEXEC)}" if set(_GLOB) & set(path) else path
+    if not set(_GLOB) & set(path):
+        return path
+    return f"/proc/self/fd/{os.open(journal, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)}"
 
 
 def _copy_others(journal: Path, lines: int, others: IO[bytes]) -> int:

@@ -96,6 +96,7 @@ def task_facts(task: Task) -> TaskFacts:
         sample_values=task.image[0] * task.image[1] * task.image[2],
         host_params=task.host.params,
         host_multiply_adds=total + before * task.host.classes,
+        classes=task.host.classes,
         host_values=values,
     )
 

@@ -11,19 +11,16 @@ import json
 import os
 import pickle
 import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
 
+from esper_ab.contracts.own_packages import child_command
 from esper_ab.journal.fast.chunk import Stretch, read_stretch
 
 MOST_PROCESSES = 8  # more would wait for this one, and each takes a stretch's memory
-_START = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from esper_ab.journal.fast.reader import main; main()"
-)
 
 
 def read_all(path: Path, places: list[tuple[int, int]]) -> Iterator[Stretch]:
@@ -63,8 +60,8 @@ def _answer(reader: subprocess.Popen[bytes], path: Path, place: tuple[int, int])
 
 @contextmanager
 def _readers(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Up to so many processes that find the same modules as this one, and no others in the working directory."""
-    command = [sys.executable, "-P", "-c", _START, json.dumps([entry for entry in sys.path if isinstance(entry, str)])]
+    """Up to so many processes that wait for requests."""
+    command = child_command("esper_ab.journal.fast.reader")
     started: list[subprocess.Popen[bytes]] = []
     pipe = subprocess.PIPE
     try:

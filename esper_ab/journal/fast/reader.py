@@ -20,3 +20,7 @@ def main() -> None:
         path, start, end = json.loads(line)
         pickle.dump(read_stretch(path, start, end), sys.stdout.buffer, protocol=pickle.HIGHEST_PROTOCOL)
         sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()

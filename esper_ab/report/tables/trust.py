@@ -17,6 +17,7 @@ _MOST_LANES = 12  # columns that a page still holds
 _WEIGHTS = {
     "blocks": "BLOCKS the verdict",
     "caps": "caps it at INCONCLUSIVE",
+    "caps equivalence": "allows no EQUIVALENT",
     "notes": "is said",
 }
 

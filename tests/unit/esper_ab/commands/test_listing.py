@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -18,7 +17,7 @@ from esper_ab.commands.logs import lines, sources
 from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.control.conduct import go_on
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
-from esper_ab.journal.lock import holder, take
+from esper_ab.journal.lock import Lock, holder
 from esper_ab.journal.tail import follow
 from esper_ab.live.attach import Viewer
 from esper_ab.live.console import CONSOLE_NAME
@@ -65,10 +64,10 @@ def test_many_verdicts_are_counted(tmp_path):
 def test_a_run_that_somebody_carries_out_is_running(tmp_path):
     run_dir = write(tmp_path / "run", planted_effect()[:40])
     assert holder(run_dir) is None
-    lock = take(run_dir)
+    lock = Lock(run_dir)
     assert holder(run_dir).pid > 0
     assert listed(tmp_path)[0].state == Viewer(run_dir).state == "running"
-    os.close(lock)
+    lock.close()
     assert listed(tmp_path)[0].state == "stale"
 
 

@@ -53,6 +53,8 @@ def test_words_say_what_the_tables_say() -> None:
     assert f"need about {needed.replicates} replicates (80 % range {needed.low} to {needed.high})" in text
     assert "10 replicates (looks at 6, 10) find a difference of" in text
     assert "cannot carry a verdict" in power_text(table(Known(source="given", sd=3.5), 4))
+    assert "EQUIVALENT takes 15 pairs." in power_text(table(Known(source="given", sd=3.5), 10))
+    assert "EQUIVALENT" not in power_text(table(Known(source="given", sd=3.5), 16))
 
 
 def test_same_question_same_bytes() -> None:

@@ -22,7 +22,7 @@ from esper_ab.settings.resolve import resolve
 
 TASK = TaskFacts(
     name="digits", title="digits", slots=("early", "mid", "late"), sizes=(1024, 384, 389), sample_values=64,
-    host_params=1090, host_multiply_adds=4928,
+    host_params=1090, host_multiply_adds=4928, classes=10,
 )
 
 
@@ -325,6 +325,7 @@ def test_differences_and_notes() -> None:
         group("wait", controller=ControllerSettings(name="wait"), reward=RewardSettings(mode="sparse")),
     )
     plan = planned(experiment(groups=groups, replicates=3), machine(cores=4))
+    assert plan.chance == 10.0
     assert {one.key: one.values["two"] for one in plan.differences} == {
         "controller.name": "ppo", "ppo.lr": "0.5", "reward.mode": "sparse"}
     text = "\n".join(plan.notes)
@@ -334,6 +335,18 @@ def test_differences_and_notes() -> None:
     assert "shaped and wait" not in text
     assert "not a multiple of 4" in text
     assert "test split of 389 samples" in plan.estimand
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"replicates": 6}, True), ({"replicates": 14}, True), ({"replicates": 15}, False), ({"replicates": 5}, False),
+        ({"replicates": 6, "open_ended": True}, False),
+    ],
+)  # fmt: skip
+def test_a_plan_too_short_for_an_equivalence_says_so(changes: dict[str, object], said: bool) -> None:
+    plan = planned(experiment(**changes), machine())
+    assert ("can show no EQUIVALENT" in "\n".join(plan.notes)) is said
 
 
 def test_one_replicate_and_unequal_discounts_are_said() -> None:

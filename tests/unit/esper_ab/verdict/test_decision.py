@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.comparing import B, compared, design, exploded, lost, open_ended, pairs_of
 
-from esper_ab.design.design import LEAST_PAIRS
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.question import HalfPair, Lost
