@@ -74,14 +74,14 @@ def examined(out: Path) -> Iterator[Finding]:
 
 def _machine() -> Machine | str:
     """The preflight child's answer, or why there is none."""
-    from esper_ab.settings.experiment import ExperimentSettings
+    from esper_ab.settings.experiment import AskedExperiment
     from esper_ab.contracts.machine import Questions
     from esper_ab.control.preflight import examine
     from esper_ab.contracts.errors import EsperError
 
-    experiment = ExperimentSettings(name="", groups=(), slots=(), devices=())
+    usual = AskedExperiment(groups=())
     try:
-        return examine(Questions(task=experiment.task, data_dir=experiment.data_dir, user_rewards=()))
+        return examine(Questions(task=usual.task, data_dir=usual.data_dir, user_rewards=()))
     except EsperError as error:
         return str(error)
 

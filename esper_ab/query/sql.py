@@ -107,7 +107,7 @@ def viewed(run_dir: Path, lines: int | None = None) -> DuckDBPyConnection:
         literal = "'" + path.replace("'", "''") + "'"
         connection.execute(f"SET allowed_paths = [{literal}]")
         connection.execute(_EPISODES.format(path=literal, longest=longest, lines=lines))
-        connection.execute(resources.files("esper_ab.report").joinpath("views.sql").read_text(encoding="utf-8"))
+        connection.execute(resources.files("esper_ab.query").joinpath("views.sql").read_text(encoding="utf-8"))
     except BaseException:
         connection.close()
         raise

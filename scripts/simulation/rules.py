@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from esper_ab.design.boundary_cache import calibrate
-from esper_ab.settings.experiment import ExperimentSettings, Group
+from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.design.design import Design, extended, make_design
 from simulation import laws
@@ -62,7 +62,7 @@ GROUP_RULES = (
 def design(rule: Rule) -> Design:
     """What the planner makes of it."""
     names = NAMES[: rule.groups]
-    experiment = ExperimentSettings(
+    experiment = ResolvedExperiment(
         name="simulated",
         groups=tuple(Group(name=name, settings=GroupSettings()) for name in names),
         slots=("early",),

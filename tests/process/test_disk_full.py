@@ -24,7 +24,7 @@ import msgspec
 from esper_ab.analysis.audit_conduct import findings
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.design.boundary_cache import calibrate
-from esper_ab.settings.experiment import ExperimentSettings, Group
+from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.control import conduct
 from esper_ab.control.liveness import Limits
@@ -83,7 +83,7 @@ def plan():
     groups = tuple(
         Group(name=name, settings=GroupSettings(controller=ControllerSettings(name="random"))) for name in "ab"
     )
-    experiment = ExperimentSettings(
+    experiment = ResolvedExperiment(
         name="fake", groups=groups, devices=("cpu:0", "cpu:1"), slots=("early",), n_envs=1, episodes=40, steps=2,
         replicates=1, eval_episodes=1,
     )

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from esper_ab.design.boundary_cache import calibrate
-from esper_ab.settings.experiment import ExperimentSettings, Group
+from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import (
     EnvEpisode,
@@ -89,7 +89,7 @@ class Synthetic:
             for name, shape in self.groups.items()
         )
         lanes = tuple(Lane(name=f"cpu:{i}", devices=(f"cpu:{i}",), uuids=("",)) for i in range(len(groups)))
-        experiment = ExperimentSettings(
+        experiment = ResolvedExperiment(
             name="synthetic", groups=groups, slots=("early", "mid", "late"), n_envs=self.n_envs,
             episodes=self.episodes, steps=self.steps, replicates=self.replicates, eval_episodes=self.eval_episodes,
             rng_seed=self.rng_seed, endpoint=self.endpoint, devices=tuple(lane.name for lane in lanes),
