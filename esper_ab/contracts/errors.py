@@ -13,8 +13,37 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})  # of an OSError that goes away when somebody makes room
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting that a message names, so that each front end can spell it as its users write it.
+
+    `value`: None names the key alone. `assigned`: the command line has no flag for it, only `--set KEY=VALUE`.
+    """
+
+    key: str  # of the experiment or of all groups: "n_envs"
+    value: object = None
+    assigned: bool = False
+
+
+Spelling = Callable[[Setting], str]
+
+
+def as_flag(setting: Setting) -> str:
+    """Spell a setting as the command line takes it: `--n-envs 2`, `--slots early late`, `--set ppo.minibatches=2`."""
+    if setting.assigned:
+        return f"--set {setting.key}={setting.value}"
+    flag, value = f"--{setting.key.replace('_', '-')}", setting.value
+    if value is None:
+        return flag
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        value = ("," if setting.key == "looks" else " ").join(map(str, value))
+    return f"{flag} {value}"
 
 
 class EsperError(Exception):
@@ -24,9 +53,22 @@ class EsperError(Exception):
 
 
 class UsageError(EsperError):
-    """What was asked cannot be done as asked."""
+    """What was asked cannot be done as asked. Its parts are text and the settings that it speaks of.
+
+    `str(error)` spells settings as flags, `spelled` as another front end has them.
+    """
 
     exit_code = 2
+
+    def __init__(self, *parts: str | Setting) -> None:
+        super().__init__(*parts)
+
+    def spelled(self, spelling: Spelling) -> str:
+        """Return the message with every setting as `spelling` writes it."""
+        return "".join(spelling(part) if isinstance(part, Setting) else part for part in self.args)
+
+    def __str__(self) -> str:
+        return self.spelled(as_flag)
 
 
 class WorkerFailed(EsperError):

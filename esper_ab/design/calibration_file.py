@@ -15,7 +15,7 @@ from esper_ab.design.calibration import FactorEffect, Intraclass, Spread
 from esper_ab.design.false_claims import FalseClaims
 from esper_ab.design.power import PowerTable
 from esper_ab.settings.differences import flat
-from esper_ab.settings.experiment import ExperimentSettings, Group
+from esper_ab.settings.experiment import Group, ResolvedExperiment
 
 SCHEMA = 1
 FILE_NAME = "calibration.json"
@@ -52,7 +52,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         )
 
 
-def conditions_of(experiment: ExperimentSettings) -> dict[str, str]:
+def conditions_of(experiment: ResolvedExperiment) -> dict[str, str]:
     """What makes runs of two experiments comparable besides the settings of their groups; as JSON by key."""
     kept = {
         "task": experiment.task,
@@ -83,11 +83,13 @@ def load_calibration(path: Path) -> Calibration:
     return found
 
 
-def check_belongs(calibration: Calibration, experiment: ExperimentSettings, code: Mapping[str, str]) -> str:
+def check_belongs(
+    calibration: Calibration, experiment: ResolvedExperiment, code: Mapping[str, str]
+) -> tuple[str, ...]:
     """UsageError unless a group of the resolved `experiment` is the calibrated condition, trained in the same way.
 
-    Returns a sentence to be said with it when `code`, the state of the code now, is not the one that calibrated; else
-    "": an edit of a comment changes the code's hash, so this is for the reader to judge.
+    Returns a note for the plan when `code`, the state of the code now, is not the one that calibrated; else none: an
+    edit of a comment changes the code's hash, so this is for the reader to judge.
     """
     here = conditions_of(experiment)
     apart = [
@@ -100,7 +102,7 @@ def check_belongs(calibration: Calibration, experiment: ExperimentSettings, code
     if apart:
         raise UsageError(f"--calibration does not belong to this experiment: {'; '.join(apart)}; calibrate anew")
     there, now = calibration.code.get("sources", "unknown"), code.get("sources", "unknown")
-    return "" if there == now else f"The calibration was made by another state of the code ({there}; now {now})."
+    return () if there == now else (f"The calibration was made by another state of the code ({there}; now {now}).",)
 
 
 def _apart(calibration: Calibration, group: Group) -> list[str]:

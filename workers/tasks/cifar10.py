@@ -39,7 +39,7 @@ def _read(path: Path, expected: int) -> tuple[NDArray[np.uint8], NDArray[np.int6
             raise ValueError(f"{len(labels)} images, not {expected}")
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"CIFAR-10 is not there: no {path}; `esper-ab fetch cifar10` downloads it, --data-dir names another folder"
+            f"CIFAR-10 is not there: no {path}; `esper-ab fetch cifar10` downloads it, data_dir names another folder"
         ) from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}; `esper-ab fetch cifar10` replaces it") from None
