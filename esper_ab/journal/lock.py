@@ -1,10 +1,10 @@
-"""Who has a run directory: a lock that the kernel lets go of however its holder ends, and a line that names the holder.
+"""Lock of a run directory, released by the kernel however its holder ends, with a line that names the holder.
 
 The line is one JSON object in `.lock`:
 
     {"pid":4711,"host":"node3","started":123456,"since":"2026-01-31T10:15:00+00:00"}
 
-It stays when the holder has gone; only together with the lock does it say anything.
+It remains after the holder has ended, so it is valid only while the lock is held.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ import msgspec
 from esper_ab.contracts.errors import UsageError
 
 LOCK_NAME = ".lock"
-_TRIES = 10  # somebody who only asks holds the lock for an instant
+_TRIES = 10  # `holder` takes the lock for an instant
 _TRY_S = 0.02
 _STARTED_FIELD = 19  # starttime in /proc/PID/stat, counted from the field after the name: proc(5)
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
-    """The process that has a run directory."""
+    """The process that holds a run directory."""
 
-    pid: int  # 0: it has not said so yet
+    pid: int  # 0: the holder has not written its line yet
     host: str
-    started: int  # of the process, clock ticks since boot: with `pid` no other process on `host` has it
+    started: int  # start time, clock ticks since boot; with `pid` it identifies the process on `host`
     since: str  # when it took the run directory, ISO 8601
 
     def __str__(self) -> str:
@@ -42,7 +42,7 @@ _UNKNOWN = Holder(pid=0, host="", started=0, since="")
 
 
 def process_started(pid: int) -> int | None:
-    """Start time of a process of this machine, clock ticks since boot; None when there is none (or a zombie)."""
+    """Return the start time of a local process, clock ticks since boot; None when it does not exist or is a zombie."""
     try:
         after_name = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -51,7 +51,7 @@ def process_started(pid: int) -> int | None:
 
 
 def take(run_dir: Path) -> int:
-    """A descriptor that holds the lock until it is closed; UsageError that names the holder when there is one."""
+    """Lock `run_dir` and return the descriptor that holds the lock; UsageError naming the holder when it is taken."""
     descriptor = os.open(run_dir / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     for left in reversed(range(_TRIES)):
         try:
@@ -75,7 +75,7 @@ def take(run_dir: Path) -> int:
 
 
 def holder(run_dir: Path) -> Holder | None:
-    """Who has `run_dir` now, None when nobody has. Asks for a shared lock and gives it back at once."""
+    """Return the present holder of `run_dir`, or None. Takes a shared lock for an instant."""
     try:
         descriptor = os.open(run_dir / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
