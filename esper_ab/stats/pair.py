@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-ROUNDING = 64 * float(np.finfo(np.float64).eps)  # a deviation this small beside the values is rounding
+ROUNDING = 64 * float(np.finfo(np.float64).eps)  # a deviation below this share of the values is rounding
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """Endpoints a and b in percent; positions (lane and start order) that their runs took in the block."""
+    """Endpoints a and b in percent, and the positions (lane and start order) of their runs in the block."""
 
     replicate: int
     a: float
