@@ -24,7 +24,7 @@ _MAX_DEPTH = 12
 _MAX_ARRAY = 1 << 18
 _MAX_MAP = MOST_KEYS
 _MAX_STR = 1 << 16
-# A message may hold _CONTAINERS lists and maps plus one per _BYTES_PER_CONTAINER of its length: an empty container takes
+# A message may hold _CONTAINERS lists and maps plus one per _BYTES_PER_CONTAINER of its length: an empty container is
 # one byte on the wire and seventy in memory, so a frame full of them would exhaust memory.
 _CONTAINERS = 1024
 _BYTES_PER_CONTAINER = 16
