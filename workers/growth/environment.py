@@ -72,7 +72,7 @@ class EnvSpec:
 
 
 class GrowthEnv:
-    """All growth environments of a run; `data` holds the splits per device of `spec.env_devices`, in the hosts' type."""
+    """Growth environments of a run; `data` holds the splits per device of `spec.env_devices`, in the hosts' dtype."""
 
     def __init__(self, spec: EnvSpec, data: dict[str, DeviceData], stopwatch: Stopwatch) -> None:
         self.spec = spec
