@@ -21,7 +21,7 @@ class CodeState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def recorded_by(run: RunHistory) -> tuple[Taken, ...]:
-    """Return the workers that advanced the run by at least one record.
+    """Return the entries of `run.taken` whose worker advanced the run by at least one record.
 
     Work repeated after a damaged checkpoint counts for the last worker to do it, since it had to give the same digests.
     """

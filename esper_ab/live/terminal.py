@@ -44,7 +44,7 @@ class LiveView:
     ) -> None:
         """Create the view; `clock`: seconds, monotonic, used only for the time left and the pace of redrawing.
 
-        `history`: the past of a continued experiment; the view modifies it, so pass a copy of its own.
+        `history`: the past of a continued experiment; the view takes it over and adds to it.
         """
         if history:
             history.keeps_records = False  # records would fill the memory and are not shown

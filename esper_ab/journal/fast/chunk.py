@@ -68,7 +68,7 @@ def stretches(path: Path, start: int, chunk_bytes: int = CHUNK_BYTES) -> list[tu
 def read_stretch(path: str, start: int, end: int) -> Stretch:
     """Read the bytes from `start` to `end`; damage is reported in the result, never raised."""
     found, whole = Stretch(start=start), True
-    with open(path, "rb", buffering=1 << 20) as file:  # noqa: PTH123  faster, and this runs in its own process
+    with open(path, "rb", buffering=1 << 20) as file:  # noqa: PTH123  a str, as sent between processes
         file.seek(start)
         at = start
         for data in file:
