@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-import fake_plans
 import msgspec
 import numpy as np
 import pytest
-from fake_worker import moments, report_of
 from hypothesis import given
 from hypothesis import strategies as st
+from support import fake_plans
 from support.audited import found
+from support.fake_worker import moments, report_of
 from support.journals import planted_effect, three_groups
 
 from esper_ab.contracts.errors import UsageError
