@@ -15,7 +15,14 @@ from esper_ab.commands import _completing as completing
 from esper_ab.commands._examples import epilog
 from esper_ab.commands._options import ExperimentCommand, experiment_options
 from esper_ab.commands.power import RHO, ROWS, Known, power_tables, table_lines
-from esper_ab.execution.experiment import Planned, as_asked, carry_out, claimed_here, launcher_named, planned
+from esper_ab.execution.experiment import (
+    PlannedExperiment,
+    carry_out,
+    make_directory,
+    make_launcher,
+    plan_experiment,
+    plan_on,
+)
 
 if TYPE_CHECKING:
     from esper_ab.design.calibration_file import Calibration
@@ -50,35 +57,36 @@ _OWN = (
 @experiment_options(without=_OWN)
 def command(mode: str, runs: int, replicates: int, **options: Any) -> None:
     """Train one condition again and again, and show how often each rule would find a difference in it."""
-    ready = _planned(mode, runs, options)
-    _announce(ready, options)
+    planned = _plan(mode, runs, options)
+    _announce(planned, options)
     if options["dry_run"]:
         return
     watched = not (options["quiet"] or options["json"])
-    launcher = launcher_named(options["launcher"], options["transport"])
-    ready = claimed_here(ready, launcher)
-    carry_out(ready, launcher, watched=watched)
-    deterministic = _deterministic(ready, launcher)
-    found = _write(ready.run_dir, replicates, deterministic)
+    launcher = make_launcher(options["launcher"], options["transport"])
+    planned = make_directory(planned, launcher)
+    carry_out(planned, launcher, watched=watched)
+    deterministic = _try_determinism(planned, launcher)
+    found = _write(planned.run_dir, replicates, deterministic)
     if options["json"]:
-        click.echo((ready.run_dir / "calibration.json").read_text(encoding="utf-8").strip())
+        click.echo((planned.run_dir / "calibration.json").read_text(encoding="utf-8").strip())
     else:
-        click.echo(f"{calibration_text(found)}\ncalibration: {ready.run_dir / 'calibration.json'}")
+        click.echo(f"{calibration_text(found)}\ncalibration: {planned.run_dir / 'calibration.json'}")
 
 
-def _announce(ready: Planned, options: dict[str, Any]) -> None:
-    """The plan, as text before it is carried out, or as JSON when it is all that was asked for."""
-    from esper_ab.execution.experiment import plan_as_json, plan_as_text
+def _announce(planned: PlannedExperiment, options: dict[str, Any]) -> None:
+    """Print the plan, as text before it is carried out, or as JSON when it is all that was asked for."""
+    from esper_ab.execution.experiment import encode_plan, format_plan
 
     if not options["json"]:
-        click.echo(plan_as_text(ready))
+        click.echo(format_plan(planned))
     elif options["dry_run"]:
-        click.echo(plan_as_json(ready))
+        click.echo(encode_plan(planned))
 
 
-def _planned(mode: str, runs: int, options: dict[str, Any]) -> Planned:
-    """Two groups with the same settings and unpaired randomness: independent runs that change lanes as in a plan."""
+def _plan(mode: str, runs: int, options: dict[str, Any]) -> PlannedExperiment:
+    """Plan two groups with equal settings and unpaired randomness: independent runs that change lanes as in a plan."""
     from esper_ab.contracts.errors import UsageError
+    from esper_ab.settings.flags import parse_flags
 
     if runs < _LEAST_RUNS or runs % 2:
         raise UsageError(f"--runs {runs}: an even number, {_LEAST_RUNS} at least, as in --runs 20")
@@ -86,31 +94,28 @@ def _planned(mode: str, runs: int, options: dict[str, Any]) -> Planned:
         raise UsageError(f"--mode {mode}: one reward mode or controller, as in --mode shaped")
     pairs = str(runs // 2)
     own = {"groups": f"a={mode},b={mode}", "replicates": pairs, "looks": pairs, "no_early_stop": True, "unpaired": True}
-    return planned(as_asked({**options, **own}), options["out"], "calibration-{task}-{time}")
+    return plan_experiment(parse_flags({**options, **own}), options["out"], "calibration-{task}-{time}")
 
 
-def _deterministic(ready: Planned, launcher: Launcher) -> bool:
+def _try_determinism(planned: PlannedExperiment, launcher: Launcher) -> bool:
     """Whether both runs of a small paired replicate, each in its own lane, give the same records."""
     import msgspec
 
     from esper_ab.analysis.pairs import same_records
-    from esper_ab.design.boundary_cache import calibrate
     from esper_ab.journal.load import load
-    from esper_ab.plan.blocks import make_plan
 
-    experiment = ready.plan.experiment
     small = msgspec.structs.replace(
-        experiment,
+        planned.asked,
         name="determinism",
         unpaired=False,
         replicates=1,
         looks=(),
-        episodes=min(experiment.episodes, _DETERMINISM_EPISODES),
+        episodes=min(planned.asked.episodes, _DETERMINISM_EPISODES),
         eval_episodes=1,
     )
-    run_dir = ready.run_dir / small.name
-    plan = make_plan(small, ready.machine, calibrate)
-    carry_out(Planned(plan=plan, machine=ready.machine, run_dir=run_dir), launcher, watched=False)
+    run_dir, machine = planned.run_dir / small.name, planned.machine
+    plan = plan_on(machine, small, small.name)
+    carry_out(PlannedExperiment(asked=small, machine=machine, plan=plan, run_dir=run_dir), launcher, watched=False)
     history = load(run_dir).history
     return same_records(history, history.design.comparisons[0])
 

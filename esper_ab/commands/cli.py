@@ -74,13 +74,13 @@ _allow_changed_code = click.option("--allow-changed-code", is_flag=True, help="G
               "worse-than, equivalent-to, not-worse-than. Can be repeated.")
 def report(run_dir: Path, json: bool, form: str | None, conditions: tuple[str, ...]) -> None:
     """Rebuild summary.txt, verdict.json and report.html of RUN from its journal."""
-    from esper_ab.execution.experiment import reported
+    from esper_ab.execution.experiment import write_report
     from esper_ab.report.build import printed
     from esper_ab.verdict.condition import parse_condition, require
 
     if json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other")
-    paths = reported(run_dir)
+    paths = write_report(run_dir)
     history = paths.content.history
     asked = [parse_condition(text, history.groups, history.design.comparisons) for text in conditions]
     click.echo(printed(paths, "json" if json else form or "text"))
@@ -137,7 +137,7 @@ def query(run_dir: Path, sql: str, json: bool, csv: bool) -> None:
 def extend(run_dir: Path, replicates: int, dry_run: bool, detach: bool, **how: Any) -> None:
     """Add replicates to a finished RUN; the stricter rule of an extended plan then holds for what is undecided."""
     from esper_ab.commands.extend import extend_run, preview
-    from esper_ab.execution.experiment import launcher_named, reported
+    from esper_ab.execution.experiment import make_launcher, write_report
     from esper_ab.live.console import outlive_terminal
     from esper_ab.report.build import render_report
 
@@ -153,9 +153,9 @@ def extend(run_dir: Path, replicates: int, dry_run: bool, detach: bool, **how: A
         _go_on_by_itself(run_dir, "extend", "--replicates", str(replicates), *_workers(how), json=json)
         return
     outlive_terminal(run_dir)
-    launcher = launcher_named(how["launcher"], how["transport"])
+    launcher = make_launcher(how["launcher"], how["transport"])
     extend_run(run_dir, replicates, launcher, watched=not (quiet or json), allow_changed_code=allowed)
-    paths = reported(run_dir)
+    paths = write_report(run_dir)
     click.echo(paths.verdict.read_text(encoding="utf-8").strip() if json else render_report(paths))
 
 
@@ -173,7 +173,7 @@ def extend(run_dir: Path, replicates: int, dry_run: bool, detach: bool, **how: A
 def resume(run_dir: Path, conditions: tuple[str, ...], detach: bool, **how: Any) -> None:
     """Go on with RUN, however it was stopped, from its journal and checkpoints, and report as launch does."""
     from esper_ab.commands.resume import resume_run, unfinished
-    from esper_ab.execution.experiment import launcher_named, reported
+    from esper_ab.execution.experiment import make_launcher, write_report
     from esper_ab.live.console import outlive_terminal
     from esper_ab.report.build import printed
     from esper_ab.verdict.condition import parse_condition, require
@@ -187,9 +187,9 @@ def resume(run_dir: Path, conditions: tuple[str, ...], detach: bool, **how: Any)
         _go_on_by_itself(run_dir, "resume", *_workers(how), json=json)
         return
     outlive_terminal(run_dir)
-    launcher = launcher_named(how["launcher"], how["transport"])
+    launcher = make_launcher(how["launcher"], how["transport"])
     resume_run(run_dir, launcher, watched=not (quiet or json), allow_changed_code=allowed)
-    paths = reported(run_dir)
+    paths = write_report(run_dir)
     click.echo(printed(paths, "json" if json else "text"))
     require(asked, paths.content.comparisons)
 

@@ -77,11 +77,11 @@ def _machine() -> Machine | str:
     from esper_ab.contracts.errors import EsperError
     from esper_ab.contracts.machine import Questions
     from esper_ab.control.preflight import examine
-    from esper_ab.settings.experiment import ExperimentSettings
+    from esper_ab.settings.experiment import AskedExperiment
 
-    experiment = ExperimentSettings(name="", groups=(), slots=(), devices=())
+    usual = AskedExperiment(groups=())
     try:
-        return examine(Questions(task=experiment.task, data_dir=experiment.data_dir, user_rewards=()))
+        return examine(Questions(task=usual.task, data_dir=usual.data_dir, user_rewards=()))
     except EsperError as error:
         return str(error)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from esper_ab.execution.experiment import observers
+from esper_ab.execution.experiment import make_observers
 
 if TYPE_CHECKING:
     from esper_ab.journal.fold import History
@@ -46,7 +46,7 @@ def extend_run(
     history = load(run_dir).history
     check(launcher, history.plan.lanes)
     with ExitStack() as stack:
-        told = observers(stack, run_dir, history.plan, history, watched=watched)
+        told = make_observers(stack, run_dir, history.plan, history, watched=watched)
         conduct.go_on(
             run_dir, lambda there: extension(run_dir, there, replicates), launcher, told,
             allow_changed_code=allow_changed_code,

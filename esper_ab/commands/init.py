@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import msgspec
 
 _SET = ("task", "episodes", "steps", "n_envs", "replicates")  # written out with their defaults; the others are comments
-_UNFILLED: dict[str, Any] = {"name": "", "slots": (), "devices": ()}  # no default of their own: empty says "find out"
 _FLAGS = {"arithmetic.threads": "threads"}  # key -> flag, where they have different names
 _SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 _NAME_CHARS = 128  # of a run directory
@@ -142,10 +141,10 @@ def _experiment_rows() -> Iterator[tuple[str, Any, str]]:
     """(dotted key, default, what it is) of the experiment's own settings."""
     from esper_ab.commands._options import flag_help
     from esper_ab.contracts import catalog
-    from esper_ab.settings.experiment import ExperimentSettings
+    from esper_ab.settings.experiment import AskedExperiment
 
     told = flag_help()
-    for key, value, allowed in _rows(ExperimentSettings):
+    for key, value, allowed in _rows(AskedExperiment):
         if key == "groups":
             continue
         if key == "task":
@@ -170,8 +169,7 @@ def _rows(struct: type[msgspec.Struct], above: str = "") -> Iterator[tuple[str, 
         if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
             yield from _rows(field.type, f"{key}.")
         else:
-            default = _UNFILLED.get(key) if field.required else field.default
-            yield key, default, _allowed(field.type)
+            yield key, None if field.required else field.default, _allowed(field.type)
 
 
 def _allowed(kind: Any) -> str:

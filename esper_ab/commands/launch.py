@@ -6,7 +6,6 @@ Its first imports are few, so that `--help` loads nothing heavy.
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,15 +18,13 @@ from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, experiment_
 from esper_ab.commands.track import tracking_of
 from esper_ab.execution.detach import detach, reserve
 from esper_ab.execution.experiment import (
-    Planned,
-    as_asked,
-    calibrated,
+    PlannedExperiment,
     carry_out,
-    claimed,
-    claimed_here,
-    launcher_named,
-    planned,
-    reported,
+    claim_directory,
+    make_directory,
+    make_launcher,
+    plan_experiment,
+    write_report,
 )
 
 if TYPE_CHECKING:
@@ -63,48 +60,47 @@ def command(**options: Any) -> None:
     """Train one policy per group and replicate, all groups at the same time on paired randomness, and compare them."""
     from esper_ab.launchers import check
     from esper_ab.live.console import outlive_terminal
+    from esper_ab.settings.flags import parse_flags
     from esper_ab.verdict.condition import parse_condition, require
 
     if options["detach"] and options["fail_unless"]:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
-    calibration = _calibration(options["calibration"])
-    tracking = tracking_of(options)
-    ready = replace(planned(as_asked(options), options["out"]), tracking=tracking)
-    if calibration is not None:
-        ready = calibrated(ready, calibration)
-    groups = [group.name for group in ready.plan.experiment.groups]
-    conditions = [parse_condition(text, groups, ready.plan.design.comparisons) for text in options["fail_unless"]]
-    chaos = _chaos(options["chaos"], ready, options["launcher"])
-    launcher = launcher_named(options["launcher"], options["transport"])
-    check(launcher, ready.plan.lanes)
-    _announce(ready, calibration, options)
+    calibration, tracking = _load_calibration(options["calibration"]), tracking_of(options)
+    asked = parse_flags(options)
+    planned = plan_experiment(asked, options["out"], calibration=calibration, tracking=tracking)
+    groups = [group.name for group in planned.plan.experiment.groups]
+    conditions = [parse_condition(text, groups, planned.plan.design.comparisons) for text in options["fail_unless"]]
+    chaos = _plan_chaos(options["chaos"], planned, options["launcher"])
+    launcher = make_launcher(options["launcher"], options["transport"])
+    check(launcher, planned.plan.lanes)
+    _announce(planned, options)
     if options["dry_run"]:
         return
     if options["detach"]:
-        _detach(ready, as_json=options["json"])
+        _detach(planned, as_json=options["json"])
         return
-    ready = claimed_here(ready, launcher)
-    outlive_terminal(ready.run_dir)
-    carry_out(ready, launcher, watched=not (options["quiet"] or options["json"]), chaos=chaos)
+    planned = make_directory(planned, launcher)
+    outlive_terminal(planned.run_dir)
+    carry_out(planned, launcher, watched=not (options["quiet"] or options["json"]), chaos=chaos)
 
     from esper_ab.report.build import printed
 
-    paths = reported(ready.run_dir)
+    paths = write_report(planned.run_dir)
     click.echo(printed(paths, "json" if options["json"] else "text"))
     if chaos is not None and not options["json"]:
         click.echo(f"chaos: {chaos.summary}\nresult hash: {paths.content.analysis.result_hash}")
     require(conditions, paths.content.comparisons)
 
 
-def _detach(ready: Planned, *, as_json: bool) -> None:
-    """The same command under the same name, by itself."""
-    ready = claimed(ready, reserve)
+def _detach(planned: PlannedExperiment, *, as_json: bool) -> None:
+    """Start the same command again under the same name, by itself."""
+    planned = claim_directory(planned, reserve)
     typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg != "--detach"]
-    detached = detach("esper_ab.launch", [*typed, "--name", ready.run_dir.name], ready.run_dir)
+    detached = detach("esper_ab.launch", [*typed, "--name", planned.run_dir.name], planned.run_dir)
     click.echo(detached.shown(as_json=as_json))
 
 
-def _calibration(path: Path | None) -> Calibration | None:
+def _load_calibration(path: Path | None) -> Calibration | None:
     if path is None:
         return None
     from esper_ab.design.calibration_file import load_calibration
@@ -112,7 +108,7 @@ def _calibration(path: Path | None) -> Calibration | None:
     return load_calibration(path)
 
 
-def _chaos(rng_seed: int | None, ready: Planned, launcher: str) -> Chaos | None:
+def _plan_chaos(rng_seed: int | None, planned: PlannedExperiment, launcher: str) -> Chaos | None:
     if rng_seed is None:
         return None
     from esper_ab.contracts.errors import UsageError
@@ -120,21 +116,21 @@ def _chaos(rng_seed: int | None, ready: Planned, launcher: str) -> Chaos | None:
 
     if launcher == "inline":
         raise UsageError("--chaos kills worker processes, and --launcher inline has none; use --launcher local")
-    return Chaos(plan_faults(rng_seed, [spec for block in ready.plan.blocks for spec in block.runs]))
+    return Chaos(plan_faults(rng_seed, [spec for block in planned.plan.blocks for spec in block.runs]))
 
 
-def _announce(ready: Planned, calibration: Calibration | None, options: dict[str, Any]) -> None:
-    """The plan, as text before it is carried out, or as JSON when it is all that was asked for."""
-    from esper_ab.execution.experiment import plan_as_json, plan_as_text
+def _announce(planned: PlannedExperiment, options: dict[str, Any]) -> None:
+    """Print the plan, as text before it is carried out, or as JSON when it is all that was asked for."""
+    from esper_ab.execution.experiment import encode_plan, format_plan
 
     if options["json"] and options["dry_run"]:
-        click.echo(plan_as_json(ready))
+        click.echo(encode_plan(planned))
     elif not options["json"]:
-        click.echo(plan_as_text(ready))
-        if calibration is not None:
+        click.echo(format_plan(planned))
+        if (calibration := planned.calibration) is not None:
             from esper_ab.commands.power import plan_power
 
-            click.echo(f"power: {plan_power(ready.plan, calibration.spread.runs - 1)}")
+            click.echo(f"power: {plan_power(planned.plan, calibration.spread.runs - 1)}")
 
 
 def main() -> int:

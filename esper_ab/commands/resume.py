@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from esper_ab.execution.experiment import observers
+from esper_ab.execution.experiment import make_observers
 
 if TYPE_CHECKING:
     from esper_ab.journal.fold import History
@@ -31,5 +31,5 @@ def resume_run(run_dir: Path, launcher: Launcher, *, watched: bool, allow_change
     history = unfinished(run_dir, allow_changed_code=allow_changed_code)
     check(launcher, history.plan.lanes)
     with ExitStack() as stack:
-        told = observers(stack, run_dir, history.plan, history, watched=watched)
+        told = make_observers(stack, run_dir, history.plan, history, watched=watched)
         conduct.resume(run_dir, launcher, told, allow_changed_code=allow_changed_code)

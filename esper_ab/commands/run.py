@@ -12,9 +12,9 @@ from esper_ab.commands._options import ARGUMENTS, ExperimentCommand
 
 if TYPE_CHECKING:
     from esper_ab.api.running import Runner
-    from esper_ab.execution.experiment import Planned
+    from esper_ab.execution.experiment import PlannedExperiment
 
-_FLAGS = {"name": "--name", "max-parallel": "--max-parallel", "out": "--output-dir"}  # of `launch`, as called here
+_FLAGS = {"name": "--name", "max_parallel": "--max-parallel", "out": "--output-dir"}  # by key
 
 
 @click.command(cls=ExperimentCommand, epilog=epilog(
@@ -48,28 +48,28 @@ def command(file: Path, **options: Any) -> None:
     FILE.py: what create_NAME_experiment(), get_experiment() or experiment, defined in it, gives (docs/python.md).
     FILE.toml: the format of `launch --config`.
     """
-    from esper_ab.api.files import declared_in
-    from esper_ab.api.running import conducted, prepared
+    from esper_ab.api.files import load_declaration
+    from esper_ab.api.running import conduct, prepare
 
     _check_together(options)
     runner = _runner(options)
-    ready = prepared(declared_in(file, options["experiment"]), runner)
-    _announce(ready, options)
+    planned = prepare(load_declaration(file, options["experiment"]), runner)
+    _announce(planned, options)
     if options["dry_run"]:
         return
     if options["detach"]:
-        _detach(ready, as_json=options["json"])
+        _detach(planned, as_json=options["json"])
         return
 
     from esper_ab.api.results import Results
     from esper_ab.live.console import outlive_terminal
     from esper_ab.report.build import printed
 
-    outlive_terminal(ready.run_dir)
-    paths, failure = conducted(ready, runner)
+    outlive_terminal(planned.run_dir)
+    paths, failure = conduct(planned, runner)
     if failure is None or not options["json"]:  # as JSON the error is all that is said
         click.echo(printed(paths, "json" if options["json"] else "text"))
-    for line in () if options["json"] else Results(ready.run_dir, paths.content, "").failure_lines:
+    for line in () if options["json"] else Results(planned.run_dir, paths.content, "").failure_lines:
         click.echo(line)
     if failure is not None:
         raise failure
@@ -98,23 +98,23 @@ def _runner(options: dict[str, Any]) -> Runner:
     )  # fmt: skip
 
 
-def _detach(ready: Planned, *, as_json: bool) -> None:
-    """The same command under the same name, by itself."""
+def _detach(planned: PlannedExperiment, *, as_json: bool) -> None:
+    """Start the same command again under the same name, by itself."""
     from esper_ab.execution.detach import detach
 
     typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg != "--detach"]
-    detached = detach("esper_ab.commands.cli", ["run", *typed, "--name", ready.run_dir.name], ready.run_dir)
+    detached = detach("esper_ab.commands.cli", ["run", *typed, "--name", planned.run_dir.name], planned.run_dir)
     click.echo(detached.shown(as_json=as_json))
 
 
-def _announce(ready: Planned, options: dict[str, Any]) -> None:
-    """The plan, as text before it is carried out, or as JSON when it is all that was asked for."""
+def _announce(planned: PlannedExperiment, options: dict[str, Any]) -> None:
+    """Print the plan, as text before it is carried out, or as JSON when it is all that was asked for."""
     if options["json"]:
         if options["dry_run"]:
-            from esper_ab.execution.experiment import plan_as_json
+            from esper_ab.execution.experiment import encode_plan
 
-            click.echo(plan_as_json(ready, about=ready.about, tracking=ready.tracking))
+            click.echo(encode_plan(planned, about=planned.about, tracking=planned.tracking))
         return
     from esper_ab.api.running import show_plan
 
-    show_plan(ready)
+    show_plan(planned)

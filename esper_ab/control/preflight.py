@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.errors import EsperError, UsageError
+from esper_ab.contracts.errors import EsperError, Setting, UsageError
 from esper_ab.contracts.machine import Machine, Questions
 from esper_ab.contracts.own_packages import child_command
 
@@ -48,7 +48,7 @@ def expected_bytes(env_episodes: int) -> int:
 def check_run_dir(run_dir: Path, needed_bytes: int) -> None:
     """UsageError unless `run_dir` is new, can be made and has room; nothing is made."""
     if run_dir.exists():
-        raise UsageError(f"{run_dir} exists already; choose another with --name or --out")
+        raise UsageError(f"{run_dir} exists already; choose another with ", Setting("name"), " or ", Setting("out"))
     parent = next(folder for folder in run_dir.absolute().parents if folder.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         raise UsageError(f"{run_dir} cannot be made: {parent} is not a folder that can be written; choose another")

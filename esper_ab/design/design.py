@@ -10,7 +10,7 @@ from itertools import combinations
 
 import msgspec
 
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.settings import Settings
 from esper_ab.design.counterbalance import orders_estimable
 from esper_ab.settings.experiment import ExperimentSettings
@@ -86,27 +86,34 @@ def check_design(experiment: ExperimentSettings) -> None:
     for key, asked in (("control", (experiment.control,)), ("untested", experiment.untested)):
         for name in asked:
             if name and name not in names:
-                raise UsageError(f"--{key} {name}: no such group; the groups are {', '.join(names)}")
+                raise UsageError(Setting(key, name), f": no such group; the groups are {', '.join(names)}")
     if experiment.control in experiment.untested:
-        raise UsageError(f"--untested {experiment.control}: it is the control that the others are compared with")
+        raise UsageError(
+            Setting("untested", experiment.control), ": it is the control that the others are compared with"
+        )
     if not comparisons(experiment):
-        raise UsageError("--untested leaves no two groups to compare")
+        raise UsageError(Setting("untested"), " leaves no two groups to compare")
     _check_looks(experiment)
 
 
 def _check_looks(experiment: ExperimentSettings) -> None:
     if experiment.test == "rank" and experiment.open_ended:
-        raise UsageError("--test rank has no rule that is valid at any time: name a number of replicates, or --test t")
+        raise UsageError(
+            Setting("test", "rank"), " has no rule that is valid at any time: name a number of replicates, or ",
+            Setting("test", "t"),
+        )  # fmt: skip
     looks = experiment.looks
     if looks and experiment.open_ended:
-        raise UsageError("--looks goes with a number of replicates; without a maximum it is looked after every pair")
+        raise UsageError(
+            Setting("looks"), " goes with a number of replicates; without a maximum it is looked after every pair"
+        )
     if looks and (list(looks) != sorted(set(looks)) or looks[-1] != experiment.replicates):
         raise UsageError(
-            f"--looks {','.join(map(str, looks))}: ascending and ending at the {experiment.replicates} replicates, as "
-            f"in --looks {','.join(map(str, default_looks(experiment.replicates)))}"
-        )
+            Setting("looks", looks), f": ascending and ending at the {experiment.replicates} replicates, as in ",
+            Setting("looks", default_looks(experiment.replicates)),
+        )  # fmt: skip
     if len(looks) > 1 and looks[0] < LEAST_PAIRS:
-        raise UsageError(f"--looks {looks[0]}: the first look needs {LEAST_PAIRS} replicates at least")
+        raise UsageError(Setting("looks", looks[0]), f": the first look needs {LEAST_PAIRS} replicates at least")
 
 
 def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:

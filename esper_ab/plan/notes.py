@@ -9,12 +9,12 @@ from esper_ab.contracts.messages import Lane
 from esper_ab.design.counterbalance import cycle
 from esper_ab.plan.gpu_memory import too_much
 from esper_ab.settings.differences import capital, named, pairs_by_axes
-from esper_ab.settings.experiment import ExperimentSettings
+from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 
 
-def estimand(experiment: ExperimentSettings, machine: Machine) -> str:
-    """What is estimated, in one sentence; docs/statistics.md gives the reasons."""
+def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
+    """Say in one sentence what is estimated; docs/statistics.md gives the reasons."""
     task = next(task for task in machine.tasks if task.name == experiment.task)
     pairing = "independent randomness per group" if experiment.unpaired else "the same randomness in every group"
     return (
@@ -26,9 +26,9 @@ def estimand(experiment: ExperimentSettings, machine: Machine) -> str:
 
 
 def notes(
-    experiment: ExperimentSettings, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str], blocks_at_once: int
+    experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str], blocks_at_once: int
 ) -> tuple[str, ...]:
-    """All that apply, the most important first."""
+    """Write all notes that apply to a plan, the most important first."""
     return (
         *_on_inference(experiment, blocks_at_once),
         *_on_sharing(experiment),
@@ -37,7 +37,7 @@ def notes(
     )
 
 
-def _on_inference(experiment: ExperimentSettings, blocks_at_once: int) -> Iterator[str]:
+def _on_inference(experiment: ResolvedExperiment, blocks_at_once: int) -> Iterator[str]:
     replicates, full = experiment.replicates, cycle(len(experiment.groups)) * blocks_at_once
     if replicates == 1:
         yield "1 replicate: nothing will follow about the groups; one run of each says nothing about their spread."
@@ -68,7 +68,7 @@ def _on_inference(experiment: ExperimentSettings, blocks_at_once: int) -> Iterat
         yield "unpaired: the groups of a replicate do not share randomness; for calibration, not for comparison."
 
 
-def _on_sharing(experiment: ExperimentSettings) -> Iterator[str]:
+def _on_sharing(experiment: ResolvedExperiment) -> Iterator[str]:
     if not experiment.share_observation_norm:
         return
     learners = [group.name for group in experiment.groups if group.settings.controller.name == "ppo"]
@@ -83,7 +83,7 @@ def _on_sharing(experiment: ExperimentSettings) -> Iterator[str]:
         )
 
 
-def _on_differences(experiment: ExperimentSettings) -> Iterator[str]:
+def _on_differences(experiment: ResolvedExperiment) -> Iterator[str]:
     groups = {group.name: group.settings for group in experiment.groups}
     alike: dict[tuple[str, ...], list[tuple[str, str]]] = {}
     for pair, axes in pairs_by_axes(experiment.groups).items():
@@ -105,7 +105,7 @@ def _on_differences(experiment: ExperimentSettings) -> Iterator[str]:
 
 
 def _on_devices(
-    experiment: ExperimentSettings, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str]
+    experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str]
 ) -> Iterator[str]:
     cpu_lanes = [lane for lane in lanes if lane.devices[0].startswith("cpu:")]
     threads, cores = experiment.arithmetic.threads, len(machine.names("cpu"))

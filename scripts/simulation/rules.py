@@ -12,7 +12,7 @@ import numpy as np
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.design.boundary_cache import calibrate
 from esper_ab.design.design import Design, extended, make_design
-from esper_ab.settings.experiment import ExperimentSettings, Group
+from esper_ab.settings.experiment import Group, ResolvedExperiment
 from simulation import laws
 from simulation.laws import Array
 
@@ -73,7 +73,7 @@ EVERY_RULE = tuple({rule.name: rule for rule in (*PAIR_RULES, *GROUP_RULES, *EQU
 def design(rule: Rule) -> Design:
     """What the planner makes of it."""
     names = NAMES[: rule.groups]
-    experiment = ExperimentSettings(
+    experiment = ResolvedExperiment(
         name="simulated",
         groups=tuple(Group(name=name, settings=GroupSettings()) for name in names),
         slots=("early",),

@@ -11,10 +11,10 @@ from typing import Literal, get_args, get_origin
 
 import pytest
 
-from esper_ab.commands._options import request as requested
 from esper_ab.commands.launch import command
 from esper_ab.contracts import catalog
 from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS
+from esper_ab.settings.flags import read_flags
 from esper_ab.settings.parse import Catalogue, FileSettings, parse, read_toml
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,7 +76,7 @@ def _parsed(line: str) -> None:
     file = context.params["config"]
     assert file is None or file.suffix == ".toml"
     catalogue = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
-    parse(requested(context.params), FileSettings(), catalogue)
+    parse(read_flags(context.params), FileSettings(), catalogue)
 
 
 @pytest.mark.parametrize(("page", "line"), _examples())
@@ -96,7 +96,7 @@ def test_toml_examples_parse(tmp_path: Path) -> None:
         tomllib.loads(block)
         path = tmp_path / "example.toml"
         path.write_text(block)
-        parse(requested({}), read_toml(path), catalogue)
+        parse(read_flags({}), read_toml(path), catalogue)
 
 
 def test_documented_flags_are_those_that_exist() -> None:

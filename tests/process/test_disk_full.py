@@ -37,7 +37,7 @@ from esper_ab.launchers.inline import InlineLauncher
 from esper_ab.live.status import status_text
 from esper_ab.live.warnings import Warnings
 from esper_ab.plan.blocks import make_plan
-from esper_ab.settings.experiment import ExperimentSettings, Group
+from esper_ab.settings.experiment import Group, ResolvedExperiment
 
 LAUNCHER = InlineLauncher("support.fake_worker:main_in_thread")
 IMPATIENT = Limits(disk_full_s=0.1)
@@ -83,7 +83,7 @@ def plan():
     groups = tuple(
         Group(name=name, settings=GroupSettings(controller=ControllerSettings(name="random"))) for name in "ab"
     )
-    experiment = ExperimentSettings(
+    experiment = ResolvedExperiment(
         name="fake", groups=groups, devices=("cpu:0", "cpu:1"), slots=("early",), n_envs=1, episodes=40, steps=2,
         replicates=1, eval_episodes=1,
     )

@@ -27,7 +27,7 @@ from esper_ab.design.power import (
     scheme,
     sd_of_differences,
 )
-from esper_ab.settings.experiment import ExperimentSettings, Group
+from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.stats.pair import Pair
 from esper_ab.stats.sd_limits import sd_limits
 from esper_ab.verdict.looks import follow
@@ -115,7 +115,9 @@ def test_published_power_of_the_procedure(rho, replicates, power, used):
 def test_power_is_what_experiments_find():
     """Pairs drawn, decided by `follow`, against the simulation of the t alone."""
     groups = tuple(Group(name=name, settings=GroupSettings()) for name in "ab")
-    experiment = ExperimentSettings(name="x", groups=groups, slots=(), devices=(), replicates=10, margin=0.5)
+    experiment = ResolvedExperiment(
+        name="x", groups=groups, slots=("early",), devices=("cpu:0",), replicates=10, margin=0.5
+    )
     orders = [tuple("ab"[group] for group in order(2, block)) for block in range(10)]
     design = make_design(experiment, orders, calibrate)
     sides = [(names.index("a"), names.index("b")) for names in orders]
