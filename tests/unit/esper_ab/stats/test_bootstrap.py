@@ -25,10 +25,10 @@ def test_interquartile_mean_is_the_mean_without_a_quarter_at_each_end(runs):
 
 @settings(max_examples=20)
 @given(paired)
-def test_bootstrap_intervals_flip_with_the_groups_and_are_the_same_for_the_same_generator(rows):
+def test_bootstrap_intervals_flip_with_the_groups(rows):
+    """For one state of the generator: it is the only source of chance."""
     a, b = columns(rows)
-    there, again, back = (iqm_difference(*pair, np.random.default_rng(3)) for pair in ((a, b), (a, b), (b, a)))
-    assert there == again
+    there, back = (iqm_difference(*pair, np.random.default_rng(3)) for pair in ((a, b), (b, a)))
     assert (back.mean, back.low, back.high) == pytest.approx((-there.mean, -there.high, -there.low), abs=1e-9)
     wins, losses = (improvement_interval(*pair, np.random.default_rng(3)) for pair in ((a, b), (b, a)))
     assert (losses.a12, losses.low, losses.high) == pytest.approx((1 - wins.a12, 1 - wins.high, 1 - wins.low))
