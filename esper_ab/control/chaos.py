@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 
 from esper_ab.contracts.messages import Progress, RunSpec
-from esper_ab.control.liveness import Limits
+from esper_ab.control.rules.liveness import Limits
 from esper_ab.journal.events import AnyEvent, EpisodeRecorded, Ledger, RunStarted, WorkerStarted
 
 MOST_AT_ONE_POINT = 2  # a third death at the same point would cost the replicate

@@ -15,9 +15,9 @@ from esper_ab.control.chaos import Chaos
 from esper_ab.control.coordinator import IN_ORDER, Coordinator
 from esper_ab.control.fleet import Fleet
 from esper_ab.control.hub import Hub
-from esper_ab.control.liveness import Limits
 from esper_ab.control.recorder import Recorder
-from esper_ab.control.recovery import nothing_left
+from esper_ab.control.rules.liveness import Limits
+from esper_ab.control.rules.recovery import nothing_left
 from esper_ab.control.signals import Signals
 from esper_ab.errors import DiskFull, EsperError, Interrupted, UsageError
 from esper_ab.journal.events import (

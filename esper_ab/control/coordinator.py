@@ -14,17 +14,17 @@ import time
 from esper_ab.contracts.messages import Cancel, EpisodeFinished, Evaluated, Failed, Hello, Progress, Ready
 from esper_ab.contracts.messages import Release as ReleaseMessage
 from esper_ab.contracts.visible import visible_line
-from esper_ab.control import barrier, pooling, referee
 from esper_ab.control.fleet import Fleet, Seat, ending
 from esper_ab.control.hub import BadMessage, Hub, Incoming, Readable, Received
-from esper_ab.control.intake import Rejected, Report, check_hello, point_of
-from esper_ab.control.liveness import ASSIGNED, START_UP, Laggard, Limits, Liveness, Sign
 from esper_ab.control.recorder import Recorder
-from esper_ab.control.recovery import Deaths, any_complete, nothing_left
-from esper_ab.control.runs import NOWHERE, Run, barrier_again, begun, given_up, in_progress, run_of
+from esper_ab.control.rules import barrier, looks, pooling
+from esper_ab.control.rules.liveness import ASSIGNED, START_UP, Laggard, Limits, Liveness, Sign
+from esper_ab.control.rules.recovery import Deaths, any_complete, nothing_left
+from esper_ab.control.rules.runs import NOWHERE, Run, barrier_again, begun, given_up, in_progress, run_of
+from esper_ab.control.rules.turns import barrier_of
+from esper_ab.control.rules.validation import Rejected, Report, check_hello, point_of
 from esper_ab.control.scribe import Death, Scribe
 from esper_ab.control.signals import Signals
-from esper_ab.control.turns import barrier_of
 from esper_ab.errors import Interrupted, WorkerFailed, WorkerHung
 from esper_ab.journal.events import PlanExtended, PointReleased
 from esper_ab.plan import Block, Plan
@@ -94,7 +94,7 @@ class Coordinator:
                 self._runs[run.name] = run
                 if not run.complete:
                     self._fleet.on_lane(run.spec.ref.device).run = run.spec
-        if not self._blocks or referee.look_due(history):
+        if not self._blocks or looks.look_due(history):
             self._look()
 
     # --- what comes in ---
@@ -232,7 +232,7 @@ class Coordinator:
 
     def _look(self) -> None:
         """Some block is complete: record what the plan's rule says now."""
-        for event in referee.due(self._recorder.history):
+        for event in looks.due(self._recorder.history):
             self._recorder.record(event)
             if isinstance(event, PlanExtended):
                 self._to_start.extend(event.extension.blocks)
@@ -262,9 +262,9 @@ class Coordinator:
             return
         history = self._recorder.history
         for planned in tuple(self._to_start):
-            if not referee.may_start(history, planned):
+            if not looks.may_start(history, planned):
                 break
-            block = referee.remaining(history, planned)
+            block = looks.remaining(history, planned)
             seats = [self._fleet.on_lane(spec.ref.device) for spec in block.runs]
             if all(seat.greeted and seat.run is None for seat in seats):
                 self._to_start.remove(planned)

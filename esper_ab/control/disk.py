@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from esper_ab.contracts.messages import Progress
-from esper_ab.control.liveness import Limits
+from esper_ab.control.rules.liveness import Limits
 from esper_ab.control.signals import Signals
 from esper_ab.errors import DiskFull, Interrupted, JournalError
 from esper_ab.journal.events import Ledger

@@ -6,12 +6,12 @@ from collections import defaultdict
 from typing import Literal
 
 from esper_ab.contracts.messages import Hello, Ready, RunSpec
-from esper_ab.control.findings import findings, kind_of
 from esper_ab.control.fleet import LOG_LINES, STACK_LINES, Fleet, Seat
-from esper_ab.control.intake import Report, digest_of
-from esper_ab.control.liveness import Laggard, Sign
 from esper_ab.control.recorder import Recorder
-from esper_ab.control.runs import Run, episode_at, event_of, whereabouts
+from esper_ab.control.rules.findings import findings, kind_of
+from esper_ab.control.rules.liveness import Laggard, Sign
+from esper_ab.control.rules.runs import Run, episode_at, event_of, whereabouts
+from esper_ab.control.rules.validation import Report, digest_of
 from esper_ab.journal.events import Ledger, RunStarted, WorkerStarted
 
 _LINE_CHARS = 300  # of a line of a worker's log that the ledger keeps

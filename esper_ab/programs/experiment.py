@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from esper_ab.contracts.machine import Machine, Questions
     from esper_ab.control.audience import Observer
     from esper_ab.control.chaos import Chaos
-    from esper_ab.control.liveness import Limits
+    from esper_ab.control.rules.liveness import Limits
     from esper_ab.journal.fold import History
     from esper_ab.launchers import Launcher, Transport
     from esper_ab.parse import FileSettings, Request

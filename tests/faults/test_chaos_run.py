@@ -13,7 +13,7 @@ from esper_ab.analysis.audit import audit
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.control import conduct
 from esper_ab.control.chaos import Chaos, plan_faults
-from esper_ab.control.liveness import Limits
+from esper_ab.control.rules.liveness import Limits
 from esper_ab.journal.events import Ledger
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold

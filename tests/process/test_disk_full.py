@@ -27,7 +27,7 @@ from esper_ab.boundary_cache import calibrate
 from esper_ab.config import ExperimentSettings, Group
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.control import conduct
-from esper_ab.control.liveness import Limits
+from esper_ab.control.rules.liveness import Limits
 from esper_ab.errors import DiskFull, Interrupted
 from esper_ab.journal.events import PointReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read

@@ -16,7 +16,7 @@ import pytest
 from fake_worker import FAULT_VARIABLE
 
 from esper_ab.control.conduct import run
-from esper_ab.control.liveness import Limits
+from esper_ab.control.rules.liveness import Limits
 from esper_ab.errors import WorkerFailed, WorkerHung
 from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, PointReleased, WorkerStarted
 from esper_ab.journal.file import JOURNAL_NAME, read

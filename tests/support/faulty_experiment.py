@@ -21,7 +21,7 @@ def main(run_dir: Path, life: str, replicates: int, episodes: int, floor_s: floa
     import planted_death
 
     from esper_ab.control import conduct
-    from esper_ab.control.liveness import Limits
+    from esper_ab.control.rules.liveness import Limits
     from esper_ab.journal.file import JOURNAL_NAME
     from esper_ab.launchers.local import LocalLauncher
 

@@ -12,7 +12,7 @@ from support.tensor_world import make_session
 
 from esper_ab.contracts.messages import Assign, EpisodeFinished, Ready, Release
 from esper_ab.contracts.records import Moments
-from esper_ab.control.pooling import pooled
+from esper_ab.control.rules.pooling import pooled
 from workers import policy_file, state_bytes
 from workers.ppo.normalise import ObservationNormaliser, RunningMoments
 from workers.session import Session

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esper_ab.control import barrier
-from esper_ab.control.barrier import Abort, Arrived, Died, Rejoined, Release
+from esper_ab.control.rules import barrier
+from esper_ab.control.rules.barrier import Abort, Arrived, Died, Rejoined, Release
 
 RUNS = ("a/0", "b/0", "c/0")
 LAST = 4  # E = 3

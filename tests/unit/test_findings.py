@@ -9,8 +9,8 @@ from support.journals import planted_effect
 from esper_ab.analysis.pathologies import UNTRAINED_UPDATES
 from esper_ab.contracts.messages import EpisodeFinished
 from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
-from esper_ab.control.findings import findings, kind_of
 from esper_ab.control.recorder import Recorder
+from esper_ab.control.rules.findings import findings, kind_of
 from esper_ab.control.scribe import Scribe
 from esper_ab.journal.events import EpisodeRecorded, Ledger, RunEvaluated
 from esper_ab.journal.file import Journal

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from journals import Synthetic, failed_run, planted_effect
 
-from esper_ab.control.intake import Rejected
-from esper_ab.control.recovery import Deaths, any_complete, nothing_left
-from esper_ab.control.runs import NOWHERE, Run, in_progress, run_of
+from esper_ab.control.rules.recovery import Deaths, any_complete, nothing_left
+from esper_ab.control.rules.runs import NOWHERE, Run, in_progress, run_of
+from esper_ab.control.rules.validation import Rejected
 from esper_ab.journal.events import Ledger, RunEvaluated
 from esper_ab.journal.fold import fold
 

@@ -14,7 +14,7 @@ import msgspec
 
 from esper_ab.contracts.messages import EpisodeFinished
 from esper_ab.contracts.records import Moments
-from esper_ab.control.intake import Rejected, Report
+from esper_ab.control.rules.validation import Rejected, Report
 from esper_ab.journal.fold import History
 
 

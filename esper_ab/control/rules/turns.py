@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from esper_ab.contracts.rng import run_path
-from esper_ab.control import barrier
+from esper_ab.control.rules import barrier
 from esper_ab.counterbalance import shuffled
 from esper_ab.plan import Block, Plan
 

@@ -13,10 +13,10 @@ import msgspec
 
 from esper_ab.contracts.messages import Assign, EpisodeFinished, Evaluated, Ready, RunSpec
 from esper_ab.contracts.records import Checkpoint
-from esper_ab.control import barrier
-from esper_ab.control.intake import Rejected, Report, digest_of, point_of
-from esper_ab.control.liveness import Sign
-from esper_ab.control.turns import barrier_of
+from esper_ab.control.rules import barrier
+from esper_ab.control.rules.liveness import Sign
+from esper_ab.control.rules.turns import barrier_of
+from esper_ab.control.rules.validation import Rejected, Report, digest_of, point_of
 from esper_ab.journal.events import EpisodeRecorded, RunEvaluated, RunReady
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.plan import Block, Plan

@@ -1,0 +1,1 @@
+"""What follows from what happens in an experiment: values in, values out; no socket, file, thread or clock."""
