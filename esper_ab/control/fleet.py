@@ -1,4 +1,4 @@
-"""The workers: one seat per lane, who sits there, how it is started, what its log says, how all are stopped."""
+"""The workers as processes or threads: how they are started and ended, one per lane, and what their logs say."""
 
 from __future__ import annotations
 
@@ -11,48 +11,38 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.messages import RunSpec, Stop, WorkerOrder
+from esper_ab.contracts.messages import Stop, WorkerOrder
 from esper_ab.control.hub import Hub
 from esper_ab.launchers import Launcher, Worker
 from esper_ab.plan import Plan
 
 LOG_LINES = 20
-STACK_LINES = 100  # stacks of a few threads, innermost frame first
 _LOG_END_BYTES = 64 << 10
 _ASK_S = 0.1  # between two questions whether somebody does not want to wait
 _KILL_S = 2.0  # for the kernel to end a killed process; a thread is abandoned
 
 
 @dataclass(kw_only=True)
-class Seat:
-    """One lane and its worker."""
+class WorkerHandle:
+    """The present worker of one lane."""
 
     order: WorkerOrder
     worker: Worker
-    greeted: bool = False  # has said Hello
-    run: RunSpec | None = None  # assigned and not done
-    ended_at: float | None = None  # monotonic, s
-    fault: str = ""  # why it is to be ended
-    told: str = ""  # what it said about that, for want of a log
+    watched: bool = True  # the hub reports its end
 
     @property
     def identity(self) -> str:
         return self.order.identity
 
-    @property
-    def title(self) -> str:
-        return f"worker {self.identity} on {self.order.lane.name}"
-
 
 class Fleet:
-    """All seats of an experiment."""
+    """The workers of an experiment, by lane."""
 
     def __init__(self, run_dir: Path, hub: Hub) -> None:
         self._run_dir = run_dir
         self._hub = hub
         self._launcher: Launcher | None = None
-        self._seats: dict[str, Seat] = {}  # by lane
-        self._by_identity: dict[str, Seat] = {}
+        self._handles: dict[str, WorkerHandle] = {}  # by lane
         self._stuck: list[Worker] = []  # killed and not gone yet
 
     def start(self, plan: Plan, launcher: Launcher, incarnations: Mapping[str, int]) -> None:
@@ -71,55 +61,53 @@ class Fleet:
                 log_file=f"logs/{worker}.log",
                 key_file=self._hub.admit(f"{worker}/{incarnation}"),
             )
-            seat = Seat(order=order, worker=launcher.start(order))
-            self._seats[lane.name] = self._by_identity[seat.identity] = seat
-            self._hub.watch(seat.worker.sentinel)
+            handle = WorkerHandle(order=order, worker=launcher.start(order))
+            self._handles[lane.name] = handle
+            self._hub.watch(handle.worker.sentinel)
 
-    def end(self, seat: Seat, grace_s: float) -> None:
-        """Have the seat's worker ended: by itself within `grace_s`, or killed."""
-        self._hub.send(seat.identity, Stop(reason="another worker takes the place of this one"))
-        if seat.ended_at is None:
-            self._hub.unwatch(seat.worker.sentinel)
-            seat.ended_at = time.monotonic()
-        if not seat.worker.join(grace_s):
-            seat.worker.kill()
-            if not seat.worker.join(_KILL_S):
-                self._stuck.append(seat.worker)
+    def end(self, handle: WorkerHandle, grace_s: float) -> None:
+        """Have the worker ended: by itself within `grace_s`, or killed."""
+        self._hub.send(handle.identity, Stop(reason="another worker takes the place of this one"))
+        self._unwatch(handle)
+        if not handle.worker.join(grace_s):
+            handle.worker.kill()
+            if not handle.worker.join(_KILL_S):
+                self._stuck.append(handle.worker)
 
-    def restart(self, seat: Seat) -> None:
-        """Start the next incarnation of a worker that was ended; the seat's run stays."""
+    def restart(self, handle: WorkerHandle) -> None:
+        """Start the next incarnation of a worker that was ended."""
         assert self._launcher is not None, "the fleet has been started"
-        del self._by_identity[seat.identity]
-        following = msgspec.structs.replace(seat.order, incarnation=seat.order.incarnation + 1)
-        seat.order = msgspec.structs.replace(following, key_file=self._hub.admit(following.identity))
-        self._by_identity[seat.identity] = seat
-        seat.worker = self._launcher.start(seat.order)
-        self._hub.watch(seat.worker.sentinel)
-        seat.greeted, seat.ended_at, seat.fault, seat.told = False, None, "", ""
+        following = msgspec.structs.replace(handle.order, incarnation=handle.order.incarnation + 1)
+        handle.order = msgspec.structs.replace(following, key_file=self._hub.admit(following.identity))
+        handle.worker = self._launcher.start(handle.order)
+        self._hub.watch(handle.worker.sentinel)
+        handle.watched = True
 
-    def __iter__(self) -> Iterator[Seat]:
-        return iter(self._seats.values())
+    def __iter__(self) -> Iterator[WorkerHandle]:
+        return iter(self._handles.values())
 
-    def on_lane(self, lane: str) -> Seat:
-        return self._seats[lane]
+    def on_lane(self, lane: str) -> WorkerHandle:
+        return self._handles[lane]
 
-    def of(self, identity: str) -> Seat | None:
-        """The seat of a worker; None for an earlier incarnation."""
-        return self._by_identity.get(identity)
+    def note_end(self, sentinel: int) -> str | None:
+        """Return the lane of the worker with this sentinel, which has ended by itself; None for a worker of before."""
+        for lane, handle in self._handles.items():
+            if handle.watched and handle.worker.sentinel == sentinel:
+                self._unwatch(handle)
+                return lane
+        return None
 
-    def note_end(self, sentinel: int, now: float) -> None:
-        """The worker with this sentinel has ended; its last words may still be on their way."""
-        for seat in self:
-            if seat.worker.sentinel == sentinel and seat.ended_at is None:
-                seat.ended_at = now
-                self._hub.unwatch(sentinel)
+    def _unwatch(self, handle: WorkerHandle) -> None:
+        if handle.watched:
+            self._hub.unwatch(handle.worker.sentinel)
+            handle.watched = False
 
-    def log_end(self, seat: Seat, n_lines: int) -> str:
+    def log_end(self, handle: WorkerHandle, n_lines: int, run_log: str) -> str:
         """The last `n_lines` of what the worker wrote, headed by the file's name; "" when it wrote nothing.
 
-        A worker may give each of its runs a log of its own: what was written last counts.
+        `run_log`, "" for none: a worker may give each of its runs a log of its own. What was written last counts.
         """
-        names = [seat.order.log_file, *([seat.run.log_file] if seat.run else [])]
+        names = [handle.order.log_file, *([run_log] if run_log else [])]
         written = [path for path in (self._run_dir / name for name in names) if path.is_file() and path.stat().st_size]
         if not written:
             return ""
@@ -134,19 +122,19 @@ class Fleet:
 
         `at_once`: asked meanwhile whether somebody does not want to wait; returned is whether somebody did not.
         """
-        told = [seat for seat in self if self._hub.send(seat.identity, Stop(reason=reason))]
+        told = [handle for handle in self if self._hub.send(handle.identity, Stop(reason=reason))]
         deadline = time.monotonic() + grace_s
         hurried = at_once()
-        for seat in told:
-            while not hurried and not seat.worker.join(min(_ASK_S, max(0.0, deadline - time.monotonic()))):
+        for handle in told:
+            while not hurried and not handle.worker.join(min(_ASK_S, max(0.0, deadline - time.monotonic()))):
                 if time.monotonic() >= deadline:
                     break
                 hurried = at_once()
-        for seat in self:
-            if seat.worker.exitcode is None:
-                seat.worker.kill()
-        for seat in self:
-            seat.worker.join(grace_s)
+        for handle in self:
+            if handle.worker.exitcode is None:
+                handle.worker.kill()
+        for handle in self:
+            handle.worker.join(grace_s)
         for worker in self._stuck:
             worker.join(_KILL_S)
         return hurried

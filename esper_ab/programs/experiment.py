@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from esper_ab.calibration_file import Calibration
     from esper_ab.config import ExperimentSettings
     from esper_ab.contracts.machine import Machine, Questions
-    from esper_ab.control.audience import Observer
     from esper_ab.control.chaos import Chaos
+    from esper_ab.control.observers import Observer
     from esper_ab.control.rules.liveness import Limits
     from esper_ab.journal.fold import History
     from esper_ab.launchers import Launcher, Transport
@@ -213,7 +213,7 @@ def carry_out(
 
     `limits`: of silence and deaths; by default those of a rehearsal of faults, or of any run. `also`: who else is told.
     """
-    from esper_ab.control import conduct
+    from esper_ab.control import execution
     from esper_ab.control.chaos import LIMITS
     from esper_ab.launchers import check
     from esper_ab.run_directory import make_run_directory
@@ -227,7 +227,7 @@ def carry_out(
     settle_console(ready.run_dir)
     with ExitStack() as stack:
         told = [*observers(stack, ready.run_dir, ready.plan, None, watched=watched), *also]
-        conduct.run(ready.plan, ready.run_dir, launcher, told, limits or (LIMITS if chaos else None), chaos)
+        execution.run(ready.plan, ready.run_dir, launcher, told, limits or (LIMITS if chaos else None), chaos)
 
 
 def reported(run_dir: Path) -> ReportPaths:

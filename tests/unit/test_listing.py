@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.journals import failed_run, planted_effect, write
 
-from esper_ab.control.conduct import go_on
+from esper_ab.control.execution import extend
 from esper_ab.errors import JournalError, UsageError
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.lock import holder, take
@@ -118,7 +118,7 @@ def test_whoever_follows_a_run_holds_no_record_of_it(tmp_path):
         raise UsageError("it is complete")
 
     with pytest.raises(UsageError, match="it is complete"):
-        go_on(run_dir, nothing_more, None, ())
+        extend(run_dir, nothing_more, None, ())
     for history in (Viewer(run_dir).history, *folded):
         assert {len(run.columns) for run in history.runs.values()} == {8}
         assert {len(run.episodes) for run in history.runs.values()} == {0}

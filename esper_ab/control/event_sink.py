@@ -1,4 +1,4 @@
-"""The journal and those who watch it being written: everything that happens is told here, once, in order."""
+"""Where every event of an experiment goes, once and in order: the journal, the history, the observers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 
 from esper_ab.contracts.messages import Progress
-from esper_ab.control.audience import Audience, Observer
 from esper_ab.control.chaos import Chaos
 from esper_ab.control.disk import Room
+from esper_ab.control.observers import Observer, ObserverThread
 from esper_ab.control.signals import Signals
 from esper_ab.errors import DiskFull, JournalError
 from esper_ab.journal.events import AnyEvent, ExperimentStarted, Ledger
@@ -16,8 +16,8 @@ from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import History
 
 
-class Recorder:
-    """Appends events to the journal, folds them and tells the audience of them.
+class EventSink:
+    """Appends events to the journal, folds them and tells the observers of them.
 
     Without room on the disk it waits: `flush`, `commit` and `show` return later, or raise DiskFull or Interrupted.
     """
@@ -28,7 +28,7 @@ class Recorder:
         """`history`: the fold of what the journal holds already, or of the first line that is yet to be recorded."""
         self._journal = journal
         self.history = history
-        self._audience = Audience(observers)
+        self._observers = ObserverThread(observers)
         self._chaos = chaos
         self._room = Room(journal.run_dir, self.warn)
 
@@ -37,22 +37,26 @@ class Recorder:
         return self._room.heeding(signals, disk_full_s)
 
     def record(self, event: AnyEvent) -> None:
-        """Journal one event; in the file after the next `flush`, on disk after the next `commit`."""
-        self._journal.append(event)
+        """Fold one event into the history and `append` it."""
         if not isinstance(event, ExperimentStarted):  # with which the history began
             self.history.add(event)
-        self._audience.note(event)
+        self.append(event)
+
+    def append(self, event: AnyEvent) -> None:
+        """Journal an event that the history has; in the file after the next `flush`, on disk after the next `commit`."""
+        self._journal.append(event)
+        self._observers.note(event)
         self._disturb(event)
 
     def flush(self) -> None:
-        """Let readers of the journal and the audience know what has happened since the last time."""
+        """Let readers of the journal and the observers know what has happened since the last time."""
         self._note(self._room.await_for(self._journal.write))
-        self._audience.tell()
+        self._observers.tell()
 
     def commit(self) -> None:
         """The same, and return when it is on the disk."""
         self._note(self._room.await_for(self._journal.commit))
-        self._audience.tell()
+        self._observers.tell()
 
     def _note(self, paused: Ledger | None) -> None:
         """What is said of a wait for room, once there is some."""
@@ -60,8 +64,8 @@ class Recorder:
             self.record(paused)
 
     def show(self, progress: Progress) -> None:
-        """Tell the audience only: signs of life are never journalled."""
-        self._audience.note(progress)
+        """Tell the observers only: signs of life are never journalled."""
+        self._observers.note(progress)
         self._note(self._room.note(progress))
         self._disturb(progress)
 
@@ -71,8 +75,8 @@ class Recorder:
                 self.record(entry)
 
     def warn(self, text: str) -> None:
-        """Tell the audience only, and of nothing else: what goes on in spite of it."""
-        self._audience.tell_at_once(text)
+        """Tell the observers only, and of nothing else: what goes on in spite of it."""
+        self._observers.tell_at_once(text)
 
     def close(self) -> None:
         """Commit and let go of the run directory; what did not find room before is not waited for again."""
@@ -82,5 +86,5 @@ class Recorder:
         finally:
             with suppress(DiskFull, JournalError):  # raised before, by whoever waited
                 self._journal.close()
-                self._audience.tell()
-            self._audience.close()
+                self._observers.tell()
+            self._observers.close()
