@@ -43,7 +43,7 @@ class EventSink:
         self.append(event)
 
     def append(self, event: AnyEvent) -> None:
-        """Journal an event that the history has; in the file after the next `flush`, on disk after the next `commit`."""
+        """Journal an event that the history has: in the file after the next `flush`, on disk after a `commit`."""
         self._journal.append(event)
         self._observers.note(event)
         self._disturb(event)

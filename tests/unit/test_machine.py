@@ -1,0 +1,300 @@
+"""The experiment as a machine, through worlds of faults: no socket, no process, no file, no clock."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+
+import fake_plans
+import pytest
+from drawn import Choices
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from simulated_worker import SimulatedWorker
+
+from esper_ab.analysis.result_hash import result_hash
+from esper_ab.contracts.messages import Assign, Cancel, Release, WorkerOrder
+from esper_ab.contracts.settings import Arithmetic
+from esper_ab.control.rules import commands
+from esper_ab.control.rules.liveness import Limits
+from esper_ab.control.rules.machine import CTRL_C, ExperimentMachine
+from esper_ab.control.rules.recovery import nothing_left
+from esper_ab.errors import Interrupted, WorkerFailed, WorkerHung
+from esper_ab.journal.events import (
+    SCHEMA,
+    EpisodeRecorded,
+    ExperimentContinued,
+    ExperimentStarted,
+    Ledger,
+    LookTaken,
+    PlanExtended,
+    PointReleased,
+    RunEvaluated,
+    RunReady,
+)
+from esper_ab.journal.fold import fold
+
+ROUND_S = 1.0
+MOST_ROUNDS = 2_000  # of a world that ends; those here take a tenth of it
+PLANS = {
+    "lockstep": fake_plans.plan(replicates=3, groups=("a", "b", "c"), cores=3),
+    "two blocks at once": fake_plans.plan(replicates=3, cores=4),
+    "independent": fake_plans.plan(replicates=3, sync="independent"),
+    "alternate": fake_plans.plan(replicates=2, groups=("a", "b", "c"), cores=1, placement="alternate"),
+    "sequence": fake_plans.plan(replicates=2, cores=1, placement="sequence"),
+    "shared moments": fake_plans.plan(replicates=2, share_observation_norm=True),
+    "early stop": fake_plans.plan(
+        replicates=9, groups=("a1", "a2", "b"), cores=6, episodes=1, unpaired=True, margin=0.001
+    ),
+    "open-ended": fake_plans.plan(replicates=2, episodes=1, unpaired=True, margin=0.001, open_ended=True),
+}
+EVERY_PLAN = pytest.mark.parametrize("name", PLANS)
+DATA = st.binary(max_size=400)
+ACTIONS = ("go on",) * 8 + ("round",) * 4 + ("progress", "repeat", "die", "die", "fail", "hang", "garbage", "late word")
+
+
+class World:
+    """A coordinator that performs commands on simulated workers, and holds every one of them against what must hold."""
+
+    def __init__(self, plan, events=(), limits=None):
+        self.plan = plan
+        first = ExperimentStarted(schema=SCHEMA, plan=plan, versions={}, machine={}, code={})
+        self.journal = [*events] or [first]
+        self.synced = len(self.journal)
+        self.now = 0.0
+        self.limits = limits or Limits()
+        self.workers = {}  # by lane
+        self.gone = []  # earlier incarnations
+        self.started = Counter(event.worker for event in self.journal if type(event).__name__ == "WorkerStarted")
+        self.error = None
+        self.machine = ExperimentMachine(fold(self.journal), self.limits, self.now)
+        for n, lane in enumerate(plan.lanes):
+            self.launch(lane, f"w{n:02d}")
+        self.perform(self.machine.take_over())
+
+    def launch(self, lane, worker):
+        self.started[worker] += 1
+        order = WorkerOrder(
+            endpoint="", worker=worker, incarnation=self.started[worker], lane=lane, arithmetic=Arithmetic(),
+            run_dir="", log_file="",
+        )  # fmt: skip
+        self.workers[lane.name] = SimulatedWorker(order)
+        self.perform(self.machine.launched(order, self.now))
+
+    # --- performing, as the coordinator does ---
+
+    def perform(self, wanted):
+        for command in wanted:
+            if self.error is not None:
+                return
+            match command:
+                case commands.Record(event):
+                    self.journal.append(event)
+                case commands.Sync():
+                    self.synced = len(self.journal)
+                case commands.Send(identity, message):
+                    self.check_sent(message)
+                    for worker in self.workers.values():
+                        if worker.identity == identity and not worker.hung:
+                            worker.receive(message)
+                case commands.EndWorker(lane, reason, hung):
+                    self.gone.append(self.workers[lane])
+                    self.perform(self.machine.lost(lane, reason or "was killed", "", hung=hung))
+                case commands.RestartWorker(lane):
+                    order = self.workers[lane].order
+                    self.launch(order.lane, order.worker)
+                case commands.Fail(error):
+                    self.error = error
+
+    def check_sent(self, message):
+        durable = fold(self.journal[: self.synced])
+        if isinstance(message, Release):
+            run = durable.runs[message.run]
+            assert run.released >= message.point, "its release is not on the disk"
+            assert run.recorded >= message.point, "what it is released from is not on the disk"
+            assert not run.lost
+            self.check_barrier(durable, run, message.point)
+        elif isinstance(message, Assign):
+            run = fold(self.journal).runs[message.spec.ref.run]
+            assert run.started
+            assert run.expected, "it has its endpoint, or will have none"
+            assert message.point == max(0, run.recorded)
+        elif isinstance(message, Cancel):
+            assert fold(self.journal).runs[message.run].lost
+
+    def check_barrier(self, durable, run, point):
+        """Nobody works towards a point before everybody who has to be at the one before is there."""
+        experiment = self.plan.experiment
+        block = [durable.runs[spec.ref.run] for spec in durable.blocks[run.spec.block].runs]
+        others = [other for other in block if not other.left_out]
+        if experiment.placement == "sequence":
+            assert point == run.spec.episodes + 1 or all(
+                other.released > run.spec.episodes for other in others[: others.index(run)]
+            )
+        elif experiment.sync == "lockstep":
+            assert min(other.recorded for other in others) >= point
+        if experiment.placement in ("alternate", "sequence") and point <= run.spec.episodes:
+            at_work = [worker for worker in self.workers.values() if worker.working and worker.run != run.ref.run]
+            assert not [worker for worker in at_work if worker.at is not None]
+
+    # --- what may happen ---
+
+    def hear(self, worker, message):
+        self.perform(self.machine.heard(worker.identity, message, self.now))
+
+    def go_on(self, worker, choices):
+        """The worker's next step in peace."""
+        if worker.hung:
+            return
+        if not worker.greeted:
+            self.hear(worker, worker.hello())
+        elif worker.working and worker.at is None:
+            self.hear(worker, worker.ready(choices.one(worker.starts())))
+        elif worker.working:
+            self.hear(worker, worker.report())
+
+    def act(self, action, worker, choices):
+        match action:
+            case "go on":
+                self.go_on(worker, choices)
+            case "round":
+                self.round()
+            case "progress" if worker.assign and not worker.hung:
+                self.hear(worker, worker.progress())
+            case "repeat" if worker.said and not worker.hung:
+                self.hear(worker, choices.one(worker.said))
+            case "die" if not worker.hung:
+                worker.hung = True
+                self.perform(self.machine.exited(worker.order.lane.name, self.now))
+            case "fail" if not worker.hung:
+                self.hear(worker, worker.failed())
+            case "hang":
+                worker.hung = True
+            case "garbage":
+                cut_off = choices.number(4) == 3
+                self.perform(
+                    self.machine.heard_garbage(worker.identity, "noise", known=True, new=True, cut_off=cut_off)
+                )
+            case "late word" if self.gone:
+                before = choices.one(self.gone)
+                if before.said:
+                    self.hear(before, before.said[-1])
+
+    def round(self):
+        self.now += ROUND_S
+        for check in (self.machine.check_ended, self.machine.check_silent, self.machine.end_round):
+            if self.error is None:
+                self.perform(check(self.now))
+        if self.error is None:
+            assert self.machine.in_progress or not self.plan_left()
+
+    def plan_left(self):
+        """Whether runs are expected that nothing keeps from being started; a stop does."""
+        history = fold(self.journal)
+        stopped = any(event.category == "interrupted" for event in history.ledger)
+        return not stopped and any(run.expected for run in history.runs.values())
+
+    @property
+    def over(self):
+        return self.error is not None or not self.machine.in_progress
+
+    def some_faults(self, choices, most):
+        for _ in range(choices.number(most)):
+            if self.over:
+                return
+            self.act(choices.one(ACTIONS), choices.one(list(self.workers.values())), choices)
+
+    def to_the_end(self):
+        """No more faults: whatever is commanded comes to an end."""
+        for _ in range(MOST_ROUNDS):
+            if self.over:
+                self.error = self.error or self.machine.error_at_end()
+                return self
+            for worker in list(self.workers.values()):
+                if self.error is None:
+                    self.go_on(worker, Choices(b""))
+            self.round()
+        raise AssertionError("it does not end")
+
+    def resumed(self, keep):
+        """The world of another coordinator that finds the first `keep` lines of the journal."""
+        again = ExperimentContinued(versions={}, machine={}, code={})
+        return World(self.plan, [*self.journal[:keep], again], self.limits)
+
+
+def records(events):
+    """Every record, by run and point; AssertionError for one that was recorded twice or out of order."""
+    found = {}
+    for event in events:
+        if isinstance(event, EpisodeRecorded | RunEvaluated):
+            ref, history = event.record.run, len(found.setdefault(event.record.run.run, []))
+            if isinstance(event, EpisodeRecorded):
+                assert event.record.episode == history, f"{ref.run}: {event.record.episode} after {history - 1}"
+            found[ref.run].append(event)
+    return found
+
+
+def check_blocks(history):
+    """A given-up replicate takes its block with it: no run of it is still to come, and one is to blame."""
+    for block in history.blocks:
+        there = [run for spec in block.runs if not (run := history.runs[spec.ref.run]).left_out]
+        if any(run.lost for run in there):
+            assert not any(run.expected for run in there)
+            assert not any(run.lost and run.evaluation is not None for run in there)
+
+
+def check_end(world):
+    history = fold(world.journal)
+    found = records(world.journal)
+    check_blocks(history)
+    for name, run in history.runs.items():
+        if run.evaluation is not None:
+            assert len(found[name]) == run.spec.episodes + 1
+            assert run.released == run.spec.episodes + 1 or world.error is not None
+    if world.error is None:
+        assert not any(run.expected for run in history.runs.values())
+        assert not nothing_left(history)
+    else:
+        assert isinstance(world.error, WorkerFailed | WorkerHung)
+    return found
+
+
+def peace(name):
+    """What the experiment comes to without faults."""
+    world = World(PLANS[name]).to_the_end()
+    assert world.error is None
+    return world
+
+
+PEACE = {}
+
+
+def in_peace(name):
+    if name not in PEACE:
+        PEACE[name] = peace(name)
+    return PEACE[name]
+
+
+@EVERY_PLAN
+def test_an_experiment_without_faults_comes_to_its_end(name):
+    world = in_peace(name)
+    found = check_end(world)
+    assert found
+    categories = {event.category for event in world.journal if isinstance(event, Ledger)}
+    assert categories <= {"interrupted"}
+    assert len([event for event in world.journal if isinstance(event, RunReady)]) == len(found)
+
+
+@EVERY_PLAN
+@settings(max_examples=40)
+@given(data=DATA)
+def test_whatever_happens_every_record_is_there_once_and_the_experiment_ends(name, data):
+    choices = Choices(data)
+    world = World(PLANS[name], limits=Limits(deaths=1 + choices.number(3)))
+    world.some_faults(choices, 250)
+    world.to_the_end()
+    found = check_end(world)
+    if not any(run.lost for run in fold(world.journal).runs.values()) and world.error is None:
+        expected = records(in_peace(name).journal)
+        assert found == expected, "a fault has changed what is computed"
+        assert result_hash(fold(world.journal)) == result_hash(fold(in_peace(name).journal))
