@@ -17,6 +17,7 @@ class BlocksInProgress:
     def __init__(self) -> None:
         self._barriers: dict[int, barrier.BarrierState] = {}  # by block
         self._due: list[tuple[int, barrier.ReleaseRuns]] = []  # by block, in the order in which they were decided
+        self._held: set[str] = set()  # runs whose release a stop holds back for good
 
     def __bool__(self) -> bool:
         return bool(self._barriers)
@@ -64,7 +65,7 @@ class BlocksInProgress:
 
     def may_pass(self, run: RunHistory, point: int) -> bool:
         """Tell whether the run was released from a point, and that is recorded."""
-        if any(run.ref.run in release.runs for _, release in self._due):
+        if run.ref.run in self._unrecorded():
             return False
         state = self._barriers.get(run.spec.block)
         return state is None or state.positions[run.ref.run].released >= point
@@ -73,16 +74,24 @@ class BlocksInProgress:
         """Return the names of a block's runs that take part, in start order."""
         return tuple(self._barriers[block].positions)
 
+    @property
+    def anything_due(self) -> bool:
+        """Whether a release was decided since the last `take_due`."""
+        return bool(self._due)
+
     def take_due(self, *, stopping: bool) -> list[tuple[int, barrier.ReleaseRuns]]:
         """Take the releases that are to be recorded now; a stop holds back those that begin the work after a point."""
-        held = [one for one in self._due if stopping and self._begins_work(*one)]
-        due = [one for one in self._due if not (stopping and self._begins_work(*one))]
-        self._due = held
-        return due
+        due, self._due = self._due, []
+        held = [release for block, release in due if stopping and self._begins_work(block, release)]
+        self._held.update(name for release in held for name in release.runs)
+        return [one for one in due if one[1] not in held]
 
     def _begins_work(self, block: int, release: barrier.ReleaseRuns) -> bool:
         state = self._barriers[block]
         return release.point < state.last and barrier.opens(state, release)
+
+    def _unrecorded(self) -> set[str]:
+        return self._held.union(*(release.runs for _, release in self._due))
 
     def is_done(self, block: int) -> bool:
         """Tell whether every run of the block was released from its end."""
@@ -90,5 +99,5 @@ class BlocksInProgress:
 
     def at_work(self) -> list[str]:
         """Return the runs on their way to their next point, without those whose release is not recorded."""
-        due = {name for _, release in self._due for name in release.runs}
-        return [name for state in self._barriers.values() for name in barrier.working(state) if name not in due]
+        waiting = self._unrecorded()
+        return [name for state in self._barriers.values() for name in barrier.working(state) if name not in waiting]

@@ -92,11 +92,10 @@ def restart(worker: WorkerState, run: RunHistory | None) -> Ledger:
     return Ledger(category="restart", run=name, episode=None, detail=f"{worker.title} was started{goes_on}")
 
 
-def run_given_up(spec: RunSpec, why: str, *, failed: bool) -> Ledger:
+def run_given_up(spec: RunSpec, reason: str, *, failed: bool) -> Ledger:
     """The run gets no endpoint. `failed`: it is this run of its replicate that could not be completed."""
-    detail = f"replicate {spec.ref.replicate} was given up: {why}"
     category: Literal["dropped_pair", "cancelled"] = "dropped_pair" if failed else "cancelled"
-    return Ledger(category=category, run=spec.ref.run, episode=None, detail=detail)
+    return Ledger(category=category, run=spec.ref.run, episode=None, detail=reason)
 
 
 def whereabouts(worker: WorkerState, run: RunHistory | None, stands: int, sign: Sign | None) -> str:

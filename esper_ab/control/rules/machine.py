@@ -272,9 +272,9 @@ class ExperimentMachine:
 
     def _release_due(self, now: float) -> None:
         """Record what is due and make it durable, then tell those who may go on: one sync for all blocks."""
-        released = self._blocks.take_due(stopping=self._stopped_by != "")
-        if not released:
+        if not self._blocks.anything_due:
             return
+        released = self._blocks.take_due(stopping=self._stopped_by != "")
         for block, release in released:
             moments = pooling.to_release(self._history, block, release.point, self._blocks.runs(block))
             self._record(PointReleased(block=block, point=release.point, runs=release.runs, observations=moments))
@@ -354,19 +354,19 @@ class ExperimentMachine:
         return None
 
     def _give_up(self, block: Block, why: str, failed: str = "") -> None:
-        """The block's runs that have no endpoint get none; their workers are free again. `failed`: the run to blame."""
+        """The block's runs that have no endpoint get none, and all of its workers are free again, those that have
+        done their runs and wait for the others among them. `failed`: the run to blame."""
         self._blocks.remove(block.index)
+        reason = f"replicate {block.replicate} was given up: {why}"
         for spec in sorted(block.runs, key=lambda spec: spec.ref.run != failed):  # the one to blame is on record first
-            if not self._history.runs[spec.ref.run].expected:
-                continue
-            entry = ledger_entries.run_given_up(spec, why, failed=spec.ref.run == failed)
-            self._record(entry)
+            if self._history.runs[spec.ref.run].expected:
+                self._record(ledger_entries.run_given_up(spec, reason, failed=spec.ref.run == failed))
             worker = self._workers[spec.ref.device]
             if worker.run != spec:
                 continue
             worker.run = None
             if worker.greeted:
-                self._send(worker, Cancel(run=spec.ref.run, reason=entry.detail))
+                self._send(worker, Cancel(run=spec.ref.run, reason=reason))
                 self._liveness.forget(worker.identity)
 
     def _say_whom_it_waits_for(self, now: float) -> None:
