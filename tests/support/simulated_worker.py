@@ -45,6 +45,8 @@ class SimulatedWorker:
                 if not self.working:
                     self.assign = None
             case Cancel() if message.run == self.run:
+                if self.working and self.at is not None:
+                    self.report()  # was on its way
                 self.assign, self.working = None, False
 
     def hello(self):

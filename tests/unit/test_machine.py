@@ -16,15 +16,18 @@ from esper_ab.contracts.messages import Assign, Cancel, Release, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.control.rules import commands
 from esper_ab.control.rules.liveness import Limits
-from esper_ab.control.rules.machine import ExperimentMachine
+from esper_ab.control.rules.machine import CTRL_C, ExperimentMachine
 from esper_ab.control.rules.recovery import nothing_left
-from esper_ab.errors import WorkerFailed, WorkerHung
+from esper_ab.errors import Interrupted, WorkerFailed, WorkerHung
 from esper_ab.journal.events import (
     SCHEMA,
     EpisodeRecorded,
     ExperimentContinued,
     ExperimentStarted,
     Ledger,
+    LookTaken,
+    PlanExtended,
+    PointReleased,
     RunEvaluated,
     RunReady,
 )
@@ -45,6 +48,7 @@ PLANS = {
     "open-ended": fake_plans.plan(replicates=2, episodes=1, unpaired=True, margin=0.001, open_ended=True),
 }
 EVERY_PLAN = pytest.mark.parametrize("name", PLANS)
+PHASES = [Phase.reuse, Phase.generate, Phase.shrink]
 EXAMPLES = {"early stop": 15}  # its looks are statistics
 WORLDS = st.binary(min_size=600, max_size=600).map(Choices)
 FAULTS = ("progress", "repeat", "die", "die", "fail", "hang", "garbage", "late word")
@@ -124,7 +128,9 @@ class World:
             assert run.released >= message.point, "its release is not on the disk"
             assert run.recorded >= message.point, "what it is released from is not on the disk"
             assert not run.lost
-            self.check_barrier(run, message.point)
+            worker = self.workers[run.ref.device]
+            if worker.run == message.run and worker.at == message.point and not worker.working:
+                self.check_barrier(run, message.point)  # else it is the answer to a repeat, and changes nothing
         elif isinstance(message, Assign):
             run = self.recorded.runs[message.spec.ref.run]
             assert run.started
@@ -220,6 +226,14 @@ class World:
         if not self.over:
             self.round()
 
+    def lose_all_workers(self):
+        """Those that have a run; the others would die without having got anywhere."""
+        for worker in list(self.workers.values()):
+            if worker.assign or worker.hung:
+                self.act("die", worker, Choices(b""))
+                self.perform(self.machine.exited(worker.order.lane.name, self.now))
+        self.round()
+
     def to_the_end(self):
         """No more faults: whatever is commanded comes to an end."""
         for _ in range(MOST_ROUNDS):
@@ -302,7 +316,7 @@ def test_an_experiment_without_faults_comes_to_its_end(name):
 
 @EVERY_PLAN
 def test_whatever_happens_every_record_is_there_once_and_the_experiment_ends(name):
-    @settings(max_examples=EXAMPLES.get(name, 60), phases=[Phase.reuse, Phase.generate, Phase.shrink])
+    @settings(max_examples=EXAMPLES.get(name, 60), phases=PHASES)
     @given(choices=WORLDS)
     def in_every_world(choices):
         world = World(PLANS[name], limits=limits_of(1 + choices.number(3)))
@@ -314,3 +328,131 @@ def test_whatever_happens_every_record_is_there_once_and_the_experiment_ends(nam
             assert result_hash(world.recorded) == result_hash(in_peace(name).recorded)
 
     in_every_world()
+
+
+@EVERY_PLAN
+def test_a_machine_that_takes_over_anywhere_in_the_journal_comes_to_the_same_records(name):
+    @settings(max_examples=EXAMPLES.get(name, 30), phases=PHASES)
+    @given(choices=WORLDS)
+    def in_every_world(choices):
+        world = World(PLANS[name])
+        world.some_faults(choices)
+        again = world.resumed(1 + choices.number(len(world.journal)))
+        again.some_faults(choices)
+        again.to_the_end()
+        found = check_end(again)
+        if again.error is None and not any(run.lost for run in again.recorded.runs.values()):
+            assert found == records(in_peace(name).journal)
+            assert result_hash(again.recorded) == result_hash(in_peace(name).recorded)
+
+    in_every_world()
+
+
+@EVERY_PLAN
+def test_a_machine_that_takes_over_goes_on_as_the_one_would_that_lost_its_workers(name):
+    @settings(max_examples=EXAMPLES.get(name, 30), phases=PHASES)
+    @given(data=st.binary(min_size=600, max_size=600))
+    def in_every_world(data):
+        lived = World(PLANS[name], limits=limits_of(deaths=1_000))
+        lived.some_faults(Choices(data))
+        if lived.over:
+            return
+        lived.lose_all_workers()
+        if lived.over:
+            return  # a worker was lost for the third time before it got to its run
+        kept = len(lived.journal)
+        resumed = lived.resumed(kept)
+        for world in (lived, resumed):
+            world.to_the_end()
+            assert world.error is None
+        assert sequel(resumed.journal[kept:]) == sequel(lived.journal[kept:])
+
+    in_every_world()
+
+
+def sequel(events):
+    """What is recorded and released in each block, in order, and what is concluded."""
+    found = {}
+    for event in events:
+        match event:
+            case EpisodeRecorded() | RunEvaluated():
+                found.setdefault(event.record.run.replicate, []).append(event)
+            case PointReleased():
+                found.setdefault(event.block, []).append(event)
+            case LookTaken() | PlanExtended():
+                found.setdefault("looks", []).append(event)
+    return found
+
+
+@EVERY_PLAN
+def test_a_stop_ends_after_the_barrier_in_progress_and_is_resumed_to_the_same_records(name):
+    @settings(max_examples=EXAMPLES.get(name, 30), phases=PHASES)
+    @given(choices=WORLDS)
+    def in_every_world(choices):
+        world = World(PLANS[name])
+        world.some_faults(choices)
+        if world.over:
+            return
+        world.perform(world.machine.stop_requested("SIGTERM", world.now))
+        reached = {name: max(run.recorded, run.released) for name, run in world.recorded.runs.items()}
+        world.to_the_end()
+        assert not isinstance(world.error, Interrupted) or world.error.in_order
+        if PLANS[name].experiment.placement != "alternate":
+            assert all(run.recorded <= reached.get(name, -1) + 1 for name, run in world.recorded.runs.items())
+        again = world.resumed(len(world.journal)).to_the_end()
+        found = check_end(again)
+        if not any(run.lost for run in again.recorded.runs.values()):
+            assert found == records(in_peace(name).journal)
+
+    in_every_world()
+
+
+def test_a_second_ctrl_c_stops_at_once_and_a_second_sigterm_does_not():
+    world = World(PLANS["lockstep"])
+    for _ in range(4):
+        world.in_peace()
+    for by in ("SIGTERM", "SIGTERM"):
+        world.perform(world.machine.stop_requested(by, world.now))
+    assert world.error is None
+    world.perform(world.machine.stop_requested(CTRL_C, world.now))
+    assert isinstance(world.error, Interrupted)
+    assert not world.error.in_order
+    assert [event.category for event in world.journal if isinstance(event, Ledger)] == ["interrupted"]
+
+
+def test_nothing_counts_that_a_worker_says_after_it_has_failed():
+    world = World(PLANS["lockstep"])
+    for _ in range(3):
+        world.in_peace()
+    worker = next(iter(world.workers.values()))
+    world.hear(worker, worker.failed())
+    kept = len(world.journal)
+    world.go_on(worker, Choices(b""))
+    assert worker.said
+    assert len(world.journal) == kept
+
+
+def test_a_repeat_of_a_complete_run_whose_replicate_was_given_up_is_not_answered_by_a_release():
+    world = World(PLANS["shared moments"], limits=limits_of(deaths=1))
+    one, other = world.workers.values()
+    while world.recorded.runs["a/0"].evaluation is None:
+        for worker in (one, other) if world.recorded.runs["b/0"].recorded < 2 else (one,):
+            world.go_on(worker, Choices(b""))
+        world.round()
+    last = one.said[-1]
+    world.act("die", other, Choices(b""))
+    world.round()
+    world.hear(one, last)  # a release that is not recorded fails in the world
+
+
+def test_a_lane_is_free_again_whose_run_is_complete_when_its_replicate_is_given_up():
+    world = World(PLANS["shared moments"], limits=limits_of(deaths=1))
+    complete, other = world.workers.values()
+    while world.recorded.runs["a/0"].evaluation is None:
+        for worker in (complete, other) if world.recorded.runs["b/0"].recorded < 2 else (complete,):
+            world.go_on(worker, Choices(b""))
+        world.round()
+    world.act("die", other, Choices(b""))
+    world.to_the_end()
+    states = {name: run.state for name, run in world.recorded.runs.items()}
+    assert states == {"a/0": "finished", "b/0": "lost", "a/1": "finished", "b/1": "finished"}

@@ -59,7 +59,7 @@ class BlocksInProgress:
         """Return the last point that the run's present worker has reported; NOWHERE without any."""
         state = self._barriers.get(run.spec.block)
         if state is None:
-            return run.recorded  # the block is done
+            return run.recorded  # the block is done or given up
         position = state.positions[run.ref.run]
         return NOWHERE if position.dead else position.arrived
 
@@ -68,7 +68,7 @@ class BlocksInProgress:
         if run.ref.run in self._unrecorded():
             return False
         state = self._barriers.get(run.spec.block)
-        return state is None or state.positions[run.ref.run].released >= point
+        return (run.released if state is None else state.positions[run.ref.run].released) >= point
 
     def runs(self, block: int) -> tuple[str, ...]:
         """Return the names of a block's runs that take part, in start order."""
