@@ -15,12 +15,12 @@ from esper_ab.control.event_sink import EventSink
 from esper_ab.control.fleet import LOG_LINES, Fleet, ending
 from esper_ab.control.hub import BadMessage, Hub, Incoming, Readable, Received
 from esper_ab.control.rules.commands import (
+    Append,
     Command,
     DumpStacks,
     EndWorker,
     Fail,
     Flush,
-    Record,
     RestartWorker,
     Send,
     Show,
@@ -30,7 +30,7 @@ from esper_ab.control.rules.commands import (
 from esper_ab.control.rules.ledger_entries import LAST_WORDS_LINES
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.control.rules.machine import CTRL_C, LAST_WORDS_S, ExperimentMachine
-from esper_ab.control.signals import Signals
+from esper_ab.control.signals import CaughtSignals
 
 _POLL_S = 0.5
 _STACKS_S = 1.0  # for a hung worker to write its stacks
@@ -43,7 +43,7 @@ class Coordinator:
         self._sink, self._hub, self._fleet = sink, hub, fleet
         self._machine = ExperimentMachine(sink.history, limits, time.monotonic())
 
-    def work(self, signals: Signals) -> None:
+    def work(self, signals: CaughtSignals) -> None:
         """Return when every run is done or given up.
 
         Interrupted after Ctrl-C; WorkerFailed and WorkerHung when workers die in a way that no new start mends.
@@ -63,7 +63,7 @@ class Coordinator:
         if error is not None:
             raise error
 
-    def _take(self, incoming: Incoming, signals: Signals) -> None:
+    def _take(self, incoming: Incoming, signals: CaughtSignals) -> None:
         machine, now = self._machine, time.monotonic()
         match incoming:
             case Received(identity, message):
@@ -83,7 +83,7 @@ class Coordinator:
         """Perform the commands in order; what ends and starts workers has a result, and that has commands, too."""
         for command in commands:
             match command:
-                case Record(event):
+                case Append(event):
                     self._sink.append(event)
                 case Send(identity, message):
                     self._hub.send(identity, message)

@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager, suppress
 
 from esper_ab.contracts.messages import Progress
 from esper_ab.control.chaos import Chaos
-from esper_ab.control.disk import Room
+from esper_ab.control.disk import DiskSpaceWait
 from esper_ab.control.observers import Observer, ObserverThread
-from esper_ab.control.signals import Signals
+from esper_ab.control.signals import CaughtSignals
 from esper_ab.errors import DiskFull, JournalError
 from esper_ab.journal.events import AnyEvent, ExperimentStarted, Ledger
 from esper_ab.journal.file import Journal
@@ -30,11 +30,11 @@ class EventSink:
         self.history = history
         self._observers = ObserverThread(observers)
         self._chaos = chaos
-        self._room = Room(journal.run_dir, self.warn)
+        self._disk = DiskSpaceWait(journal.run_dir, self.warn)
 
-    def heeding(self, signals: Signals, disk_full_s: float) -> AbstractContextManager[None]:
+    def heeding(self, signals: CaughtSignals, disk_full_s: float) -> AbstractContextManager[None]:
         """While entered, a wait for room ends at a signal; from now on it ends after `disk_full_s` seconds."""
-        return self._room.heeding(signals, disk_full_s)
+        return self._disk.heeding(signals, disk_full_s)
 
     def record(self, event: AnyEvent) -> None:
         """Fold one event into the history and `append` it."""
@@ -50,12 +50,12 @@ class EventSink:
 
     def flush(self) -> None:
         """Let readers of the journal and the observers know what has happened since the last time."""
-        self._note(self._room.await_for(self._journal.write))
+        self._note(self._disk.await_for(self._journal.write))
         self._observers.tell()
 
     def commit(self) -> None:
         """The same, and return when it is on the disk."""
-        self._note(self._room.await_for(self._journal.commit))
+        self._note(self._disk.await_for(self._journal.commit))
         self._observers.tell()
 
     def _note(self, paused: Ledger | None) -> None:
@@ -66,7 +66,7 @@ class EventSink:
     def show(self, progress: Progress) -> None:
         """Tell the observers only: signs of life are never journalled."""
         self._observers.note(progress)
-        self._note(self._room.note(progress))
+        self._note(self._disk.note(progress))
         self._disturb(progress)
 
     def _disturb(self, event: AnyEvent | Progress) -> None:
@@ -81,7 +81,7 @@ class EventSink:
     def close(self) -> None:
         """Commit and let go of the run directory; what did not find room before is not waited for again."""
         try:
-            if not self._room.given_up:
+            if not self._disk.given_up:
                 self.commit()
         finally:
             with suppress(DiskFull, JournalError):  # raised before, by whoever waited

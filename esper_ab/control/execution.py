@@ -18,7 +18,7 @@ from esper_ab.control.hub import Hub
 from esper_ab.control.observers import Observer
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.control.rules.recovery import nothing_left
-from esper_ab.control.signals import Signals
+from esper_ab.control.signals import CaughtSignals
 from esper_ab.errors import DiskFull, EsperError, Interrupted, UsageError
 from esper_ab.journal.events import (
     SCHEMA,
@@ -180,7 +180,7 @@ def _execute(run_dir: Path, launcher: Launcher, sink: EventSink, limits: Limits)
     for worker in sink.history.workers:
         started_before[worker.worker] = max(worker.incarnation, started_before.get(worker.worker, 0))
     with (
-        Signals() as signals,
+        CaughtSignals() as signals,
         sink.heeding(signals, limits.disk_full_s),
         closing(Hub(launcher.transport)) as hub,
     ):

@@ -135,7 +135,7 @@ def render(record: dict[str, Any]) -> list[str]:
     ]  # fmt: skip
     return [
         "All reports of a round are sent at once by fake workers in two processes, over the real wire, into the real "
-        "hub, intake and journal with its sync; records with seed events, as large as real ones. Times are those that "
+        "hub, machine and journal with its sync; records with seed events, as large as real ones. Times are those that "
         "the workers see. The coordinator's time on its cores counts all its threads and nobody else's work. One "
         f"fdatasync after 8 KiB took {record['sync_ms']['median']:.2f} ms [{record['sync_ms']['low']:.2f}, "
         f"{record['sync_ms']['high']:.2f}] here.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from drawn import Choices
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,23 +13,6 @@ from esper_ab.control.rules.barrier import Arrived, Died, Rejoined, ReleaseRuns
 RUNS = ("a/0", "b/0", "c/0")
 LAST = 4  # E = 3
 MODES = ("lockstep", "independent", "alternate", "sequence")
-
-
-class Choices:
-    """Decisions read off drawn bytes: one draw per example is quick and still shrinks; after the last byte, zeros."""
-
-    def __init__(self, data):
-        self._bytes = iter(data)
-
-    def number(self, limit):
-        return next(self._bytes, 0) % limit
-
-    def one(self, options):
-        return options[self.number(len(options))]
-
-    def order(self, options):
-        left = list(options)
-        return tuple(left.pop(self.number(len(left))) for _ in options)
 
 
 CHOICES = st.binary(max_size=150).map(Choices)

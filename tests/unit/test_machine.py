@@ -96,7 +96,7 @@ class World:
             if self.error is not None:
                 return
             match command:
-                case commands.Record() | commands.Sync():
+                case commands.Append() | commands.Sync():
                     self.keep(command)
                 case commands.Send(identity, message):
                     self.check_sent(message)
@@ -113,7 +113,7 @@ class World:
                     self.error = error
 
     def keep(self, command):
-        if isinstance(command, commands.Record):
+        if isinstance(command, commands.Append):
             self.journal.append(command.event)
             self.recorded.add(command.event)
             self.unsynced.append(command.event)

@@ -1,1 +1,1 @@
-"""What follows from what happens in an experiment: values in, values out; no socket, file, thread or clock."""
+"""The rules of a running experiment: values in, values out. No socket, file, thread or clock is imported here."""

@@ -9,7 +9,7 @@ from esper_ab.errors import EsperError
 from esper_ab.journal.events import AnyEvent
 
 
-class Record(msgspec.Struct, frozen=True):
+class Append(msgspec.Struct, frozen=True):
     """Append an event to the journal; the machine's history has it already."""
 
     event: AnyEvent
@@ -69,4 +69,4 @@ class Fail(msgspec.Struct, frozen=True):
     error: EsperError
 
 
-Command = Record | Sync | Flush | Send | Show | Warn | DumpStacks | EndWorker | RestartWorker | Fail
+Command = Append | Sync | Flush | Send | Show | Warn | DumpStacks | EndWorker | RestartWorker | Fail

@@ -386,7 +386,7 @@ class ExperimentMachine:
 
     def _record(self, event: AnyEvent) -> None:
         self._history.add(event)
-        self._do(commands.Record(event))
+        self._do(commands.Append(event))
 
     def _send(self, worker: WorkerState, message: CoordinatorMessage) -> None:
         self._do(commands.Send(worker.identity, message))
