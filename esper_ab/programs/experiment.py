@@ -213,7 +213,7 @@ def carry_out(
 
     `limits`: of silence and deaths; by default those of a rehearsal of faults, or of any run. `also`: who else is told.
     """
-    from esper_ab.control import execution
+    from esper_ab.control import experiment_run
     from esper_ab.control.chaos import LIMITS
     from esper_ab.launchers import check
     from esper_ab.run_directory import make_run_directory
@@ -227,7 +227,7 @@ def carry_out(
     settle_console(ready.run_dir)
     with ExitStack() as stack:
         told = [*observers(stack, ready.run_dir, ready.plan, None, watched=watched), *also]
-        execution.run(ready.plan, ready.run_dir, launcher, told, limits or (LIMITS if chaos else None), chaos)
+        experiment_run.run(ready.plan, ready.run_dir, launcher, told, limits or (LIMITS if chaos else None), chaos)
 
 
 def reported(run_dir: Path) -> ReportPaths:

@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.fake_fleet import Fleet
 from benchmarks.machine import FEW, Spread
 from esper_ab.contracts.messages import Lane, RunSpec
-from esper_ab.control import execution
+from esper_ab.control import experiment_run
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.plan import Plan
 
@@ -42,7 +42,7 @@ def cell(blocks: int, runs: int, n_envs: int, episodes: int) -> dict[str, Any]:
     plan = _plan(blocks, runs, n_envs, episodes)
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         fleet = Fleet(processes=min(2, blocks * runs), workers=blocks * runs)
-        execution.run(plan, Path(folder), fleet, ())
+        experiment_run.run(plan, Path(folder), fleet, ())
         rounds = fleet.rounds()[2:-1]  # neither readiness, nor the first episode, nor the evaluation
         size = (Path(folder) / JOURNAL_NAME).stat().st_size / (blocks * runs * episodes)
     of_block = {spec.ref.run: block.index for block in plan.blocks for spec in block.runs}

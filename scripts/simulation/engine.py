@@ -16,7 +16,7 @@ import fake_worker
 import numpy as np
 
 from esper_ab.analysis.courses import courses
-from esper_ab.control import execution
+from esper_ab.control import experiment_run
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 from esper_ab.launchers.inline import InlineLauncher
@@ -69,7 +69,7 @@ def conducted(endpoints: Array, run_dir: Path) -> History:
     fake_worker.accuracy = accuracy
     try:
         plan = fake_plans.plan(replicates=endpoints.shape[1], episodes=1, steps=1, margin=rules.MARGIN)
-        execution.run(plan, run_dir, InlineLauncher("fake_worker:main_in_thread"), ())
+        experiment_run.run(plan, run_dir, InlineLauncher("fake_worker:main_in_thread"), ())
     finally:
         fake_worker.accuracy = before
     return load(run_dir).history

@@ -14,7 +14,7 @@ import zmq
 from fake_worker import FAULT_VARIABLE
 
 from esper_ab.contracts.messages import EpisodeFinished, Progress, Ready, Release
-from esper_ab.control.execution import run
+from esper_ab.control.experiment_run import run
 from esper_ab.control.hub import Hub
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.errors import Interrupted, UsageError, WorkerFailed, WorkerHung

@@ -11,7 +11,7 @@ import pytest
 from fake_plans import plan
 
 from esper_ab.analysis.courses import courses
-from esper_ab.control.execution import extend, run
+from esper_ab.control.experiment_run import extend, run
 from esper_ab.design import Contrast
 from esper_ab.errors import UsageError
 from esper_ab.journal.events import ExperimentContinued, LookTaken, PlanExtended, RunStarted

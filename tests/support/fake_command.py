@@ -13,7 +13,7 @@ import fake_plans
 import stand_in
 from rich.console import Console
 
-from esper_ab.control import execution
+from esper_ab.control import experiment_run
 from esper_ab.exit_status import invoke
 from esper_ab.launchers.local import LocalLauncher
 from esper_ab.live.console import outlive_terminal
@@ -39,7 +39,7 @@ def command(run_dir: Path, episodes: int, detach: bool, alone: bool) -> None:
     settle_console(run_dir)
     plan = fake_plans.plan(episodes=episodes)
     with LiveView(plan, Console()) as view:
-        execution.run(plan, run_dir, LocalLauncher("fake_worker:main"), [view])
+        experiment_run.run(plan, run_dir, LocalLauncher("fake_worker:main"), [view])
     click.echo("the summary")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import fake_plans
 import stand_in
 
-from esper_ab.control import execution
+from esper_ab.control import experiment_run
 from esper_ab.errors import EsperError
 from esper_ab.launchers.local import LocalLauncher
 
@@ -22,10 +22,10 @@ if __name__ == "__main__":
     run_dir, launcher = Path(sys.argv[1]), LocalLauncher("fake_worker:main")
     try:
         if sys.argv[2] == "resume":
-            execution.resume(run_dir, launcher, ())
+            experiment_run.resume(run_dir, launcher, ())
         else:
             plan = fake_plans.plan(episodes=int(sys.argv[2]), **dict.fromkeys(sys.argv[3:], True))
-            execution.run(plan, run_dir, launcher, ())
+            experiment_run.run(plan, run_dir, launcher, ())
     except EsperError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(error.exit_code)

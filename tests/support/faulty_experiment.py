@@ -20,7 +20,7 @@ def main(run_dir: Path, life: str, replicates: int, episodes: int, floor_s: floa
     import fake_plans
     import planted_death
 
-    from esper_ab.control import execution
+    from esper_ab.control import experiment_run
     from esper_ab.control.rules.liveness import Limits
     from esper_ab.journal.file import JOURNAL_NAME
     from esper_ab.launchers.local import LocalLauncher
@@ -28,9 +28,9 @@ def main(run_dir: Path, life: str, replicates: int, episodes: int, floor_s: floa
     planted_death.install(f"coordinator/{life}")
     launcher, limits = LocalLauncher("planted_death:worker"), Limits(floor_s=floor_s, start_up_s=START_UP_S)
     if (run_dir / JOURNAL_NAME).exists():
-        execution.resume(run_dir, launcher, (), limits)
+        experiment_run.resume(run_dir, launcher, (), limits)
     else:
-        execution.run(fake_plans.plan(replicates=replicates, episodes=episodes), run_dir, launcher, (), limits)
+        experiment_run.run(fake_plans.plan(replicates=replicates, episodes=episodes), run_dir, launcher, (), limits)
 
 
 if __name__ == "__main__":

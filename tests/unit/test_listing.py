@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.journals import failed_run, planted_effect, write
 
-from esper_ab.control.execution import extend
+from esper_ab.control.experiment_run import extend
 from esper_ab.errors import JournalError, UsageError
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.lock import holder, take
