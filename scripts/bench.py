@@ -84,7 +84,7 @@ def main(words: list[str]) -> None:
     from benchmarks import hosts, machine, table
     from benchmarks.worlds import Case
 
-    from workers.process import keep_freed_memory
+    from workers.process.setup import keep_freed_memory
 
     torch.set_num_threads(1)
     keep_freed_memory()  # as a worker does; the loop gets it for nothing

@@ -58,10 +58,10 @@ def grade(schedule: tuple[str, ...]) -> float:
     from esper_ab.contracts.rng import run_path
     from esper_ab.contracts.settings import ControllerSettings, GrowthSettings, RewardSettings
     from workers.controllers.schedule import make
-    from workers.deciders import ControllerDecider
-    from workers.episode import play
     from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
     from workers.growth.stopwatch import Stopwatch
+    from workers.run.deciders import ControllerDecider
+    from workers.run.episode import play
 
     torch.set_num_threads(1)
     task = catalog.entry("workers.tasks", TASK, "TASK")
@@ -112,7 +112,7 @@ def search(file: Path) -> tuple[str, ...]:
 
 def finished(piece: Path) -> bool:
     """Whether a piece has come to its end."""
-    from esper_ab.errors import EsperError
+    from esper_ab.contracts.errors import EsperError
     from esper_ab.journal.load import load
 
     try:

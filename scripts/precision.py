@@ -35,7 +35,7 @@ from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 from esper_ab.journal.outcomes import mean
 from esper_ab.stats.pair_correlation import pair_correlation
-from workers.process import keep_freed_memory
+from workers.process.setup import keep_freed_memory
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, DATA = ROOT / "docs" / "scaling.md", ROOT / "docs" / "benchmarks" / "precision.json"

@@ -123,7 +123,7 @@ def journal_s(run_dir: Path, folder: Path) -> list[float]:
 
 def checkpoint_s(run_dir: Path, folder: Path) -> tuple[list[float], int]:
     """Seconds to make bytes of a run's state and put them on disk; their number."""
-    from workers import checkpoint, state_bytes
+    from workers.storage import checkpoint, state_bytes
 
     run = next(iter(load(run_dir).history.runs.values()))
     data = (run_dir / run.checkpoints[-1].file).read_bytes()

@@ -1,6 +1,6 @@
 """What does an experiment cost, and how does that grow? The tables of docs/scaling.md, from what was measured.
 
-    scripts/scaling            fit the constants of esper_ab/estimate.py to docs/benchmarks/hosts.json, show how far off
+    scripts/scaling            fit the constants of plan/estimate.py to docs/benchmarks/hosts.json, show how far off
                                they are, and write the tables of docs/scaling.md from docs/benchmarks/*.json
 
 Measures nothing itself: scripts/bench and scripts/precision do.
@@ -17,11 +17,11 @@ from typing import Any
 from benchmarks import deterministic, devices
 from marks import between
 
-from esper_ab import estimate
 from esper_ab.contracts import catalog
 from esper_ab.contracts.machine import TaskFacts
 from esper_ab.contracts.settings import GrowthSettings
-from workers.describe import task_facts
+from esper_ab.plan import estimate
+from workers.commands.describe import task_facts
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, DATA = ROOT / "docs" / "scaling.md", ROOT / "docs" / "benchmarks"
@@ -139,7 +139,7 @@ def main() -> None:
         page = between(page, mark, text)
     PAGE.write_text(page, encoding="utf-8")
     print(tables["episode table"])
-    print("in esper_ab/estimate.py:", {name: getattr(estimate, name) for name in TRIED})
+    print("in esper_ab/plan/estimate.py:", {name: getattr(estimate, name) for name in TRIED})
     print("fitted to hosts.json:   ", fitted(hosts["episode"], speed))
 
 

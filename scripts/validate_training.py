@@ -24,11 +24,11 @@ from marks import between
 from scipy import stats
 
 from esper_ab.analysis.pairs import pairs_of
-from esper_ab.boundary_cache import calibrate
-from esper_ab.design import Contrast, make_design
+from esper_ab.design.boundary_cache import calibrate
+from esper_ab.design.design import Contrast, make_design
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
-from esper_ab.stats.sequential import follow
+from esper_ab.verdict.looks import follow
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, DATA = ROOT / "docs" / "statistics.md", ROOT / "docs" / "benchmarks" / "training.json"

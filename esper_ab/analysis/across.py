@@ -15,9 +15,9 @@ import msgspec
 from esper_ab.analysis.analyse import analyse
 from esper_ab.analysis.comparable import Source
 from esper_ab.analysis.pairs import endpoint_of
-from esper_ab.config import Group
-from esper_ab.differences import axes
 from esper_ab.journal.fold import History, RunHistory
+from esper_ab.settings.differences import axes
+from esper_ab.settings.experiment import Group
 from esper_ab.stats.pair_correlation import PairCorrelation, pair_correlation
 from esper_ab.stats.paired_difference import PairedDifference, paired_difference
 from esper_ab.stats.probability_of_improvement import ProbabilityOfImprovement, probability_of_improvement

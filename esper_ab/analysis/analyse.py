@@ -11,13 +11,13 @@ from esper_ab.analysis.cross import CrossEvaluation, cross_evaluation
 from esper_ab.analysis.exam import Exam, exam
 from esper_ab.analysis.pairs import lost_of, pairs_of, same_records
 from esper_ab.analysis.result_hash import result_hash
-from esper_ab.design import Contrast
+from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome, outcomes
-from esper_ab.stats.audit_result import Audit
-from esper_ab.stats.comparison import Comparison, compare
-from esper_ab.stats.question import Question
-from esper_ab.stats.sequential import Course
+from esper_ab.verdict.comparison import Comparison, compare
+from esper_ab.verdict.finding import Audit
+from esper_ab.verdict.looks import Course
+from esper_ab.verdict.question import Question
 
 _DIGEST_BYTES = 16  # of the plan's digest that seed the bootstraps
 

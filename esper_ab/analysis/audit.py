@@ -13,15 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from esper_ab.analysis import audit_conditions, audit_conduct, audit_ppo
+from esper_ab.analysis import audit_conditions, audit_conduct, audit_floor, audit_ppo
 from esper_ab.analysis.pairs import pairs_of
 from esper_ab.contracts.messages import Lane
-from esper_ab.design import LEAST_PAIRS, Contrast
+from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.plan import Block
-from esper_ab.stats.audit_result import Audit, Finding
+from esper_ab.plan.blocks import Block
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.verdict.finding import Audit, Finding
 
-_WEIGHTS = ("blocks", "caps", "notes")
+_WEIGHTS = ("blocks", "caps", "caps equivalence", "notes")
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ def audit(history: History) -> Audit:
         *audit_conditions.findings(history),
         *audit_conduct.findings(history),
         *audit_ppo.findings(history),
+        *audit_floor.findings(history),
     ]
     return Audit(findings=tuple(sorted(found, key=lambda finding: _WEIGHTS.index(finding.weight))))
 

@@ -8,7 +8,7 @@ from esper_ab.analysis.conduct import evaluation_hosts
 from esper_ab.analysis.trained_by import CodeState, code_states, recorded_by, sittings_at_work, telling
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.journal.fold import History
-from esper_ab.stats.audit_result import Finding, Weight
+from esper_ab.verdict.finding import Finding, Weight
 
 # What the plan orders alike for every run.
 _COMMON = (

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from esper_ab.analysis.conduct import FAULTS, Conduct, conduct
 from esper_ab.journal.fold import History
-from esper_ab.stats.audit_result import Finding
+from esper_ab.verdict.finding import Finding
 
 UNEQUAL_THROUGHPUT = 1.25  # fastest over slowest group: beyond what the growing of seeds alone usually costs
 COLD_FIRST_EPISODE = 1.5  # first episode over the rest: the warm-up did not do all it was for

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from esper_ab.analysis.pathologies import RATIO_MISMATCH, count_pathologies
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.stats.audit_result import Finding
+from esper_ab.verdict.finding import Finding
 
 _OP = "op"  # the head that says what to do: used in every decision
 

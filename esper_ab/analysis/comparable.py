@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from esper_ab.analysis.audit import audit
-from esper_ab.calibration_file import conditions_of
+from esper_ab.design.calibration_file import conditions_of
 from esper_ab.journal.fold import History
 
 

@@ -17,6 +17,7 @@ FAULTS = {
     "worker_death": ("worker death", "worker deaths"),
     "hung_worker": ("hung worker", "hung workers"),
     "restart": ("restart", "restarts"),
+    "start_delayed": ("delayed start", "delayed starts"),
     "bad_message": ("unreadable message", "unreadable messages"),
     "damaged_checkpoint": ("damaged checkpoint", "damaged checkpoints"),
     "cold_start": ("cold start", "cold starts"),

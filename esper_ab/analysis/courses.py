@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from esper_ab.analysis.pairs import complete_replicates, pairs_of
-from esper_ab.design import LEAST_PAIRS, Contrast
+from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History
-from esper_ab.stats.sequential import Course, follow
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.stats.pair import alike
+from esper_ab.verdict.looks import Course, follow
 
 
 def courses(history: History) -> dict[Contrast, Course]:
@@ -16,6 +18,6 @@ def courses(history: History) -> dict[Contrast, Course]:
 
 def settled(history: History, contrast: Contrast, course: Course) -> bool:
     """Decided, or never to be decided because the difference does not vary: as in one computation under two names."""
-    differences = {pair.a - pair.b for pair in pairs_of(history, contrast)}
-    constant = len(pairs_of(history, contrast)) >= LEAST_PAIRS and len(differences) == 1
+    differences = [pair.a - pair.b for pair in pairs_of(history, contrast)]
+    constant = len(differences) >= LEAST_PAIRS and alike(differences) == len(differences)
     return course.decision != "open" or constant

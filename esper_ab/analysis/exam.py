@@ -14,9 +14,9 @@ import msgspec
 
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome
-from esper_ab.stats.comparison import Comparison
 from esper_ab.stats.paired_difference import PairedDifference, paired_difference
-from esper_ab.stats.verdict import Verdict
+from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.decision import Verdict
 
 Outcome = Literal["continue", "revise", "stop", "no outcome"]
 _GAINED = (Verdict.BETTER,)

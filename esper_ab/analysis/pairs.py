@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from esper_ab.design import Contrast
+from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import endpoint
 from esper_ab.stats.pair import Pair
-from esper_ab.stats.question import HalfPair, Lost
+from esper_ab.verdict.question import HalfPair, Lost
 
 
 def complete_replicates(history: History) -> int:

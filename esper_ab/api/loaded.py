@@ -5,7 +5,7 @@
     run.verdicts
     run.plot("pairs")
 
-Errors are those of `esper_ab.errors`, each one line that says what would be right: UsageError for what cannot be had,
+Errors are those of `esper_ab.contracts.errors`, each one line with the remedy: UsageError for what cannot be had,
 JournalError for a damaged run directory.
 """
 
@@ -14,33 +14,33 @@ from __future__ import annotations
 import hashlib
 from functools import cached_property
 from html import escape
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from esper_ab.api.lookup import Verdicts
-from esper_ab.assignments import did_you_mean
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.own_packages import ForeignPackage, import_own
 from esper_ab.contracts.visible import visible
-from esper_ab.errors import UsageError
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.load import Loaded, load
 from esper_ab.journal.lock import holder
 from esper_ab.live.status import ExperimentState, state_of
-from esper_ab.report import records
+from esper_ab.query import records
+from esper_ab.query.sql import lock, viewed
 from esper_ab.report.content import Content, content
-from esper_ab.report.query import lock, viewed
-from esper_ab.stats.comparison import Comparison
+from esper_ab.settings.assignments import did_you_mean
+from esper_ab.verdict.comparison import Comparison
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
     from matplotlib.figure import Figure
 
-_POLICIES = "workers.policy_file"  # of the data plane, which the control plane names by string only
+_POLICIES = "workers.run.policy_file"  # of the data plane, which the control plane names by string only
 
 
 class Policy(Protocol):
-    """A saved policy, frozen with its normaliser, and the orders it was trained under (workers/policy_file.py)."""
+    """A saved policy, frozen with its normaliser, and the orders it was trained under (workers/run/policy_file.py)."""
 
     @property
     def spec(self) -> RunSpec: ...
@@ -156,7 +156,7 @@ class LoadedRun:
     @property
     def figures(self) -> tuple[str, ...]:
         """Names that `plot` knows."""
-        from esper_ab.report.figures import NAMES
+        from esper_ab.report.figures.catalogue import NAMES
 
         return NAMES
 
@@ -165,7 +165,7 @@ class LoadedRun:
 
         UsageError for a name that is none of `figures`, and when there is nothing to draw yet.
         """
-        from esper_ab.report.figures import NAMES, figure
+        from esper_ab.report.figures.catalogue import NAMES, figure
 
         if name not in NAMES:
             raise UsageError(f"no figure {name!r}; {did_you_mean(name, NAMES)}")
@@ -190,8 +190,8 @@ class LoadedRun:
         if found != run.evaluation.policy_sha256:
             raise UsageError(f"{path} is not the policy that was evaluated: its sha256 is not the journal's")
         try:
-            policy: Policy = import_module(_POLICIES).load(path)
-        except ValueError as error:
+            policy: Policy = import_own(_POLICIES).load(path)
+        except (ValueError, ForeignPackage) as error:
             raise UsageError(str(error)) from None
         return policy
 

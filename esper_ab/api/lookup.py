@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from esper_ab.assignments import did_you_mean
+from esper_ab.settings.assignments import did_you_mean
 
 
 class NoSuchName(KeyError):

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from esper_ab.api.lookup import Verdicts, no_variant
-from esper_ab.errors import EsperError
+from esper_ab.contracts.errors import EsperError
+from esper_ab.contracts.shell_line import typed
 from esper_ab.journal.events import Ledger
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import RunOutcome
 from esper_ab.report.content import Content
-from esper_ab.stats.comparison import Comparison
-from esper_ab.typed import typed
+from esper_ab.verdict.comparison import Comparison
 
 if TYPE_CHECKING:
     from esper_ab.api.loaded import LoadedRun
@@ -138,7 +138,7 @@ def _results(path: Path, content: Content, group: str) -> list[RunResult]:
 
 
 def _result(path: Path, run: RunHistory, outcome: RunOutcome, history: History) -> RunResult:
-    from esper_ab.run_directory import FOLDER_OF_RUNS, run_folder
+    from esper_ab.plan.run_directory import FOLDER_OF_RUNS, run_folder
 
     evaluation = run.evaluation
     success = evaluation is not None and len(run.columns) == run.spec.episodes

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from pathlib import Path
 from typing import Any
+
+from esper_ab.contracts.own_packages import folder
 
 
 def names(package: str) -> tuple[str, ...]:
     """Entries of `package` ("workers.rewards"), sorted; nothing in it is imported."""
-    return tuple(sorted(path.stem for path in _folder(package).glob("*.py") if not path.stem.startswith("_")))
+    return tuple(sorted(path.stem for path in folder(package).glob("*.py") if not path.stem.startswith("_")))
 
 
 def file(package: str, name: str) -> Path:
     """Where entry `name` is, or would be."""
-    return _folder(package) / f"{name}.py"
-
-
-def _folder(package: str) -> Path:
-    spec = importlib.util.find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise ModuleNotFoundError(f"no package {package!r}")
-    return Path(next(iter(spec.submodule_search_locations)))
+    return folder(package) / f"{name}.py"
 
 
 def entry(package: str, name: str, attribute: str) -> Any:

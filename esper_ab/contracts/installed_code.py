@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib.util
-from pathlib import Path
+
+from esper_ab.contracts.own_packages import folder
 
 _PACKAGES = ("esper_ab", "workers")
 _SOURCES = (".py", ".npz")
@@ -19,11 +19,10 @@ def sources() -> str:
     """
     whole = hashlib.sha256()
     for package in _PACKAGES:
-        spec = importlib.util.find_spec(package)  # finds it without importing it
-        for folder in (spec.submodule_search_locations or ()) if spec else ():
-            for path in sorted(path for path in Path(folder).rglob("*") if path.suffix in _SOURCES):
-                content = hashlib.sha256(path.read_bytes()).hexdigest()
-                whole.update(f"{package}/{path.relative_to(folder).as_posix()} {content}\n".encode())
+        root = folder(package)
+        for path in sorted(path for path in root.rglob("*") if path.suffix in _SOURCES):
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            whole.update(f"{package}/{path.relative_to(root).as_posix()} {content}\n".encode())
     return whole.hexdigest()[:_SHOWN]
 
 

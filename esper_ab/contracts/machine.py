@@ -47,6 +47,7 @@ class TaskFacts(Settings, frozen=True, kw_only=True):
     sample_values: int  # numbers per sample: C·H·W
     host_params: int
     host_multiply_adds: int  # of one forward pass of one sample
+    classes: int = 0  # of the labels; 0: not known
     host_values: int = 0  # activations of all convolutions of one sample; 0 in plans older than this field
 
 

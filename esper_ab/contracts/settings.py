@@ -142,4 +142,4 @@ class Arithmetic(Settings, frozen=True, kw_only=True):
     threads: PositiveInt = 1  # per worker
     precision: Literal["float32"] = "float32"
     deterministic: bool = True
-    conv_kernel: Literal["by_shape"] = "by_shape"  # the rule of workers/blueprints/_convolution.py
+    conv_kernel: Literal["by_shape"] = "by_shape"  # the rule of workers/layers/convolution.py

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable
 
 from esper_ab.control.event_sink import EventSink
-from esper_ab.control.fleet import LOG_LINES, Fleet, ending
+from esper_ab.control.fleet import LOG_LINES, Fleet, WorkerHandle, ending
 from esper_ab.control.hub import BadMessage, Hub, Incoming, Readable, Received
 from esper_ab.control.rules.commands import (
     Append,
@@ -41,6 +41,7 @@ class Coordinator:
 
     def __init__(self, sink: EventSink, hub: Hub, fleet: Fleet, limits: Limits) -> None:
         self._sink, self._hub, self._fleet = sink, hub, fleet
+        self._limits = limits
         self._machine = ExperimentMachine(sink.history, limits, time.monotonic())
 
     def work(self, signals: CaughtSignals) -> None:
@@ -51,13 +52,15 @@ class Coordinator:
         machine = self._machine
         self._hub.watch(signals.descriptor)
         for handle in self._fleet:
-            self._perform(machine.launched(handle.order, time.monotonic()))
+            self._report_start(handle)
         self._perform(machine.take_over())
         while machine.in_progress:
             for incoming in self._hub.poll(_POLL_S):
                 self._take(incoming, signals)
             self._perform(machine.check_ended(time.monotonic()))
             self._perform(machine.check_silent(time.monotonic()))
+            for handle in self._fleet.try_again(time.monotonic(), self._limits.start_up_s):
+                self._report_start(handle)
             self._perform(machine.end_round(time.monotonic()))
         error = machine.error_at_end()
         if error is not None:
@@ -112,4 +115,10 @@ class Coordinator:
                 self._perform(self._machine.lost(lane, how, log, hung=hung))
             case RestartWorker():
                 self._fleet.restart(handle)
-                self._perform(self._machine.launched(handle.order, time.monotonic()))
+                self._report_start(handle)
+
+    def _report_start(self, handle: WorkerHandle) -> None:
+        if handle.delay is not None:
+            self._perform(self._machine.start_delayed(handle.order, handle.delay.lack))
+        else:
+            self._perform(self._machine.launched(handle.order, time.monotonic()))

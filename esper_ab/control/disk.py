@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from esper_ab.contracts.errors import DiskFull, Interrupted, JournalError
 from esper_ab.contracts.messages import Progress
+from esper_ab.contracts.shell_line import typed
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.control.signals import CaughtSignals
-from esper_ab.errors import DiskFull, Interrupted, JournalError
 from esper_ab.journal.events import Ledger
-from esper_ab.typed import typed
 
 PHASE = "disk full"  # of the sign of life of a worker that has no room for a checkpoint
 _TRY_S = 1.0
@@ -96,8 +96,10 @@ class DiskSpaceWait:
         left = began + self._limit_s - time.monotonic()
         if left <= 0:
             self._give_up()
-        watched = [self._signals.descriptor] if self._signals else []
-        select.select(watched, [], [], min(left, _TRY_S))
+        poll = select.poll()  # select() knows no descriptor beyond 1023
+        if self._signals:
+            poll.register(self._signals.descriptor, select.POLLIN)
+        poll.poll(1000 * min(left, _TRY_S))
         caught = self._signals.read() if self._signals else ()
         if caught:
             self.given_up = True

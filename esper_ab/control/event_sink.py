@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 
+from esper_ab.contracts.errors import DiskFull, JournalError
 from esper_ab.contracts.messages import Progress
 from esper_ab.control.chaos import Chaos
 from esper_ab.control.disk import DiskSpaceWait
 from esper_ab.control.observers import Observer, ObserverThread
 from esper_ab.control.signals import CaughtSignals
-from esper_ab.errors import DiskFull, JournalError
 from esper_ab.journal.events import AnyEvent, ExperimentStarted, Ledger
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import History

@@ -9,6 +9,8 @@ from itertools import chain
 from pathlib import Path
 
 from esper_ab.analysis.trained_by import code_states, named, telling
+from esper_ab.contracts.errors import DiskFull, EsperError, Interrupted, UsageError
+from esper_ab.contracts.shell_line import typed
 from esper_ab.control import provenance
 from esper_ab.control.chaos import Chaos
 from esper_ab.control.coordinator import Coordinator
@@ -19,7 +21,6 @@ from esper_ab.control.observers import Observer
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.control.rules.recovery import nothing_left
 from esper_ab.control.signals import CaughtSignals
-from esper_ab.errors import DiskFull, EsperError, Interrupted, UsageError
 from esper_ab.journal.events import (
     SCHEMA,
     AnyEvent,
@@ -31,10 +32,9 @@ from esper_ab.journal.events import (
 )
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import History, begin, fold
-from esper_ab.launchers import Launcher
-from esper_ab.plan import Extension, Plan
-from esper_ab.run_directory import versions
-from esper_ab.typed import typed
+from esper_ab.launchers import Launcher, descriptors
+from esper_ab.plan.blocks import Extension, Plan
+from esper_ab.plan.run_directory import versions
 
 _LEAVE_S = 10.0
 _LEAVE_NOW_S = 1.0
@@ -180,6 +180,7 @@ def _execute(run_dir: Path, launcher: Launcher, sink: EventSink, limits: Limits)
     for worker in sink.history.workers:
         started_before[worker.worker] = max(worker.incarnation, started_before.get(worker.worker, 0))
     with (
+        descriptors.room_for(len(plan.lanes), launcher.descriptors),
         CaughtSignals() as signals,
         sink.heeding(signals, limits.disk_full_s),
         closing(Hub(launcher.transport)) as hub,

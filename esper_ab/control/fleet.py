@@ -6,20 +6,47 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
+from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.contracts.messages import Stop, WorkerOrder
 from esper_ab.control.hub import Hub
-from esper_ab.launchers import Launcher, Worker
-from esper_ab.plan import Plan
+from esper_ab.launchers import Launcher, Worker, descriptors
+from esper_ab.plan.blocks import Plan
 
 LOG_LINES = 20
 _LOG_END_BYTES = 64 << 10
 _ASK_S = 0.1  # between two questions whether somebody does not want to wait
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 8.0  # between two tries to start a worker
+_SPARE_DESCRIPTORS = 8  # a start takes that many for a moment
 _KILL_S = 2.0  # for the kernel to end a killed process; a thread is abandoned
+
+
+class _Nobody:
+    """In the place of a worker that could not be started."""
+
+    name, pid, sentinel = "", 0, -1
+    exitcode: int | None = None
+
+    def dump_stacks(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+    def join(self, timeout_s: float) -> bool:
+        return True
+
+
+@dataclass(kw_only=True)
+class Delay:
+    """A start that has to be tried again, because something was lacking that may be there later."""
+
+    lack: str
+    since: float  # monotonic, s
+    pause_s: float
+    due: float  # monotonic, s: the next try
 
 
 @dataclass(kw_only=True)
@@ -27,8 +54,9 @@ class WorkerHandle:
     """The present worker of one lane."""
 
     order: WorkerOrder
-    worker: Worker
-    watched: bool = True  # the hub reports its end
+    worker: Worker = field(default_factory=_Nobody)
+    delay: Delay | None = None  # None once the worker was started
+    watched: bool = False  # the hub reports its end
 
     @property
     def identity(self) -> str:
@@ -46,7 +74,10 @@ class Fleet:
         self._stuck: list[Worker] = []  # killed and not gone yet
 
     def start(self, plan: Plan, launcher: Launcher, incarnations: Mapping[str, int]) -> None:
-        """Start one worker per lane, without waiting for any; `incarnations`: how often each was started before."""
+        """Start one worker per lane, without waiting for any; `incarnations`: how often each was started before.
+
+        What is lacking for some is the `delay` of their handles: `try_again`.
+        """
         self._launcher = launcher
         for index, lane in enumerate(plan.lanes):
             worker = f"w{index:02d}"
@@ -59,11 +90,9 @@ class Fleet:
                 arithmetic=plan.experiment.arithmetic,
                 run_dir=str(self._run_dir),
                 log_file=f"logs/{worker}.log",
-                key_file=self._hub.admit(f"{worker}/{incarnation}"),
             )
-            handle = WorkerHandle(order=order, worker=launcher.start(order))
-            self._handles[lane.name] = handle
-            self._hub.watch(handle.worker.sentinel)
+            handle = self._handles[lane.name] = WorkerHandle(order=order)
+            self._start(handle, time.monotonic())
 
     def end(self, handle: WorkerHandle, grace_s: float) -> None:
         """Have the worker ended: by itself within `grace_s`, or killed."""
@@ -75,11 +104,43 @@ class Fleet:
                 self._stuck.append(handle.worker)
 
     def restart(self, handle: WorkerHandle) -> None:
-        """Start the next incarnation of a worker that was ended."""
+        """Start the next incarnation of a worker that was ended. It may be delayed, as in `start`."""
+        handle.order = msgspec.structs.replace(handle.order, incarnation=handle.order.incarnation + 1)
+        self._start(handle, time.monotonic())
+
+    def try_again(self, now: float, limit_s: float) -> list[WorkerHandle]:
+        """Start the workers whose delay is over; the handles of those that were started.
+
+        WorkerFailed when a start has been delayed for longer than `limit_s`.
+        """
+        due = [handle for handle in self if handle.delay is not None and now >= handle.delay.due]
+        for handle in due:
+            self._start(handle, now)
+            if handle.delay is not None and now - handle.delay.since >= limit_s:
+                who = f"worker {handle.identity} on {handle.order.lane.name}"
+                raise WorkerFailed(f"{who} could not be started for {limit_s:.0f} s: {handle.delay.lack}")
+        return [handle for handle in due if handle.delay is None]
+
+    def _start(self, handle: WorkerHandle, now: float) -> None:
+        """Start the worker of the handle's order, or have its start delayed for twice as long as the last time."""
         assert self._launcher is not None, "the fleet has been started"
-        following = msgspec.structs.replace(handle.order, incarnation=handle.order.incarnation + 1)
-        handle.order = msgspec.structs.replace(following, key_file=self._hub.admit(following.identity))
-        handle.worker = self._launcher.start(handle.order)
+        try:
+            if self._launcher.transport == "ipc":  # where a connection that finds no descriptor ends this process
+                descriptors.require(self._launcher.descriptors + _SPARE_DESCRIPTORS)
+            with descriptors.reserve():
+                handle.order = msgspec.structs.replace(handle.order, key_file=self._hub.admit(handle.identity))
+                handle.worker = self._launcher.start(handle.order)
+        except OSError as error:
+            if error.errno not in descriptors.PASSING:
+                raise
+            before = handle.delay or Delay(lack="", since=now, pause_s=_FIRST_PAUSE_S / 2, due=now)
+            pause_s = min(2 * before.pause_s, _LONGEST_PAUSE_S)
+            handle.worker = _Nobody()
+            handle.delay = Delay(
+                lack=descriptors.PASSING[error.errno], since=before.since, pause_s=pause_s, due=now + pause_s
+            )
+            return
+        handle.delay = None
         self._hub.watch(handle.worker.sentinel)
         handle.watched = True
 
@@ -112,9 +173,12 @@ class Fleet:
         if not written:
             return ""
         path = max(written, key=lambda file: file.stat().st_mtime_ns)
-        with path.open("rb") as log:
-            log.seek(max(0, path.stat().st_size - _LOG_END_BYTES))
-            lines = deque(log.read().decode(errors="replace").splitlines(), maxlen=n_lines)
+        try:
+            with descriptors.reserve(), path.open("rb") as log:
+                log.seek(max(0, path.stat().st_size - _LOG_END_BYTES))
+                lines = deque(log.read().decode(errors="replace").splitlines(), maxlen=n_lines)
+        except OSError as error:
+            return f"{path} cannot be read: {error.strerror}"
         return "\n".join([f"the end of {path}:", *(f"  {line}" for line in lines)])
 
     def stop(self, reason: str, grace_s: float, at_once: Callable[[], bool]) -> bool:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from esper_ab.control.observers import Observed
 from esper_ab.journal.events import PlanExtended, RunStarted
-from esper_ab.plan import Block, Plan
-from esper_ab.run_directory import CONFIG_NAME, FOLDER_OF_RUNS, run_folder, run_toml
+from esper_ab.plan.blocks import Block, Plan
+from esper_ab.plan.run_directory import CONFIG_NAME, FOLDER_OF_RUNS, run_folder, run_toml
 
 
 class RunFolders:

@@ -16,6 +16,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 from esper_ab.health.finding import Finding, ok, problem, warning
+from esper_ab.launchers.local import nothing_of_the_user
 
 _FEW_FILES = 1024
 _FEW_PROCESSES = 512
@@ -89,7 +90,8 @@ def spawning() -> Finding:
     begin = time.perf_counter()
     try:
         child = multiprocessing.get_context("spawn").Process(target=os.getpid)
-        child.start()
+        with nothing_of_the_user():
+            child.start()
         child.join(_SPAWN_S)
         status = child.exitcode
         if status is None:

@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from esper_ab.contracts.errors import JournalError
 from esper_ab.contracts.records import EpisodeRecord
-from esper_ab.errors import JournalError
 from esper_ab.journal.events import EpisodeRecorded
 from esper_ab.journal.file import read
 from esper_ab.journal.line import event_of

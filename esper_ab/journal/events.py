@@ -7,8 +7,8 @@ from typing import Literal
 import msgspec
 
 from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, Moments, RunRef
-from esper_ab.design import Contrast
-from esper_ab.plan import Extension, Plan
+from esper_ab.design.design import Contrast
+from esper_ab.plan.blocks import Extension, Plan
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -95,7 +95,7 @@ class Ledger(Event, frozen=True, kw_only=True, tag="ledger"):
     category: Literal[
         "restart", "non_finite", "dropped_pair", "cancelled", "unequal_devices", "cold_start", "inexact_resume",
         "ppo_pathology", "worker_death", "hung_worker", "bad_message", "interrupted", "chaos", "damaged_checkpoint",
-        "disk_full",
+        "disk_full", "start_delayed",
     ]
     run: str  # "" when it concerns the experiment
     episode: int | None

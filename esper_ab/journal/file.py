@@ -20,13 +20,13 @@ from typing import BinaryIO, TypeVar
 
 import msgspec
 
-from esper_ab.errors import NO_ROOM, DiskFull, JournalError, UsageError
+from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
+from esper_ab.contracts.shell_line import typed
 from esper_ab.journal.events import AnyEvent
 from esper_ab.journal.line import FIRST_PREV, Line, decode, written, wrong_tail
-from esper_ab.journal.lock import take
-from esper_ab.typed import typed
+from esper_ab.journal.lock import JOURNAL_NAME as JOURNAL_NAME
+from esper_ab.journal.lock import Lock
 
-JOURNAL_NAME = "events.jsonl"
 _COPY_BYTES = 1 << 20
 _LINES_AT_ONCE = 16  # of a write: a call costs as much as some kilobytes, and what is joined should stay in the cache
 Past = TypeVar("Past")
@@ -51,12 +51,13 @@ class Journal:
         self._begin(run_dir, wall_clock)
         try:
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self._lock.hold_journal()
             sync_directory(run_dir)
         except FileExistsError:
-            os.close(self._lock)
+            self._lock.close()
             raise UsageError(f"{self._path} exists: this run directory has been used; choose another name") from None
         except OSError as error:
-            os.close(self._lock)
+            self._lock.close()
             raise self._cannot_write(error) from error
 
     @classmethod
@@ -81,12 +82,12 @@ class Journal:
             whole = journal._path.stat().st_size - reading.torn_bytes
             if reading.torn_bytes:
                 cut_off(run_dir, whole, reading.lines)
-            journal._file = os.open(journal._path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+            journal._file = os.open(journal._path, os.O_RDWR | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
-            os.close(journal._lock)
+            journal._lock.close()
             raise journal._cannot_write(error) from error
         except BaseException:
-            os.close(journal._lock)
+            journal._lock.close()
             raise
         journal._n, journal._prev = reading.lines, reading.last_crc
         journal._size = journal._committed = whole
@@ -104,7 +105,7 @@ class Journal:
         self._written = 0  # how many of them are in the file
         self._doubtful = False  # whether what is behind `_committed` may be anything
         try:
-            self._lock = take(run_dir)
+            self._lock = Lock(run_dir)
         except OSError as error:
             raise self._cannot_write(error) from error
 
@@ -148,7 +149,7 @@ class Journal:
             self.commit()
         finally:
             os.close(self._file)
-            os.close(self._lock)
+            self._lock.close()
 
     def _take_back(self) -> None:
         """Part of a line may be there. Whole ones stay: whoever follows the journal may have read them."""

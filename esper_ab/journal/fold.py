@@ -13,7 +13,7 @@ import msgspec
 
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, Moments, RunRef
-from esper_ab.design import Design
+from esper_ab.design.design import Design
 from esper_ab.journal.columns import Columns
 from esper_ab.journal.episodes import Episodes
 from esper_ab.journal.events import (
@@ -31,7 +31,7 @@ from esper_ab.journal.events import (
     RunStarted,
     WorkerStarted,
 )
-from esper_ab.plan import Block, Plan
+from esper_ab.plan.blocks import Block, Plan
 
 RunState = Literal["planned", "warming up", "training", "evaluating", "finished", "left out", "lost"]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from esper_ab.errors import UsageError
-from esper_ab.journal import chunk, pool
-from esper_ab.journal.chunk import Stretch
+from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.events import ExperimentStarted
+from esper_ab.journal.fast import chunk, pool
+from esper_ab.journal.fast.chunk import Stretch
 from esper_ab.journal.file import JOURNAL_NAME, Reading, read
 from esper_ab.journal.fold import History, begin
 from esper_ab.journal.line import event_of

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
-from esper_ab.errors import UsageError
+from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.file import Reading
 
 _CHUNK_BYTES = 1 << 20

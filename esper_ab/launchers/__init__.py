@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane, WorkerOrder
-from esper_ab.errors import UsageError
+from esper_ab.launchers import descriptors
 
 # How workers reach the coordinator. ipc: a socket that only this user of this machine can open; tcp: CURVE, with
 # keys for nobody but these workers. No result depends on it.
@@ -53,15 +54,23 @@ class Launcher(Protocol):
     def for_gpus(self) -> bool:
         """Whether its workers can have GPUs: which ones, and how they compute, is settled once per process."""
 
+    @property
+    def descriptors(self) -> int:
+        """File descriptors of this process that one of its workers takes, with that of its connection."""
+
     def start(self, order: WorkerOrder) -> Worker:
-        """Return at once; whether the worker gets anywhere shows in its Hello or its end."""
+        """Return at once, with OSError when it cannot be started now.
+
+        Whether the worker gets anywhere shows in its Hello or its end.
+        """
 
 
 def check(launcher: Launcher, lanes: Sequence[Lane]) -> None:
-    """UsageError unless workers of this launcher can have the devices of these lanes."""
+    """UsageError unless this launcher can start one worker per lane and each can have the devices of its lane."""
     gpus = [lane.name for lane in lanes if any(lane.uuids)]
     if gpus and not launcher.for_gpus:
         raise UsageError(
             f"launcher inline on {gpus[0]}: threads share one view of the GPUs, so none would have its own; take "
             "launcher local, or CPU devices"
         )
+    descriptors.check(len(lanes), launcher.descriptors)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import faulthandler
 import os
 import threading
 import traceback
 from pathlib import Path
 
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import WorkerOrder
+from esper_ab.contracts.own_packages import ForeignPackage, claim
 from esper_ab.launchers import Transport, _entry
 
-DEFAULT_ENTRY = "workers.entry:main_in_thread"
+DEFAULT_ENTRY = "workers.process.entry:main_in_thread"
 
 
 class InlineWorker:
@@ -26,7 +29,12 @@ class InlineWorker:
         self.exitcode: int | None = None
         self.sentinel, self._ended = os.pipe()
         self._thread = threading.Thread(target=self._run, name=order.identity, daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:
+            os.close(self.sentinel)
+            os.close(self._ended)
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from None
 
     def _run(self) -> None:
         try:
@@ -61,8 +69,14 @@ class InlineLauncher:
     """Starts each worker as a thread."""
 
     for_gpus = False
+    descriptors = 12  # a pipe, both ends of a connection, and what a context of libzmq takes
 
     def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "ipc") -> None:
+        """UsageError when this process has imported another package `workers` than the one that has the entry."""
+        try:
+            claim(entry.partition(":")[0])
+        except ForeignPackage as error:
+            raise UsageError(f"launcher inline: {error}, or take launcher local") from None
         self._entry = entry
         self.transport = transport
 

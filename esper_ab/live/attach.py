@@ -12,8 +12,9 @@ from pathlib import Path
 import click
 import msgspec
 
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.shell_line import typed
 from esper_ab.contracts.visible import visible_line
-from esper_ab.errors import UsageError
 from esper_ab.journal.events import ExperimentEnded, ExperimentStarted, PointReleased
 from esper_ab.journal.file import JOURNAL_NAME, Reading
 from esper_ab.journal.fold import History, begin
@@ -23,7 +24,6 @@ from esper_ab.journal.tail import follow
 from esper_ab.live.console import rich_console
 from esper_ab.live.status import ExperimentState, state_of, status_of, status_text
 from esper_ab.live.terminal import LiveView
-from esper_ab.typed import typed
 
 _POLL_S = 0.25
 

@@ -19,6 +19,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from esper_ab.contracts.regular_file import open_regular
+
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
     from rich.console import Console
@@ -111,9 +113,8 @@ class _Fallback:
         return memoryview(data).nbytes
 
     def _replace(self, descriptors: set[int]) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         try:
-            file = os.open(self._path, flags, 0o644)
+            file = open_regular(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError:
             file = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         if not self._replaced:

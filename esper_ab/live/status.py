@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 import msgspec
 
+from esper_ab.contracts.shell_line import typed
 from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.journal.fold import History, RunState
 from esper_ab.journal.load import Loaded, load
 from esper_ab.journal.lock import holder
 from esper_ab.live.recent import DIFFERENCE_LABEL, DifferenceNow, GroupNow, differences_now, group_now
-from esper_ab.typed import typed
 
 ExperimentState = Literal["running", "finished", "failed", "interrupted", "stale"]
 

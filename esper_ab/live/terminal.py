@@ -26,7 +26,7 @@ from esper_ab.journal.events import AnyEvent, ExperimentStarted, Ledger, LookTak
 from esper_ab.journal.fold import History, begin
 from esper_ab.live.alarms import Alarms
 from esper_ab.live.recent import DIFFERENCE_LABEL, RECENT, REWARD_LABEL, GroupNow, differences_now, group_now
-from esper_ab.plan import Plan
+from esper_ab.plan.blocks import Plan
 
 _REDRAW_S = 0.2
 _ECHO = 4  # columns right of the bar for what a terminal echoes of Ctrl-C twice, lest it wraps and moves the cursor

@@ -9,7 +9,7 @@ from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.journal.events import AnyEvent, Ledger
 
-_TOLD = ("restart", "dropped_pair", "damaged_checkpoint", "inexact_resume")
+_TOLD = ("restart", "start_delayed", "dropped_pair", "damaged_checkpoint", "inexact_resume")
 
 
 class Warnings:

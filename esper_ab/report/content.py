@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from esper_ab.analysis.analyse import Analysis, analyse
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome
-from esper_ab.stats.comparison import Comparison
+from esper_ab.verdict.comparison import Comparison
 
 
 @dataclass(frozen=True, kw_only=True)

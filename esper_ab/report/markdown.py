@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from esper_ab.contracts.visible import visible_line
 from esper_ab.report.content import Content
 from esper_ab.report.sections import rule_sentence, sections
-from esper_ab.report.table import Table
-from esper_ab.report.tables_trust import reproduction
+from esper_ab.report.tables.table import Table
+from esper_ab.report.tables.trust import reproduction
 from esper_ab.report.verdicts import Said, shared_caveats, verdicts
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|~$])")

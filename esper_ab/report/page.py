@@ -9,9 +9,9 @@ from markupsafe import Markup
 
 from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.report.content import Content
-from esper_ab.report.figures import drawn
+from esper_ab.report.figures.catalogue import drawn
 from esper_ab.report.sections import rule_sentence, sections
-from esper_ab.report.tables_trust import reproduction
+from esper_ab.report.tables.trust import reproduction
 from esper_ab.report.verdicts import shared_caveats, verdicts
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from esper_ab.report.content import Content
-from esper_ab.report.table import Table
-from esper_ab.report.tables_comparison import endpoints_table, looks_table, overview_table, statistics_table
-from esper_ab.report.tables_groups import (
+from esper_ab.report.tables.comparison import endpoints_table, looks_table, overview_table, statistics_table
+from esper_ab.report.tables.groups import (
     cross_table,
     differences_table,
     exam_outcome_table,
@@ -17,7 +16,8 @@ from esper_ab.report.tables_groups import (
     meaning_table,
     ppo_table,
 )
-from esper_ab.report.tables_trust import (
+from esper_ab.report.tables.table import Table
+from esper_ab.report.tables.trust import (
     audit_table,
     conduct_table,
     facts_table,
@@ -26,7 +26,7 @@ from esper_ab.report.tables_trust import (
     ledger_table,
     versions_table,
 )
-from esper_ab.stats import wording
+from esper_ab.verdict import sentences as wording
 
 
 @dataclass(frozen=True, kw_only=True)

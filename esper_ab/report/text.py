@@ -7,8 +7,8 @@ import textwrap
 from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.report.content import Content
 from esper_ab.report.sections import rule_sentence, sections
-from esper_ab.report.table import Table
-from esper_ab.report.tables_trust import reproduction
+from esper_ab.report.tables.table import Table
+from esper_ab.report.tables.trust import reproduction
 from esper_ab.report.verdicts import Said, shared_caveats, verdicts
 
 WIDTH = 100

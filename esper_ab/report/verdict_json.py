@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.design import rule
+from esper_ab.design.design import rule
 from esper_ab.report.content import Content
-from esper_ab.stats.comparison import Comparison
+from esper_ab.verdict.comparison import Comparison
 
 VERDICT_SCHEMA = 2
 # written where a reader looks

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import msgspec
 
-from esper_ab.differences import capital, named
 from esper_ab.report.content import Content
-from esper_ab.stats.comparison import Comparison
-from esper_ab.stats.headline import alike, headline_of
-from esper_ab.stats.verdict import Verdict
-from esper_ab.stats.wording import caveats
+from esper_ab.settings.differences import capital, named
+from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.headline import alike, headline_of
+from esper_ab.verdict.sentences import caveats
 
 _A, _B = "\0a", "\0b"  # in place of the names; no name holds such a character
 _BOTH = f"{_A} and {_B}"

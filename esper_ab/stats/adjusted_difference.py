@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from esper_ab.stats.pair import ROUNDING
+from esper_ab.stats.pair import SAME, degenerate
 
 
 class PositionEffect(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +32,7 @@ class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
 
     pairs: int
     mean: float  # tau, points
-    sd: float | None  # of the residuals, per pair; 0.0 if nothing varies
+    sd: float | None  # of the residuals, per pair; 0.0 if nothing varies; with sd and without t, see `degenerate`
     se: float | None  # of tau
     t: float | None
     df: int  # pairs - columns of the design; 0 with too few pairs
@@ -40,9 +40,14 @@ class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
     information: float  # sd^2 / se^2: as many pairs of a balanced plan; the number of pairs when balanced
     positions: tuple[PositionEffect, ...]  # empty when not adjusted, or nothing varies
 
+    @property
+    def degenerate(self) -> bool:
+        """Several pairs whose differences are no sample for a t: see `pair.degenerate`."""
+        return self.sd is not None and self.t is None
+
     def interval(self, p: float) -> tuple[float, float] | None:
-        """The values of tau that the t-test does not reject at two-sided `p`; None without a deviation."""
-        if not self.se:
+        """The values of tau that the t-test does not reject at two-sided `p`; None without a t."""
+        if self.se is None:
             return None
         half = float(stats.t.isf(p / 2.0, self.df)) * self.se
         return self.mean - half, self.mean + half
@@ -93,9 +98,9 @@ def adjusted_difference(
         return none
     residuals = d - matrix @ solution
     sd = math.sqrt(math.fsum(residuals**2) / df)
-    scale = float(np.max(np.abs(np.concatenate((x, y)))))
-    if sd <= ROUNDING * scale:
-        return msgspec.structs.replace(none, sd=0.0, se=0.0)
+    constant = bool(np.max(np.abs(residuals)) <= SAME)  # beside the positions
+    if constant or degenerate(d):
+        return msgspec.structs.replace(none, sd=0.0 if constant else sd)
     se = sd / math.sqrt(information)
     t = mean / se
     effects = _position_effects(matrix, inverse, solution, sd, df)

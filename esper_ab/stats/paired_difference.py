@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from esper_ab.stats.pair import ROUNDING
+from esper_ab.stats.pair import alike, degenerate
 
 
 class PairedDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,9 +30,9 @@ class PairedDifference(msgspec.Struct, frozen=True, kw_only=True):
     p: float | None  # two-sided
 
     @property
-    def no_variation(self) -> bool:
-        """Several pairs, all with the same difference: no t exists."""
-        return self.sd == 0.0
+    def degenerate(self) -> bool:
+        """Several pairs whose differences are no sample for a t: see `pair.degenerate`."""
+        return self.sd is not None and self.t is None
 
 
 def differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
@@ -54,10 +54,10 @@ def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Paired
             pairs=1, mean=mean, sd=None, se=None, low=None, high=None, level=level, t=None, df=0, p=None
         )
     sd = float(np.std(d, ddof=1))
-    scale = max(float(np.max(np.abs(np.asarray(a)))), float(np.max(np.abs(np.asarray(b)))))
-    if sd <= ROUNDING * scale:
+    if degenerate(d):
+        sd = 0.0 if alike(d) == n else sd
         return PairedDifference(
-            pairs=n, mean=mean, sd=0.0, se=0.0, low=None, high=None, level=level, t=None, df=n - 1, p=None
+            pairs=n, mean=mean, sd=sd, se=None, low=None, high=None, level=level, t=None, df=n - 1, p=None
         )
     se = sd / math.sqrt(n)
     half = float(stats.t.ppf((1.0 + level) / 2.0, n - 1)) * se

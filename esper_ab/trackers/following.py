@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
-from esper_ab.errors import EsperError
+from esper_ab.contracts.errors import EsperError
 from esper_ab.journal.events import ExperimentStarted
 from esper_ab.journal.file import JOURNAL_NAME, Reading
 from esper_ab.journal.lock import holder

@@ -12,7 +12,8 @@ from typing import Literal
 
 import msgspec
 
-from esper_ab.errors import UsageError
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.regular_file import open_regular
 from esper_ab.trackers.settings import Tracking
 from esper_ab.trackers.subject import NAMES, Name
 
@@ -87,7 +88,7 @@ def read_progress(run_dir: Path, name: Name) -> TrackerProgress | None:
 def take(run_dir: Path, name: Name) -> int | None:
     """A descriptor that holds the tracker's lock until it is closed; None when another process has it."""
     (run_dir / FOLDER).mkdir(exist_ok=True)
-    descriptor = os.open(run_dir / FOLDER / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    descriptor = open_regular(run_dir / FOLDER / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o644)
     for _ in range(_TRIES):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -102,7 +103,7 @@ def take(run_dir: Path, name: Name) -> int | None:
 def at_work(run_dir: Path, name: Name) -> bool:
     """Whether a process of the tracker holds its lock."""
     try:
-        descriptor = os.open(run_dir / FOLDER / f"{name}.lock", os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = open_regular(run_dir / FOLDER / f"{name}.lock", os.O_RDONLY)
     except OSError:
         return False
     try:

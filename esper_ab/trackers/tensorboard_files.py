@@ -15,6 +15,7 @@ from tensorboard.plugins.hparams import plugin_data_pb2, summary_v2
 from tensorboard.plugins.text.summary_v2 import text_pb
 from tensorboard.summary.writer.record_writer import RecordWriter
 
+from esper_ab.contracts.regular_file import open_regular
 from esper_ab.trackers.subject import Conclusion, Scalar, Subject
 
 FOLDER = "tensorboard"
@@ -26,7 +27,7 @@ class Continuing:
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = open_regular(path, os.O_RDWR | os.O_CREAT, 0o644)
         self._file = io.FileIO(descriptor, "r+")
         self._at = 0  # bytes written or found to be there
         self._same = True  # so far

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from esper_ab.analysis.analyse import analyse
 from esper_ab.analysis.result_hash import result_hash
-from esper_ab.design import rule
+from esper_ab.design.design import rule
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import mean, outcomes
-from esper_ab.stats.comparison import Comparison
+from esper_ab.verdict.comparison import Comparison
 
 _NUMBERS = ("estimate", "low", "high", "hedges_g", "used")  # of a comparison; points, but for the last two
 

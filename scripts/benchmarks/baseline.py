@@ -14,8 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from esper_ab.contracts.settings import GrowthSettings
-from workers.blueprints._norm import norm_groups
-from workers.tasks._task import HostSpec
+from workers.datasets.task import HostSpec
+from workers.layers.norm import norm_groups
 from workers.vocabulary import Algorithm, Stage
 
 _TINY = 1e-12

@@ -18,8 +18,8 @@ from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 from workers.growth.environment import DeviceData
-from workers.process import keep_freed_memory
-from workers.session import Session
+from workers.process.setup import keep_freed_memory
+from workers.run.session import Session
 
 EXACT, ROUNDED = 1e-9, 1e-4  # after one step, in float64 and in float32
 _MOST_HOSTS_CHECKED = 8

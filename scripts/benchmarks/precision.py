@@ -9,7 +9,7 @@ import torch
 
 from benchmarks.machine import Spread, interleaved
 from benchmarks.worlds import Case, World, build
-from workers.growth.bank import COMPUTED_IN
+from workers.growth.bank.bank import COMPUTED_IN
 
 CASES = tuple(
     Case(task=task, n_envs=n, live_seeds=seeds, batches=4)

@@ -33,7 +33,7 @@ from esper_ab.journal.events import (
     RunStarted,
 )
 from esper_ab.journal.file import JOURNAL_NAME
-from esper_ab.plan import Plan
+from esper_ab.plan.blocks import Plan
 
 _EPISODES = 1000
 _TEMPLATES = 64  # distinct records; every line has its own run, episode and digest
@@ -168,7 +168,7 @@ def _template(spec: RunSpec, record: EpisodeRecord) -> tuple[bytes, bytes, bytes
 def _timed(run_dir: Path, words: tuple[str, ...], repeats: int) -> dict[str, Any]:
     name, *rest = words or ("",)
     command = (
-        [sys.executable, "-m", "esper_ab.cli", name, str(run_dir), *rest]
+        [sys.executable, "-m", "esper_ab.commands.cli", name, str(run_dir), *rest]
         if words else [sys.executable, "-c", _FLOOR, str(run_dir / JOURNAL_NAME)]
     )  # fmt: skip
     found = []

@@ -13,10 +13,10 @@ from benchmarks.baseline import Host, Loop, Seed, fill, flat, seed_parameters
 from esper_ab.contracts import catalog
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings
-from workers.growth.bank import Bank
-from workers.growth.seeds import SeedTable
-from workers.growth.split import DeviceSplit
-from workers.tasks._task import Split, Task
+from workers.datasets.task import Split, Task
+from workers.growth.bank.bank import Bank
+from workers.growth.bank.split import DeviceSplit
+from workers.growth.rules.seeds import SeedTable
 from workers.vocabulary import Algorithm, Stage
 
 _ROOT = RngPath(0) / "benchmark"

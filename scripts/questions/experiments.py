@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from esper_ab.errors import EsperError
+from esper_ab.contracts.errors import EsperError
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 

@@ -22,8 +22,8 @@ from esper_ab.journal.outcomes import endpoint
 from esper_ab.stats.paired_difference import PairedDifference, paired_difference
 from questions.experiments import ARMS, GROUPS, TRAINING, history_of, run
 from questions.sd_ratio import sd_ratio
-from workers import policy_file
 from workers.ppo.normalise import RunningMoments
+from workers.run import policy_file
 
 _LEVEL = 0.95
 

@@ -6,9 +6,9 @@ from collections import Counter
 
 import numpy as np
 
-from esper_ab.design import Design
-from esper_ab.stats import sequential
+from esper_ab.design.design import Design
 from esper_ab.stats.pair import Pair
+from esper_ab.verdict import looks as sequential
 from simulation import laws, procedure, rules
 from simulation.laws import Array, Size
 from simulation.rules import Rule
@@ -74,9 +74,9 @@ def _follow(rule: Rule, design: Design, endpoints: Array) -> list[sequential.Cou
 
 def _same(at: str, mine: object, theirs: object) -> None:
     if mine != theirs:
-        raise AssertionError(f"{at}: {mine!r} simulated, {theirs!r} by esper_ab.stats.sequential")
+        raise AssertionError(f"{at}: {mine!r} simulated, {theirs!r} by esper_ab.verdict.looks")
 
 
 def _near(at: str, mine: tuple[float, float], theirs: tuple[float, float]) -> None:
     if not np.allclose(mine, theirs, rtol=TOLERANCE, atol=TOLERANCE):
-        raise AssertionError(f"{at}: interval {mine} simulated, {theirs} by esper_ab.stats.sequential")
+        raise AssertionError(f"{at}: interval {mine} simulated, {theirs} by esper_ab.verdict.looks")

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from esper_ab import counterbalance
+from esper_ab.design import counterbalance
 
 EPISODES, TAIL = 100, 10  # of a curve; of the endpoint
 START, RISE, TIME = 45.0, 25.0, 25.0  # percent, points, episodes: 45 + 25 (1 - exp(-e / 25)) ends at 69.5

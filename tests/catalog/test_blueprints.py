@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from esper_ab.contracts import catalog
-from workers.blueprints._blueprint import Blueprint
-from workers.growth.blend import Blend, gate_params, seed_delta, seed_input
-from workers.growth.stack import SGD, Stack
+from workers.growth.bank.blend import Blend, gate_params, seed_delta, seed_input
+from workers.growth.bank.stack import SGD, Stack
+from workers.layers.blueprint import Blueprint
 from workers.vocabulary import Algorithm, Stage
 
 NAMES = catalog.names("workers.blueprints")

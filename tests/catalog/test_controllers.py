@@ -11,9 +11,9 @@ from growth_world import BLUEPRINTS, SLOTS, Episode, make_lifecycle, measure
 
 from esper_ab.contracts.catalog import entry, names
 from esper_ab.contracts.settings import ControllerSettings
+from workers.controller import Controller
 from workers.controllers import heuristic
-from workers.controllers._choice import choose
-from workers.controllers._controller import Controller
+from workers.growth.rules.choice import choose
 from workers.vocabulary import HEADS, OP, SLOT, Op, Stage
 
 ENVS = 4

@@ -9,7 +9,7 @@ from reward_facts import GOLDEN, golden_case, make_facts, random_facts, take_env
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.settings import RewardSettings
-from workers.rewards._lookup import find_reward
+from workers.user_rewards.lookup import find_reward
 
 MODES = catalog.names("workers.rewards")
 VARIANTS = [

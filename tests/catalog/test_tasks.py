@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from esper_ab.contracts.catalog import entry, names
-from workers.fetch import FetchError, fetch
+from workers.commands.fetch import FetchError, fetch
+from workers.datasets.archive import Archive
+from workers.datasets.split import stratified
+from workers.datasets.task import Splits, Task
 from workers.tasks import cifar10
-from workers.tasks._archive import Archive
-from workers.tasks._split import stratified
-from workers.tasks._task import Splits, Task
 
 TINY = (45, 5, 10)  # of a CIFAR-10 with ten records per training file
 

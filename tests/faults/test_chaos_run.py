@@ -11,13 +11,13 @@ from fault_checker import check
 
 from esper_ab.analysis.audit import audit
 from esper_ab.analysis.result_hash import result_hash
+from esper_ab.commands.launch import command
 from esper_ab.control import experiment_run
 from esper_ab.control.chaos import Chaos, plan_faults
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.journal.events import Ledger
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
-from esper_ab.launch import command
 from esper_ab.launchers.inline import InlineLauncher
 from esper_ab.launchers.local import LocalLauncher
 

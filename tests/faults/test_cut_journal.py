@@ -9,8 +9,8 @@ import pytest
 from fault_checker import check
 
 from esper_ab.analysis.result_hash import result_hash
+from esper_ab.contracts.errors import UsageError
 from esper_ab.control import experiment_run
-from esper_ab.errors import UsageError
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.inline import InlineLauncher

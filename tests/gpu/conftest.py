@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from esper_ab.contracts.settings import Arithmetic
-from workers import arithmetic
+from workers.process import arithmetic
 
 
 def _pinned(monkeypatch: pytest.MonkeyPatch, *, deterministic: bool) -> Iterator[None]:

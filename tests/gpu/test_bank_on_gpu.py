@@ -8,12 +8,12 @@ import torch
 from support.crowded import BATCH, ENVS, crowded
 from support.tensor_world import orders
 
-from workers.growth.bank import Bank
-from workers.growth.loss_scale import LossScale
-from workers.growth.seeds import SeedTable
-from workers.growth.split import DeviceSplit
+from workers.datasets.task import Task
+from workers.growth.bank.bank import Bank
+from workers.growth.bank.loss_scale import LossScale
+from workers.growth.bank.split import DeviceSplit
+from workers.growth.rules.seeds import SeedTable
 from workers.tasks import cifar10, digits, synthetic
-from workers.tasks._task import Task
 
 pytestmark = [
     pytest.mark.gpu,

@@ -12,8 +12,8 @@ import pytest
 HEAVY = ("torch", "numpy", "scipy", "matplotlib", "duckdb")
 SHOW = (
     "import sys, json\n"
-    "from esper_ab.exit_status import invoke\n"
-    "from esper_ab.cli import group\n"
+    "from esper_ab.commands._exit_status import invoke\n"
+    "from esper_ab.commands.cli import group\n"
     "status = invoke(group, sys.argv[1:], 'esper-ab')\n"
     "print(json.dumps([status, sorted({name.partition('.')[0] for name in sys.modules})]))\n"
 )

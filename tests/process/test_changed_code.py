@@ -9,13 +9,13 @@ from fake_worker import FAULT_VARIABLE
 from in_process import esper_ab
 
 from esper_ab.analysis.analyse import analyse
+from esper_ab.commands.evaluate import other_code
+from esper_ab.commands.extend import extension, preview
+from esper_ab.contracts.errors import UsageError
 from esper_ab.control import experiment_run, provenance
-from esper_ab.errors import UsageError
 from esper_ab.journal.events import ExperimentContinued, RunStarted
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
-from esper_ab.programs.evaluate import other_code
-from esper_ab.programs.extend import extension, preview
 
 OTHER = "0123456789abcdef"
 

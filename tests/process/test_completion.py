@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from esper_ab.programs.completion import PROGRAM, VARIABLE
+from esper_ab.commands.completion import PROGRAM, VARIABLE
 
 BIN = Path(sys.executable).parent
 CORES = range(len(os.sched_getaffinity(0)))
@@ -87,7 +87,7 @@ def test_what_is_offered(folder: Path, line: str, expected: list[str]) -> None:
 ])  # fmt: skip
 def test_completion_is_quick_and_loads_nothing_heavy(folder: Path, line: str, offered: str) -> None:
     show = (
-        "import sys\nfrom esper_ab.cli import main\nsys.argv[0] = 'esper-ab'\n"
+        "import sys\nfrom esper_ab.commands.cli import main\nsys.argv[0] = 'esper-ab'\n"
         "try:\n    main()\nfinally:\n    print({name.partition('.')[0] for name in sys.modules}, file=sys.stderr)\n"
     )
     environment = os.environ | {

@@ -23,12 +23,12 @@ import msgspec
 
 from esper_ab.analysis.audit_conduct import findings
 from esper_ab.analysis.result_hash import result_hash
-from esper_ab.boundary_cache import calibrate
-from esper_ab.config import ExperimentSettings, Group
+from esper_ab.commands.fsck import examine
+from esper_ab.contracts.errors import DiskFull, Interrupted
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.control import experiment_run
 from esper_ab.control.rules.liveness import Limits
-from esper_ab.errors import DiskFull, Interrupted
+from esper_ab.design.boundary_cache import calibrate
 from esper_ab.journal.events import PointReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.fold import fold
@@ -36,8 +36,8 @@ from esper_ab.journal.load import load
 from esper_ab.launchers.inline import InlineLauncher
 from esper_ab.live.status import status_text
 from esper_ab.live.warnings import Warnings
-from esper_ab.plan import make_plan
-from esper_ab.programs.fsck import examine
+from esper_ab.plan.blocks import make_plan
+from esper_ab.settings.experiment import Group, ResolvedExperiment
 
 LAUNCHER = InlineLauncher("fake_worker:main_in_thread")
 IMPATIENT = Limits(disk_full_s=0.1)
@@ -83,7 +83,7 @@ def plan():
     groups = tuple(
         Group(name=name, settings=GroupSettings(controller=ControllerSettings(name="random"))) for name in "ab"
     )
-    experiment = ExperimentSettings(
+    experiment = ResolvedExperiment(
         name="fake", groups=groups, devices=("cpu:0", "cpu:1"), slots=("early",), n_envs=1, episodes=40, steps=2,
         replicates=1, eval_episodes=1,
     )
@@ -181,8 +181,8 @@ def ctrl_c_ends_the_wait(folder):
 
 
 def a_report_is_whole_or_not_at_all(folder):
-    from esper_ab.cli import group
-    from esper_ab.exit_status import invoke
+    from esper_ab.commands._exit_status import invoke
+    from esper_ab.commands.cli import group
 
     run_dir = new(folder)
     experiment_run.run(plan(), run_dir, LAUNCHER, ())

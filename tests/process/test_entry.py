@@ -12,7 +12,7 @@ import pytest
 
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.settings import Arithmetic
-from workers import entry
+from workers.process import entry
 
 TESTS = str(Path(__file__).resolve().parents[1])
 
@@ -20,7 +20,7 @@ PINNED = """
 import json, os, pathlib, signal, sys
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.settings import Arithmetic
-from workers import entry, process
+from workers.process import entry, setup as process
 assert "torch" not in sys.modules and "numpy" not in sys.modules
 lane = Lane(name="x", devices=("x",), uuids=tuple(json.loads(sys.argv[1])))
 arithmetic = Arithmetic(threads=1, deterministic=json.loads(sys.argv[2]))
@@ -33,7 +33,7 @@ compiler = []
 if arithmetic.deterministic:
     sys.path.insert(0, sys.argv[3])
     from support.tensor_world import make_session
-    from workers import state_bytes
+    from workers.storage import state_bytes
     session = make_session(steps=2)
     session.warm_up(quiet := lambda _: None)
     session.train(0, quiet, quiet)
@@ -88,7 +88,7 @@ def test_a_device_that_is_not_the_planned_one_is_refused(tmp_path):
     done = set_up(tmp_path, "GPU-00000000-0000-0000-0000-000000000000")
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith("workers.entry.WrongDevice: lane x is GPU-00000000")
+    assert last.startswith("workers.process.entry.WrongDevice: lane x is GPU-00000000")
 
 
 def test_a_thread_refuses_a_gpu_which_it_could_not_have_to_itself():
@@ -100,7 +100,7 @@ def test_a_thread_refuses_a_gpu_which_it_could_not_have_to_itself():
 @pytest.mark.parametrize(("module", "out"), [
     ("esper_ab.launchers.local", {"torch", "numpy", "scipy", "matplotlib"}),
     ("esper_ab.control.coordinator", {"torch", "matplotlib"}),  # its looks are statistics
-    ("workers.link", {"torch", "numpy", "scipy", "matplotlib"}),
+    ("workers.process.link", {"torch", "numpy", "scipy", "matplotlib"}),
 ])  # fmt: skip
 def test_torch_stays_out_until_it_is_needed(module, out):
     code = f"import sys, {module}; assert not {out} & set(sys.modules)"

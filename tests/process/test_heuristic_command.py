@@ -8,8 +8,8 @@ import subprocess
 import pytest
 from in_process import esper_ab
 
+from esper_ab.commands.heuristic import by_slot, question, several_slots, text
 from esper_ab.contracts.solo import Host, Seed, SoloAnswer
-from esper_ab.programs.heuristic import by_slot, question, several_slots, text
 
 _ASKED = ("--task", "digits", "--episodes", "1", "--slots", "early", "mid", "late")
 

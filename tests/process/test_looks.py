@@ -11,14 +11,14 @@ import pytest
 from fake_plans import plan
 
 from esper_ab.analysis.courses import courses
+from esper_ab.commands.extend import extension
+from esper_ab.contracts.errors import UsageError
 from esper_ab.control.experiment_run import extend, run
-from esper_ab.design import Contrast
-from esper_ab.errors import UsageError
+from esper_ab.design.design import Contrast
 from esper_ab.journal.events import ExperimentContinued, LookTaken, PlanExtended, RunStarted
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.load import load
 from esper_ab.launchers.inline import InlineLauncher
-from esper_ab.programs.extend import extension
 
 LAUNCHER = InlineLauncher("fake_worker:main_in_thread")
 

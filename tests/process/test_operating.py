@@ -86,7 +86,8 @@ def start(run_dir, episodes, environment, *args, **how):
 
 def operate(environment, *args, **how):
     how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | how
-    return subprocess.Popen([sys.executable, "-m", "esper_ab.cli", *map(str, args)], env=environment, text=True, **how)
+    command = [sys.executable, "-m", "esper_ab.commands.cli", *map(str, args)]
+    return subprocess.Popen(command, env=environment, text=True, **how)
 
 
 def told(process, status=0):

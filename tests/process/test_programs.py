@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from esper_ab.calibration_file import load_calibration
+from esper_ab.design.calibration_file import load_calibration
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 
@@ -18,7 +18,7 @@ SMALL = ("--task", "synthetic", "--steps", "4", "--n-envs", "2", "--eval-episode
 
 def command(*args: str, status: int = 0) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [sys.executable, "-m", "esper_ab.cli", *args], capture_output=True, text=True, timeout=280, check=False
+        [sys.executable, "-m", "esper_ab.commands.cli", *args], capture_output=True, text=True, timeout=280, check=False
     )
     assert done.returncode == status, done.stdout + done.stderr
     return done

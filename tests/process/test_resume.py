@@ -21,7 +21,7 @@ from fake_worker import FAULT_VARIABLE
 from in_process import esper_ab
 from journals import planted_effect, write
 
-from esper_ab.errors import Interrupted, UsageError
+from esper_ab.contracts.errors import Interrupted, UsageError
 from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentContinued,

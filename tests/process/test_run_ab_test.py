@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from esper_ab import Experiment, Variant, create_experiment, load_run, run_ab_test
-from esper_ab.errors import UsageError
+from esper_ab.commands.logs import sources
+from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.load import load
-from esper_ab.programs.logs import sources
 
 BASE = {"task": "synthetic", "episodes": 2, "steps": 3, "n_envs": 2, "devices": ["cpu:0", "cpu:1"]}
 # Fails as often as the number in the file says, in whatever worker comes first.

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from in_process import esper_ab
 
-from esper_ab.cli import group
-from esper_ab.exit_status import invoke
+from esper_ab.commands._exit_status import invoke
+from esper_ab.commands.cli import group
 from esper_ab.journal.load import load
 
 FILE = '''

@@ -163,7 +163,7 @@ def test_real_training_with_a_shared_normaliser_survives_the_death_of_a_worker_a
     workers_when_recorded(tmp_path / "run", process, 3)
     process.kill()
     process.communicate()
-    go_on = [sys.executable, "-m", "esper_ab.cli", "resume", tmp_path / "run", "--quiet"]
+    go_on = [sys.executable, "-m", "esper_ab.commands.cli", "resume", tmp_path / "run", "--quiet"]
     subprocess.run(go_on, check=True, capture_output=True, timeout=PATIENCE_S)
     whole, again = load(tmp_path / "whole").history, load(tmp_path / "run").history
     assert again.shared == whole.shared

@@ -18,13 +18,13 @@ from support import conducted, journals, tracked
 from support.mlflow_server import serving
 
 from esper_ab.analysis.result_hash import result_hash
-from esper_ab.cli import group
-from esper_ab.exit_status import invoke
+from esper_ab.commands._exit_status import invoke
+from esper_ab.commands.cli import group
+from esper_ab.commands.track import Trackers, start_tracking
+from esper_ab.execution.experiment import make_observers
 from esper_ab.journal.events import ExperimentEnded, PointReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.fold import fold
-from esper_ab.programs.experiment import observers
-from esper_ab.programs.track import Trackers, start_tracking
 from esper_ab.trackers.numbers import episode_numbers, evaluation_numbers
 from esper_ab.trackers.settings import Tracking
 from esper_ab.trackers.state import FOLDER, TrackerProgress, at_work, read_progress, save_settings, take, write_progress
@@ -56,7 +56,7 @@ def store(run_dir):
 def track(run_dir, *flags):
     """`esper-ab track` with all trackers unless told otherwise; its JSON."""
     flags = flags or ("--wandb", "--tensorboard", "--mlflow", "--uri", store(run_dir))
-    line = [sys.executable, "-m", "esper_ab.cli", "track", str(run_dir), "--json", *flags]
+    line = [sys.executable, "-m", "esper_ab.commands.cli", "track", str(run_dir), "--json", *flags]
     done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)
@@ -186,7 +186,7 @@ def test_a_run_that_is_followed_gives_the_same_records_and_trackers_what_back_fi
     save_settings(run_dir, Tracking(wandb="offline", tensorboard=True, mlflow=True, mlflow_uri=store(run_dir)))
     with ExitStack() as stack:
         plan = fake_plans.plan()
-        followed = conducted.run(run_dir, plan, *observers(stack, run_dir, plan, None, watched=False))
+        followed = conducted.run(run_dir, plan, *make_observers(stack, run_dir, plan, None, watched=False))
     assert "has stopped" not in capfd.readouterr().err
     assert result_hash(fold(followed)) == result_hash(fold(plain))
     eventually(lambda: {read_progress(run_dir, name).state for name in NAMES} == {"done"})  # on a slow machine, later
@@ -223,7 +223,7 @@ def test_trackers_that_raise_and_are_killed_do_not_concern_the_run(tmp_path, cap
     killer = Killer(run_dir, "wandb")
     with ExitStack() as stack:
         plan = fake_plans.plan()
-        told = observers(stack, run_dir, plan, None, watched=False)
+        told = make_observers(stack, run_dir, plan, None, watched=False)
         followed = conducted.run(run_dir, plan, *told, killer)
     assert result_hash(fold(followed)) == result_hash(fold(plain))
     said = capfd.readouterr().err
@@ -259,7 +259,8 @@ def test_a_tracker_ends_when_the_coordinator_was_killed(tmp_path):
         eventually(lambda: list(event_files.rglob("events.*")))
         assert at_work(run_dir, "tensorboard")  # there is nothing more, and it waits
         refused = subprocess.run(
-            [sys.executable, "-m", "esper_ab.cli", "track", run_dir, "--tensorboard"], capture_output=True, text=True
+            [sys.executable, "-m", "esper_ab.commands.cli", "track", run_dir, "--tensorboard"],
+            capture_output=True, text=True
         )
         assert (refused.returncode, "follows this run already" in refused.stderr) == (2, True)
         coordinator.kill()
@@ -303,7 +304,7 @@ def test_wandb_online_without_a_key_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("WANDB_API_KEY", raising=False)
     run_dir = journals.write(tmp_path / "run", SMALL.events())
-    line = [sys.executable, "-m", "esper_ab.cli", "track", str(run_dir), "--wandb", "online"]
+    line = [sys.executable, "-m", "esper_ab.commands.cli", "track", str(run_dir), "--wandb", "online"]
     done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("warning: wandb: ")
@@ -328,7 +329,7 @@ def test_a_server_that_is_not_there_costs_the_run_nothing_and_is_filled_when_it_
     save_settings(run_dir, Tracking(mlflow=True, mlflow_uri=f"http://127.0.0.1:{port}"))
     with ExitStack() as stack:
         plan = fake_plans.plan()
-        followed = conducted.run(run_dir, plan, *observers(stack, run_dir, plan, None, watched=False))
+        followed = conducted.run(run_dir, plan, *make_observers(stack, run_dir, plan, None, watched=False))
     assert result_hash(fold(followed)) == result_hash(fold(plain))
     (said,) = [line for line in capfd.readouterr().err.splitlines() if "mlflow" in line]
     assert said.startswith("warning: mlflow has stopped: MlflowException: API request to http://127.0.0.1:")
@@ -350,7 +351,7 @@ def test_what_takes_long_without_a_word_is_said_to(tmp_path, monkeypatch, capfd,
     """The line is there before MLflow gives up, which is within a minute or so: here at its second try."""
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
-    monkeypatch.setattr("esper_ab.programs.track._SILENT_S", 0.0)
+    monkeypatch.setattr("esper_ab.commands.track._SILENT_S", 0.0)
     run_dir = journals.write(tmp_path / "run", SMALL.events())
     line = ["track", str(run_dir), "--mlflow", "--uri", f"http://127.0.0.1:{port}"]
     assert invoke(group, line, "esper-ab") == 1

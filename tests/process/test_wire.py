@@ -17,7 +17,7 @@ from fake_worker import report_of
 from esper_ab.contracts.codec import FRAME_LIMIT_BYTES, encode
 from esper_ab.contracts.messages import Assign, Hello, Progress, Release, Stop
 from esper_ab.control.hub import BAD_MESSAGES_TOLERATED, BadMessage, Hub, Readable, Received
-from workers.link import Link
+from workers.process.link import Link
 
 SPEC = fake_plans.plan().blocks[0].runs[0]
 HELLO = Hello(worker="w00", incarnation=1, protocol=1, pid=1, uuids=("",), torch_version="none", sources="")

@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from esper_ab.errors import UsageError
+from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.load import load
 

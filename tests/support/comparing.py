@@ -6,20 +6,20 @@ from collections.abc import Sequence
 
 import msgspec
 
-from esper_ab.design import Boundary, Contrast, Design
-from esper_ab.stats.audit_result import Finding
-from esper_ab.stats.comparison import Comparison, compare
+from esper_ab.design.design import Boundary, Contrast, Design
 from esper_ab.stats.pair import Pair
-from esper_ab.stats.question import HalfPair, Lost, Question
-from esper_ab.stats.sequential import follow
+from esper_ab.verdict.comparison import Comparison, compare
+from esper_ab.verdict.finding import Finding
+from esper_ab.verdict.looks import follow
+from esper_ab.verdict.question import HalfPair, Lost, Question
 
 # nominal p of the looks, t-calibrated: 0.05 at once; 6, 10 of 10 (docs/statistics.md)
-NOMINAL = {6: (0.05,), 8: (0.05,), 10: (0.0076, 0.0455)}
+NOMINAL = {6: (0.05,), 8: (0.05,), 10: (0.0076, 0.0455), 16: (0.05,), 20: (0.05,)}
 A, B = "shaped", "simplified"
 
 
 def design(replicates: int, comparisons: int = 1, **changes: object) -> Design:
-    """One look below 10 replicates, 6 and 10 of 10; for more comparisons every nominal p is divided by their number."""
+    """One look, but 6 and 10 of 10; for more comparisons every nominal p is divided by their number."""
     contrasts = tuple(Contrast(a=A, b=B if index == 0 else f"other{index}") for index in range(comparisons))
     boundaries = tuple(
         Boundary(open=n, alpha=0.05 / n, nominal_p=tuple(p / n for p in NOMINAL[replicates]))

@@ -10,8 +10,8 @@ from types import TracebackType
 from esper_ab.contracts.messages import Lane, Message, Progress, Stop, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.control.hub import Hub, Received
-from workers.link import Link
-from workers.loop import serve
+from workers.process.link import Link
+from workers.process.loop import serve
 
 PATIENCE_S = 60.0
 LANE = Lane(name="cpu:0", devices=("cpu:0",), uuids=("",))

@@ -9,10 +9,10 @@ import torch
 from support.tensor_world import env_path, plant
 
 from esper_ab.contracts.settings import GrowthSettings
-from workers.growth.bank import Bank
-from workers.growth.seeds import SeedTable
-from workers.growth.split import DeviceSplit
-from workers.tasks._task import Split, Task
+from workers.datasets.task import Split, Task
+from workers.growth.bank.bank import Bank
+from workers.growth.bank.split import DeviceSplit
+from workers.growth.rules.seeds import SeedTable
 from workers.vocabulary import Algorithm, Stage
 
 ENVS, BATCH = 15, 16

@@ -13,13 +13,13 @@ import fake_plans
 import stand_in
 from rich.console import Console
 
+from esper_ab.commands._exit_status import invoke
 from esper_ab.control import experiment_run
-from esper_ab.exit_status import invoke
+from esper_ab.execution.detach import detach as detached
+from esper_ab.execution.detach import settle_console
 from esper_ab.launchers.local import LocalLauncher
 from esper_ab.live.console import outlive_terminal
 from esper_ab.live.terminal import LiveView
-from esper_ab.programs.detach import detach as detached
-from esper_ab.programs.detach import settle_console
 
 
 @click.command()

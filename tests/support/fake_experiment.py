@@ -12,8 +12,8 @@ from pathlib import Path
 import fake_plans
 import stand_in
 
+from esper_ab.contracts.errors import EsperError
 from esper_ab.control import experiment_run
-from esper_ab.errors import EsperError
 from esper_ab.launchers.local import LocalLauncher
 
 if __name__ == "__main__":

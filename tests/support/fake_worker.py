@@ -20,11 +20,14 @@ import hashlib
 import math
 import os
 import signal
+import socket
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
+import zmq
 
 from esper_ab.contracts.messages import (
     PROTOCOL,
@@ -50,10 +53,11 @@ from esper_ab.contracts.records import (
     Timing,
 )
 from esper_ab.contracts.rng import run_path
-from workers import checkpoint, process
-from workers.durable import Damaged
-from workers.entry import failure
-from workers.link import Link
+from workers.process import setup as process
+from workers.process.entry import failure
+from workers.process.link import Link
+from workers.storage import checkpoint
+from workers.storage.durable import Damaged
 
 FAULT_VARIABLE = "FAKE_FAULT"
 TIMING = Timing(total_s=0.0, train_s=0.0, validate_s=0.0, decide_s=0.0, update_s=0.0)
@@ -153,7 +157,7 @@ def save(run_dir, spec, point):
 
 
 def take_up(run_dir, assign):
-    """Where the run stands, and what was damaged: as in workers/loop.py."""
+    """Where the run stands, and what was damaged: as in workers/process/loop.py."""
     spec = assign.spec
 
     def resume(data):
@@ -296,7 +300,23 @@ def _large(link, report):
     return msgspec.structs.replace(report, record=record)
 
 
+_CROWD: list[socket.socket] = []  # stay open as long as the process
+
+
+def _crowd(link, report):
+    """Connections to the coordinator's port that never say anything, as many as this process may have."""
+    host, _, port = link._socket.get_string(zmq.LAST_ENDPOINT).rstrip("\0").removeprefix("tcp://").rpartition(":")
+    with suppress(OSError):
+        while True:
+            _CROWD.append(socket.socket())
+            _CROWD[-1].setblocking(False)
+            _CROWD[-1].connect_ex((host, int(port)))
+    _CROWD.pop().close()  # the link needs one now and then
+    return report
+
+
 _FAULTS = {
+    "crowd": _crowd,
     "die": _die, "leave": _leave, "raise": _raise, "hang": _hang, "garbage": _garbage, "slip": _slip, "twice": _twice,
     "altered": _altered, "other": _other, "skip": _skip, "nan": _nan, "large": _large,
 }

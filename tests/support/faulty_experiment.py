@@ -34,7 +34,7 @@ def main(run_dir: Path, life: str, replicates: int, episodes: int, floor_s: floa
 
 
 if __name__ == "__main__":
-    from esper_ab.errors import EsperError
+    from esper_ab.contracts.errors import EsperError
 
     folder, number, of_replicates, of_episodes, of_floor = sys.argv[1:]
     stand_in.die_with_parent()

@@ -14,7 +14,7 @@ from support.coordinator_stub import Conversation
 from support.tensor_world import make_session
 
 from esper_ab.contracts.messages import Assign, EpisodeFinished, Evaluated, Progress, Ready, Release
-from workers import durable
+from workers.storage import durable
 
 
 def fill(path: Path) -> None:

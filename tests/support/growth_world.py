@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from workers.controllers._choice import choose
-from workers.growth.lifecycle import Lifecycle, SeedChange
-from workers.growth.masks import DecisionMasks
-from workers.growth.measurement import Measurement
-from workers.growth.observe import observe
-from workers.growth.predicates import Rules
-from workers.growth.tracker import SignalTracker
-from workers.growth.view import DecisionView
+from workers.growth.rules.choice import choose
+from workers.growth.rules.lifecycle import Lifecycle, SeedChange
+from workers.growth.rules.masks import DecisionMasks
+from workers.growth.rules.measurement import Measurement
+from workers.growth.rules.observe import observe
+from workers.growth.rules.predicates import Rules
+from workers.growth.rules.tracker import SignalTracker
+from workers.growth.rules.view import DecisionView
 from workers.vocabulary import HEADS, Algorithm, Stage
 
 SLOTS = ("early", "mid", "late")

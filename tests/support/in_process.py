@@ -11,8 +11,8 @@ import signal
 import subprocess
 from pathlib import Path
 
-from esper_ab.cli import group
-from esper_ab.exit_status import invoke
+from esper_ab.commands._exit_status import invoke
+from esper_ab.commands.cli import group
 
 
 def esper_ab(*args: str | Path, folder: Path | None = None) -> subprocess.CompletedProcess[str]:

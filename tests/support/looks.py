@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from esper_ab.design import Boundary, Contrast, Design
+from esper_ab.design.design import Boundary, Contrast, Design
 from esper_ab.stats.pair import Pair
 
 AB, AC, BC = Contrast(a="a", b="b"), Contrast(a="a", b="c"), Contrast(a="b", b="c")

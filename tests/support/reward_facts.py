@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from esper_ab.contracts.settings import RewardSettings
-from workers.rewards._facts import SeedFacts, StepFacts
+from workers.facts import SeedFacts, StepFacts
 from workers.vocabulary import Op, Stage
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "golden_rewards_sample.json").read_text())

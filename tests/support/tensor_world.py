@@ -19,11 +19,11 @@ from esper_ab.contracts.settings import (
     PPOSettings,
     RewardSettings,
 )
-from workers.growth.bank import Bank
+from workers.growth.bank.bank import Bank
 from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
-from workers.growth.seeds import SeedTable
+from workers.growth.rules.seeds import SeedTable
 from workers.growth.stopwatch import Stopwatch
-from workers.session import Session
+from workers.run.session import Session
 from workers.tasks.synthetic import TASK
 from workers.vocabulary import Stage
 

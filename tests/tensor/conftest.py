@@ -10,7 +10,7 @@ torch.set_num_threads(1)
 
 @pytest.fixture(autouse=True)
 def _as_it_was():
-    """What a command pins for its process (workers/arithmetic.py) is undone: the next test has it from nobody."""
+    """What a command pins for its process (process/arithmetic.py) is undone: the next test has it from nobody."""
     mode, fill = torch.get_deterministic_debug_mode(), torch.utils.deterministic.fill_uninitialized_memory
     cublas = os.environ.get("CUBLAS_WORKSPACE_CONFIG")
     yield

@@ -13,13 +13,13 @@ from support.tensor_world import device_data, env_path, make_bank, make_env, ord
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import ControllerSettings
 from workers.controllers.random import make as make_random
-from workers.deciders import ControllerDecider
-from workers.episode import play
-from workers.growth.bank import Bank
+from workers.growth.bank.bank import Bank
+from workers.growth.bank.split import DeviceSplit
 from workers.growth.environment import GrowthEnv
-from workers.growth.seeds import SeedTable
-from workers.growth.split import DeviceSplit
+from workers.growth.rules.seeds import SeedTable
 from workers.growth.stopwatch import Stopwatch
+from workers.run.deciders import ControllerDecider
+from workers.run.episode import play
 from workers.tasks.synthetic import TASK
 from workers.vocabulary import Algorithm, Stage
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from workers.blueprints._blueprint import Blueprint, ParamSpec
-from workers.growth.blend import Blend, bounded, gate_params, seed_delta, seed_input
-from workers.growth.stack import Stack
+from workers.growth.bank.blend import Blend, bounded, gate_params, seed_delta, seed_input
+from workers.growth.bank.stack import Stack
+from workers.layers.blueprint import Blueprint, ParamSpec
 from workers.vocabulary import Algorithm, Stage
 
 SCALE = Blueprint("scale", lambda channels: (ParamSpec("w", (channels,), center=1.5),), lambda x, p: x * p["w"])

@@ -9,8 +9,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from workers.blueprints._blueprint import conv, group_norm
-from workers.blueprints._norm import norm_groups
+from workers.layers.blueprint import conv, group_norm
+from workers.layers.norm import norm_groups
 
 
 def random(*shape: int) -> torch.Tensor:
@@ -48,7 +48,7 @@ def test_group_norm_and_its_gradients() -> None:
 def test_group_norm_of_detached_features_does_not_crash_the_process() -> None:
     """torch 2.13's own backward does: the input's gradient is not needed there. In a process of its own."""
     program = (
-        "import torch; from workers.blueprints._blueprint import group_norm\n"
+        "import torch; from workers.layers.blueprint import group_norm\n"
         "gain, bias = torch.ones(3, 8, requires_grad=True), torch.zeros(3, 8, requires_grad=True)\n"
         "y = group_norm(torch.randn(64, 4, 4, 3, 8), gain, bias)\n"
         "torch.autograd.grad(y.square().sum(), [gain, bias])\n"

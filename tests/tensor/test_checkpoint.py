@@ -21,8 +21,8 @@ from support.tensor_world import make_session
 
 from esper_ab.contracts.messages import Assign, Cancel, EpisodeFinished, Progress, Ready, Release
 from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord
-from workers import checkpoint, durable, state_bytes
-from workers.session import Session
+from workers.run.session import Session
+from workers.storage import checkpoint, durable, state_bytes
 
 EPISODES = 4
 TESTS = Path(__file__).parents[1]

@@ -12,12 +12,12 @@ import pytest
 from support.journals import Shape, Synthetic, write
 
 from esper_ab import load_run
-from esper_ab.cli import group
+from esper_ab.commands._exit_status import invoke
+from esper_ab.commands.cli import group
 from esper_ab.contracts.rng import run_path
-from esper_ab.exit_status import invoke
 from esper_ab.journal.events import RunEvaluated
-from workers import policy_file
 from workers.ppo.agent import AgentSpec, PPOAgent
+from workers.run import policy_file
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
 

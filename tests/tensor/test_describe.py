@@ -7,7 +7,7 @@ import pytest
 
 from esper_ab.contracts.machine import ControllerQuestion, Questions
 from esper_ab.contracts.settings import ControllerSettings
-from workers.describe import controller_problems, gpu_problem, task_facts
+from workers.commands.describe import controller_problems, gpu_problem, task_facts
 from workers.tasks.cifar10 import TASK
 
 
@@ -56,4 +56,5 @@ def test_what_does_not_exist_is_left_to_whoever_asked() -> None:
 def test_cost_of_a_host_by_hand() -> None:
     by_hand = 3 * 8 * 9 * 32**2 + 8 * 16 * 9 * 16**2 + 16 * 32 * 9 * 8**2 + 32 * 10
     assert task_facts(TASK).host_multiply_adds == by_hand
+    assert task_facts(TASK).classes == TASK.host.classes
     assert task_facts(TASK).host_values == 8 * 32**2 + 16 * 16**2 + 32 * 8**2

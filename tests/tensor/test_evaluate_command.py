@@ -1,4 +1,4 @@
-"""`workers.evaluate` as a command: what cannot be done is one line, status 2, and an object with --json."""
+"""`workers.commands.evaluate` as a command: what cannot be done is one line, status 2, and an object with --json."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 import torch
 from support.tensor_world import make_session
 
+from esper_ab.commands.evaluate import command
 from esper_ab.contracts.settings import Arithmetic, RewardSettings
-from esper_ab.programs.evaluate import command
-from workers import policy_file
-from workers.evaluate import main, run
+from workers.commands.evaluate import main, run
+from workers.run import policy_file
 
 
 @pytest.fixture

@@ -14,8 +14,15 @@ from hypothesis import strategies as st
 from support.tensor_world import env_path
 
 from esper_ab.contracts import catalog
-from workers.blueprints import _device
-from workers.blueprints._blueprint import (
+from workers.growth.bank import fused
+from workers.growth.bank.blend import Blend, gate_params, seed_delta, seed_input
+from workers.growth.bank.chains import Member, ends_in
+from workers.growth.bank.host import BatchStatistics, MeasuredBlock, block_forward
+from workers.growth.bank.slot_step import GATE_NAMES, SlotStep
+from workers.growth.bank.stack import Stack
+from workers.growth.bank.training_step import side_by_side
+from workers.layers import device as _device
+from workers.layers.blueprint import (
     Blueprint,
     Conv,
     Norm,
@@ -26,14 +33,7 @@ from workers.blueprints._blueprint import (
     norm_params,
     residual,
 )
-from workers.blueprints._convolution import as_image, convolve, convolve_backward
-from workers.growth import fused
-from workers.growth.blend import Blend, gate_params, seed_delta, seed_input
-from workers.growth.chains import Member, ends_in
-from workers.growth.host import BatchStatistics, MeasuredBlock, block_forward
-from workers.growth.slot_step import GATE_NAMES, SlotStep
-from workers.growth.stack import Stack
-from workers.growth.training_step import side_by_side
+from workers.layers.convolution import as_image, convolve, convolve_backward
 from workers.tasks.digits import TASK
 from workers.vocabulary import Algorithm, Stage
 

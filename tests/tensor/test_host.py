@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from workers.growth.host import halved
+from workers.growth.bank.host import halved
 
 
 @pytest.mark.parametrize("layout", [torch.channels_last, torch.contiguous_format])

@@ -1,11 +1,13 @@
 """Running moments equal the moments of everything seen, whatever the pieces."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers.ppo.normalise import ObservationNormaliser, ReturnNormaliser, RunningMoments
+from workers.ppo.normalise import ObservationNormaliser, ReturnNormaliser, RunningMoments, normalise_advantages
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=6), st.integers(0, 2**32 - 1), st.floats(-1e4, 1e4))
@@ -44,6 +46,48 @@ def test_returns_survive_the_way_there_and_back():
     returns = np.array([[2.0, -7.0]])
     assert normaliser.normalise(np.array([5.0])).tolist() == [0.0]
     np.testing.assert_allclose(normaliser.denormalise(normaliser.normalise(returns)), returns)
+
+
+def test_advantages_are_normalised_over_valid_steps_only_and_equal_ones_vanish():
+    rng = np.random.default_rng(0)
+    advantages, returns = rng.standard_normal((6, 4)) + 2.0, rng.standard_normal((6, 4))
+    valid = np.ones((6, 4), dtype=bool)
+    valid[3:, 1] = False
+    expected = advantages[valid].std()
+    advantages[~valid] = returns[~valid] = 1e30
+    normalised, std = normalise_advantages(advantages, returns, valid)
+    assert std == expected
+    assert normalised[valid].mean() == pytest.approx(0.0, abs=1e-12)
+    assert normalised[valid].std() == pytest.approx(1.0)
+    advantages[valid] = 0.3
+    equal, none = normalise_advantages(advantages, returns, valid)
+    assert (equal[valid].tolist(), none) == ([0.0] * 21, 0.0)
+
+
+def test_differences_far_below_the_size_of_the_returns_are_still_differences():
+    """A thousand millionth of the returns is small, but no rounding; what is rounding depends on the returns."""
+    small = np.array([[1e-9, -1e-9], [2e-9, -2e-9]])
+    returns, valid = np.ones((2, 2)), np.ones((2, 2), dtype=bool)
+    normalised, std = normalise_advantages(small, returns, valid)
+    assert std == pytest.approx(math.sqrt(2.5) * 1e-9)
+    assert normalised.std() == pytest.approx(1.0)
+    nothing, none = normalise_advantages(small * 1e-7, returns, valid)
+    assert (nothing.tolist(), none) == ([[0.0, 0.0], [0.0, 0.0]], 0.0)
+    normalised, _ = normalise_advantages(small * 1e-7, returns * 1e-7, valid)
+    assert normalised.std() == pytest.approx(1.0)
+
+
+def test_the_critic_has_no_unit_before_returns_differ():
+    normaliser = ReturnNormaliser()
+    values = np.array([-3.0, 0.1, 7.0])
+    assert normaliser.denormalise(values).tolist() == [0.0, 0.0, 0.0]
+    for _ in range(3):
+        normaliser.moments.merge(np.full((7, 1), 0.1))
+        assert normaliser.std == 0.0
+        assert normaliser.denormalise(values) == pytest.approx([0.1, 0.1, 0.1])
+        assert normaliser.normalise(np.array([0.1, 0.1])).tolist() == [0.0, 0.0]
+    normaliser.moments.merge(np.array([[0.1 + 1e-9]]))
+    assert normaliser.std == pytest.approx(1e-9 * math.sqrt(21) / 22, rel=1e-6)
 
 
 def test_a_state_of_another_width_is_refused():

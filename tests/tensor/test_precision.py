@@ -10,16 +10,16 @@ import pytest
 import torch
 from support.tensor_world import device_data, make_bank, make_session, orders, plant
 
-from workers import state_bytes
-from workers.blueprints._convolution import as_image
-from workers.growth import loss_scale
-from workers.growth.bank import COMPUTED_IN, Bank, Batches
-from workers.growth.fused import BlockParams, block_backward, block_forward
-from workers.growth.loss_scale import CLEAN_STEPS, LARGEST, LossScale
-from workers.growth.seeds import SeedTable
-from workers.growth.split import DeviceSplit
-from workers.growth.stack import SGD
-from workers.session import Session
+from workers.growth.bank import loss_scale
+from workers.growth.bank.bank import COMPUTED_IN, Bank, Batches
+from workers.growth.bank.fused import BlockParams, block_backward, block_forward
+from workers.growth.bank.loss_scale import CLEAN_STEPS, LARGEST, LossScale
+from workers.growth.bank.split import DeviceSplit
+from workers.growth.bank.stack import SGD
+from workers.growth.rules.seeds import SeedTable
+from workers.layers.convolution import as_image
+from workers.run.session import Session
+from workers.storage import state_bytes
 from workers.vocabulary import Algorithm
 
 HALVES = [torch.bfloat16, torch.float16]

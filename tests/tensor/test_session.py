@@ -8,10 +8,10 @@ import pytest
 from support.tensor_world import make_session
 
 from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
-from workers import policy_file
-from workers.episode import play
-from workers.evaluate import evaluate_file
-from workers.session import Session
+from workers.commands.evaluate import evaluate_file
+from workers.run import policy_file
+from workers.run.episode import play
+from workers.run.session import Session
 
 
 def quiet(_step: int) -> None:

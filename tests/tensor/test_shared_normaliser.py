@@ -13,9 +13,10 @@ from support.tensor_world import make_session
 from esper_ab.contracts.messages import Assign, EpisodeFinished, Ready, Release
 from esper_ab.contracts.records import Moments
 from esper_ab.control.rules.pooling import pooled
-from workers import policy_file, state_bytes
 from workers.ppo.normalise import ObservationNormaliser, RunningMoments
-from workers.session import Session
+from workers.run import policy_file
+from workers.run.session import Session
+from workers.storage import state_bytes
 
 SHARED = {"share_observation_norm": True, "episodes": 3}
 

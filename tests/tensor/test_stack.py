@@ -6,9 +6,9 @@ import pytest
 import torch
 from support.tensor_world import env_path
 
-from workers.blueprints._blueprint import ParamSpec
-from workers.growth.loss_scale import PartScale
-from workers.growth.stack import SGD, Borrowed, Optimiser, Stack
+from workers.growth.bank.loss_scale import PartScale
+from workers.growth.bank.stack import SGD, Borrowed, Optimiser, Stack
+from workers.layers.blueprint import ParamSpec
 
 SPECS = (ParamSpec("kernel", (2, 3, 3, 3), 0.5), ParamSpec("gain", (2,), center=1.0), ParamSpec("gate", (5,), 0.5))
 ROWS = torch.tensor([3, 0])

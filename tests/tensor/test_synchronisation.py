@@ -16,7 +16,7 @@ from support.crowded import BATCH, ENVS, crowded
 from support.no_device import META
 from support.tensor_world import orders
 
-from workers.growth.loss_scale import LossScale
+from workers.growth.bank.loss_scale import LossScale
 from workers.tasks.digits import TASK
 
 

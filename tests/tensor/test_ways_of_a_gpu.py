@@ -9,16 +9,16 @@ from support.crowded import BATCH, ENVS, crowded
 from support.no_device import META, Calls, Held
 from support.tensor_world import orders
 
-from esper_ab import gpu_memory
-from workers.blueprints import _device
-from workers.blueprints._blueprint import Blueprint, ParamSpec
-from workers.describe import task_facts
-from workers.growth import bank as bank_module
-from workers.growth.blend import Blend, gate_params
-from workers.growth.chains import Member
-from workers.growth.slot_step import SlotStep
+from esper_ab.plan import gpu_memory
+from workers.commands.describe import task_facts
+from workers.datasets.task import Task
+from workers.growth.bank import bank as bank_module
+from workers.growth.bank.blend import Blend, gate_params
+from workers.growth.bank.chains import Member
+from workers.growth.bank.slot_step import SlotStep
+from workers.layers import device as _device
+from workers.layers.blueprint import Blueprint, ParamSpec
 from workers.tasks import cifar10, digits
-from workers.tasks._task import Task
 from workers.vocabulary import Algorithm, Stage
 
 TASKS = [digits.TASK, cifar10.TASK]

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from esper_ab.counterbalance import order
+from esper_ab.design.counterbalance import order
 from esper_ab.stats.adjusted_difference import adjusted_difference, design_matrix, estimable
 
 accuracies = st.floats(0.0, 100.0, allow_nan=False).map(lambda x: round(x, 3))
@@ -174,7 +174,7 @@ def test_no_variation_is_reported_and_never_divided_by(sides, positions):
     b = [80.1, 70.2, 60.3, 91.4, 33.3, 12.6]
     for gain in (0.0, 0.1, 7.3):
         found = adjusted_difference([y + gain for y in b], b, sides, positions)
-        assert (found.sd, found.se) == (0.0, 0.0)
+        assert (found.sd, found.se, found.degenerate) == (0.0, None, True)
         assert found.mean == approx(gain)
         assert (found.t, found.p, found.interval(0.05), found.positions) == (None, None, None, ())
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
+from esper_ab.design.t_process import draw, t_process, t_values
 from esper_ab.stats.anytime_t import anytime_interval, log_evidence
-from esper_ab.stats.t_process import draw, t_process, t_values
 
 ts = st.floats(-50.0, 50.0)
 counts = st.integers(2, 60)

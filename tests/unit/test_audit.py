@@ -9,7 +9,7 @@ from support.audited import episodes, found, only, planned, replace, updates, wi
 from support.journals import one_replicate, planted_effect, same_twice, three_groups
 
 from esper_ab.analysis.audit import Place, audit, places_estimable
-from esper_ab.counterbalance import order, orders_estimable
+from esper_ab.design.counterbalance import order, orders_estimable
 from esper_ab.journal.events import (
     Ledger,
     RunEvaluated,

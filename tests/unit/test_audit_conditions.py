@@ -11,10 +11,10 @@ from support.journals import planted_effect
 
 from esper_ab.analysis.audit import hardware
 from esper_ab.analysis.trained_by import code_states
-from esper_ab.boundary_cache import calibrate
 from esper_ab.contracts.machine import Device
 from esper_ab.contracts.messages import Lane
 from esper_ab.control import provenance
+from esper_ab.design.boundary_cache import calibrate
 from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentContinued,
@@ -25,7 +25,7 @@ from esper_ab.journal.events import (
     WorkerStarted,
 )
 from esper_ab.journal.fold import fold
-from esper_ab.plan import make_plan
+from esper_ab.plan.blocks import make_plan
 
 SAME = {"versions": {"esper_ab": "0.1.0", "torch": "2.13"}, "machine": {"cpu": "test processor", "cores": "2"}}
 CODE = {"sources": "5a5a", "commit": "abc123", "dirty": "no"}

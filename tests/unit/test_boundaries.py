@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from esper_ab import boundary_cache
-from esper_ab.boundary_cache import calibrate
+from esper_ab.design import boundary_cache
+from esper_ab.design.boundaries import nominal_p, obrien_fleming_spent
+from esper_ab.design.boundary_cache import calibrate
+from esper_ab.design.t_process import draw, t_process, t_values
 from esper_ab.stats.adjusted_difference import adjusted_difference
-from esper_ab.stats.boundaries import nominal_p, obrien_fleming_spent
-from esper_ab.stats.t_process import draw, t_process, t_values
 
 ALTERNATING = [(0, 1), (1, 0)] * 20
 THREE = [(0, 1), (2, 0), (1, 2), (1, 0), (0, 2), (2, 1)] * 5

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from esper_ab.stats.calibration import (
+from esper_ab.design.calibration import (
     autocorrelation,
     factor_effects,
     intraclass_correlation,
     last_episodes,
     spread,
 )
-from esper_ab.stats.false_claims import false_claims
+from esper_ab.design.false_claims import false_claims
 from esper_ab.stats.sd_limits import sd_limits
 
 BOUNDS = ((6, 0.0076), (10, 0.0455))

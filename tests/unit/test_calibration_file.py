@@ -8,12 +8,12 @@ import msgspec
 import pytest
 from journals import Shape, Synthetic
 
-from esper_ab.calibration_file import Calibration, check_belongs, load_calibration
-from esper_ab.config import ExperimentSettings
+from esper_ab.commands.calibrate import calibration_of, calibration_text
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import PPOSettings
-from esper_ab.errors import UsageError
+from esper_ab.design.calibration_file import Calibration, check_belongs, load_calibration
 from esper_ab.journal.fold import fold
-from esper_ab.programs.calibrate import calibration_of, calibration_text
+from esper_ab.settings.experiment import ResolvedExperiment
 
 ONE_MODE = Synthetic(groups={"a": Shape(stream="a"), "b": Shape(stream="b")}, replicates=6)
 CODE = {"sources": "here"}
@@ -25,7 +25,7 @@ def found() -> Calibration:
     return msgspec.structs.replace(calibration, code=CODE)
 
 
-def experiment(**changes: object) -> ExperimentSettings:
+def experiment(**changes: object) -> ResolvedExperiment:
     return msgspec.structs.replace(ONE_MODE.plan().experiment, **changes)
 
 
@@ -58,8 +58,9 @@ def test_same_journal_same_bytes(found: Calibration) -> None:
 
 
 def test_it_belongs_to_an_experiment_with_its_condition(found: Calibration) -> None:
-    assert check_belongs(found, experiment(replicates=20, rng_seed=5, name="other"), CODE) == ""
-    assert "another state of the code" in check_belongs(found, experiment(), {"sources": "elsewhere"})
+    assert check_belongs(found, experiment(replicates=20, rng_seed=5, name="other"), CODE) == ()
+    (remark,) = check_belongs(found, experiment(), {"sources": "elsewhere"})
+    assert "another state of the code" in remark
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,12 @@ from support.journals import Shape, Synthetic, failed_run, write
 from esper_ab.analysis.across import Member, across
 from esper_ab.analysis.across_words import caveats, disagreement, sentence
 from esper_ab.analysis.comparable import Source, incomparable
-from esper_ab.exit_status import invoke
+from esper_ab.commands._exit_status import invoke
+from esper_ab.commands.compare import command
 from esper_ab.journal.events import ExperimentContinued, RunEvaluated, RunReady
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
-from esper_ab.programs.compare import command
-from esper_ab.stats.verdict import Verdict
+from esper_ab.verdict.decision import Verdict
 
 FLOOR = Synthetic(groups={"shaped": Shape(accuracy=74.0), "wait": Shape(accuracy=33.0, controller="wait")})
 OTHER = Synthetic(

@@ -7,11 +7,12 @@ import pytest
 from scipy import stats
 from support.comparing import A, compared, design, exploded, lost, open_ended, pairs_of
 
+from esper_ab.design.design import Boundary
+from esper_ab.design.pairs_needed import pairs_needed
 from esper_ab.stats.anytime_t import log_evidence
-from esper_ab.stats.audit_result import Finding
 from esper_ab.stats.pair import Pair
-from esper_ab.stats.pairs_needed import pairs_needed
-from esper_ab.stats.verdict import Verdict
+from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.finding import Finding
 
 BETTER_A, BETTER_B = (75.0, 76.2, 74.1, 75.7, 76.0, 74.4), (70.1, 72.0, 70.3, 70.0, 71.7, 70.4)
 CLAIMS = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN, Verdict.EQUIVALENT)
@@ -47,23 +48,58 @@ def test_a_crossing_at_an_early_look_is_said_with_its_repeated_interval():
     assert any("overestimated" in caveat for caveat in result.caveats)
 
 
+SMALL = np.array([0.3, -0.2, 0.1, -0.4, 0.2, -0.1, 0.05, -0.25, 0.35, -0.15, 0.25, -0.3, 0.15, -0.05, 0.4, -0.35])
+
+
+def small(count=16, rule=None, **changes):
+    """Small differences of both signs."""
+    return compared(rule or design(count), pairs_of(70.0 + SMALL[:count], np.full(count, 70.0)), **changes)
+
+
 def test_an_interval_inside_the_margin_is_below_it():
+    above, base = 75.0 + SMALL, np.full(16, 70.0)
     for a, b, verdict in (
-        (BETTER_A, BETTER_B, Verdict.BETTER_BELOW_MARGIN), (BETTER_B, BETTER_A, Verdict.WORSE_BELOW_MARGIN)
+        (above, base, Verdict.BETTER_BELOW_MARGIN), (base, above, Verdict.WORSE_BELOW_MARGIN)
     ):
-        result = compared(design(6, margin=6.0), pairs_of(a, b))
+        result = compared(design(16, margin=6.0), pairs_of(a, b))
         assert result.verdict is verdict
         assert "smaller than the margin of 6 points" in result.sentence
-    assert compared(design(6, margin=5.0), pairs_of(BETTER_A, BETTER_B)).verdict is Verdict.BETTER  # 3.75 .. 5.22
+    assert compared(design(16, margin=5.0), pairs_of(above, base)).verdict is Verdict.BETTER
+
+
+def test_before_fifteen_pairs_nothing_is_called_smaller_than_the_margin():
+    said = "That it is smaller than the margin is not claimed before 15 pairs."
+    result = compared(design(6, margin=6.0), pairs_of(BETTER_A, BETTER_B))
+    assert result.verdict is Verdict.BETTER
+    assert said in result.sentence
+    early = small(8)
+    assert (early.verdict, early.course.decision) == (Verdict.INCONCLUSIVE, "open")
+    assert said in early.sentence
+    assert early.headline.endswith("but that a difference is smaller than the margin is not said before 15 pairs.")
+    assert said not in compared(design(6), pairs_of(BETTER_A, BETTER_B)).sentence
 
 
 def test_small_differences_of_both_signs_are_equivalent_and_not_merely_undecided():
-    d = np.array([0.3, -0.2, 0.1, -0.4, 0.2, -0.1])
-    result = compared(design(6), pairs_of(70.0 + d, np.full(6, 70.0)))
+    result = small()
     assert result.verdict is Verdict.EQUIVALENT
-    assert "EQUIVALENT within +-2 points (6 pairs)" in result.sentence
+    assert "EQUIVALENT within +-2 points (16 pairs)" in result.sentence
     assert result.equivalence.shown
-    assert compared(design(6, margin=0.1), pairs_of(70.0 + d, np.full(6, 70.0))).verdict is Verdict.INCONCLUSIVE
+    assert small(rule=design(16, margin=0.1)).verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("test", ["t", "rank"])
+def test_an_equivalence_prints_the_interval_that_it_rests_on(test):
+    """Two one-sided tests at 5 % are the 90 % interval."""
+    result = small(rule=design(16, test=test, margin=3.0))
+    look = result.last_look
+    assert (result.low, result.high, result.level) == (look.equivalence_low, look.equivalence_high, "90 % interval")
+    assert look.low < result.low < result.high < look.high
+    assert "90 % interval" in result.sentence
+    assert "(90 % interval 0." in result.headline
+    several = compared(design(16, 3), pairs_of(70.0 + SMALL, np.full(16, 70.0)))
+    assert (several.verdict, several.level) == (Verdict.EQUIVALENT, "96.7 % interval")
+    capped = small(findings=(exploded(),))
+    assert (capped.verdict, capped.level) == (Verdict.INCONCLUSIVE, "95 % interval")
 
 
 def test_one_pair_is_no_inference():
@@ -114,6 +150,16 @@ def test_equal_endpoints_of_differing_records_show_no_equality(endpoints, said):
     result = compared(design(len(endpoints)), pairs_of(endpoints, endpoints))
     assert result.verdict is result.unaudited is Verdict.INCONCLUSIVE
     assert any(said in caveat and "coarse or saturated" in caveat for caveat in result.caveats)
+
+
+def test_hosts_that_learnt_nothing_but_one_show_no_equality_either():
+    a = (25.39, 25.39, 25.39, 25.78, 25.39, 25.39)
+    result = compared(design(6), pairs_of(a, (25.39,) * 6))
+    assert result.verdict is result.unaudited is Verdict.INCONCLUSIVE
+    assert result.low is result.equivalence is None
+    said = "5 of 6 pairs differ by the same amount and fewer than 6 by another: there is no test, no interval"
+    assert said in result.sentence
+    assert "too little varies between the pairs" in result.headline
 
 
 def test_one_equal_pair_is_identical_only_if_its_records_are():
@@ -225,8 +271,9 @@ def test_the_rank_test_decides_where_it_was_declared():
 def test_where_ranks_decide_what_the_t_lacks_is_not_lacking():
     constant = compared(design(10, test="rank"), pairs_of(np.array(BETTER_A), np.array(BETTER_A) - 2.0))
     assert constant.verdict is Verdict.INCONCLUSIVE  # 6 pairs reach 0.031 at best
-    assert "signed-rank p = 0.031 (0.0076 asked for); at this bound 6 pairs give no interval." in constant.sentence
-    assert "no verdict" not in constant.sentence
+    assert "in every pair: without any spread there is no test, no interval and no verdict." in constant.sentence
+    varied = compared(design(10, test="rank"), pairs_of(BETTER_A, np.array(BETTER_B)))
+    assert "signed-rank p = 0.031 (0.0076 asked for); at this bound 6 pairs give no interval." in varied.sentence
     aliased = [Pair(replicate=r, a=70.0 + r, b=70.5 + 7 * r % 5, position_a=0, position_b=1) for r in range(10)]
     beside = compared(design(10, test="rank", adjusted=True), aliased)
     assert "signed-rank p = 0.096" in beside.sentence
@@ -234,18 +281,44 @@ def test_where_ranks_decide_what_the_t_lacks_is_not_lacking():
 
 
 def test_equivalence_by_ranks_names_no_p_of_two_t_tests():
-    result = compared(design(8, test="rank"), pairs_of(70.0 + np.linspace(-0.9, 1.0, 8), np.full(8, 70.0)))
+    result = small(rule=design(16, test="rank"))
     assert result.verdict is Verdict.EQUIVALENT
     assert result.equivalence is None
     assert "TOST" not in result.sentence
 
 
-def test_an_equivalence_that_later_pairs_would_not_show_again_says_at_which_look_it_was():
-    d = [0.3, -0.2, 0.1, -0.4, 0.2, -0.1, 9.0, -8.0, 7.0, -9.0]
-    result = compared(design(10, early_stop=False), pairs_of(70.0 + np.array(d), np.full(10, 70.0)))
-    assert result.verdict is Verdict.EQUIVALENT
-    assert not result.equivalence.shown
-    assert "was rejected in both directions at that look. " in result.sentence
+def going_on(looks, **changes):
+    """Two looks and no early stop."""
+    nominal = (Boundary(open=1, alpha=0.05, nominal_p=(0.0455, 0.0455)),)
+    return design(20, looks=looks, boundaries=nominal, early_stop=False, **changes)
+
+
+def test_an_equivalence_that_later_pairs_do_not_show_is_none():
+    d = np.array([*SMALL, 19.0, -18.0, 17.0, -19.0])
+    result = compared(going_on((16, 20)), pairs_of(70.0 + d, np.full(20, 70.0)))
+    assert (result.course.decision, result.verdict) == ("equivalent", Verdict.INCONCLUSIVE)
+    assert "Equivalence was shown after replicate 16 (look 1 of 2), but the last look does not show" in result.sentence
+    assert result.headline.endswith("but what an earlier look decided the last one does not show.")
+
+
+@pytest.mark.parametrize("test", ["t", "rank"])
+def test_a_crossing_that_later_pairs_reverse_is_none(test):
+    """Better by 8 after six pairs, worse by 5 after ten."""
+    d = [8.0, 8.5, 7.5, 8.2, 7.8, 8.1, -24.0, -26.0, -25.0, -23.0]
+    pairs = pairs_of(60.0 + np.array(d), np.full(10, 60.0))
+    assert compared(going_on((6, 10), test=test), pairs[:6]).verdict is Verdict.BETTER
+    result = compared(going_on((6, 10), test=test), pairs)
+    assert (result.course.decision, result.course.direction, result.verdict) == ("crossed", 1, Verdict.INCONCLUSIVE)
+    assert "The boundary was crossed after replicate 6 (look 1 of 2), but the last look" in result.sentence
+    assert "better than simplified by" not in result.headline
+
+
+def test_by_ranks_a_claim_against_the_mean_is_none():
+    wins = [1.0, 1.2, 1.4, 0.9, 1.1, 1.3, 1.5, 0.8, 1.6, 1.02, 1.22, 1.42, 0.92, 1.12, 1.32, -45.0]
+    result = compared(design(16, test="rank"), pairs_of(50.0 + np.array(wins), np.full(16, 50.0)))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert f"The mean difference, {result.plain.mean:+.2f} points, contradicts what most pairs show" in result.sentence
+    assert result.headline.endswith("but the mean difference contradicts what most pairs show.")
 
 
 def test_a_look_that_found_no_pair_says_so():
@@ -338,10 +411,9 @@ def test_as_many_lost_runs_in_both_groups_are_counted_and_not_imputed():
 
 
 def test_an_equivalence_must_survive_too():
-    d = np.array([0.3, -0.2, 0.1, -0.4, 0.2, -0.1])
-    pairs = pairs_of(70.0 + d, np.full(6, 70.0))
-    assert compared(design(8), pairs, lost=lost((6, None, 70.0), (7, 69.0, 69.5))).verdict is Verdict.EQUIVALENT
-    assert compared(design(8), pairs, lost=lost((6, None, 78.0))).verdict is Verdict.INCONCLUSIVE
+    calm, telling = lost((16, None, 70.0), (17, 69.0, 69.5)), lost((16, None, 99.0))
+    assert small(rule=design(20), complete=20, lost=calm).verdict is Verdict.EQUIVALENT
+    assert small(rule=design(20), complete=20, lost=telling).verdict is Verdict.INCONCLUSIVE
 
 
 def test_under_the_anytime_rule_the_evidence_is_asked_again():

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.comparing import B, compared, design, exploded, lost, open_ended, pairs_of
 
-from esper_ab.design import LEAST_PAIRS
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import Pair
-from esper_ab.stats.question import HalfPair, Lost
-from esper_ab.stats.verdict import Verdict
+from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.question import HalfPair, Lost
 
 CLAIMS = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN, Verdict.EQUIVALENT)
 endpoints = st.floats(40.0, 90.0).map(lambda x: round(x, 1))

@@ -8,15 +8,16 @@ import msgspec
 import pytest
 from support.journals import Synthetic, planted_effect, same_twice, write
 
-from esper_ab.cli import group
-from esper_ab.design import Contrast
-from esper_ab.errors import ConditionNotMet, UsageError
-from esper_ab.exit_status import invoke
+from esper_ab.commands._exit_status import invoke
+from esper_ab.commands.cli import group
+from esper_ab.contracts.errors import ConditionNotMet, UsageError
+from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import fold
-from esper_ab.report.condition import RELATIONS, holds, parse_condition, require
 from esper_ab.report.content import content
-from esper_ab.stats.question import HalfPair, Lost
-from esper_ab.stats.verdict import Verdict
+from esper_ab.verdict.condition import RELATIONS, holds, parse_condition, require
+from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.finding import Finding
+from esper_ab.verdict.question import HalfPair, Lost
 
 GROUPS = ("shaped", "simplified", "wait")
 COMPARED = (Contrast(a="shaped", b="simplified"), Contrast(a="shaped", b="wait"))
@@ -72,7 +73,7 @@ def supported(comparison, left="shaped", right="simplified"):
         (Verdict.IDENTICAL, {"equivalent-to", "not-worse-than"}, {"equivalent-to", "not-worse-than"}),
         (Verdict.BLOCKED, set(), set()),
         (Verdict.NO_INFERENCE, set(), set()),
-        (Verdict.INCONCLUSIVE, {"not-worse-than"}, set()),  # its interval lies above -margin
+        (Verdict.INCONCLUSIVE, set(), set()),  # of six pairs
     ],
 )  # fmt: skip
 def test_what_each_verdict_supports(comparison, verdict, forwards, backwards):
@@ -82,7 +83,7 @@ def test_what_each_verdict_supports(comparison, verdict, forwards, backwards):
 
 
 def with_look(comparison, **fields):
-    look = msgspec.structs.replace(comparison.course.looks[0], **fields)
+    look = msgspec.structs.replace(comparison.course.looks[0], **({"pairs": 15} | fields))
     course = msgspec.structs.replace(comparison.course, looks=(look,))
     return msgspec.structs.replace(comparison, verdict=Verdict.INCONCLUSIVE, course=course)
 
@@ -93,7 +94,7 @@ def with_look(comparison, **fields):
         ({"low": -1.9, "high": 9.0}, True),
         ({"low": -2.0, "high": 9.0}, False),
         ({"low": None, "high": None}, False),
-        ({"low": 1.0, "high": 9.0, "pairs": 5}, False),
+        ({"low": 1.0, "high": 9.0, "pairs": 14}, False),
     ],
 )
 def test_not_worse_of_an_open_comparison_is_non_inferiority_at_the_margin(comparison, fields, expected):
@@ -103,7 +104,9 @@ def test_not_worse_of_an_open_comparison_is_non_inferiority_at_the_margin(compar
 def test_not_worse_needs_a_look_no_cap_and_equal_losses(comparison):
     good = with_look(comparison, low=1.0, high=9.0)
     half = HalfPair(replicate=0, a=70.0, b=None, failed_a=False, failed_b=True, position_a=0, position_b=1)
+    floor = Finding(kind="floor", weight="caps equivalence", groups=(), sentence="Both are at chance.")
     assert supported(good) == {"not-worse-than"}
+    assert supported(msgspec.structs.replace(good, findings=(floor,))) == set()
     assert supported(msgspec.structs.replace(good, capped_by=("Because.",))) == set()
     assert supported(msgspec.structs.replace(good, lost=Lost(replicates=(half,)))) == set()
     assert supported(msgspec.structs.replace(good, course=msgspec.structs.replace(good.course, looks=()))) == set()
@@ -132,6 +135,16 @@ def test_too_few_pairs_are_named_as_the_reason(tmp_path, capsys):
     assert said in capsys.readouterr().err
     whole = write(tmp_path / "whole", same_twice())
     assert report(whole, "--fail-unless", "a equivalent-to b", "--fail-unless", "b not-worse-than a") == 0
+
+
+def test_what_speaks_of_the_margin_says_how_many_pairs_it_needs(comparison):
+    judged = msgspec.structs.replace(comparison, verdict=Verdict.INCONCLUSIVE)
+    said = "INCONCLUSIVE of 6 pairs; that a difference is smaller than the margin needs 15"
+    for relation in ("equivalent-to", "not-worse-than"):
+        with pytest.raises(ConditionNotMet, match=said):
+            require([parse_condition(f"shaped {relation} simplified", GROUPS, COMPARED)], [judged])
+    with pytest.raises(ConditionNotMet, match=r"is INCONCLUSIVE$"):
+        require([parse_condition("shaped better-than simplified", GROUPS, COMPARED)], [judged])
 
 
 def test_every_condition_that_does_not_hold_is_named(comparison):

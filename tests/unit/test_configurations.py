@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from workers.growth.configurations import contributions, plan_pass
+from workers.growth.bank.configurations import contributions, plan_pass
 
 activity = st.tuples(st.integers(1, 4), st.integers(1, 5)).flatmap(lambda shape: arrays(np.bool_, shape))
 

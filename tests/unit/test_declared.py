@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import esper_ab
-from esper_ab import Experiment, Variant, create_experiment
-from esper_ab.api.asked import about, declaration, tracking_of
+from esper_ab import Experiment, Variant, create_experiment, parse_experiment
+from esper_ab.api.asked import about, parse_declaration, tracking_of
 from esper_ab.api.declared import ABExperiment, ABVariant
 from esper_ab.api.keys import dotted
-from esper_ab.differences import pairs_by_axes
-from esper_ab.errors import UsageError
+from esper_ab.contracts.errors import UsageError
+from esper_ab.settings.differences import pairs_by_axes
 from esper_ab.trackers.settings import Tracking
 
 RATES = create_experiment("rates").add_variant("slow", ppo__lr=1e-4).add_variant("fast", ppo__lr=1e-3)
@@ -40,7 +40,7 @@ SPELLINGS = (
 
 
 def by_name(experiment):
-    return {group.name: group.settings for group in experiment.settings().groups}
+    return {group.name: group.settings for group in parse_experiment(experiment).groups}
 
 
 def test_what_is_exported_is_there():
@@ -51,7 +51,8 @@ def test_what_is_exported_is_there():
 
 
 def test_a_variant_is_a_group_and_runs_are_replicates():
-    asked = RATES.set_runs_per_variant(7).set_base_config(episodes=2, n_envs=3, task="synthetic").build().settings()
+    made = RATES.set_runs_per_variant(7).set_base_config(episodes=2, n_envs=3, task="synthetic").build()
+    asked = parse_experiment(made)
     assert (asked.name, asked.replicates, asked.episodes, asked.n_envs, asked.task) == ("rates", 7, 2, 3, "synthetic")
     assert [(group.name, group.settings.ppo.lr) for group in asked.groups] == [("slow", 1e-4), ("fast", 1e-3)]
 
@@ -88,8 +89,8 @@ def test_base_settings_are_for_all_and_a_variants_own_win():
 def test_a_later_base_setting_replaces_an_earlier_one_in_the_later_builder_only():
     first = RATES.set_base_config(episodes=2, n_envs=2)
     second = first.set_base_config({"episodes": 9})
-    assert [one.build().settings().episodes for one in (first, second)] == [2, 9]
-    assert second.build().settings().n_envs == 2
+    assert [parse_experiment(one.build()).episodes for one in (first, second)] == [2, 9]
+    assert parse_experiment(second.build()).n_envs == 2
 
 
 def test_numbers_of_numpy_are_numbers():
@@ -98,7 +99,7 @@ def test_numbers_of_numpy_are_numbers():
         create_experiment("x").add_variant("a", ppo__lr=rates[0]).add_variant("b", ppo__lr=rates[1])
         .set_runs_per_variant(np.int64(3)).set_base_config(episodes=np.int32(2), looks=[np.int64(3)]).build()
     )  # fmt: skip
-    asked = made.settings()
+    asked = parse_experiment(made)
     assert [group.settings.ppo.lr for group in asked.groups] == list(rates)
     assert (asked.replicates, asked.episodes, asked.looks) == (3, 2, (3,))
     msgspec.json.encode(asked)  # they are Python's own from here on
@@ -127,7 +128,7 @@ def test_an_experiment_cannot_be_changed_and_keeps_nothing_of_its_makers():
     overrides["growth.blueprints"].append("attention")
     base["episodes"] = 9
     assert by_name(made)["a"].growth.blueprints == ("norm",)
-    assert made.settings().episodes == 2
+    assert parse_experiment(made).episodes == 2
     for change in (
         lambda: setattr(made, "name", "y"),
         lambda: made.add_variant(Variant("c")),
@@ -142,7 +143,7 @@ def test_an_experiment_can_be_copied_and_sent_to_another_process():
     made = RATES.set_base_config(episodes=2).build()
     for again in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
         assert again == made
-        assert again.settings() == made.settings()
+        assert parse_experiment(again) == parse_experiment(made)
         with pytest.raises(AttributeError):
             again.name = "other"
 
@@ -156,7 +157,7 @@ def test_a_subclass_may_do_in_its_constructor_what_nobody_may_later():
             self.runs_per_variant = 3
             self.base_config = {"episodes": 1}
 
-    assert Mine().settings().replicates == 3
+    assert parse_experiment(Mine()).replicates == 3
     with pytest.raises(AttributeError, match="an ABExperiment can"):
         Mine().runs_per_variant = 4
 
@@ -166,14 +167,14 @@ def test_an_abexperiment_can_be_changed_and_shares_nothing_with_another():
     one.add_variant(ABVariant("a"))
     one.variants.append(ABVariant("b", overrides={"reward": "sparse"}))
     one.base_config = {"episodes": 4}
-    assert one.settings().episodes == 4
+    assert parse_experiment(one).episodes == 4
     assert other.variants == []
     assert dict(other.base_config) == {}
 
 
 def test_how_many_axes_two_variants_differ_in_is_seen_as_on_the_command_line():
     several = create_experiment("x").add_variant("a").add_variant("b", ppo__lr=0.1, ppo__epochs=2).build()
-    assert pairs_by_axes(several.settings().groups) == {("a", "b"): ("ppo.lr", "ppo.epochs")}
+    assert pairs_by_axes(parse_experiment(several).groups) == {("a", "b"): ("ppo.lr", "ppo.epochs")}
 
 
 def test_the_signature_is_that_of_the_constructor():
@@ -182,10 +183,10 @@ def test_the_signature_is_that_of_the_constructor():
 
 def test_relative_paths_begin_where_the_file_is(tmp_path: Path):
     made = Experiment("x", variants=[Variant("a", overrides={"reward": "mine.py:reward"}), Variant("b")])
-    groups = made.settings(tmp_path).groups
+    groups = parse_experiment(made, tmp_path).groups
     assert groups[0].settings.reward.mode == f"{tmp_path / 'mine.py'}:reward"
     based = Experiment("x", variants=made.variants, base_config={"data_dir": tmp_path / "data"})
-    assert based.settings().data_dir == str(tmp_path / "data")
+    assert parse_experiment(based).data_dir == str(tmp_path / "data")
 
 
 # --- tracking -------------------------------------------------------------------------------------------------------
@@ -206,8 +207,8 @@ def test_what_trackers_are_told():
 
 def test_tracking_changes_nothing_that_is_asked_for():
     tracked = RATES.set_tracking(tensorboard=True).build()
-    assert msgspec.json.encode(tracked.settings()) == msgspec.json.encode(RATES.build().settings())
-    assert declaration(RATES.build(), Path()).tracking == Tracking()
+    assert msgspec.json.encode(parse_experiment(tracked)) == msgspec.json.encode(parse_experiment(RATES.build()))
+    assert parse_declaration(RATES.build(), Path()).tracking == Tracking()
 
 
 # --- refused --------------------------------------------------------------------------------------------------------
@@ -223,10 +224,11 @@ def test_tracking_changes_nothing_that_is_asked_for():
     (lambda: RATES.add_variant("slow").build(), "variant 'slow' is there twice"),
     (lambda: RATES.add_variant("a b").build(), "group name 'a b'"),
     (lambda: RATES.add_variant("c", {"ppo.lr": 1.0}).build(), "the description of a variant is text, not {'ppo.lr'"),
-    (lambda: Experiment("x", variants=RATES.variants, date=7).settings(), "the date of an experiment is text, not 7"),
+    (lambda: parse_experiment(Experiment("x", variants=RATES.variants, date=7)),
+     "the date of an experiment is text, not 7"),
     (lambda: RATES.add_variant("c", tags="one").build(), "tags are a list"),
     (lambda: RATES.add_variant("c", tags=None).build(), "tags are a list, as in ['a', 'b'], not None"),
-    (lambda: ABExperiment("x", variants=[ABVariant("a", tags=3), Variant("b")]).settings(), "tags are a list"),
+    (lambda: parse_experiment(ABExperiment("x", variants=[ABVariant("a", tags=3), Variant("b")])), "tags are a list"),
     (lambda: RATES.add_variant("c", overrides={"ppo.lr": 1.0}, ppo__lr=2.0), "variant 'c': ppo.lr is set twice"),
     (lambda: RATES.add_variant("c", overrides={"ppo.lr": 1.0, "ppo__lr": 2.0}), "ppo.lr is set twice"),
     (lambda: RATES.add_variant("c", overrides=[1]), "settings must be given by key"),
@@ -245,10 +247,11 @@ def test_tracking_changes_nothing_that_is_asked_for():
     (lambda: create_experiment("x").add_variant("a").build(), "experiment 'x' has one variant (a), and nothing to"),
     (lambda: create_experiment("x").build(), "experiment 'x' has no variant"),
     (lambda: create_experiment(3).build(), "the name of an experiment is text"),
-    (lambda: Experiment("x", variants=["a", "b"]).settings(), "a variant is a Variant or an ABVariant, not 'a'"),
-    (lambda: Experiment("x", variants=[Variant(1), Variant("b")]).settings(), "the name of a variant is text"),
-    (lambda: ABExperiment("x", variants=[ABVariant("a", overrides=3), Variant("b")]).settings(), "settings must be"),
-    (lambda: Experiment("x", variants=RATES.variants, tracking="wandb").settings(), "tracking is an esper_ab"),
+    (lambda: parse_experiment(Experiment("x", variants=["a", "b"])), "a variant is a Variant or an ABVariant, not 'a'"),
+    (lambda: parse_experiment(Experiment("x", variants=[Variant(1), Variant("b")])), "the name of a variant is text"),
+    (lambda: parse_experiment(ABExperiment("x", variants=[ABVariant("a", overrides=3), Variant("b")])),
+     "settings must be"),
+    (lambda: parse_experiment(Experiment("x", variants=RATES.variants, tracking="wandb")), "tracking is an esper_ab"),
 ])  # fmt: skip
 def test_what_cannot_be_honoured_is_refused_in_one_line(made, said):
     with pytest.raises(UsageError) as caught:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esper_ab.design import Contrast, default_looks, extended, rule
-from esper_ab.errors import UsageError
-from esper_ab.plan import extend
+from esper_ab.contracts.errors import UsageError
+from esper_ab.design.design import Contrast, default_looks, extended, rule
+from esper_ab.plan.blocks import extend
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from esper_ab.contracts.errors import DiskFull
 from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.records import RunRef
 from esper_ab.control.disk import PHASE, DiskSpaceWait
 from esper_ab.control.signals import CaughtSignals
-from esper_ab.errors import DiskFull
 
 
 def progress(run="a/0", phase=PHASE):

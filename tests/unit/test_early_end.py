@@ -7,7 +7,7 @@ from pathlib import Path
 from support.journals import planted_effect
 
 from esper_ab.api.results import early_end
-from esper_ab.errors import WorkerFailed
+from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.journal.events import Ledger
 from esper_ab.journal.fold import fold
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from esper_ab import launchers
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane
-from esper_ab.errors import UsageError
 from esper_ab.launchers.inline import InlineLauncher
 from esper_ab.launchers.local import LocalLauncher
-from workers.entry import WrongDevice, check_gpus
+from workers.process.entry import WrongDevice, check_gpus
 
 CPU = Lane(name="cpu:0", devices=("cpu:0",), uuids=("",))
 GPU = Lane(name="cuda:1", devices=("cuda:1",), uuids=("GPU-b",))

@@ -8,8 +8,8 @@ import resource
 import pytest
 from support.journals import planted_effect
 
+from esper_ab.contracts.errors import JournalError
 from esper_ab.control.event_sink import EventSink
-from esper_ab.errors import JournalError
 from esper_ab.journal.events import Ledger
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import begin

@@ -8,15 +8,15 @@ import pytest
 from support.journals import Shape, Synthetic
 
 from esper_ab.analysis.analyse import Analysis, analyse
-from esper_ab.config import ExperimentSettings, Group
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings
-from esper_ab.errors import UsageError
-from esper_ab.exam import as_exam
 from esper_ab.journal.events import ExperimentStarted, RunEvaluated
 from esper_ab.journal.fold import fold
+from esper_ab.settings.exam import as_exam
+from esper_ab.settings.experiment import AskedExperiment, Group
 
 
-def asked(*names: str, **settings: object) -> ExperimentSettings:
+def asked(*names: str, **settings: object) -> AskedExperiment:
     groups = tuple(
         Group(
             name=name,
@@ -26,7 +26,7 @@ def asked(*names: str, **settings: object) -> ExperimentSettings:
         )
         for name in names
     )
-    return ExperimentSettings(name="x", groups=groups, slots=("early",), devices=("cpu:0",), **settings)
+    return AskedExperiment(groups=groups, slots=("early",), devices=("cpu:0",), **settings)
 
 
 def test_learners_are_tested_against_the_control_and_the_other_baselines_are_not():

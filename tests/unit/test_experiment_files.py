@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from esper_ab.api.files import declared_in
-from esper_ab.errors import UsageError
+from esper_ab.api.files import load_declaration
+from esper_ab.contracts.errors import UsageError
 
 HEAD = "from esper_ab import Experiment, Variant, create_experiment, run_ab_test\n"
 MAKE = '''
@@ -45,7 +45,7 @@ def at(path: Path, line: int) -> str:
     'class Mine(Experiment):\n    def __init__(self):\n        super().__init__("x", variants=make("x").variants)',
 ])  # fmt: skip
 def test_an_experiment_is_found_in_every_form(written, text: str) -> None:
-    what = declared_in(written(text))
+    what = load_declaration(written(text))
     assert what.asked.name == "x"
     assert [group.name for group in what.asked.groups] == ["a", "b"]
 
@@ -54,10 +54,10 @@ def test_what_is_imported_is_not_the_files_own(written) -> None:
     written('experiment = make("there")\ndef get_experiment():\n    return experiment', "elsewhere.py")
     own = written('from elsewhere import *\nfrom elsewhere import experiment\ncreate_x_experiment = lambda: make("x")')
     try:
-        assert declared_in(own).asked.name == "x"
+        assert load_declaration(own).asked.name == "x"
         own.write_text("from elsewhere import experiment\n")
         with pytest.raises(UsageError, match=r"no experiment of its own \(experiment is imported\)"):
-            declared_in(own)
+            load_declaration(own)
     finally:
         del sys.modules["elsewhere"]
 
@@ -68,30 +68,30 @@ TWO = 'def create_x_experiment():\n    return make("x")\ndef create_y_experiment
 def test_several_are_named_and_one_can_be_chosen(written) -> None:
     path = written(TWO)
     with pytest.raises(UsageError) as caught:
-        declared_in(path)
+        load_declaration(path)
     assert str(caught.value).endswith(
         "several experiments: create_x_experiment (x), create_y_experiment (y); choose one with --experiment NAME"
     )
     for name in ("y", "create_y_experiment"):
-        assert declared_in(path, name).asked.name == "y"
+        assert load_declaration(path, name).asked.name == "y"
     with pytest.raises(UsageError, match=r"--experiment z: .* there is create_x_experiment \(x\), create_y_exp"):
-        declared_in(path, "z")
+        load_declaration(path, "z")
 
 
 def test_only_the_chosen_one_is_made(written) -> None:
     path = written(TWO + "\ndef create_z_experiment():\n    raise RuntimeError('not me')")
-    assert declared_in(path, "create_x_experiment").asked.name == "x"
+    assert load_declaration(path, "create_x_experiment").asked.name == "x"
     with pytest.raises(UsageError, match="RuntimeError: not me"):
-        declared_in(path)
+        load_declaration(path)
 
 
 @pytest.mark.parametrize("change", ['make("x", 0.2)', 'make("y")', 'create_experiment("x", "why").add_variant('
     '"a", ppo__lr=0.1).add_variant("b", reward="sparse").build()'])  # fmt: skip
 def test_equal_ones_count_as_one_and_anything_else_as_two(written, change: str) -> None:
     same = 'experiment = make("x")\ndef get_experiment():\n    return '
-    assert declared_in(written(same + 'make("x")')).asked.name == "x"
+    assert load_declaration(written(same + 'make("x")')).asked.name == "x"
     with pytest.raises(UsageError, match="several experiments"):
-        declared_in(written(same + change))
+        load_declaration(written(same + change))
 
 
 @pytest.mark.parametrize(("text", "line", "said"), [
@@ -111,7 +111,7 @@ def test_equal_ones_count_as_one_and_anything_else_as_two(written, change: str) 
 def test_an_error_in_the_file_is_one_line_with_its_place(written, text: str, line: int, said: str) -> None:
     path = written(text)
     with pytest.raises(UsageError) as caught:
-        declared_in(path)
+        load_declaration(path)
     assert str(caught.value).startswith(at(path, line) + said)
     assert "\n" not in str(caught.value)
 
@@ -121,7 +121,7 @@ def test_an_error_in_what_it_imports_has_the_files_line(written) -> None:
     path = written("from deep_down import broken\nexperiment = broken()")
     try:
         with pytest.raises(UsageError) as caught:
-            declared_in(path)
+            load_declaration(path)
     finally:
         del sys.modules["deep_down"]
     assert str(caught.value) == at(path, 2) + "ValueError: deep"
@@ -139,23 +139,23 @@ def test_an_error_in_what_it_imports_has_the_files_line(written) -> None:
 def test_what_is_no_experiment_file_is_refused(written, tmp_path: Path, name: str, text: str | None, said: str) -> None:
     path = tmp_path / name if text is None else written(text, name)
     with pytest.raises(UsageError) as caught:
-        declared_in(path)
+        load_declaration(path)
     assert said in str(caught.value)
     assert str(caught.value).startswith(str(path))
 
 
 def test_a_toml_file_is_that_of_launch_and_names_the_experiment(written) -> None:
     text = 'groups = ["shaped", "wait"]\nepisodes = 2\n[group.fast]\nppo.lr = 0.1'
-    what = declared_in(written(text, "rates.toml"))
+    what = load_declaration(written(text, "rates.toml"))
     assert (what.asked.name, what.asked.episodes, what.placed) == ("rates", 2, False)
     assert [group.name for group in what.asked.groups] == ["shaped", "wait", "fast"]
-    named = declared_in(written('name = "other"\nplacement = "share"\n' + text, "rates.toml"))
+    named = load_declaration(written('name = "other"\nplacement = "share"\n' + text, "rates.toml"))
     assert (named.asked.name, named.placed) == ("other", True)
     with pytest.raises(UsageError, match="--experiment is for Python files"):
-        declared_in(written(text, "rates.toml"), "x")
+        load_declaration(written(text, "rates.toml"), "x")
 
 
 def test_what_a_file_prints_is_not_the_commands_output(written, capsys: pytest.CaptureFixture[str]) -> None:
-    declared_in(written("print('hello')\nexperiment = make('x')"))
+    load_declaration(written("print('hello')\nexperiment = make('x')"))
     assert capsys.readouterr().out == ""
     assert str(Path(written("")).parent) not in sys.path

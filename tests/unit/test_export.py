@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner
 from support.journals import failed_run, planted_effect, three_groups, write
 
-from esper_ab.errors import UsageError
-from esper_ab.exit_status import invoke
-from esper_ab.programs import export as program
-from esper_ab.report import records
-from esper_ab.report.query import VIEWS, query
+from esper_ab.commands import export as program
+from esper_ab.commands._exit_status import invoke
+from esper_ab.contracts.errors import UsageError
+from esper_ab.query import records
+from esper_ab.query.sql import VIEWS, query
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ import pytest
 from growth_world import Episode, decision, make_lifecycle, measure, random_decisions
 
 from esper_ab.contracts.settings import RewardSettings
-from workers.growth.facts import FactsMemory
-from workers.rewards._facts import StepFacts
-from workers.rewards._potential import potential
+from workers.facts import StepFacts
+from workers.growth.rules.facts import FactsMemory
+from workers.reward_terms.potential import potential
 from workers.vocabulary import Op, Stage
 
 HOST = 1000

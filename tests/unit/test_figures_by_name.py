@@ -12,8 +12,9 @@ from matplotlib.colors import to_hex
 from support.journals import one_replicate, three_groups
 
 from esper_ab.journal.fold import fold
-from esper_ab.report import figures, style
 from esper_ab.report.content import content
+from esper_ab.report.figures import catalogue as figures
+from esper_ab.report.figures import style
 
 
 @pytest.fixture(scope="module")
@@ -53,5 +54,5 @@ def test_nothing_to_draw_is_none():
 
 
 def test_no_pyplot_is_loaded():
-    code = "import esper_ab.report.figures, sys; sys.exit('matplotlib.pyplot' in sys.modules)"
+    code = "import esper_ab.report.figures.catalogue, sys; sys.exit('matplotlib.pyplot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -26,7 +26,7 @@ from esper_ab.journal.events import (
 )
 from esper_ab.journal.fold import begin, fold
 from esper_ab.journal.outcomes import endpoint, evaluated_accuracy, held_out_accuracy, mean, outcomes
-from esper_ab.plan import extend
+from esper_ab.plan.blocks import extend
 
 
 def test_states_follow_the_events_of_one_run():

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esper_ab.cli import group
+from esper_ab.commands._exit_status import invoke
+from esper_ab.commands.cli import group
+from esper_ab.commands.fsck import examine, fsck_text, repair
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.records import Checkpoint
-from esper_ab.errors import UsageError
-from esper_ab.exit_status import invoke
 from esper_ab.journal.events import EpisodeRecorded, RunEvaluated
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.load import load
-from esper_ab.journal.lock import take
-from esper_ab.programs.fsck import examine, fsck_text, repair
+from esper_ab.journal.lock import Lock
 
 POLICY = b"a policy"
 RUN = "shaped/0"
@@ -258,13 +258,13 @@ def test_temporary_files_are_named_and_removed_by_a_repair_only(stopped):
 
 def test_a_run_directory_in_use_is_looked_at_and_not_repaired(stopped):
     spoil(stopped / f"checkpoints/{RUN}/3.pt", "missing")
-    lock = take(stopped)
+    lock = Lock(stopped)
     found = examine(stopped)
     assert (found.faults, found.exit_status) == ((), 0)
     assert f"in use by process {os.getpid()} on " in fsck_text(found)
     with pytest.raises(UsageError, match="in use by process"):
         repair(stopped)
-    os.close(lock)
+    lock.close()
 
 
 def test_a_folder_without_a_journal_gets_no_lock(tmp_path):

@@ -7,16 +7,19 @@ import os
 import pytest
 from support.journals import planted_effect, write
 
-from esper_ab.errors import UsageError
+from esper_ab.commands.fsck import examine, repair
+from esper_ab.commands.gc import removable, remove
+from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.events import EpisodeRecorded, RunEvaluated
-from esper_ab.journal.lock import take
-from esper_ab.programs.gc import removable, remove
+from esper_ab.journal.lock import Lock
 
 KEPT = (
     "events.jsonl", "events.jsonl.torn-3", "experiment.toml", "summary.txt", "verdict.json", "report.html",
-    "policies/shaped/0.pt", "logs/shaped-0.log", ".gitignore",
+    "policies/shaped/0.pt", "logs/shaped-0.log", ".gitignore", ".notes.txt.swp", "checkpoints/thesis.tex",
+    "checkpoints/shaped/0/notes.pt", "checkpoints/shaped/0/more/1.pt", "policies/.git.index.1-2",
 )  # fmt: skip
-GONE = ("checkpoints/shaped/0/7.pt", "checkpoints/shaped/0/.8.pt.11-12", ".report.html.x1y2", "policies/shaped/.0.pt.1")
+GONE = ("checkpoints/shaped/0/7.pt", "checkpoints/shaped/0/.8.pt.11-12", ".report.html.x1y2",
+        "policies/shaped/.0.pt.1-2", "tracking/.wandb.json.k3j_x2a1")  # fmt: skip
 
 
 def fill(run_dir, *names):
@@ -24,6 +27,7 @@ def fill(run_dir, *names):
         (run_dir / name).parent.mkdir(parents=True, exist_ok=True)
         if not (run_dir / name).exists():
             (run_dir / name).write_text("x" * 10)
+            os.utime(run_dir / name, (0, 0))  # nobody is at work on it
     return run_dir
 
 
@@ -35,13 +39,18 @@ def test_of_a_finished_run_journal_policies_and_reports_stay(tmp_path):
     run_dir = fill(write(tmp_path / "run", planted_effect()), *KEPT, *GONE, "console.log")
     journal = (run_dir / "events.jsonl").read_bytes()
     found = removable(run_dir)
-    assert found.size_bytes == 10 * 5
+    assert found.size_bytes == 10 * 6
     assert files(run_dir) >= {*KEPT, *GONE, "console.log"}, "looking removes nothing"
     remove(found)
     assert files(run_dir) == {*KEPT, ".lock"}
     assert (run_dir / "events.jsonl").read_bytes() == journal
-    assert not (run_dir / "checkpoints").exists()
     assert removable(run_dir).files == ()
+
+
+def test_folders_of_checkpoints_that_are_empty_then_go_too(tmp_path):
+    run_dir = fill(write(tmp_path / "run", planted_effect()), "checkpoints/shaped/0/7.pt")
+    remove(removable(run_dir))
+    assert not (run_dir / "checkpoints").exists()
 
 
 def test_of_an_unfinished_run_what_resume_needs_stays(tmp_path):
@@ -64,11 +73,11 @@ def test_of_an_unfinished_run_what_resume_needs_stays(tmp_path):
 def test_a_run_in_progress_is_refused(tmp_path):
     run_dir = fill(write(tmp_path / "run", planted_effect()), "checkpoints/a/0/1.pt")
     found = removable(run_dir)
-    lock = take(run_dir)
+    lock = Lock(run_dir)
     for act in (lambda: removable(run_dir), lambda: remove(found)):
         with pytest.raises(UsageError, match=f"in use by process {os.getpid()} on "):
             act()
-    os.close(lock)
+    lock.close()
     assert "checkpoints/a/0/1.pt" in files(run_dir)
 
 
@@ -78,9 +87,26 @@ def test_what_is_no_run_directory_is_refused(tmp_path):
         removable(tmp_path)
 
 
-def test_links_are_never_followed_out_of_the_run_directory(tmp_path):
-    fill(tmp_path / "elsewhere", "7.pt")
-    run_dir = fill(write(tmp_path / "run", planted_effect()), "checkpoints/shaped/0/1.pt")
-    (run_dir / "checkpoints" / "link").symlink_to(tmp_path / "elsewhere")
+@pytest.mark.parametrize("link", ["checkpoints/link", "checkpoints/shaped", "checkpoints/shaped/0", "policies",
+                                  "policies/shaped", "tracking"])  # fmt: skip
+def test_links_are_never_followed_out_of_the_run_directory(tmp_path, link):
+    """Whatever stands behind them, called as our own files are."""
+    elsewhere = fill(tmp_path / "elsewhere", "7.pt", "shaped/7.pt", "0/7.pt", "shaped/0/7.pt", ".7.pt.1-2", ".a.json.b")
+    before = files(elsewhere)
+    run_dir = write(tmp_path / "run", planted_effect())
+    (run_dir / link).parent.mkdir(parents=True, exist_ok=True)
+    (run_dir / link).symlink_to(elsewhere)
+    assert examine(run_dir).leftovers == ()
     remove(removable(run_dir))
-    assert files(tmp_path / "elsewhere") == {"7.pt"}
+    assert files(elsewhere) == before
+    assert (run_dir / link).is_symlink()
+
+
+def test_checkpoints_that_are_kept_elsewhere_are_refused(tmp_path):
+    elsewhere = fill(tmp_path / "elsewhere", "shaped/0/7.pt", "shaped/0/.7.pt.1-2", "thesis.tex")
+    run_dir = write(tmp_path / "run", planted_effect())
+    (run_dir / "checkpoints").symlink_to(elsewhere)
+    with pytest.raises(UsageError, match=r"checkpoints is a symbolic link.*; nothing was removed: clear .*elsewhere"):
+        removable(run_dir)
+    assert repair(run_dir).done == ()
+    assert files(elsewhere) == {"shaped/0/7.pt", "shaped/0/.7.pt.1-2", "thesis.tex"}

@@ -7,13 +7,20 @@ from concurrent.futures import ThreadPoolExecutor
 import fake_plans
 import pytest
 
-from esper_ab.errors import UsageError
-from esper_ab.programs.detach import reserve, reserved
-from esper_ab.programs.experiment import Planned, claimed
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.settings import GroupSettings, GrowthSettings
+from esper_ab.execution.detach import reserve, reserved
+from esper_ab.execution.experiment import PlannedExperiment, claim_directory, plan_on
+from esper_ab.settings.experiment import AskedExperiment, Group
+
+MACHINE = fake_plans.machine(2)
+SETTINGS = GroupSettings(growth=GrowthSettings(blueprints=("norm",)))
+ASKED = AskedExperiment(groups=tuple(Group(name=name, settings=SETTINGS) for name in "ab"), replicates=1)
 
 
 def ready(run_dir, generated="synthetic-1"):
-    return Planned(plan=fake_plans.plan(), machine=None, run_dir=run_dir, generated=generated)
+    plan = plan_on(MACHINE, ASKED, run_dir.name)
+    return PlannedExperiment(asked=ASKED, machine=MACHINE, plan=plan, run_dir=run_dir, generated=generated)
 
 
 def make(run_dir):
@@ -21,10 +28,11 @@ def make(run_dir):
 
 
 def test_the_first_gets_the_name_and_the_others_a_suffix(tmp_path, capsys):
-    found = [claimed(ready(tmp_path / "runs" / "synthetic-1"), make) for _ in range(3)]
+    found = [claim_directory(ready(tmp_path / "runs" / "synthetic-1"), make) for _ in range(3)]
     assert [one.run_dir.name for one in found] == ["synthetic-1", "synthetic-1-2", "synthetic-1-3"]
     assert found[1].plan.experiment.name == "synthetic-1-2"
     assert found[1].plan.digest == found[0].plan.digest
+    assert found[1].plan == plan_on(MACHINE, ASKED, "synthetic-1-2")  # made again, not altered
     first, second = capsys.readouterr().err.splitlines()
     assert "synthetic-1 has been taken by another run meanwhile; this one goes into" in first
     assert second.endswith("synthetic-1-3")
@@ -33,7 +41,7 @@ def test_the_first_gets_the_name_and_the_others_a_suffix(tmp_path, capsys):
 @pytest.mark.parametrize("take", [make, reserve], ids=["here", "detached"])
 def test_many_at_the_same_time_get_different_names(tmp_path, take):
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: claimed(ready(tmp_path / "synthetic-1"), take), range(8)))
+        found = list(pool.map(lambda _: claim_directory(ready(tmp_path / "synthetic-1"), take), range(8)))
     assert len({one.run_dir for one in found}) == 8
 
 
@@ -51,10 +59,10 @@ def test_a_name_that_is_being_detached_is_taken(tmp_path):
 def test_a_name_that_was_asked_for_is_never_changed(tmp_path):
     make(tmp_path / "mine")
     asked = ready(tmp_path / "mine", generated="")
-    assert claimed(asked, make) is asked
+    assert claim_directory(asked, make) is asked
 
 
 def test_what_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="cannot be made"):
-        claimed(ready(tmp_path / "file" / "below"), make)
+        claim_directory(ready(tmp_path / "file" / "below"), make)

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from support.comparing import compared, design, exploded, lost, pairs_of
 from support.journals import Shape, Synthetic
 
-from esper_ab.differences import named
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
 from esper_ab.report.text import render_text
-from esper_ab.stats.audit_result import Finding
-from esper_ab.stats.verdict import Verdict
+from esper_ab.settings.differences import named
+from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.finding import Finding
 
 LOW, HIGH = (70.1, 72.0, 70.3, 70.0, 71.7, 70.4), (75.0, 76.2, 74.1, 75.7, 76.0, 74.4)
 WIDE = (71.0, 90.0, 70.5, 70.1, 71.8, 95.0)
@@ -33,8 +33,8 @@ ALIASED = Finding(kind="aliased", weight="blocks", groups=(), sentence="Device a
         ((), (), {}, "Nothing can be said of shaped and simplified: no pair is complete."),
         (LOW, LOW, {"same_records": True}, "shaped and simplified are the same computation: all records agree, nothing "
                                            "to compare."),
-        (LOW, LOW, {}, "Not decided: shaped and simplified look equal, but nothing varies between the pairs, so no "
-                       "test applies."),
+        (LOW, LOW, {}, "Not decided: shaped and simplified look equal, but too little varies between the pairs for "
+                       "any test."),
         (HIGH, LOW, {"findings": (exploded(),)}, "Not decided: shaped looks 4.5 points better than simplified, in 6 of "
                                                  "6 pairs, but the audit allows no verdict."),
         (HIGH, LOW, {"findings": (ALIASED,)}, "No answer for shaped and simplified: the audit forbids a comparison."),
@@ -51,14 +51,14 @@ def test_a_decision_that_hangs_on_lost_runs_is_none():
 
 
 def test_a_small_but_real_difference_is_below_the_margin():
-    result = compared(design(6, margin=6.0), pairs_of(HIGH, LOW))
-    said = "shaped is better than simplified, but by less than the 6 points that matter: by 4.5"
+    result = compared(design(16, margin=6.0), pairs_of((HIGH * 3)[:16], (LOW * 3)[:16]))
+    said = "shaped is better than simplified, but by less than the 6 points that matter: by 4."
     assert result.headline.startswith(said)
 
 
 def test_equivalence_names_what_is_ruled_out():
     a = (70.2, 71.9, 70.4, 69.8, 71.9, 70.3)
-    said = compared(design(6), pairs_of(a, LOW)).headline
+    said = compared(design(20), pairs_of((a * 4)[:20], (LOW * 4)[:20])).headline
     assert said.startswith("shaped and simplified are equivalent within 2 points: shaped and simplified are equal")
     assert said.endswith("a difference of 2 points or more is ruled out.")
 

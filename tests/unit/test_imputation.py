@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.comparing import design, pairs_of
 
-from esper_ab.design import Boundary
-from esper_ab.stats.imputation import imputed, recurs_in, worst_value
-from esper_ab.stats.question import HalfPair, Lost
-from esper_ab.stats.sequential import follow
+from esper_ab.design.design import Boundary
+from esper_ab.verdict.imputation import imputed, recurs_in, worst_value
+from esper_ab.verdict.looks import follow
+from esper_ab.verdict.question import HalfPair, Lost
 
 
 def half(replicate, a, b, failed="ab"):

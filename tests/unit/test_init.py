@@ -13,14 +13,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from esper_ab.api.files import declared_in
-from esper_ab.assignments import EXPERIMENT_KEYS, GROUP_KEYS
-from esper_ab.config import ExperimentSettings
+from esper_ab import parse_experiment
+from esper_ab.api.files import load_declaration
+from esper_ab.commands._exit_status import invoke
+from esper_ab.commands._options import flag_help
+from esper_ab.commands.init import command, python_file, toml_file
 from esper_ab.contracts import catalog
-from esper_ab.exit_status import invoke
-from esper_ab.options import flag_help
-from esper_ab.parse import Catalogue, FileSettings, Request, parse, read_toml
-from esper_ab.programs.init import command, python_file, toml_file
+from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS
+from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse, read_toml
 
 _CATALOGUE = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
 _DEFAULTS = parse(Request(), FileSettings(), _CATALOGUE)
@@ -28,20 +29,19 @@ _FAST = re.compile(r"^#(\[group\.fast\]|reward = .*|ppo\.lr = .*|\.add_variant\(
 _OFF = re.compile(r"^(\s*)#(?=[a-z\[.])", re.MULTILINE)  # a setting; prose has a blank after its #
 
 
-def of_toml(text: str, folder: Path) -> ExperimentSettings:
+def of_toml(text: str, folder: Path) -> AskedExperiment:
     path = folder / "some.toml"
     path.write_text(text)
     return parse(Request(), read_toml(path), _CATALOGUE)
 
 
-def of_python(text: str, folder: Path) -> ExperimentSettings:
+def of_python(text: str, folder: Path) -> AskedExperiment:
     path = folder / "some.py"
     path.write_text(text)
-    settings: ExperimentSettings = runpy.run_path(str(path))["experiment"].settings()
-    return settings
+    return parse_experiment(runpy.run_path(str(path))["experiment"])
 
 
-def unnamed(experiment: ExperimentSettings) -> ExperimentSettings:
+def unnamed(experiment: AskedExperiment) -> AskedExperiment:
     return msgspec.structs.replace(experiment, name="")
 
 
@@ -111,7 +111,7 @@ def test_the_commands_that_are_shown_can_be_given(
     *_, shown = capsys.readouterr().out.splitlines()
     *words, file = shlex.split(shown.removeprefix("run it: "))
     assert words == ["esper-ab", "run"]
-    assert declared_in(Path(file)).asked.name in ("2-odd-name", "x", "plain", "experiment")
+    assert load_declaration(Path(file)).asked.name in ("2-odd-name", "x", "plain", "experiment")
 
 
 @pytest.mark.parametrize("name", ["plan.yaml", "plan", "nowhere/plan.py"])
@@ -124,8 +124,8 @@ def test_other_files_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[s
     ("name", "module", "how"),
     [
         ("experiment.toml", "esper_ab.launch", ("--config",)),
-        ("experiment.toml", "esper_ab.cli", ("run",)),
-        ("experiment.py", "esper_ab.cli", ("run",)),
+        ("experiment.toml", "esper_ab.commands.cli", ("run",)),
+        ("experiment.py", "esper_ab.commands.cli", ("run",)),
     ],
 )
 def test_a_dry_run_of_what_is_written(tmp_path: Path, name: str, module: str, how: tuple[str, ...]) -> None:

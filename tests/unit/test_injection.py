@@ -20,25 +20,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from esper_ab import cli
+from esper_ab.commands import cli
+from esper_ab.commands._exit_status import invoke
 from esper_ab.contracts.codec import ProtocolError, decode_from_worker, encode
+from esper_ab.contracts.errors import JournalError, UsageError, WorkerFailed
 from esper_ab.contracts.records import Checkpoint
 from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.control.rules.validation import Rejected, point_of
-from esper_ab.errors import JournalError, UsageError, WorkerFailed
-from esper_ab.exit_status import invoke
 from esper_ab.journal.events import ExperimentEnded, Ledger
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.fold import fold
 from esper_ab.live.terminal import LiveView
 from esper_ab.live.warnings import Warnings
-from esper_ab.parse import Catalogue, FileSettings, Request, parse
+from esper_ab.plan.run_directory import check_name
+from esper_ab.query.sql import VIEWS
 from esper_ab.report.content import content
 from esper_ab.report.markdown import render_markdown
 from esper_ab.report.page import render_page
-from esper_ab.report.query import VIEWS
 from esper_ab.report.text import render_text
-from esper_ab.run_directory import check_name
+from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse
 
 EVIL = (
     "<script>alert(1)</script><img src=x onerror=alert(1)>'; DROP TABLE journal; -- \"../../../etc/passwd"

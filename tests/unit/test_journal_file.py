@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import resource
+import struct
 import subprocess
 import sys
+import tempfile
 import zlib
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,10 +19,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esper_ab.errors import DiskFull, JournalError, UsageError
+from esper_ab.commands.fsck import repair
+from esper_ab.contracts.errors import DiskFull, JournalError, UsageError
 from esper_ab.journal.events import Ledger, PointReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
-from esper_ab.journal.lock import take
+from esper_ab.journal.lock import LOCK_NAME, Lock, holder
 from esper_ab.journal.tail import follow
 
 EVENTS = [
@@ -264,10 +268,10 @@ def test_a_second_coordinator_is_refused_before_it_writes(tmp_path, journal_byte
     """The tail that it would cut off is what the first one is writing."""
     torn = journal_bytes[:-10]
     (tmp_path / JOURNAL_NAME).write_bytes(torn)
-    lock = take(tmp_path)
+    lock = Lock(tmp_path)
     with pytest.raises(UsageError, match=rf"in use by process {os.getpid()} on \S+ since \S+;"):
         Journal.reopen(tmp_path)
-    os.close(lock)
+    lock.close()
     assert (tmp_path / JOURNAL_NAME).read_bytes() == torn
     assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", JOURNAL_NAME]
 
@@ -289,3 +293,85 @@ def test_a_used_run_directory_is_refused(tmp_path):
 def test_no_journal_is_a_usage_error(tmp_path):
     with pytest.raises(UsageError, match="no journal at"):
         read(Path(tmp_path) / JOURNAL_NAME)
+
+
+WITHOUT_NAME = r"is in use by another process, whose \.lock was removed; wait for it, end it or choose another name"
+
+
+def test_a_removed_lock_file_lets_nobody_in(tmp_path):
+    """Whoever tidies up during a run, or believes that the file is stale, locks another file of that name."""
+    journal = Journal(tmp_path, fixed_clock)
+    journal.append(EVENTS[0])
+    journal.commit()
+    for _ in range(2):  # the first try leaves a new .lock behind
+        (tmp_path / LOCK_NAME).unlink()
+        assert holder(tmp_path) is not None
+        for second in (Journal.reopen, Journal, Lock, repair):
+            with pytest.raises(UsageError, match=WITHOUT_NAME):
+                second(tmp_path)
+        assert str(holder(tmp_path)) == "another process"
+    journal.append(EVENTS[1])
+    journal.close()
+    assert holder(tmp_path) is None
+    again, events = Journal.reopen(tmp_path)
+    assert events == EVENTS[:2]
+    (tmp_path / LOCK_NAME).unlink()
+    with pytest.raises(UsageError, match=WITHOUT_NAME):
+        Journal.reopen(tmp_path)
+    again.close()
+
+
+def test_a_lock_file_that_is_removed_while_it_is_being_locked_is_no_lock(tmp_path, monkeypatch):
+    """Two may each hold the lock of a file of that name; only one of these is still called so."""
+    flock, removed = fcntl.flock, []
+
+    def remove_first(descriptor, operation):
+        if not removed:
+            removed.append((tmp_path / LOCK_NAME).unlink())
+        flock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", remove_first)
+    lock = Lock(tmp_path)
+    monkeypatch.undo()
+    assert removed
+    assert holder(tmp_path).pid == os.getpid()
+    with pytest.raises(UsageError, match=f"in use by process {os.getpid()}"):
+        Lock(tmp_path)
+    lock.close()
+
+
+def test_who_may_only_read_cannot_lock_the_writer_out(tmp_path, journal_bytes):
+    path = tmp_path / JOURNAL_NAME
+    path.write_bytes(journal_bytes)
+    for_reading = struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 0, 0)
+    with path.open("rb") as reader:
+        fcntl.fcntl(reader, fcntl.F_OFD_SETLK, for_reading)
+        fcntl.flock(reader, fcntl.LOCK_EX)
+        assert holder(tmp_path) is None
+        journal, events = Journal.reopen(tmp_path)
+        assert len(events) == 3
+        assert holder(tmp_path).pid == os.getpid()
+        journal.close()
+    assert (tmp_path / LOCK_NAME).stat().st_mode & 0o077 == 0, "nobody else can open it, and so lock it"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
+def test_somebody_else_sees_that_a_run_is_carried_out():
+    """Without being able to open .lock, which says by whom."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        journal = Journal(Path(folder), fixed_clock)
+        ask = """
+import os, sys, pathlib
+from esper_ab.journal.lock import holder
+os.setgid(65534), os.setuid(65534)
+print(holder(pathlib.Path(sys.argv[1])))
+"""
+
+        def asked():
+            command = [sys.executable, "-c", ask, folder]
+            return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+        assert asked() == "another process"
+        journal.close()
+        assert asked() == "None"

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from support.journals import Synthetic, failed_run, one_replicate, three_groups, write
 
 from esper_ab.analysis.pathologies import count_pathologies, pathologies
+from esper_ab.contracts.errors import JournalError
 from esper_ab.contracts.records import Checkpoint, EnvEpisode, EpisodeRecord, HeadUse, Moments
-from esper_ab.errors import JournalError
-from esper_ab.journal import chunk, pool
 from esper_ab.journal.columns import N_OPS, NAMES, OPS, Columns
 from esper_ab.journal.events import (
     AnyEvent,
@@ -30,12 +29,13 @@ from esper_ab.journal.events import (
     RunEvaluated,
     WorkerStarted,
 )
+from esper_ab.journal.fast import chunk, pool
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.journal.lean import LeanEpisode, LeanHost, LeanLine, LeanRecorded, LeanRun, LeanTiming
 from esper_ab.journal.line import Line
 from esper_ab.journal.load import load
-from esper_ab.plan import extend
+from esper_ab.plan.blocks import extend
 from esper_ab.report.content import content
 from esper_ab.report.page import render_page
 from esper_ab.report.text import render_text
@@ -195,7 +195,7 @@ def test_what_is_read_of_a_line_has_the_types_of_the_whole(lean, full):
 SCRIPT = """
 import sys
 from pathlib import Path
-from esper_ab.journal import chunk, pool
+from esper_ab.journal.fast import chunk, pool
 from esper_ab.journal.load import load
 
 print("main module")

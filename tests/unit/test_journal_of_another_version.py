@@ -10,8 +10,8 @@ import msgspec
 import pytest
 from support.journals import one_replicate, write
 
-from esper_ab.journal import chunk
 from esper_ab.journal.events import AnyEvent, EpisodeRecorded, ExperimentContinued, PointReleased
+from esper_ab.journal.fast import chunk
 from esper_ab.journal.file import JOURNAL_NAME, OtherVersion
 from esper_ab.journal.load import load
 

@@ -7,7 +7,7 @@ from growth_world import Episode, make_lifecycle, random_decisions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workers.growth.masks import DecisionMasks
+from workers.growth.rules.masks import DecisionMasks
 from workers.vocabulary import HEADS
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -13,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.journals import failed_run, planted_effect, write
 
+from esper_ab.commands.listing import _table, listed
+from esper_ab.commands.logs import lines, sources
+from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.control.experiment_run import extend
-from esper_ab.errors import JournalError, UsageError
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
-from esper_ab.journal.lock import holder, take
+from esper_ab.journal.lock import Lock, holder
 from esper_ab.journal.tail import follow
 from esper_ab.live.attach import Viewer
 from esper_ab.live.console import CONSOLE_NAME
-from esper_ab.programs.listing import _table, listed
-from esper_ab.programs.logs import lines, sources
 
 
 def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
@@ -65,10 +64,10 @@ def test_many_verdicts_are_counted(tmp_path):
 def test_a_run_that_somebody_carries_out_is_running(tmp_path):
     run_dir = write(tmp_path / "run", planted_effect()[:40])
     assert holder(run_dir) is None
-    lock = take(run_dir)
+    lock = Lock(run_dir)
     assert holder(run_dir).pid > 0
     assert listed(tmp_path)[0].state == Viewer(run_dir).state == "running"
-    os.close(lock)
+    lock.close()
     assert listed(tmp_path)[0].state == "stale"
 
 
@@ -170,7 +169,7 @@ def test_what_is_not_there_is_one_line(tmp_path, args, words):
     run_dir = write(tmp_path / "run", planted_effect())
     named = [arg.replace("RUN", str(run_dir)) for arg in args]
     code = (
-        "import sys\nfrom esper_ab.cli import main\nstatus = main()\n"
+        "import sys\nfrom esper_ab.commands.cli import main\nstatus = main()\n"
         "heavy = {'torch', 'numpy', 'scipy', 'matplotlib', 'zmq'} & set(sys.modules)\n"
         "sys.exit(status if not heavy else str(heavy))"
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
 import subprocess
 import sys
@@ -22,12 +21,12 @@ from support.journals import (
     write,
 )
 
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Progress
-from esper_ab.errors import UsageError
 from esper_ab.journal.events import EpisodeRecorded, Ledger
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
-from esper_ab.journal.lock import take
+from esper_ab.journal.lock import Lock
 from esper_ab.live.recent import differences_now, group_now
 from esper_ab.live.status import status, status_json, status_text
 from esper_ab.live.terminal import LiveView
@@ -177,9 +176,9 @@ def test_status_says_how_far_it_is(tmp_path, events, state):
 
 def test_status_of_a_run_that_somebody_works_on(tmp_path):
     run_dir = write(tmp_path / "run", planted_effect()[:50])
-    holder = take(run_dir)
+    holder = Lock(run_dir)
     assert status(run_dir).state == "running"
-    os.close(holder)
+    holder.close()
     text = status_text(run_dir)
     assert "stale" in text
     assert "coordinator is gone" in text

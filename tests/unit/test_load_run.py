@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import subprocess
 import sys
 
@@ -15,12 +14,12 @@ from support.journals import Synthetic, failed_run, one_replicate, planted_effec
 
 from esper_ab import load_run
 from esper_ab.api.results import Results
-from esper_ab.errors import JournalError, UsageError
+from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.journal.file import JOURNAL_NAME
-from esper_ab.journal.lock import take
-from esper_ab.report import records
+from esper_ab.journal.lock import Lock
+from esper_ab.query import records
+from esper_ab.query.sql import VIEWS, query
 from esper_ab.report.content import content
-from esper_ab.report.query import VIEWS, query
 
 
 @pytest.fixture(scope="module")
@@ -150,9 +149,9 @@ def test_the_state_is_said(tmp_path):
     finished = load_run(write(tmp_path / "finished", planted_effect()))
     failed = load_run(write(tmp_path / "failed", failed_run()))
     stale_dir = write(tmp_path / "stale", planted_effect()[:60])
-    lock = take(stale_dir)
+    lock = Lock(stale_dir)
     running = load_run(stale_dir)
-    os.close(lock)
+    lock.close()
     states = [run.state for run in (finished, failed, running, load_run(stale_dir))]
     assert states == ["finished", "failed", "running", "stale"]
     assert repr(finished).startswith(f"<LoadedRun '{tmp_path / 'finished'}', finished: shaped against simplified")

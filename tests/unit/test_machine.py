@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from simulated_worker import SimulatedWorker
 
 from esper_ab.analysis.result_hash import result_hash
+from esper_ab.contracts.errors import Interrupted, WorkerFailed, WorkerHung
 from esper_ab.contracts.messages import Assign, Cancel, Release, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.control.rules import commands
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.control.rules.machine import CTRL_C, ExperimentMachine
 from esper_ab.control.rules.recovery import nothing_left
-from esper_ab.errors import Interrupted, WorkerFailed, WorkerHung
 from esper_ab.journal.events import (
     SCHEMA,
     EpisodeRecorded,
@@ -73,6 +73,8 @@ class World:
         self.limits = limits or limits_of()
         self.workers = {}  # by lane
         self.gone = []  # earlier incarnations
+        self.delayed = []  # orders of workers that could not be started
+        self.lacking = 0  # rounds until they can
         self.started = Counter(event.worker for event in self.journal if type(event).__name__ == "WorkerStarted")
         self.error = None
         self.machine = ExperimentMachine(fold(self.journal), self.limits, self.now)
@@ -81,12 +83,17 @@ class World:
         self.perform(self.machine.take_over())
 
     def launch(self, lane, worker):
-        self.started[worker] += 1
         order = WorkerOrder(
-            endpoint="", worker=worker, incarnation=self.started[worker], lane=lane, arithmetic=Arithmetic(),
+            endpoint="", worker=worker, incarnation=self.started[worker] + 1, lane=lane, arithmetic=Arithmetic(),
             run_dir="", log_file="",
         )  # fmt: skip
         self.workers[lane.name] = SimulatedWorker(order)
+        if self.lacking:
+            self.workers[lane.name].hung = True
+            self.delayed.append(lane.name)
+            self.perform(self.machine.start_delayed(order, "no descriptor is free"))
+            return
+        self.started[worker] += 1
         self.perform(self.machine.launched(order, self.now))
 
     # --- performing, as the coordinator does ---
@@ -195,6 +202,11 @@ class World:
 
     def round(self, seconds=ROUND_S[0]):
         self.now += seconds
+        self.lacking = max(0, self.lacking - 1)
+        if not self.lacking:
+            due, self.delayed = self.delayed, []
+            for lane in due:
+                self.launch(self.workers[lane].order.lane, self.workers[lane].order.worker)
         for check in (self.machine.check_ended, self.machine.check_silent, self.machine.end_round):
             if self.error is None:
                 self.perform(check(self.now))
@@ -213,7 +225,9 @@ class World:
                 worker = choices.one(list(self.workers.values()))
                 if self.over:
                     return
-                if choices.number(16) < share:
+                if choices.number(32) == share:
+                    self.lacking = 1 + choices.number(4)
+                elif choices.number(16) < share and worker.order.lane.name not in self.delayed:
                     self.act(choices.one(FAULTS), worker, choices)
                 else:
                     self.go_on(worker, choices)

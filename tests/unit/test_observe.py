@@ -11,7 +11,7 @@ from growth_world import BLUEPRINTS, SLOTS, Episode, decision, make_lifecycle, m
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workers.growth.observe import layout
+from workers.growth.rules.observe import layout
 from workers.vocabulary import Op
 
 WHERE = layout(len(SLOTS), len(BLUEPRINTS))

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from esper_ab.assignments import EXPERIMENT_KEYS, GROUP_KEYS
-from esper_ab.config import ExperimentSettings, Group
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import GroupSettings
-from esper_ab.errors import UsageError
-from esper_ab.foreign_keys import OURS
-from esper_ab.parse import Catalogue, FileSettings, Request, parse, read_toml
+from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS
+from esper_ab.settings.experiment import AskedExperiment, Group
+from esper_ab.settings.foreign_keys import OURS
+from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse, read_toml
 
 CATALOGUE = Catalogue(
     rewards=("minimal", "shaped", "simplified", "sparse"), controllers=("heuristic", "random", "schedule", "wait")
@@ -19,7 +19,7 @@ CATALOGUE = Catalogue(
 
 
 def asked(*groups: str, group: tuple[str, ...] = (), sets: tuple[str, ...] = (), toml: FileSettings | None = None,
-          **flags: object) -> ExperimentSettings:
+          **flags: object) -> AskedExperiment:
     request = Request(groups=groups, group=group, assignments=sets, flags=flags)
     return parse(request, toml or FileSettings(), CATALOGUE)
 
@@ -30,7 +30,7 @@ def toml(tmp_path: Path, text: str) -> FileSettings:
     return read_toml(path)
 
 
-def by_name(experiment: ExperimentSettings) -> dict[str, GroupSettings]:
+def by_name(experiment: AskedExperiment) -> dict[str, GroupSettings]:
     return {group.name: group.settings for group in experiment.groups}
 
 
@@ -119,6 +119,17 @@ def test_a_table_that_bears_a_modes_name_and_sets_another_is_refused_not_overrul
         asked(toml=file)
     same = toml(tmp_path, '[group.simplified]\nppo.lr = 0.2\n[group.b]\nppo.lr = 0.1')
     assert by_name(asked(toml=same))["simplified"].reward.mode == "simplified"
+
+
+@pytest.mark.parametrize(("how", "said"), [
+    ({"group": ("b:reward=shapd",)}, "group 'b': no reward mode 'shapd'; did you mean shaped?"),
+    ({"group": ("b:controller=wai",)}, "group 'b': no controller 'wai'; did you mean wait?"),
+    ({"sets": ("controller=nosuch",)}, "group 'shaped': no controller 'nosuch'; there is ppo, heuristic, random"),
+])  # fmt: skip
+def test_a_name_that_nobody_has_is_refused_wherever_it_is_given(how: dict[str, tuple[str, ...]], said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        asked("shaped", "simplified", **how)  # type: ignore[arg-type]
+    assert said in str(caught.value)
 
 
 @pytest.mark.parametrize(("key", "ours"), [

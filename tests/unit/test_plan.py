@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esper_ab.boundary_cache import calibrate
-from esper_ab.config import ExperimentSettings, Group
+import esper_ab
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Device, Machine, TaskFacts, UserReward
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings, GrowthSettings, PPOSettings, RewardSettings
-from esper_ab.counterbalance import blocks_needed, cycle, order, orders_estimable, williams_square
-from esper_ab.errors import UsageError
-from esper_ab.plan import Plan, make_plan
-from esper_ab.resolve import resolve
+from esper_ab.design.boundary_cache import calibrate
+from esper_ab.design.counterbalance import blocks_needed, cycle, order, orders_estimable, williams_square
+from esper_ab.plan.blocks import Plan, make_plan
+from esper_ab.plan.estimate import estimate
+from esper_ab.settings.experiment import AskedExperiment, Group, ResolvedExperiment
+from esper_ab.settings.resolve import resolve
 
 TASK = TaskFacts(
     name="digits", title="digits", slots=("early", "mid", "late"), sizes=(1024, 384, 389), sample_values=64,
-    host_params=1090, host_multiply_adds=4928,
+    host_params=1090, host_multiply_adds=4928, classes=10,
 )
 
 
@@ -42,14 +46,14 @@ def group(name: str, **settings: object) -> Group:
     return Group(name=name, settings=GroupSettings(**settings))  # type: ignore[arg-type]
 
 
-def experiment(names: tuple[str, ...] = ("a", "b"), **changes: object) -> ExperimentSettings:
+def experiment(names: tuple[str, ...] = ("a", "b"), **changes: object) -> AskedExperiment:
     groups = tuple(group(name, ppo=PPOSettings(lr=0.001 * (1 + sum(name.encode()) % 7))) for name in names)
-    asked = ExperimentSettings(name="x", groups=groups, slots=(), devices=())
+    asked = AskedExperiment(groups=groups)
     return msgspec.structs.replace(asked, **changes)
 
 
-def planned(asked: ExperimentSettings, there: Machine) -> Plan:
-    return make_plan(resolve(asked, there), there, calibrate)
+def planned(asked: AskedExperiment, there: Machine) -> Plan:
+    return make_plan(resolve(asked, there, "x"), there, calibrate)
 
 
 # --- counterbalancing -----------------------------------------------------------------------------------------------
@@ -233,8 +237,6 @@ def test_more_cpu_lanes_than_cores_are_time_sliced_aloud() -> None:
         ({"slots": ("late", "early")}, machine(), "as in --slots early late"),
         ({"slots": ("early", "early")}, machine(), "as in --slots early"),
         ({"n_envs": 1}, machine(), "ppo.minibatches=2 with --n-envs 1"),
-        ({"groups": (group("a"), group("b", reward=RewardSettings(mode="shapd")))}, machine(), "did you mean shaped"),
-        ({"groups": (group("a"), group("b", controller=ControllerSettings(name="wai")))}, machine(), "mean wait"),
         (
             {"groups": (group("a"), group("b", growth=GrowthSettings(blueprints=("norm", "conv_lite"))))}, machine(),
             "no blueprint 'conv_lite'; did you mean conv_light",
@@ -256,6 +258,35 @@ def test_refused_in_one_line(changes: dict[str, object], there: Machine, words: 
 def test_a_gpu_that_torch_cannot_use_does_not_hinder_an_asked_cpu_run() -> None:
     there = machine(gpu_problem="torch is a build without CUDA")
     assert planned(experiment(devices=("cpu",)), there).experiment.devices == ("cpu:0", "cpu:1")
+
+
+# --- complete in one construction ---
+
+
+def test_a_plan_has_all_that_was_known_when_it_was_made() -> None:
+    there = machine()
+    plain = planned(experiment(), there)
+    plan = make_plan(plain.experiment, there, calibrate, remarks=("first.", "second."), run_sd=3.5)
+    assert plan.notes == (*plain.notes, "first.", "second.")
+    assert (plan.run_sd, plain.run_sd) == (3.5, None)
+    assert plan.step_s == plain.step_s == estimate(plan.experiment, plan.lanes, there).step_s > 0.0
+    assert msgspec.structs.replace(plan, notes=plain.notes, run_sd=None) == plain
+
+
+def test_nobody_makes_a_plan_out_of_another() -> None:
+    """By the names under which the package holds plans: plan, history.plan, self._plan, …"""
+    replaced = re.compile(r"structs\.replace\(\s*(?:\w+\.)*_?plan,")
+    package = Path(esper_ab.__file__).parent
+    assert not [path.name for path in package.rglob("*.py") if replaced.search(path.read_text())]
+
+
+@pytest.mark.parametrize("field", ["name", "slots", "devices"])
+def test_what_is_resolved_leaves_nothing_open(field: str) -> None:
+    resolved = msgspec.structs.asdict(planned(experiment(), machine()).experiment)
+    assert all(resolved[one] for one in ("name", "slots", "devices"))
+    assert not getattr(AskedExperiment(groups=resolved["groups"]), field)
+    with pytest.raises(TypeError, match=field):
+        ResolvedExperiment(**{key: value for key, value in resolved.items() if key != field})
 
 
 # --- no group's orders depend on another group ----------------------------------------------------------------------
@@ -305,7 +336,7 @@ def test_digest_is_of_the_settings_not_of_the_name() -> None:
     assert planned(experiment(name="other"), there).digest == digest
     assert planned(experiment(rng_seed=1), there).digest != digest
     edited = machine(user_rewards=(UserReward(reference="f.py:r", sha256="1", problem=""),))
-    assert make_plan(resolve(experiment(), there), edited, calibrate).digest != digest
+    assert make_plan(resolve(experiment(), there, "x"), edited, calibrate).digest != digest
 
 
 def test_unpaired_labels_the_randomness() -> None:
@@ -325,6 +356,7 @@ def test_differences_and_notes() -> None:
         group("wait", controller=ControllerSettings(name="wait"), reward=RewardSettings(mode="sparse")),
     )
     plan = planned(experiment(groups=groups, replicates=3), machine(cores=4))
+    assert plan.chance == 10.0
     assert {one.key: one.values["two"] for one in plan.differences} == {
         "controller.name": "ppo", "ppo.lr": "0.5", "reward.mode": "sparse"}
     text = "\n".join(plan.notes)
@@ -334,6 +366,18 @@ def test_differences_and_notes() -> None:
     assert "shaped and wait" not in text
     assert "not a multiple of 4" in text
     assert "test split of 389 samples" in plan.estimand
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"replicates": 6}, True), ({"replicates": 14}, True), ({"replicates": 15}, False), ({"replicates": 5}, False),
+        ({"replicates": 6, "open_ended": True}, False),
+    ],
+)  # fmt: skip
+def test_a_plan_too_short_for_an_equivalence_says_so(changes: dict[str, object], said: bool) -> None:
+    plan = planned(experiment(**changes), machine())
+    assert ("can show no EQUIVALENT" in "\n".join(plan.notes)) is said
 
 
 def test_one_replicate_and_unequal_discounts_are_said() -> None:

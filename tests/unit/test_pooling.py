@@ -14,18 +14,18 @@ from hypothesis import strategies as st
 from support.audited import found
 from support.journals import planted_effect, three_groups
 
-from esper_ab.calibration_file import conditions_of
-from esper_ab.config import Group
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.records import Moments
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings, GrowthSettings
 from esper_ab.control.rules.pooling import check_width, pooled, to_release
 from esper_ab.control.rules.runs import event_of
 from esper_ab.control.rules.validation import OBSERVED_AT_MOST, Rejected, point_of
-from esper_ab.errors import UsageError
+from esper_ab.design.calibration_file import conditions_of
 from esper_ab.journal.events import EpisodeRecorded, ExperimentStarted, PointReleased
 from esper_ab.journal.fold import begin, fold
-from esper_ab.notes import notes
-from esper_ab.resolve import resolve
+from esper_ab.plan.notes import notes
+from esper_ab.settings.experiment import AskedExperiment, Group
+from esper_ab.settings.resolve import resolve
 
 replace = msgspec.structs.replace
 PLAN = fake_plans.plan(share_observation_norm=True)
@@ -169,8 +169,9 @@ def asked(*groups, **settings):
     there = fake_plans.machine(4)
     plain = fake_plans.plan(cores=4).experiment
     learners = tuple(Group(name=name, settings=of_group) for name, of_group in groups)
-    return resolve(replace(plain, groups=learners, share_observation_norm=True, **settings), replace(
-        there, controllers=("wait", "random"), blueprints=("norm", "attention")))  # fmt: skip
+    want = {**msgspec.structs.asdict(plain), "groups": learners, "share_observation_norm": True, **settings}
+    there = replace(there, controllers=("wait", "random"), blueprints=("norm", "attention"))
+    return resolve(AskedExperiment(**want), there, plain.name)
 
 
 def group(name, controller="ppo", blueprints=("norm",)):

@@ -11,14 +11,12 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.power import TTestPower
 
-from esper_ab.boundary_cache import calibrate
-from esper_ab.config import ExperimentSettings, Group
 from esper_ab.contracts.settings import GroupSettings
-from esper_ab.counterbalance import order
-from esper_ab.design import Contrast, default_looks, make_design
-from esper_ab.stats.pair import Pair
-from esper_ab.stats.pairs_needed import pairs_needed
-from esper_ab.stats.power import (
+from esper_ab.design.boundary_cache import calibrate
+from esper_ab.design.counterbalance import order
+from esper_ab.design.design import Contrast, default_looks, make_design
+from esper_ab.design.pairs_needed import pairs_needed
+from esper_ab.design.power import (
     PowerQuestion,
     RunSpread,
     Simulation,
@@ -29,8 +27,10 @@ from esper_ab.stats.power import (
     scheme,
     sd_of_differences,
 )
+from esper_ab.settings.experiment import Group, ResolvedExperiment
+from esper_ab.stats.pair import Pair
 from esper_ab.stats.sd_limits import sd_limits
-from esper_ab.stats.sequential import follow
+from esper_ab.verdict.looks import follow
 
 TWO = PowerQuestion(margin=3.5)
 
@@ -115,7 +115,9 @@ def test_published_power_of_the_procedure(rho, replicates, power, used):
 def test_power_is_what_experiments_find():
     """Pairs drawn, decided by `follow`, against the simulation of the t alone."""
     groups = tuple(Group(name=name, settings=GroupSettings()) for name in "ab")
-    experiment = ExperimentSettings(name="x", groups=groups, slots=(), devices=(), replicates=10, margin=0.5)
+    experiment = ResolvedExperiment(
+        name="x", groups=groups, slots=("early",), devices=("cpu:0",), replicates=10, margin=0.5
+    )
     orders = [tuple("ab"[group] for group in order(2, block)) for block in range(10)]
     design = make_design(experiment, orders, calibrate)
     sides = [(names.index("a"), names.index("b")) for names in orders]

@@ -13,11 +13,11 @@ from click.testing import CliRunner
 from journals import Shape, Synthetic, write
 
 from esper_ab.analysis.analyse import analyse
-from esper_ab.errors import UsageError
+from esper_ab.commands.power import Known, answer, command, known_from_pairs, power_text
+from esper_ab.contracts.errors import UsageError
+from esper_ab.design.pairs_needed import power
+from esper_ab.design.power import PowerQuestion
 from esper_ab.journal.fold import fold
-from esper_ab.programs.power import Known, answer, command, known_from_pairs, power_text
-from esper_ab.stats.pairs_needed import power
-from esper_ab.stats.power import PowerQuestion
 
 
 def table(known: Known, *replicates: int):
@@ -53,6 +53,8 @@ def test_words_say_what_the_tables_say() -> None:
     assert f"need about {needed.replicates} replicates (80 % range {needed.low} to {needed.high})" in text
     assert "10 replicates (looks at 6, 10) find a difference of" in text
     assert "cannot carry a verdict" in power_text(table(Known(source="given", sd=3.5), 4))
+    assert "EQUIVALENT takes 15 pairs." in power_text(table(Known(source="given", sd=3.5), 10))
+    assert "EQUIVALENT" not in power_text(table(Known(source="given", sd=3.5), 16))
 
 
 def test_same_question_same_bytes() -> None:

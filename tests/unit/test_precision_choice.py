@@ -7,15 +7,15 @@ import pytest
 from test_parse import asked, by_name, toml
 from test_plan import experiment, group, machine
 
-from esper_ab.config import ExperimentSettings
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.settings import GrowthSettings
-from esper_ab.differences import differences
-from esper_ab.errors import UsageError
-from esper_ab.options import request
-from esper_ab.precision import precision_notes
-from esper_ab.resolve import resolve
-from workers.describe import cpu_bf16
+from esper_ab.settings.differences import differences
+from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.flags import read_flags
+from esper_ab.settings.precision import precision_notes
+from esper_ab.settings.resolve import resolve
+from workers.commands.describe import cpu_bf16
 
 
 def gpus(*capabilities: str) -> Machine:
@@ -24,13 +24,13 @@ def gpus(*capabilities: str) -> Machine:
     return msgspec.structs.replace(there, devices=(*cards, *there.devices[len(cards) :]))
 
 
-def wanting(*amps: str, **changes: object) -> ExperimentSettings:
+def wanting(*amps: str, **changes: object) -> AskedExperiment:
     groups = tuple(group(f"g{i}", growth=GrowthSettings(amp=amp)) for i, amp in enumerate(amps))  # type: ignore[arg-type]
     return experiment(groups=groups, **changes)
 
 
-def found(asked: ExperimentSettings, there: Machine) -> list[str]:
-    return [one.settings.growth.amp for one in resolve(asked, there).groups]
+def found(asked: AskedExperiment, there: Machine) -> list[str]:
+    return [one.settings.growth.amp for one in resolve(asked, there, "x").groups]
 
 
 @pytest.mark.parametrize(("there", "amp"), [
@@ -49,15 +49,15 @@ def test_auto_is_one_choice_for_all_groups_that_leave_it_open(there: Machine, am
 def test_auto_and_what_it_came_to_is_said_once_and_only_if_asked() -> None:
     there = machine(cpu_bf16="avx512_bf16")
     want = wanting("auto", "off")
-    (note,) = precision_notes(want, resolve(want, there), there)
+    (note,) = precision_notes(want, resolve(want, there, "x"), there)
     assert note.startswith("--amp auto: off (on a CPU (avx512_bf16)")
     want = wanting("bf16", "off")
-    assert precision_notes(want, resolve(want, there), there) == ()
+    assert precision_notes(want, resolve(want, there, "x"), there) == ()
 
 
 def test_a_cpu_without_instructions_for_it_is_a_note() -> None:
     want = wanting("bf16", "off")
-    (note,) = precision_notes(want, resolve(want, machine()), machine())
+    (note,) = precision_notes(want, resolve(want, machine(), "x"), machine())
     assert note.startswith("g0: this CPU has no bf16 instructions")
 
 
@@ -67,12 +67,12 @@ def test_a_cpu_without_instructions_for_it_is_a_note() -> None:
 ])  # fmt: skip
 def test_what_the_devices_cannot_do_is_refused(amp: str, there: Machine, said: str) -> None:
     with pytest.raises(UsageError, match="group 'g1': " + said.replace(".", r"\.")):
-        resolve(wanting("off", amp), there)
+        resolve(wanting("off", amp), there, "x")
     assert found(wanting("off", "fp16"), gpus("7.5", "7.5")) == ["off", "fp16"]
 
 
 def test_the_flag_is_for_all_groups_and_one_may_differ() -> None:
-    flags = request({"amp": "bf16"}).flags
+    flags = read_flags({"amp": "bf16"}).flags
     assert {one.growth.amp for one in by_name(asked("shaped", "wait", **flags)).values()} == {"bf16"}
     groups = asked("shaped", "b=shaped", group=("b:growth.amp=off",), **flags)
     assert [(one.key, one.values) for one in differences(groups.groups)] == [
@@ -93,7 +93,7 @@ def test_twice_is_refused() -> None:
 
 @pytest.mark.parametrize(("given", "deterministic"), [(None, True), (True, True), (False, False)])
 def test_determinism_is_a_flag_with_a_no(given: bool | None, deterministic: bool) -> None:
-    flags = request({"deterministic": given}).flags
+    flags = read_flags({"deterministic": given}).flags
     assert asked("shaped", "wait", **flags).arithmetic.deterministic == deterministic
 
 

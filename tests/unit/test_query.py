@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from support.journals import Synthetic, failed_run, planted_effect, three_groups, without_evaluations, write
 
-from esper_ab.errors import JournalError, UsageError
+from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.journal.events import EpisodeRecorded
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
-from esper_ab.report.query import VIEWS, query, query_csv, query_json, query_text, viewed
+from esper_ab.query.sql import VIEWS, query, query_csv, query_json, query_text, viewed
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "sql.md"
 

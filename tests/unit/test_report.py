@@ -21,12 +21,12 @@ from support.journals import (
     without_evaluations,
 )
 
-from esper_ab.boundary_cache import calibrate
-from esper_ab.design import make_design
+from esper_ab.design.boundary_cache import calibrate
+from esper_ab.design.design import make_design
 from esper_ab.journal.events import Ledger, LookTaken, PointReleased, RunEvaluated, RunReady, RunStarted
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
-from esper_ab.report.figures import drawn
+from esper_ab.report.figures.catalogue import drawn
 from esper_ab.report.markdown import escaped, render_markdown
 from esper_ab.report.page import render_page
 from esper_ab.report.text import render_text

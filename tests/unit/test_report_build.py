@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 import matplotlib as mpl
@@ -12,20 +11,20 @@ from support.journals import (
     write,
 )
 
-from esper_ab.errors import JournalError, UsageError
+from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.journal.file import JOURNAL_NAME
-from esper_ab.journal.lock import take
+from esper_ab.journal.lock import Lock
 from esper_ab.report.build import build_report, render_report
 
 
 def test_a_report_of_what_nobody_carries_out_any_more_says_so(tmp_path):
     run_dir = write(tmp_path / "run", planted_effect()[:40])
     assert "INCOMPLETE (stale). The journal has no end and nobody works on it" in build_report(run_dir).text
-    lock = take(run_dir)
+    lock = Lock(run_dir)
     try:
         assert "INCOMPLETE (in progress)." in build_report(run_dir).text
     finally:
-        os.close(lock)
+        lock.close()
 
 
 def test_the_same_journal_gives_the_same_bytes(tmp_path):

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from support.journals import Synthetic
 
 from esper_ab.journal.fold import fold
-from esper_ab.report.figures_curves import quantile
-from esper_ab.report.figures_growth import shares
-from esper_ab.report.figures_outcome import spread
+from esper_ab.report.figures.curves import quantile
+from esper_ab.report.figures.growth import shares
+from esper_ab.report.figures.outcome import spread
 
 
 def test_shares_of_stages_follow_the_events_of_a_slot():

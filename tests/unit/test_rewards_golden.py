@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from reward_facts import GOLDEN, golden_case
 
+from workers.growth.rules.reward_inputs import alpha_delta_sq_sum, effective_seed_params
+from workers.reward_terms.attribution import discount, ratio_penalty
+from workers.reward_terms.slots import blank_absent
 from workers.rewards import shaped
-from workers.rewards._attribution import discount, ratio_penalty
-from workers.rewards._inputs import alpha_delta_sq_sum, effective_seed_params
-from workers.rewards._slots import blank_absent
 
 COMPONENT_OF_TERM = {
     "attribution": "bounded_attribution",

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from reward_facts import make_facts
 
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import UserReward
 from esper_ab.contracts.settings import RewardSettings
-from esper_ab.errors import UsageError
-from esper_ab.reward_code import code_of, keep
-from workers.describe import user_reward
-from workers.rewards._lookup import as_planned, find_reward
+from esper_ab.plan.reward_code import code_of, keep
+from workers.commands.describe import user_reward
+from workers.user_rewards.lookup import as_planned, find_reward
 
 SETTINGS = RewardSettings()
 README = Path(__file__).parents[2] / "README.md"

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from reward_facts import make_facts
 
 from esper_ab.contracts.settings import RewardSettings
+from workers.reward_terms.potential import birth_bonus, potential
 from workers.rewards import shaped, simplified
-from workers.rewards._potential import birth_bonus, potential
 from workers.vocabulary import Op, Stage
 
 NEXT = {

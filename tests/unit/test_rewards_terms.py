@@ -11,8 +11,8 @@ from hypothesis.extra.numpy import arrays
 from reward_facts import NAN, make_facts, random_facts
 
 from esper_ab.contracts.settings import RewardSettings
+from workers.reward_terms.slots import blank_absent, first_of
 from workers.rewards import minimal, shaped, simplified, sparse
-from workers.rewards._slots import blank_absent, first_of
 from workers.vocabulary import Op, Stage
 
 SETTINGS = RewardSettings()

@@ -10,20 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esper_ab.boundary_cache import calibrate
-from esper_ab.config import ExperimentSettings
+from esper_ab.commands._options import gather_lists
 from esper_ab.contracts import catalog
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Device, Machine, TaskFacts
 from esper_ab.control.preflight import check_run_dir, expected_bytes
-from esper_ab.errors import UsageError
-from esper_ab.estimate import estimate
-from esper_ab.options import gather_lists
-from esper_ab.parse import Catalogue, FileSettings, Request, parse, read_toml
-from esper_ab.plan import Plan, make_plan
-from esper_ab.plan_text import plan_text
-from esper_ab.resolve import resolve
-from esper_ab.run_directory import check_name, experiment_toml, make_run_directory
+from esper_ab.design.boundary_cache import calibrate
+from esper_ab.plan.blocks import Plan, make_plan
+from esper_ab.plan.estimate import Estimate, estimate
+from esper_ab.plan.run_directory import check_name, experiment_toml, make_run_directory
+from esper_ab.plan.text import plan_text
+from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse, read_toml
+from esper_ab.settings.resolve import resolve
 
+asdict = msgspec.structs.asdict
 CATALOGUE = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
 MACHINE = Machine(
     torch_version="2.13", cuda_build="",
@@ -37,10 +38,14 @@ MACHINE = Machine(
 
 def planned(*groups: str, group: tuple[str, ...] = (), sets: tuple[str, ...] = (), **flags: object) -> Plan:
     asked = parse(Request(groups=groups, group=group, assignments=sets, flags=flags), FileSettings(), CATALOGUE)
-    return make_plan(resolve(msgspec.structs.replace(asked, name=asked.name or "x"), MACHINE), MACHINE, calibrate)
+    return make_plan(resolve(asked, MACHINE, asked.name or "x"), MACHINE, calibrate)
 
 
-def read_again(plan: Plan, folder: Path) -> ExperimentSettings:
+def cost_of(plan: Plan, machine: Machine) -> Estimate:
+    return estimate(plan.experiment, plan.lanes, machine)
+
+
+def read_again(plan: Plan, folder: Path) -> AskedExperiment:
     path = folder / "experiment.toml"
     path.write_text(experiment_toml(plan, MACHINE), encoding="utf-8")
     return parse(Request(), read_toml(path), CATALOGUE)
@@ -54,12 +59,12 @@ def read_again(plan: Plan, folder: Path) -> ExperimentSettings:
 def test_experiment_toml_is_the_experiment(tmp_path_factory: pytest.TempPathFactory, names: list[str], lr: float,
                                            rng_seed: int) -> None:
     plan = planned(*(f"{name}=sparse" for name in names), group=(f"{names[0]}:ppo.lr={lr!r}",), rng_seed=rng_seed)
-    assert read_again(plan, tmp_path_factory.mktemp("run")) == plan.experiment
+    assert asdict(read_again(plan, tmp_path_factory.mktemp("run"))) == asdict(plan.experiment)
 
 
 def test_experiment_toml_keeps_lists_and_says_what_was_there(tmp_path: Path) -> None:
     plan = planned("shaped", group=('p:controller=schedule,controller.schedule=["1:germinate:early:style=\'x\'"]',))
-    assert read_again(plan, tmp_path) == plan.experiment
+    assert asdict(read_again(plan, tmp_path)) == asdict(plan.experiment)
     record = tomllib.loads(experiment_toml(plan, MACHINE))["record"]
     assert record["digest"] == plan.digest
     assert record["versions"]["torch"] == "2.13"
@@ -93,7 +98,7 @@ def test_names_that_are_no_folders_are_refused(name: str) -> None:
 
 def test_plan_text_says_what_will_happen() -> None:
     plan = planned("shaped", "wait", replicates=20, sets=("ppo.lr=0.5",))
-    text = plan_text(plan, estimate(plan, MACHINE), Path("runs/x"))
+    text = plan_text(plan, cost_of(plan, MACHINE), Path("runs/x"))
     for words in (
         "2 groups x 20 replicates = 40 runs", "controller.name  ppo     wait", "0: shaped on cpu:0, wait on cpu:1",
         "… and 8 more", "cpu:1: 4 on cpu:1", "estimate: about", "estimand: Mean over", "note: No GPU",
@@ -104,19 +109,19 @@ def test_plan_text_says_what_will_happen() -> None:
 @pytest.mark.parametrize("width", [48, 60, 100])
 def test_plan_text_fits_a_terminal_but_for_columns(width: int) -> None:
     plan = planned("shaped", "wait", replicates=20)
-    text = plan_text(plan, estimate(plan, MACHINE), Path("runs/x"), width)
+    text = plan_text(plan, cost_of(plan, MACHINE), Path("runs/x"), width)
     assert max(map(len, text.splitlines())) <= width
-    wide = plan_text(plan, estimate(plan, MACHINE), Path("runs/x"))
+    wide = plan_text(plan, cost_of(plan, MACHINE), Path("runs/x"))
     assert text.split() == wide.split()
 
 
 def test_estimate_grows_with_the_work() -> None:
     short, long = planned("shaped", "wait"), planned("shaped", "wait", episodes=60)
     one_core = msgspec.structs.replace(MACHINE, devices=MACHINE.devices[:1])
-    assert estimate(long, MACHINE).duration_s > 5 * estimate(short, MACHINE).duration_s
-    assert estimate(short, one_core).duration_s == 2 * estimate(short, MACHINE).duration_s
-    assert estimate(short, one_core).step_s == 2 * estimate(short, MACHINE).step_s > 0.0
-    assert estimate(planned("shaped", "wait", n_envs=16), MACHINE).step_s > 2 * estimate(short, MACHINE).step_s
+    assert cost_of(long, MACHINE).duration_s > 5 * cost_of(short, MACHINE).duration_s
+    assert cost_of(short, one_core).duration_s == 2 * cost_of(short, MACHINE).duration_s
+    assert cost_of(short, one_core).step_s == 2 * cost_of(short, MACHINE).step_s > 0.0
+    assert cost_of(planned("shaped", "wait", n_envs=16), MACHINE).step_s > 2 * cost_of(short, MACHINE).step_s
 
 
 @pytest.mark.parametrize(

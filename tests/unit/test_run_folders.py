@@ -9,9 +9,9 @@ import pytest
 
 from esper_ab.control.run_folders import RunFolders
 from esper_ab.journal.events import PlanExtended, RunStarted
-from esper_ab.parse import Catalogue, Request, parse, read_toml
-from esper_ab.plan import extend
-from esper_ab.run_directory import run_toml
+from esper_ab.plan.blocks import extend
+from esper_ab.plan.run_directory import run_toml
+from esper_ab.settings.parse import Catalogue, Request, parse, read_toml
 
 CATALOGUE = Catalogue(rewards=("shaped",), controllers=("wait",))
 PLAN = fake_plans.plan(replicates=2, looks=(2,), control="b", early_stop=False)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from esper_ab.errors import UsageError
-from esper_ab.programs.sensitivity import folder, grid_axes, settings
-from esper_ab.programs.sensitivity_summary import Point, PointComparison, multiplicity, summarise, summary_text
-from esper_ab.run_directory import check_name
+from esper_ab.commands.sensitivity import folder, grid_axes, settings
+from esper_ab.commands.sensitivity_summary import Point, PointComparison, multiplicity, summarise, summary_text
+from esper_ab.contracts.errors import UsageError
+from esper_ab.plan.run_directory import check_name
 
 
 def points(*verdicts: str | None) -> list[Point]:

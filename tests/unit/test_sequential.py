@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from support.looks import AB, AC, BC, DULL, NOMINAL, design, made, spread
 
-from esper_ab.design import Boundary, Contrast, extended
+from esper_ab.design.design import Boundary, Contrast, extended
 from esper_ab.stats.anytime_t import anytime_interval, log_evidence
 from esper_ab.stats.pair import Pair
-from esper_ab.stats.sequential import follow
+from esper_ab.verdict.looks import follow
 
 
 def p_of(look):
@@ -133,22 +133,110 @@ def test_alpha_is_passed_on_to_later_looks():
 
 def test_an_equivalent_comparison_stops_and_passes_nothing_on():
     data = {AB: made(spread(20, 0.0, 0.1)), AC: made(DULL[:20])}
-    courses = follow(design((AB, AC)), data, 20)
+    courses = follow(design((AB, AC), looks=(16, 20)), data, 20)
     assert (courses[AB].decision, len(courses[AB].looks)) == ("equivalent", 1)
-    assert [look.alpha for look in courses[AC].looks] == [0.025] * 4
+    assert [look.alpha for look in courses[AC].looks] == [0.025] * 2
 
 
-@pytest.mark.parametrize("mean", [0.0, 1e3])  # as equal as can be, as different as can be
-def test_lost_pairs_make_a_look_smaller_and_below_six_it_decides_nothing(mean):
-    d = spread(20, mean, 1e-3)
-    whole = follow(design(), {AB: made(d)}, 10)[AB]
-    assert whole.decided_at == 6
+def centred(n=20, sd=1.0):
+    """n differences of mean 0 and residual SD `sd` beside the sides, so that their intervals are known."""
+    d = np.array(spread(n, 0.0))
+    side = np.array([1.0, -1.0] * (n // 2))
+    d = d - d.mean() - side * (d @ side) / n
+    return (d * sd / math.sqrt(float(d @ d) / (n - 2))).tolist()
+
+
+def test_equivalence_is_tested_at_the_first_share_whatever_was_passed_on():
+    """Alpha freed by true differences is no license for equivalence: those hypotheses are another family."""
+    half = stats.t.isf(0.05 / 3, 18) / math.sqrt(20)  # at alpha / 3, of an SD of 1
+    assert half > 1.1 * stats.t.isf(0.05, 18) / math.sqrt(20)
+    far = {AB: made(spread(20, 50.0)), AC: made(spread(20, -50.0)), BC: made(centred())}
+    for margin, decision in ((half * 1.001, "equivalent"), (half * 0.999, "open")):
+        found = follow(design((AB, AC, BC), looks=(20,), margin=margin), far, 20)
+        assert [found[c].decision for c in (AB, AC, BC)] == ["crossed", "crossed", decision]
+        (look,) = found[BC].looks
+        assert (look.bound_p, look.equivalence_p) == (0.05, 0.05 / 3)
+        assert (look.equivalence_low, look.equivalence_high) == pytest.approx((-half, half))
+        assert look.high == pytest.approx(stats.t.isf(0.025, 18) / math.sqrt(20))  # that has grown with its share
+
+
+def test_equivalence_asks_for_the_first_evidence_too_when_looked_at_any_time():
+    low, high = anytime_interval(0.0, 1.0 / math.sqrt(20), 18, 20.0, 60.0 / 2.0)
+    far = {AB: made(spread(20, 50.0)), AC: made(spread(20, -50.0)), BC: made(centred())}
+    for margin, decision in ((high * 1.001, "equivalent"), (high * 0.999, "open")):
+        known = anytime(comparisons=(AB, AC, BC), anytime_after=19, margin=margin)
+        look = follow(known, far, 20)[BC].looks[-1]
+        assert (look.bound_e, look.equivalence_p) == (20.0, None)
+        assert (look.equivalence_low, look.equivalence_high) == pytest.approx((low, high))
+        assert follow(known, far, 20)[BC].decision == decision
+
+
+@pytest.mark.parametrize(
+    ("mean", "looks"), [(0.0, (15, 20)), (1e3, (6, 10))]  # as equal as can be, as different as can be
+)
+def test_lost_pairs_make_a_look_smaller_and_too_few_decide_nothing(mean, looks):
+    """Six for a difference, fifteen for equivalence."""
+    rule, d = design(looks=looks), spread(20, mean, 1e-3)
+    whole = follow(rule, {AB: made(d)}, looks[1])[AB]
+    assert whole.decided_at == looks[0]
     d[1] = None
-    course = follow(design(), {AB: made(d)}, 10)[AB]
-    assert [look.pairs for look in course.looks] == [5, 9]
+    course = follow(rule, {AB: made(d)}, looks[1])[AB]
+    assert [look.pairs for look in course.looks] == [looks[0] - 1, looks[1] - 1]
     assert course.looks[0].p is not None
     assert course.looks[0].low is not None
-    assert (course.decided_at, course.decision) == (10, whole.decision)
+    assert course.looks[0].equivalence_low is not None
+    assert (course.decided_at, course.decision) == (looks[1], whole.decision)
+
+
+@pytest.mark.parametrize("test", ["t", "rank"])
+def test_no_group_leaves_for_an_equivalence_of_less_than_fifteen_pairs(test):
+    """Six runs of a group that collapses in 15 % of them show no collapse in 38 % of experiments."""
+    data = {AB: made(spread(20, 0.0, 0.01))}
+    nominal = (Boundary(open=1, alpha=0.05, nominal_p=(0.01, 0.01, 0.01, 0.04)),)
+    course = follow(design(test=test, boundaries=nominal), data, 20)[AB]
+    assert (course.decision, course.decided_at, len(course.looks)) == ("equivalent", 20, 4)
+    assert all(-2.0 < look.equivalence_low < look.equivalence_high < 2.0 for look in course.looks[1:])
+
+
+SAME = {
+    "all zero": [0.0] * 20,
+    "constant": [5.0] * 20,
+    "jitter of a constant": [5.0 + 1e-9 * (7 * r % 5) for r in range(20)],
+    "all but one zero": [0.0] * 5 + [1.3] + [0.0] * 14,
+    "all but five zero": [0.0, 0.4, 0.0, -0.3, 0.0, 0.2, 0.0, 0.1, 0.0, 0.7] + [0.0] * 10,
+    "beside the sides": [5.0 + (1.0 + 1e-9 * (r % 3)) * (-1) ** r for r in range(20)],
+}
+
+
+@pytest.mark.parametrize("kind", ["t", "rank", "anytime"])
+@pytest.mark.parametrize("name", SAME)
+def test_degenerate_differences_have_one_rule(name, kind):
+    """No test, no e-value, no interval and no decision, by any test."""
+    if name == "beside the sides" and kind == "rank":
+        return  # ranks are not adjusted: these are two values
+    rule = anytime(looks=()) if kind == "anytime" else design(test=kind, looks=(20,))
+    course = follow(rule, {AB: made(SAME[name])}, 20)[AB]
+    look = course.looks[-1]
+    assert course.decision == "open"
+    assert (look.p, look.e, look.low, look.equivalence_low) == (None,) * 4
+    six_others = [0.0] * 14 + [1.1, 1.2, 1.3, 1.4, 1.5, 1.6]
+    assert follow(rule, {AB: made(six_others)}, 20)[AB].looks[-1].low is not None
+
+
+def test_by_ranks_no_claim_is_made_against_the_mean():
+    """Fifteen small wins and one crash: the mean is what the plan estimates."""
+    wins = [1.0, 1.2, 1.4, 0.9, 1.1, 1.3, 1.5, 0.8, 1.6, 1.02, 1.22, 1.42, 0.92, 1.12, 1.32]
+    rule = design(test="rank", looks=(16,))
+    assert follow(rule, {AB: made([*wins, 1.7])}, 16)[AB].decision == "crossed"
+    (look,) = follow(rule, {AB: made([*wins, -45.0])}, 16)[AB].looks
+    assert look.p < look.bound_p
+    assert 0.0 < look.low < look.mean
+    assert not look.crossed
+    close = [0.1, -0.2, 0.3, -0.1, 0.21, -0.3, 0.4, -0.4, 0.15, -0.15, 0.25, -0.25, 0.35, -0.35, 0.05]
+    assert follow(rule, {AB: made([*close, 0.2])}, 16)[AB].decision == "equivalent"
+    (look,) = follow(rule, {AB: made([*close, -45.0])}, 16)[AB].looks
+    assert -2.0 < look.equivalence_low < look.equivalence_high < 2.0
+    assert not look.equivalent
 
 
 def test_no_pairs_at_all():
@@ -226,13 +314,15 @@ def test_open_ended_shares_evidence_among_comparisons():
     assert courses[AC].looks[4].bound_e == 40.0
 
 
-@pytest.mark.parametrize(("mean", "decision"), [(0.0, "equivalent"), (1.0, "crossed"), (1e3, "crossed")])
-def test_open_ended_needs_six_pairs_and_a_crossing_comes_before_equivalence(mean, decision):
+@pytest.mark.parametrize(
+    ("mean", "decision", "least"), [(0.0, "equivalent", 15), (1.0, "crossed", 6), (1e3, "crossed", 6)]
+)
+def test_open_ended_needs_six_pairs_and_fifteen_for_equivalence(mean, decision, least):
     course = follow(anytime(), {AB: made(spread(40, mean, 1e-3))}, 40)[AB]
-    assert (course.decided_at, course.decision) == (6, decision)
+    assert (course.decided_at, course.decision) == (least, decision)
     d = spread(40, mean, 1e-3)
     d[2] = None
-    assert follow(anytime(), {AB: made(d)}, 40)[AB].decided_at == 7
+    assert follow(anytime(), {AB: made(d)}, 40)[AB].decided_at == least + 1
 
 
 def test_open_ended_equivalence_is_the_interval_at_half_the_evidence():

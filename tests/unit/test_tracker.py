@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers.growth.measurement import Measurement
-from workers.growth.seeds import SeedTable
-from workers.growth.tracker import HISTORY, Signals, SignalTracker, summary_seed
+from workers.growth.rules.measurement import Measurement
+from workers.growth.rules.seeds import SeedTable
+from workers.growth.rules.tracker import HISTORY, Signals, SignalTracker, summary_seed
 from workers.vocabulary import Stage
 
 

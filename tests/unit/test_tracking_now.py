@@ -8,9 +8,9 @@ import os
 import pytest
 from support.journals import planted_effect, write
 
-from esper_ab.cli import group
-from esper_ab.exit_status import invoke
-from esper_ab.programs.tracking import tracking_now, tracking_text
+from esper_ab.commands._exit_status import invoke
+from esper_ab.commands.cli import group
+from esper_ab.trackers.now import tracking_now, tracking_text
 from esper_ab.trackers.settings import Tracking
 from esper_ab.trackers.state import TrackerProgress, save_settings, take, write_progress
 

@@ -10,15 +10,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support.journals import planted_effect, write
 
+from esper_ab.commands.gc import removable
+from esper_ab.contracts.errors import DiskFull
 from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.records import RunRef
+from esper_ab.contracts.shell_line import typed
 from esper_ab.control.disk import PHASE, DiskSpaceWait
 from esper_ab.control.signals import CaughtSignals
-from esper_ab.errors import DiskFull
+from esper_ab.execution.detach import Detached
 from esper_ab.live.status import status_text
-from esper_ab.programs.detach import Detached
-from esper_ab.programs.gc import removable
-from esper_ab.typed import typed
 
 
 @given(st.lists(st.text()))

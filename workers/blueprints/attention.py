@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from workers.blueprints import _perceptron
-from workers.blueprints._blueprint import (
+from workers.layers import perceptron as _perceptron
+from workers.layers.blueprint import (
     Back,
     Blueprint,
     Grads,

@@ -6,7 +6,7 @@ undone by one step). 2Cb + 9b² + 2C parameters, b = max(8, C//4).
 
 from __future__ import annotations
 
-from workers.blueprints._blueprint import Conv, Norm, ParamSpec, Relu, conv_params, norm_params, residual
+from workers.layers.blueprint import Conv, Norm, ParamSpec, Relu, conv_params, norm_params, residual
 
 
 def _params(channels: int) -> tuple[ParamSpec, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workers.blueprints._blueprint import Norm, ParamSpec, Towards, norm_params, residual
+from workers.layers.blueprint import Norm, ParamSpec, Towards, norm_params, residual
 
 
 def _params(channels: int) -> tuple[ParamSpec, ...]:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from esper_ab.contracts.settings import ControllerSettings
-from workers.controllers._choice import follow
-from workers.growth.seeds import slot_of
-from workers.growth.tracker import summary_seed
-from workers.growth.view import DecisionView
-from workers.rewards._facts import Bools, Floats, Ints
+from workers.facts import Bools, Floats, Ints
+from workers.growth.rules.choice import follow
+from workers.growth.rules.seeds import slot_of
+from workers.growth.rules.tracker import summary_seed
+from workers.growth.rules.view import DecisionView
 from workers.vocabulary import (
     ALPHA_TARGET,
     ALPHA_TARGETS,

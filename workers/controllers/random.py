@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from esper_ab.contracts.settings import ControllerSettings
-from workers.controllers._choice import choose
-from workers.growth.view import DecisionView
-from workers.rewards._facts import Floats, Ints
+from workers.facts import Floats, Ints
+from workers.growth.rules.choice import choose
+from workers.growth.rules.view import DecisionView
 
 
 class Random:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from esper_ab.contracts.settings import ControllerSettings
-from workers.controllers._choice import follow
-from workers.growth.view import DecisionView
-from workers.rewards._facts import Bools, Floats, Ints
+from workers.facts import Bools, Floats, Ints
+from workers.growth.rules.choice import follow
+from workers.growth.rules.view import DecisionView
 from workers.vocabulary import ALPHA_TARGETS, CURVES, HEADS, OP, SLOT, SPEEDS, STYLES, TEMPOS, Op
 
 _GERMINATE_DEFAULTS = {"blueprint": "conv_light", "style": "sigmoid_add", "tempo": "5", "alpha_target": "1.0"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from esper_ab.contracts.settings import ControllerSettings
-from workers.growth.view import DecisionView
-from workers.rewards._facts import Floats, Ints
+from workers.facts import Floats, Ints
+from workers.growth.rules.view import DecisionView
 
 
 class Wait:

@@ -22,20 +22,20 @@ from numpy.typing import NDArray
 from esper_ab.contracts.records import SeedEvent
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings, RewardSettings
-from workers.growth.bank import Bank, PassResult
-from workers.growth.configurations import contributions
-from workers.growth.facts import FactsMemory
-from workers.growth.lifecycle import Lifecycle
-from workers.growth.loss_scale import LossScale
-from workers.growth.measurement import Measurement
-from workers.growth.observe import layout, observe
-from workers.growth.predicates import Rules
-from workers.growth.split import DeviceSplit
+from workers.datasets.task import Splits, Task
+from workers.facts import StepFacts
+from workers.growth.bank.bank import Bank, PassResult
+from workers.growth.bank.configurations import contributions
+from workers.growth.bank.loss_scale import LossScale
+from workers.growth.bank.split import DeviceSplit
+from workers.growth.rules.facts import FactsMemory
+from workers.growth.rules.lifecycle import Lifecycle
+from workers.growth.rules.measurement import Measurement
+from workers.growth.rules.observe import layout, observe
+from workers.growth.rules.predicates import Rules
+from workers.growth.rules.tracker import SignalTracker
+from workers.growth.rules.view import DecisionView
 from workers.growth.stopwatch import Stopwatch
-from workers.growth.tracker import SignalTracker
-from workers.growth.view import DecisionView
-from workers.rewards._facts import StepFacts
-from workers.tasks._task import Splits, Task
 from workers.vocabulary import HEADS, Algorithm, head_sizes
 
 Ints = NDArray[np.int64]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from esper_ab.contracts.settings import RewardSettings
+from workers.facts import Floats, StepFacts
+from workers.reward_terms.slots import acted_on
 from workers.rewards import sparse
-from workers.rewards._facts import Floats, StepFacts
-from workers.rewards._slots import acted_on
 from workers.vocabulary import Op
 
 

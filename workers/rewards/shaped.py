@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from esper_ab.contracts.settings import RewardSettings
-from workers.rewards import _loss
-from workers.rewards._action_shaping import action_shaping
-from workers.rewards._attribution import attribution
-from workers.rewards._facts import Floats, SeedFacts, StepFacts
-from workers.rewards._potential import before_with_birth, pbrs
-from workers.rewards._slots import blank_absent
+from workers.facts import Floats, SeedFacts, StepFacts
+from workers.reward_terms import loss as _loss
+from workers.reward_terms.action_shaping import action_shaping
+from workers.reward_terms.attribution import attribution
+from workers.reward_terms.potential import before_with_birth, pbrs
+from workers.reward_terms.slots import blank_absent
 from workers.vocabulary import BLENDING, HOLDING, WAIT
 
 GAMMA = 0.995

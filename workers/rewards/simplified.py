@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from esper_ab.contracts.settings import RewardSettings
-from workers.rewards._facts import Floats, StepFacts
-from workers.rewards._potential import pbrs
+from workers.facts import Floats, StepFacts
+from workers.reward_terms.potential import pbrs
 from workers.vocabulary import WAIT
 
 _DECISION_COST = 0.01

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from esper_ab.contracts.settings import RewardSettings
-from workers.rewards._facts import Floats, StepFacts
+from workers.facts import Floats, StepFacts
 
 
 def reward(facts: StepFacts, settings: RewardSettings) -> Floats:

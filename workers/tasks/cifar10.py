@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.tasks._archive import Archive, data_folder
-from workers.tasks._split import stratified
-from workers.tasks._task import HostSpec, Split, Splits, Task
+from workers.datasets.archive import Archive, data_folder
+from workers.datasets.split import stratified
+from workers.datasets.task import HostSpec, Split, Splits, Task
 
 _FOLDER = "cifar-10-batches-bin"
 _TRAIN_FILES = tuple(f"data_batch_{i}.bin" for i in range(1, 6))
@@ -39,7 +39,7 @@ def _read(path: Path, expected: int) -> tuple[NDArray[np.uint8], NDArray[np.int6
             raise ValueError(f"{len(labels)} images, not {expected}")
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"CIFAR-10 is not there: no {path}; `esper-ab fetch cifar10` downloads it, --data-dir names another folder"
+            f"CIFAR-10 is not there: no {path}; `esper-ab fetch cifar10` downloads it, data_dir names another folder"
         ) from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}; `esper-ab fetch cifar10` replaces it") from None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workers.tasks._digits import SIZES, load
-from workers.tasks._task import HostSpec, Task
+from workers.datasets.digits import SIZES, load
+from workers.datasets.task import HostSpec, Task
 
 TASK = Task(
     name="digits",

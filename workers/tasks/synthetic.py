@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esper_ab.contracts.rng import RngPath
-from workers.tasks._split import stratified
-from workers.tasks._task import HostSpec, Split, Splits, Task
+from workers.datasets.split import stratified
+from workers.datasets.task import HostSpec, Split, Splits, Task
 
 _SIZES = (256, 128, 128)
 _SIDE = 8

@@ -8,7 +8,7 @@ from esper_ab.control.rules import barrier
 from esper_ab.control.rules.runs import NOWHERE, barrier_again
 from esper_ab.control.rules.turns import barrier_of
 from esper_ab.journal.fold import RunHistory
-from esper_ab.plan import Block, Plan
+from esper_ab.plan.blocks import Block, Plan
 
 
 class BlocksInProgress:

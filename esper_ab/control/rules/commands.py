@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from esper_ab.contracts.errors import EsperError
 from esper_ab.contracts.messages import CoordinatorMessage, Progress
-from esper_ab.errors import EsperError
 from esper_ab.journal.events import AnyEvent
 
 

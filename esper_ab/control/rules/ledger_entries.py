@@ -92,6 +92,12 @@ def restart(worker: WorkerState, run: RunHistory | None) -> Ledger:
     return Ledger(category="restart", run=name, episode=None, detail=f"{worker.title} was started{goes_on}")
 
 
+def start_delayed(worker: WorkerState, lack: str, limit_s: float) -> Ledger:
+    run = worker.run.ref.run if worker.run else ""
+    detail = f"{worker.title} cannot be started: {lack}; it is tried again for up to {limit_s:.0f} s"
+    return Ledger(category="start_delayed", run=run, episode=None, detail=detail)
+
+
 def run_given_up(spec: RunSpec, reason: str, *, failed: bool) -> Ledger:
     """The run gets no endpoint. `failed`: it is this run of its replicate that could not be completed."""
     category: Literal["dropped_pair", "cancelled"] = "dropped_pair" if failed else "cancelled"

@@ -6,10 +6,10 @@ import msgspec
 
 from esper_ab.analysis.courses import courses, settled
 from esper_ab.analysis.pairs import complete_replicates
-from esper_ab.design import Contrast
+from esper_ab.design.design import Contrast
 from esper_ab.journal.events import LookTaken, PlanExtended
 from esper_ab.journal.fold import History
-from esper_ab.plan import Block, extend
+from esper_ab.plan.blocks import Block, extend
 
 
 def remaining(history: History, block: Block) -> Block:

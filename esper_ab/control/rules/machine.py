@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 
+from esper_ab.contracts.errors import EsperError, Interrupted, WorkerFailed, WorkerHung
 from esper_ab.contracts.messages import (
     Cancel,
     CoordinatorMessage,
@@ -31,11 +32,10 @@ from esper_ab.control.rules.commands import Command
 from esper_ab.control.rules.liveness import ASSIGNED, START_UP, Limits, Liveness, Sign
 from esper_ab.control.rules.recovery import Deaths, any_complete, nothing_left
 from esper_ab.control.rules.validation import Rejected, Report, check_hello, point_of
-from esper_ab.control.rules.worker_state import WorkerState
-from esper_ab.errors import EsperError, Interrupted, WorkerFailed, WorkerHung
+from esper_ab.control.rules.worker_state import Workers, WorkerState
 from esper_ab.journal.events import AnyEvent, PlanExtended, PointReleased
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.plan import Block
+from esper_ab.plan.blocks import Block
 
 CTRL_C = "Ctrl-C"
 LAST_WORDS_S = 0.5  # a worker that has ended may have said why; the message can come after the end
@@ -51,8 +51,7 @@ class ExperimentMachine:
         self._history, self._limits = history, limits
         self._liveness = Liveness(limits, now)
         self._deaths = Deaths(limits.deaths)
-        self._workers: dict[str, WorkerState] = {}  # by lane
-        self._by_identity: dict[str, WorkerState] = {}
+        self._workers = Workers()
         self._blocks = BlocksInProgress()
         self._to_start = [block for block in history.blocks if not runs.begun(history, block)]
         self._stopped_by = ""  # the signal; "" while nobody wants to stop
@@ -80,16 +79,17 @@ class ExperimentMachine:
     # --- what happens ---
 
     def launched(self, order: WorkerOrder, now: float) -> tuple[Command, ...]:
-        """A worker was started: the first of its lane, or the next incarnation that a RestartWorker asked for."""
-        worker = self._workers.get(order.lane.name)
-        if worker is None:
-            worker = self._workers[order.lane.name] = WorkerState(order=order)
-        else:
-            del self._by_identity[worker.identity]
-            worker.launched(order)
-            self._record(ledger_entries.restart(worker, self._run_of(worker)))
-        self._by_identity[worker.identity] = worker
+        """A worker was started: the first of its lane, or one that was asked for by a RestartWorker or delayed."""
+        worker, is_first = self._workers.ordered(order)
         self._liveness.sign(worker.identity, Sign(phase=START_UP), now)
+        if not is_first:
+            self._record(ledger_entries.restart(worker, self._run_of(worker)))
+        return self._taken()
+
+    def start_delayed(self, order: WorkerOrder, lack: str) -> tuple[Command, ...]:
+        """A worker could not be started, for want of something that may be there later: it owes nothing until then."""
+        worker, _ = self._workers.ordered(order)
+        self._record(ledger_entries.start_delayed(worker, lack, self._limits.start_up_s))
         return self._taken()
 
     def take_over(self) -> tuple[Command, ...]:
@@ -103,14 +103,14 @@ class ExperimentMachine:
                 self._give_up(block, "the rest of a replicate that was being given up")
             for run in kept:
                 if run.evaluation is None:
-                    self._workers[run.ref.device].run = run.spec
+                    self._workers.on_lane(run.ref.device).run = run.spec
         if not self._blocks or looks.look_due(history):
             self._look()
         return self._taken()
 
     def heard(self, identity: str, message: WorkerMessage, now: float) -> tuple[Command, ...]:
         """A worker sent a message. Those of an earlier incarnation and of a worker about to be ended do not count."""
-        worker = self._by_identity.get(identity)
+        worker = self._workers.of(identity)
         if worker is None or worker.fault:
             return ()
         try:
@@ -133,7 +133,7 @@ class ExperimentMachine:
     ) -> tuple[Command, ...]:
         """Bytes came that are no message. `known`: from a worker, present or past; `new`: worth an entry; `cut_off`:
         nobody listens to it any more."""
-        worker = self._by_identity.get(identity)
+        worker = self._workers.of(identity)
         if known and worker is None:
             return ()
         if new:
@@ -145,7 +145,7 @@ class ExperimentMachine:
 
     def exited(self, lane: str, now: float) -> tuple[Command, ...]:
         """The worker of a lane has ended by itself; its last message may still be on its way."""
-        self._workers[lane].exited_at = now
+        self._workers.on_lane(lane).exited_at = now
         return ()
 
     def stop_requested(self, by: str, now: float) -> tuple[Command, ...]:
@@ -160,7 +160,7 @@ class ExperimentMachine:
 
     def check_ended(self, now: float) -> tuple[Command, ...]:
         """End the workers that are at fault, and report those that ended by themselves a moment ago."""
-        for worker in self._workers.values():
+        for worker in self._workers:
             if worker.fault or (worker.exited_at is not None and now - worker.exited_at >= LAST_WORDS_S):
                 self._end(worker, worker.fault, hung=False)
         return self._taken()
@@ -168,7 +168,7 @@ class ExperimentMachine:
     def check_silent(self, now: float) -> tuple[Command, ...]:
         """Have the workers that are silent for too long write where they are stuck, then end them."""
         late = {laggard.worker: laggard for laggard in self._liveness.late(now)}
-        silent = [worker for worker in self._workers.values() if worker.identity in late]
+        silent = [worker for worker in self._workers if worker.identity in late]
         for worker in silent:
             self._do(commands.DumpStacks(worker.lane))
         for worker in silent:
@@ -186,7 +186,7 @@ class ExperimentMachine:
 
         `how` it ended, and the end of its `log`; "" when it wrote none.
         """
-        worker = self._workers[lane]
+        worker = self._workers.on_lane(lane)
         run = self._run_of(worker)
         stands = self._blocks.stands(run) if run else runs.NOWHERE
         where = ledger_entries.whereabouts(worker, run, stands, self._liveness.last(worker.identity))
@@ -295,7 +295,7 @@ class ExperimentMachine:
 
     def _send_on(self, run: RunHistory, point: int, now: float) -> None:
         """A worker that is gone meanwhile gets the release again when another one stands there."""
-        worker = self._workers[run.ref.device]
+        worker = self._workers.on_lane(run.ref.device)
         self._send(worker, self._release(run, point))
         if point > run.spec.episodes:
             if worker.run == run.spec:
@@ -321,7 +321,7 @@ class ExperimentMachine:
             if not looks.may_start(self._history, planned):
                 break
             block = looks.remaining(self._history, planned)
-            workers = [self._workers[spec.ref.device] for spec in block.runs]
+            workers = [self._workers.on_lane(spec.ref.device) for spec in block.runs]
             if all(worker.greeted and worker.run is None for worker in workers):
                 self._to_start.remove(planned)
                 if block.runs:
@@ -361,7 +361,7 @@ class ExperimentMachine:
         for spec in sorted(block.runs, key=lambda spec: spec.ref.run != failed):  # the one to blame is on record first
             if self._history.runs[spec.ref.run].expected:
                 self._record(ledger_entries.run_given_up(spec, reason, failed=spec.ref.run == failed))
-            worker = self._workers[spec.ref.device]
+            worker = self._workers.on_lane(spec.ref.device)
             if worker.run != spec:
                 continue
             worker.run = None
@@ -375,7 +375,7 @@ class ExperimentMachine:
         self._say_at = now + _SAY_AGAIN_S
         for name in self._blocks.at_work():
             run = self._history.runs[name]
-            worker = self._workers[run.ref.device]
+            worker = self._workers.on_lane(run.ref.device)
             silence = self._liveness.silence(worker.identity, now)
             self._do(commands.Warn(ledger_entries.stop_waits(worker, run, self._blocks.stands(run), silence)))
 

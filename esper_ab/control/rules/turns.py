@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from esper_ab.contracts.rng import run_path
 from esper_ab.control.rules import barrier
-from esper_ab.counterbalance import shuffled
-from esper_ab.plan import Block, Plan
+from esper_ab.design.counterbalance import shuffled
+from esper_ab.plan.blocks import Block, Plan
 
 
 def barrier_of(block: Block, plan: Plan) -> barrier.BarrierState:

@@ -1,7 +1,8 @@
-"""What is known of the worker of one lane, from its start to its end."""
+"""What is known of the workers, one per lane, from their start to their end."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from esper_ab.contracts.messages import RunSpec, WorkerOrder
@@ -30,7 +31,32 @@ class WorkerState:
     def title(self) -> str:
         return f"worker {self.identity} on {self.lane}"
 
-    def launched(self, order: WorkerOrder) -> None:
-        """Begin the next incarnation; the run stays."""
-        self.order = order
-        self.greeted, self.exited_at, self.fault, self.traceback = False, None, "", ""
+
+class Workers:
+    """The present worker of every lane."""
+
+    def __init__(self) -> None:
+        self._by_lane: dict[str, WorkerState] = {}
+        self._by_identity: dict[str, WorkerState] = {}
+
+    def __iter__(self) -> Iterator[WorkerState]:
+        return iter(self._by_lane.values())
+
+    def on_lane(self, lane: str) -> WorkerState:
+        return self._by_lane[lane]
+
+    def of(self, identity: str) -> WorkerState | None:
+        """Return the worker of that name; None for an earlier incarnation and for a stranger."""
+        return self._by_identity.get(identity)
+
+    def ordered(self, order: WorkerOrder) -> tuple[WorkerState, bool]:
+        """Return the worker of an order, and whether it is the first one of its lane.
+
+        The next incarnation takes over the run; of the earlier one nothing else counts any more.
+        """
+        before = self._by_lane.get(order.lane.name)
+        if before is not None:
+            del self._by_identity[before.identity]
+        worker = WorkerState(order=order, run=before.run if before else None)
+        self._by_lane[worker.lane] = self._by_identity[worker.identity] = worker
+        return worker, before is None

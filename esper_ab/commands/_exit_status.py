@@ -1,0 +1,69 @@
+"""From a click command to an exit status: click's own would make Ctrl-C a 1 and print its own words. No command here.
+
+    0 done    1 internal error    2 what was asked cannot be done    4 a worker failed    5 journal damaged
+    11 a worker hung    12 a condition of --fail-unless does not hold    75 disk full    130 interrupted
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+
+import click
+
+from esper_ab.contracts.errors import NO_ROOM, ConditionNotMet, DiskFull, EsperError, Interrupted, UsageError
+from esper_ab.contracts.visible import visible
+
+EPILOG = (
+    "Exit status: 0 done, 1 internal error, 2 what was asked cannot be done, 4 a worker failed, "
+    "5 a journal is damaged, 11 a worker hung, 12 a condition of --fail-unless does not hold, 75 the disk is full, "
+    "130 interrupted."
+)
+
+
+def _report(message: str, status: int, args: Sequence[str]) -> int:
+    click.echo(f"error: {visible(message)}", err=True)
+    if "--json" in args or "json" in _values(args, "--format"):
+        click.echo(json.dumps({"error": message, "exit_status": status}))
+    return status
+
+
+def _values(args: Sequence[str], option: str) -> list[str]:
+    """What `option` is given in `args`, which need not be a valid command line."""
+    after = [value for name, value in pairwise(args) if name == option]
+    return after + [arg.removeprefix(f"{option}=") for arg in args if arg.startswith(f"{option}=")]
+
+
+def _path(error: click.UsageError, program: str) -> str:
+    """The command that refused, as in "esper-ab run"."""
+    return error.ctx.command_path if error.ctx is not None else program
+
+
+def _no_room(error: OSError) -> str:
+    """For what can be written again at any time, such as a report; who writes a journal raises DiskFull itself."""
+    where = f" for {error.filename}" if error.filename else ""
+    return f"no room on the disk{where}; no journal is harmed: make room and give the command again"
+
+
+def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
+    """Run `command`; its errors become one line on stderr (and an object on stdout with --json) and a status."""
+    try:
+        status = command.main(args=list(args), prog_name=program, standalone_mode=False)
+    except ConditionNotMet as error:
+        return _report(str(error), error.exit_code, ())  # stdout has the verdict already
+    except EsperError as error:
+        return _report(str(error), error.exit_code, args)
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        return _report(_no_room(error), DiskFull.exit_code, args)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return UsageError.exit_code
+    except click.ClickException as error:
+        hint = f" (see `{_path(error, program)} --help`)" if isinstance(error, click.UsageError) else ""
+        return _report(" ".join(error.format_message().split()) + hint, UsageError.exit_code, args)
+    except (KeyboardInterrupt, click.Abort):
+        return _report("interrupted", Interrupted.exit_code, args)
+    return status if isinstance(status, int) else 0

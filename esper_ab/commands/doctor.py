@@ -1,0 +1,107 @@
+"""`esper-ab doctor`: whether experiments can run here, what would get in their way, and what would help."""
+
+from __future__ import annotations
+
+import json as json_module
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from esper_ab.commands._examples import epilog
+from esper_ab.contracts.visible import visible_line
+
+if TYPE_CHECKING:
+    from esper_ab.contracts.machine import Machine
+    from esper_ab.health.finding import Finding
+
+_NAMED = ("torch", "numpy", "pyzmq", "msgspec", "duckdb")  # packages whose version is shown
+
+
+@click.command(epilog=epilog("esper-ab doctor", "esper-ab doctor --out runs --json"))
+@click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, metavar="DIR",
+              help="Where run directories are to go.")
+@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+def command(out: Path, json: bool) -> int:
+    """Look at devices, driver, cores, memory, disk, limits and packages; each finding has its remedy.
+
+    Exit status 2 when there is a problem, which is something with which `launch` is refused or fails here; warnings
+    leave it 0. It trains nothing and leaves nothing behind.
+    """
+    from esper_ab.contracts.errors import UsageError
+
+    findings = list(examined(out))
+    problems = sum(finding.level == "problem" for finding in findings)
+    if json:
+        import msgspec
+
+        tree = {"problems": problems, "warnings": _warnings(findings), "findings": msgspec.to_builtins(findings)}
+        click.echo(json_module.dumps(tree))
+    else:
+        click.echo(text(findings))
+    return UsageError.exit_code if problems else 0
+
+
+def examined(out: Path) -> Iterator[Finding]:
+    """Everything, in the order of what depends on what."""
+    from esper_ab.control.preflight import expected_bytes
+    from esper_ab.control.private_folder import PrivateFolder
+    from esper_ab.health import devices, processor, storage, system
+    from esper_ab.health.finding import problem
+
+    yield from system.package_findings("esper-ab", also=_NAMED)
+    machine = _machine()
+    if isinstance(machine, str):
+        yield problem("preflight", machine, "`python -P -c 'import workers.commands.describe'` shows what fails")
+    else:
+        yield from devices.device_findings(machine)
+        if machine.task_problem:
+            yield problem("task", machine.task_problem, "reinstall the package: digits ships with it")
+    yield from processor.processor_findings()
+    yield from storage.storage_findings(out, expected_bytes(1))
+    try:
+        folder = PrivateFolder()
+    except OSError as error:
+        yield problem("socket", f"no folder for sockets can be made: {error}", "set TMPDIR to a folder of yours")
+        return
+    try:
+        yield from system.system_findings(folder.path)
+    finally:
+        folder.close()
+    yield from system.terminal_findings()
+
+
+def _machine() -> Machine | str:
+    """The preflight child's answer, or why there is none."""
+    from esper_ab.contracts.errors import EsperError
+    from esper_ab.contracts.machine import Questions
+    from esper_ab.control.preflight import examine
+    from esper_ab.settings.experiment import AskedExperiment
+
+    usual = AskedExperiment(groups=())
+    try:
+        return examine(Questions(task=usual.task, data_dir=usual.data_dir, user_rewards=()))
+    except EsperError as error:
+        return str(error)
+
+
+def text(findings: list[Finding]) -> str:
+    """A line per finding, its remedy on the next, and what it comes to."""
+    width = max(len(finding.topic) for finding in findings)
+    lines = []
+    for finding in findings:
+        lines.append(f"{finding.level:<7}  {finding.topic:<{width}}  {visible_line(finding.what)}")
+        if finding.remedy:
+            lines.append(f"{'':<7}  {'':<{width}}  -> {visible_line(finding.remedy)}")
+    problems = sum(finding.level == "problem" for finding in findings)
+    end = "experiments can run here" if not problems else "an experiment would be refused or fail here"
+    return "\n".join((*lines, "", f"{_count(problems, 'problem')}, {_count(_warnings(findings), 'warning')}: {end}"))
+
+
+def _warnings(findings: list[Finding]) -> int:
+    return sum(finding.level == "warning" for finding in findings)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

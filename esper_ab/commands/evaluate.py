@@ -1,0 +1,71 @@
+"""`esper-ab evaluate`: the options; a child of the data plane, `workers.commands.evaluate`, does the work."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from esper_ab.commands._examples import epilog
+from esper_ab.contracts.own_packages import child_command
+from esper_ab.contracts.visible import visible_line
+from esper_ab.execution.child import child_environment
+
+
+@click.command(epilog=epilog(
+    "esper-ab evaluate runs/RUN/policies/shaped/*.pt",
+    "esper-ab evaluate runs/RUN/policies/shaped/0.pt --rng-seed 7 --episodes 4",
+))  # fmt: skip
+@click.argument("policies", metavar="POLICY…", nargs=-1, required=True, type=click.Path())
+@click.option("--episodes", type=click.IntRange(min=1), metavar="N", help="Hosts per environment. [default: as in the "
+              "run]")
+@click.option("--rng-seed", type=int, metavar="N", help="Other hosts and other draws. [default: the run's own, which "
+              "repeats it, on the kind of device it had]")
+@click.option("--device", default="cpu", show_default=True, metavar="NAME", help="For the hosts: cpu, or a GPU as "
+              "plans name it.")
+@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+def command(
+    policies: tuple[str, ...], episodes: int | None, rng_seed: int | None, device: str, json: bool
+) -> int:
+    """Evaluate saved policies (RUN/policies/GROUP/REPLICATE.pt), frozen with their normalisers, on fresh hosts."""
+    for line in other_code(policies):
+        click.echo(f"warning: {visible_line(line)}", err=True)
+    arguments = ["--device", device]
+    arguments += [] if episodes is None else ["--episodes", str(episodes)]
+    arguments += [] if rng_seed is None else ["--rng-seed", str(rng_seed)]
+    arguments += ["--json"] if json else []
+    child = child_command("workers.commands.evaluate", *arguments, "--", *policies)
+    return subprocess.run(child, check=False, env=child_environment()).returncode
+
+
+def other_code(policies: Sequence[str]) -> list[str]:
+    """One line for each run directory whose policies were trained by another state of the code than this one.
+
+    Nothing is said of a policy that no longer lies in its run directory, or whose journal cannot be read.
+    """
+    from esper_ab.analysis.trained_by import code_states, named, telling
+    from esper_ab.contracts.errors import EsperError
+    from esper_ab.control import provenance
+    from esper_ab.journal.load import load
+
+    runs: dict[Path, set[str]] = {}
+    for path in map(Path, policies):
+        if len(path.absolute().parents) > 2:
+            runs.setdefault(path.absolute().parents[2], set()).add(f"{path.parent.name}/{path.stem}")
+    here, lines = provenance.code(), []
+    for run_dir, asked in runs.items():
+        try:
+            states = code_states(load(run_dir).history)
+        except (EsperError, OSError):
+            continue
+        there = [state.code for state in states if asked & set(state.runs)]
+        key = telling([here, *there])
+        others = [named(code) for code in there if code.get(key, "") != here.get(key, "")]
+        if others:
+            lines.append(
+                f"{run_dir.name}: trained by {' and by '.join(others)}, while the code here is {named(here)}: "
+                "numbers may differ from those of the run"
+            )
+    return lines

@@ -1,0 +1,129 @@
+"""`esper-ab export`: the tables of a run directory as files that other programs read."""
+
+from __future__ import annotations
+
+import errno
+import json as json_module
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from esper_ab.commands._completing import RunDirectory
+from esper_ab.commands._examples import epilog
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+Format = Literal["csv", "parquet"]
+_TABLES = (  # those of report/records.py, which loads more than --help should wait for
+    "runs", "episodes", "env_episodes", "evaluations", "ppo_updates", "seed_events", "ledger", "comparisons", "pairs",
+)  # fmt: skip
+_NESTED = {"op_counts", "rewards"}  # a list and a map, which CSV cannot hold: written as JSON
+_FOLDER = "export"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """One file."""
+
+    table: str
+    file: Path
+    rows: int
+    size_bytes: int
+
+
+@click.command(
+    epilog=epilog(
+        "esper-ab export runs/RUN",
+        "esper-ab export runs/RUN --format parquet --table episodes --table pairs --out tables",
+    )
+)
+@click.argument("run_dir", metavar="RUN", type=RunDirectory())
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Where to put the files; made if it is not there. [default: RUN/export]")
+@click.option("--format", "form", type=click.Choice(("csv", "parquet")), default="csv", show_default=True,
+              help="CSV with a header line, or Parquet with its types.")
+@click.option("--table", "tables", multiple=True, type=click.Choice(_TABLES), metavar="TABLE",
+              help=f"Only this one: {', '.join(_TABLES)}. Repeatable. [default: all]")
+@click.option("--force", is_flag=True, help="Replace files that are there.")
+@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+def command(
+    run_dir: Path, out: Path | None, form: Format, tables: tuple[str, ...], force: bool, json: bool
+) -> None:
+    """Write the tables of RUN as files, one per table: the views of `query`, the comparisons and their pairs.
+
+    Works while RUN is in progress: what is recorded so far is written.
+    """
+    folder = run_dir / _FOLDER if out is None else out
+    written = export(run_dir, folder, form, tuple(dict.fromkeys(tables)) or _TABLES, force=force)
+    if json:
+        files = [{"table": one.table, "file": str(one.file), "rows": one.rows, "bytes": one.size_bytes}
+                 for one in written]
+        click.echo(json_module.dumps({"run": str(run_dir), "format": form, "files": files}, indent=2))
+        return
+    for one in written:
+        click.echo(f"{one.file}: {one.rows} {'row' if one.rows == 1 else 'rows'}, {one.size_bytes / 1e3:.1f} kB")
+
+
+def export(run_dir: Path, folder: Path, form: Format, tables: Sequence[str], *, force: bool) -> tuple[Written, ...]:
+    """One file per table, each whole or not at all; when one cannot be written none of them takes its name.
+
+    UsageError when a file is there and `force` is not given, when `folder` cannot be written, or without a journal.
+    """
+    from esper_ab.analysis.analyse import analyse
+    from esper_ab.contracts.errors import UsageError
+    from esper_ab.journal.load import load
+    from esper_ab.query.records import add_conclusions
+    from esper_ab.query.sql import viewed
+
+    files = {table: folder / f"{table}.{form}" for table in tables}
+    loaded = load(run_dir)
+    there = [str(file) for file in files.values() if file.exists()]
+    if there and not force:
+        raise UsageError(f"{there[0]} exists{_others(len(there) - 1)}; --force replaces, --out names another folder")
+    comparisons = analyse(loaded.history).comparisons
+    with viewed(run_dir, loaded.lines) as connection:
+        add_conclusions(connection, comparisons)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=folder, prefix=".export.") as draft:
+                drafts = {table: Path(draft, f".{file.name}") for table, file in files.items()}  # `gc` knows the dot
+                rows = {table: _draft(connection, table, drafts[table], form) for table in files}
+                for table, file in files.items():
+                    drafts[table].replace(file)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                error.filename = str(folder)
+                raise
+            raise UsageError(f"{folder} cannot be written: {error.strerror}; --out names another folder") from None
+    return tuple(
+        Written(table=table, file=file, rows=rows[table], size_bytes=file.stat().st_size)
+        for table, file in files.items()
+    )
+
+
+def _others(count: int) -> str:
+    return f", and {count} more" if count else ""
+
+
+def _draft(connection: DuckDBPyConnection, table: str, file: Path, form: Format) -> int:
+    """Write one table to `file`; its number of rows. OSError as far as DuckDB tells what went wrong."""
+    import duckdb
+
+    from esper_ab.query.records import table_sql
+
+    found = connection.sql(table_sql(table))
+    try:
+        if form == "parquet":
+            found.write_parquet(str(file))
+        else:
+            columns = (f"to_json({name}) AS {name}" if name in _NESTED else name for name in found.columns)
+            found.project(", ".join(columns)).write_csv(str(file), header=True)
+    except duckdb.IOException as error:
+        full = "No space left" in str(error) or "quota" in str(error)
+        raise OSError(errno.ENOSPC if full else errno.EIO, " ".join(str(error).split())) from None
+    return int(connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0])

@@ -1,0 +1,22 @@
+"""`esper-ab fetch`: download what a task needs and does not ship, in a child (`workers.commands.fetch`)."""
+
+from __future__ import annotations
+
+import json as json_module
+
+import click
+
+from esper_ab.commands import _completing as completing
+from esper_ab.commands._examples import epilog
+
+
+@click.command(epilog=epilog("esper-ab fetch cifar10", "esper-ab fetch cifar10 --data-dir data"))
+@click.argument("task", metavar="TASK", shell_complete=completing.tasks)
+@click.option("--data-dir", default="", metavar="DIR", help="Where to put it. [default: the user's cache]")
+@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+def command(task: str, data_dir: str, json: bool) -> None:
+    """Download what TASK needs (cifar10), verified by size and checksum."""
+    from esper_ab.execution.child import answer_of
+
+    said = answer_of("workers.commands.fetch", task, data_dir).strip()
+    click.echo(json_module.dumps({"task": task, "detail": said}) if json else said)

@@ -1,0 +1,266 @@
+"""`esper-ab fsck`: what of a run directory is intact, and how to go on from it. Removes nothing that was recorded.
+
+The journal is verified line by line, then the files that it vouches for: policies by their sha256, checkpoints by
+sha256 and size. A repair cuts the journal at its first damaged line and keeps the rest beside it; that only the intact
+part counts is what every reader and `resume` do from then on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+
+from esper_ab.commands._leftovers import leftovers
+from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
+from esper_ab.contracts.shell_line import typed
+from esper_ab.journal.events import AnyEvent, EpisodeRecorded, ExperimentStarted, RunEvaluated
+from esper_ab.journal.file import JOURNAL_NAME, OtherVersion, Reading, cut_off, read
+from esper_ab.journal.fold import History, RunHistory, fold
+from esper_ab.journal.line import event_of
+from esper_ab.journal.lock import Lock, holder
+
+DAMAGED = JournalError.exit_code
+_LISTED = 8  # names in one line of text; --json has them all
+_CHUNK_BYTES = 1 << 20
+
+
+class Behind(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands behind the last intact line and would be cut off."""
+
+    bytes: int
+    lines: int  # an unfinished last one included
+    intact_lines: int  # by themselves
+    records: tuple[str, ...]  # of these, episodes and evaluations that the intact part does not have
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that is not what the journal says of it."""
+
+    file: str
+    what: str
+
+
+class Findings(msgspec.Struct, frozen=True, kw_only=True):
+    """All that there is to say of a run directory."""
+
+    run_dir: str
+    in_use_by: str  # the process that has it now; its checkpoints come and go and were not checked
+    lines: int  # intact ones, from the first on
+    wall_time: str  # of the last intact line, ISO 8601
+    episodes: int  # recorded in them
+    evaluations: int
+    damage: str  # of the journal; "" when there is none
+    repairable: bool  # whether a cut would help
+    behind: Behind | None
+    faults: tuple[Fault, ...]
+    leftovers: tuple[str, ...]  # temporary files of processes that were killed
+    notes: tuple[str, ...] = ()  # what happened on the way and is no fault: waits for room on the disk
+    done: tuple[str, ...] = ()  # what a repair did
+
+    @property
+    def exit_status(self) -> int:
+        """0 when all is well or repaired, else that of a damaged journal."""
+        return DAMAGED if self.damage or self.faults else 0
+
+
+def examine(run_dir: Path) -> Findings:
+    """Look at everything and change nothing. UsageError when there is no journal."""
+    path = run_dir / JOURNAL_NAME
+    user = holder(run_dir)
+    reading = read(path)
+    events, damage, repairable = _intact(reading)
+    if not events and not damage and not user:
+        damage = "no event was recorded: remove the directory and start again"
+    history = fold(events) if events else None
+    runs = history.runs.values() if history else ()
+    return Findings(
+        run_dir=str(run_dir), in_use_by=str(user) if user else "", lines=reading.lines, wall_time=reading.wall_time,
+        episodes=sum(len(run.columns) for run in runs), evaluations=sum(run.evaluation is not None for run in runs),
+        damage=damage, repairable=repairable, behind=_behind(path, reading.intact_bytes, history),
+        faults=tuple(_faults(run_dir, runs, checkpoints=not user)),
+        leftovers=() if user else _names(run_dir, leftovers(run_dir)), notes=history.pauses if history else (),
+    )  # fmt: skip
+
+
+def repair(run_dir: Path) -> Findings:
+    """Cut the journal at the first damage, keep what is cut off, remove temporary files; what is found after that.
+
+    UsageError when somebody has the run directory; DiskFull, with nothing changed, without room for what is cut off.
+    """
+    read(run_dir / JOURNAL_NAME)  # refuses a directory that is none before a lock is made in it
+    try:
+        with closing(Lock(run_dir)):
+            done = _repaired(run_dir)
+    except OSError as error:
+        if error.errno in NO_ROOM:
+            raise DiskFull(f"no room in {run_dir} to keep what is cut off; nothing was cut: make room first") from None
+        raise UsageError(f"{run_dir} cannot be repaired: {error.strerror} ({error.filename})") from None
+    return msgspec.structs.replace(examine(run_dir), done=done)
+
+
+def _repaired(run_dir: Path) -> tuple[str, ...]:
+    """What was done, a sentence each; the lock is held."""
+    path = run_dir / JOURNAL_NAME
+    reading = read(path)
+    events, _, repairable = _intact(reading)
+    done = []
+    if events and (repairable or reading.torn_bytes):
+        size = path.stat().st_size - reading.intact_bytes
+        kept = cut_off(run_dir, reading.intact_bytes, reading.lines)
+        done.append(f"cut {size} bytes off the journal behind line {reading.lines}; they are in {kept.name}")
+    for leftover in tuple(leftovers(run_dir)):
+        leftover.unlink()
+        done.append(f"removed {leftover.relative_to(run_dir)}")
+    return tuple(done)
+
+
+def _intact(reading: Reading) -> tuple[list[AnyEvent], str, bool]:
+    """Events up to the first damage; the damage, if any; whether cutting there makes a journal of it."""
+    events: list[AnyEvent] = []
+    try:
+        events.extend(reading)
+    except OtherVersion as error:
+        return events, str(error), False
+    except JournalError as error:
+        return events, str(error).partition("; the ")[0], bool(events)
+    if events and not isinstance(events[0], ExperimentStarted):
+        return [], "it does not begin with experiment_started: no journal of this tool", False
+    return events, "", False
+
+
+def _behind(path: Path, at: int, history: History | None) -> Behind | None:
+    """What stands in the journal from byte `at` on."""
+    size = lines = intact = 0
+    records: list[str] = []
+    with path.open("rb") as file:
+        file.seek(at)
+        for data in file:
+            size, lines = size + len(data), lines + 1
+            event = event_of(data)
+            if event is not None:
+                intact += 1
+                records.extend(_lost_record(event, history))
+    return Behind(bytes=size, lines=lines, intact_lines=intact, records=tuple(records)) if size else None
+
+
+def _lost_record(event: AnyEvent, history: History | None) -> Iterator[str]:
+    if not isinstance(event, EpisodeRecorded | RunEvaluated):
+        return
+    run = history.runs.get(event.record.run.run) if history else None
+    if isinstance(event, EpisodeRecorded):
+        if run is None or event.record.episode not in run.episodes:
+            yield f"{event.record.run.run} episode {event.record.episode}"
+    elif run is None or run.evaluation is None:
+        yield f"{event.record.run.run} evaluation"
+
+
+# --- the files that the journal vouches for ---
+
+
+def _faults(run_dir: Path, runs: Iterable[RunHistory], *, checkpoints: bool) -> Iterator[Fault]:
+    for run in runs:
+        if run.evaluation is not None:
+            what = _wrong(run_dir, run.evaluation.policy_file, run.evaluation.policy_sha256, None)
+            if what:
+                yield Fault(file=run.evaluation.policy_file, what=f"policy of {run.ref.run}: {what}")
+        if checkpoints:
+            yield from _checkpoint_faults(run_dir, run)
+
+
+def _checkpoint_faults(run_dir: Path, run: RunHistory) -> Iterator[Fault]:
+    """The newest one is needed while the run is not at its end; older ones are removed as it goes on."""
+    recorded = {checkpoint.point: checkpoint for checkpoint in run.checkpoints}
+    newest = max(recorded, default=0) if run.expected else 0
+    for point, checkpoint in recorded.items():
+        if point != newest and not (run_dir / checkpoint.file).is_file():
+            continue
+        what = _wrong(run_dir, checkpoint.file, checkpoint.sha256, checkpoint.size_bytes)
+        if what:
+            use = "resume goes further back" if run.expected else "it is of no use any more"
+            yield Fault(file=checkpoint.file, what=f"checkpoint {point} of {run.ref.run}: {what}; {use}")
+
+
+def _wrong(run_dir: Path, file: str, sha256: str, size_bytes: int | None) -> str:
+    """What is wrong with a file that was recorded with these; "" when nothing is. No record names one outside."""
+    path = run_dir / file
+    if not path.is_file():
+        return "missing"
+    try:
+        found, size = _hashed(path)
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    if size_bytes is not None and size != size_bytes:
+        return f"{size} bytes, recorded with {size_bytes}"
+    return "" if found == sha256 else f"sha256 {found[:12]}…, recorded with {sha256[:12]}…"
+
+
+def _hashed(path: Path) -> tuple[str, int]:
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as file:
+        while part := file.read(_CHUNK_BYTES):
+            digest.update(part)
+            size += len(part)
+    return digest.hexdigest(), size
+
+
+def _names(run_dir: Path, paths: Iterable[Path]) -> tuple[str, ...]:
+    return tuple(str(path.relative_to(run_dir)) for path in paths)
+
+
+# --- in words ---
+
+
+def fsck_json(found: Findings) -> str:
+    """One object: the fields of Findings, and `exit_status`."""
+    return msgspec.json.encode(msgspec.to_builtins(found) | {"exit_status": found.exit_status}).decode()
+
+
+def fsck_text(found: Findings) -> str:
+    """A line for each thing that was found, and last what to do."""
+    last = f", the last of {found.wall_time}" if found.wall_time else ""
+    lines = [
+        f"{found.run_dir}: {found.lines} lines of the journal are intact{last}; "
+        f"{found.episodes} episodes, {found.evaluations} evaluations"
+    ]
+    lines += [f"repaired: {one}" for one in found.done]
+    lines += [f"note: {one}" for one in found.notes]
+    if found.in_use_by:
+        lines.append(f"in use by {found.in_use_by}: checkpoints were not checked")
+    if found.damage:
+        lines.append(f"damaged: {found.damage}")
+    if found.behind:
+        lines.append(_behind_text(found.behind, torn=not found.damage))
+    lines += [f"damaged: {fault.file}: {fault.what}" for fault in found.faults]
+    if found.leftovers:
+        lines.append(f"temporary files of a killed process: {_some(found.leftovers)}; --repair removes them")
+    return "\n".join([*lines, _verdict(found)])
+
+
+def _behind_text(behind: Behind, *, torn: bool) -> str:
+    if torn:
+        return f"an unfinished line follows, {behind.bytes} bytes: it counts as not written, resume cuts it off"
+    lost = f"; cut off would be {_some(behind.records)}" if behind.records else "; no record would be cut off"
+    return f"there and behind: {behind.lines} lines, {behind.intact_lines} of them intact by themselves{lost}"
+
+
+def _verdict(found: Findings) -> str:
+    if found.damage and found.repairable:
+        cut = typed("fsck", found.run_dir, "--repair")
+        return (
+            f"`{cut}` cuts the journal behind line {found.lines} and keeps the rest beside it; what was recorded "
+            "there, resume does again"
+        )
+    if found.damage:
+        return "this cannot be repaired by a cut; nothing was changed"
+    if found.faults:
+        return "the journal is intact; the files named above cannot be repaired"
+    return "all is well"
+
+
+def _some(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more

@@ -1,0 +1,126 @@
+"""`esper-ab heuristic`: the hand-written controller alone, slot by slot; a child of the data plane grows the hosts."""
+
+from __future__ import annotations
+
+import json as json_module
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from esper_ab.commands import _completing as completing
+from esper_ab.commands._examples import epilog
+from esper_ab.commands._options import ExperimentCommand
+
+if TYPE_CHECKING:
+    from esper_ab.contracts.solo import Host, Seed, SoloAnswer, SoloQuestion
+
+_OPS = ("germinated", "advanced", "fossilised", "pruned")
+
+
+@click.command(cls=ExperimentCommand, epilog=epilog(
+    "esper-ab heuristic --task digits --episodes 1 --slots early mid late",
+    "esper-ab heuristic --task synthetic --steps 25 --n-envs 2 --json",
+))  # fmt: skip
+@click.option("--task", shell_complete=completing.tasks, default="digits", show_default=True, metavar="NAME",
+              help="What hosts learn.")
+@click.option("--data-dir", default="", metavar="DIR", help="Where a task's data is, if it does not ship.")
+@click.option("--slots", shell_complete=completing.slots, metavar="A B …", help="Slots that may grow, in "
+              "network order. [default: all]")
+@click.option("--episodes", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Each on "
+              "fresh hosts.")
+@click.option("--steps", type=click.IntRange(min=1), default=75, show_default=True, metavar="N", help="Host epochs, "
+              "and decisions, per episode. An experiment has 25, in which one seed is seldom followed by another.")
+@click.option("--n-envs", type=click.IntRange(min=1), default=4, show_default=True, metavar="N", help="Hosts per "
+              "episode.")
+@click.option("--rng-seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N", help="Root of all "
+              "randomness.")
+@click.option("--device", default="cpu", show_default=True, metavar="NAME", help="torch device for the hosts.")
+@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+def command(json: bool, **options: Any) -> None:
+    """Grow hosts by the heuristic controller alone: what it germinates, advances, fossilises and prunes in every slot.
+
+    Nothing is compared and no run directory is written; `launch --groups heuristic,…` compares.
+    """
+    import msgspec
+
+    from esper_ab.contracts.solo import SoloAnswer
+    from esper_ab.execution.child import answer_of
+
+    asked = question(**options)
+    said = answer_of("workers.commands.heuristic", msgspec.json.encode(asked).decode())
+    answer = msgspec.json.decode(said, type=SoloAnswer)
+    if json:
+        tree = {"question": asked, "by_slot": by_slot(answer), "several_slots": several_slots(answer)}
+        click.echo(json_module.dumps(msgspec.to_builtins(tree | {"hosts": answer.hosts})))
+    else:
+        click.echo(text(asked, answer))
+
+
+def question(*, slots: str | None, **options: Any) -> SoloQuestion:
+    """What was asked; UsageError for an unknown task."""
+    from esper_ab.contracts import catalog
+    from esper_ab.contracts.errors import UsageError
+    from esper_ab.contracts.solo import SoloQuestion
+    from esper_ab.settings.assignments import did_you_mean
+
+    known = catalog.names("workers.tasks")
+    if options["task"] not in known:
+        raise UsageError(f"no task {options['task']!r}; {did_you_mean(options['task'], known)}")
+    named = tuple(slot for slot in (slots or "").split(",") if slot)
+    if slots is not None and not named:
+        raise UsageError("--slots: names are missing, as in --slots early late; leave it out for all there are")
+    return SoloQuestion(slots=named, **options)
+
+
+def by_slot(answer: SoloAnswer) -> dict[str, dict[str, int]]:
+    """Slot -> how often each thing was done there, over all hosts."""
+    return {
+        slot: dict(zip(_OPS, _done([seed for host in answer.hosts for seed in host.seeds if seed.slot == slot]),
+                       strict=True))
+        for slot in answer.slots
+    }  # fmt: skip
+
+
+def _done(seeds: list[Seed]) -> tuple[int, ...]:
+    ends = [seed.end for seed in seeds]
+    return len(seeds), sum(seed.advanced for seed in seeds), ends.count("fossilized"), ends.count("pruned")
+
+
+def several_slots(answer: SoloAnswer) -> int:
+    """Hosts with seeds in more than one slot."""
+    return sum(len({seed.slot for seed in host.seeds}) > 1 for host in answer.hosts)
+
+
+def text(asked: SoloQuestion, answer: SoloAnswer) -> str:
+    """A table of slots, then a line per host."""
+    hosts = answer.hosts
+    accuracies = [host.final_accuracy for host in hosts]
+    width = max(map(len, ("slot", *answer.slots)))
+    table = [f"{'slot':<{width}}  {'  '.join(_OPS)}"]
+    for slot, counts in by_slot(answer).items():
+        table.append(f"{slot:<{width}}  {'  '.join(f'{counts[op]:>{len(op)}}' for op in _OPS)}")
+    return "\n".join((
+        f"heuristic on {asked.task}: {asked.episodes} x {asked.n_envs} hosts of {asked.steps} steps, "
+        f"rng seed {asked.rng_seed}",
+        "",
+        *table,
+        "",
+        f"held-out accuracy {sum(accuracies) / len(hosts):.2f} % ({min(accuracies):.2f} to {max(accuracies):.2f})",
+        f"seeds in more than one slot: {several_slots(answer)} of {len(hosts)} hosts",
+        "",
+        *map(_line, hosts),
+    ))  # fmt: skip
+
+
+def _line(host: Host) -> str:
+    settled = "never settled" if host.settled_step is None else f"settled at step {host.settled_step}"
+    seeds = "; ".join(map(_life, host.seeds)) or (
+        f"no seed: {host.unsettled_steps} steps not settled, {host.improving_steps} without a plateau"
+    )
+    end = ", diverged" if host.diverged else ""
+    return f"{host.episode}/{host.env}: {host.final_accuracy:.2f} %, {settled}{end}; {seeds}"
+
+
+def _life(seed: Seed) -> str:
+    words = {"fossilized": f"fossilised at {seed.end_step}", "pruned": f"pruned at {seed.end_step}"}
+    return f"{seed.slot} {seed.blueprint} from {seed.germinated}, {words.get(seed.end, 'under way')}"

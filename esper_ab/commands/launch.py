@@ -1,0 +1,138 @@
+"""`python -m esper_ab.launch`, also `esper-ab launch`: from flags to a finished comparison. Decides nothing itself.
+
+Its first imports are few, so that `--help` loads nothing heavy.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from esper_ab.commands import _completing as completing
+from esper_ab.commands._examples import epilog
+from esper_ab.commands._exit_status import invoke
+from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, experiment_options
+from esper_ab.commands.track import tracking_of
+from esper_ab.execution.detach import detach, reserve
+from esper_ab.execution.experiment import (
+    PlannedExperiment,
+    carry_out,
+    claim_directory,
+    make_directory,
+    make_launcher,
+    plan_experiment,
+    write_report,
+)
+
+if TYPE_CHECKING:
+    from esper_ab.control.chaos import Chaos
+    from esper_ab.design.calibration_file import Calibration
+
+
+@click.command(
+    cls=ExperimentCommand,
+    epilog=epilog(
+        "esper-ab launch --groups shaped,simplified,wait --replicates 10",
+        "esper-ab launch --groups shaped --group fast:ppo.lr=3e-3 --dry-run",
+        "esper-ab launch --config experiment.toml --detach",
+        "esper-ab launch --exam --replicates auto --max 20 --devices cuda:0 cuda:1",
+    ),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+)
+@experiment_options()
+@click.option("--calibration", type=click.Path(path_type=Path), metavar="FILE", help="What `esper-ab calibrate` wrote: "
+              "how much runs differ by chance.")
+@click.option("--chaos", type=int, metavar="RNG_SEED", help="Rehearse faults: kill and stop workers on the way, at "
+              "places drawn from RNG_SEED. The result is that of a run without.")
+@click.option("--fail-unless", multiple=True, metavar="CONDITION", help='"simplified better-than shaped": exit status '
+              "12 when the verdict is another. Repeatable.")
+@click.option("--track", shell_complete=completing.trackers, metavar="A,B,…", help="What follows the run: wandb, "
+              "tensorboard, mlflow (at MLFLOW_TRACKING_URI). A tracker that breaks does not concern the run.")
+@click.option("--wandb-mode", metavar="online|offline", help="[default: WANDB_MODE, else online]")
+@click.option("--wandb-entity", metavar="NAME", help="Team or user at W&B.")
+@click.option("--wandb-project", metavar="NAME", help="[default: ab_test_NAME_DATE]")
+@click.option("--detach", is_flag=True, help="Go on without this terminal; `esper-ab attach` shows it, `esper-ab stop` "
+              "ends it.")
+def command(**options: Any) -> None:
+    """Train one policy per group and replicate, all groups at the same time on paired randomness, and compare them."""
+    from esper_ab.launchers import check
+    from esper_ab.live.console import outlive_terminal
+    from esper_ab.settings.flags import parse_flags
+    from esper_ab.verdict.condition import parse_condition, require
+
+    if options["detach"] and options["fail_unless"]:
+        raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
+    calibration, tracking = _load_calibration(options["calibration"]), tracking_of(options)
+    asked = parse_flags(options)
+    planned = plan_experiment(asked, options["out"], calibration=calibration, tracking=tracking)
+    groups = [group.name for group in planned.plan.experiment.groups]
+    conditions = [parse_condition(text, groups, planned.plan.design.comparisons) for text in options["fail_unless"]]
+    chaos = _plan_chaos(options["chaos"], planned, options["launcher"])
+    launcher = make_launcher(options["launcher"], options["transport"])
+    check(launcher, planned.plan.lanes)
+    _announce(planned, options)
+    if options["dry_run"]:
+        return
+    if options["detach"]:
+        _detach(planned, as_json=options["json"])
+        return
+    planned = make_directory(planned, launcher)
+    outlive_terminal(planned.run_dir)
+    carry_out(planned, launcher, watched=not (options["quiet"] or options["json"]), chaos=chaos)
+
+    from esper_ab.report.build import printed
+
+    paths = write_report(planned.run_dir)
+    click.echo(printed(paths, "json" if options["json"] else "text"))
+    if chaos is not None and not options["json"]:
+        click.echo(f"chaos: {chaos.summary}\nresult hash: {paths.content.analysis.result_hash}")
+    require(conditions, paths.content.comparisons)
+
+
+def _detach(planned: PlannedExperiment, *, as_json: bool) -> None:
+    """Start the same command again under the same name, by itself."""
+    planned = claim_directory(planned, reserve)
+    typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg != "--detach"]
+    detached = detach("esper_ab.launch", [*typed, "--name", planned.run_dir.name], planned.run_dir)
+    click.echo(detached.shown(as_json=as_json))
+
+
+def _load_calibration(path: Path | None) -> Calibration | None:
+    if path is None:
+        return None
+    from esper_ab.design.calibration_file import load_calibration
+
+    return load_calibration(path)
+
+
+def _plan_chaos(rng_seed: int | None, planned: PlannedExperiment, launcher: str) -> Chaos | None:
+    if rng_seed is None:
+        return None
+    from esper_ab.contracts.errors import UsageError
+    from esper_ab.control.chaos import Chaos, plan_faults
+
+    if launcher == "inline":
+        raise UsageError("--chaos kills worker processes, and --launcher inline has none; use --launcher local")
+    return Chaos(plan_faults(rng_seed, [spec for block in planned.plan.blocks for spec in block.runs]))
+
+
+def _announce(planned: PlannedExperiment, options: dict[str, Any]) -> None:
+    """Print the plan, as text before it is carried out, or as JSON when it is all that was asked for."""
+    from esper_ab.execution.experiment import encode_plan, format_plan
+
+    if options["json"] and options["dry_run"]:
+        click.echo(encode_plan(planned))
+    elif not options["json"]:
+        click.echo(format_plan(planned))
+        if (calibration := planned.calibration) is not None:
+            from esper_ab.commands.power import plan_power
+
+            click.echo(f"power: {plan_power(planned.plan, calibration.spread.runs - 1)}")
+
+
+def main() -> int:
+    """Entry of `python -m esper_ab.launch`."""
+    return invoke(command, sys.argv[1:], "python -m esper_ab.launch")

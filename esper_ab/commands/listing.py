@@ -1,0 +1,122 @@
+"""`esper-ab list`: the run directories below a folder, newest first."""
+
+from __future__ import annotations
+
+import json as json_module
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from esper_ab.commands._examples import epilog
+from esper_ab.contracts.visible import visible_line
+
+_HEADINGS = ("run", "state", "done", "last event", "groups", "verdict")
+_MOST_TOLD = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """One run directory."""
+
+    run_dir: str
+    state: str  # as in `status`, or "damaged", "empty"
+    done: float | None  # share of the planned training episodes and evaluations
+    last_event: str  # ISO 8601
+    groups: tuple[str, ...]
+    verdicts: tuple[str, ...]  # "a - b: VERDICT", of a finished one that has its report
+    problem: str = ""  # of a damaged one
+
+
+@click.command(epilog=epilog("esper-ab list", "esper-ab list runs --json"))
+@click.argument("folder", metavar="[DIR]", default="runs", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+def command(folder: Path, json: bool) -> None:
+    """List the run directories below DIR [default: runs], newest first: how far they are and what came out."""
+    from esper_ab.contracts.errors import UsageError
+
+    if not folder.is_dir():
+        raise UsageError(f"no folder {folder}: name the one that holds the run directories")
+    found = listed(folder)
+    if json:
+        click.echo(json_module.dumps([asdict(one) for one in found], indent=2))
+    elif found:
+        click.echo(_table(found))
+    else:
+        click.echo(f"no run directory below {folder}")
+
+
+def listed(folder: Path) -> list[Listed]:
+    """Every run directory below `folder`; one that cannot be read is listed with its problem."""
+    return sorted(map(_look, _run_directories(folder)), key=lambda one: (one.last_event, one.run_dir), reverse=True)
+
+
+def _run_directories(folder: Path) -> Iterator[Path]:
+    from esper_ab.journal.file import JOURNAL_NAME
+
+    for where, below, files in os.walk(folder):
+        if JOURNAL_NAME in files:
+            below.clear()
+            yield Path(where)
+
+
+def _look(run_dir: Path) -> Listed:
+    from esper_ab.contracts.errors import JournalError, UsageError
+    from esper_ab.journal.load import load
+    from esper_ab.journal.lock import holder
+    from esper_ab.live.status import state_of
+
+    held = holder(run_dir) is not None
+    try:
+        loaded = load(run_dir)
+    except (JournalError, UsageError) as error:
+        state = "damaged" if isinstance(error, JournalError) else "empty"
+        return Listed(
+            run_dir=str(run_dir), state=state, done=None, last_event="", groups=(), verdicts=(), problem=str(error)
+        )
+    history = loaded.history
+    state = state_of(history, held=held)
+    counted = [run for run in history.runs.values() if not (run.left_out or run.lost)]
+    units = sum(run.spec.episodes + 1 for run in counted)
+    done = sum(len(run.columns) + (run.evaluation is not None) for run in counted)
+    return Listed(
+        run_dir=str(run_dir), state=state, done=done / units if units else None, last_event=loaded.wall_time,
+        groups=history.groups, verdicts=_verdicts(run_dir) if state == "finished" else (),
+    )  # fmt: skip
+
+
+def _verdicts(run_dir: Path) -> tuple[str, ...]:
+    """What the report of a finished run says, when it has been built."""
+    try:
+        document = json_module.loads((run_dir / "verdict.json").read_bytes())
+        return tuple(f"{one['a']} - {one['b']}: {one['verdict']}" for one in document["comparisons"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return ()
+
+
+def _table(found: list[Listed]) -> str:
+    rows = [_HEADINGS, *map(_cells, found)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS) - 1)]
+    return "\n".join(
+        "  ".join([*(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)), row[-1]]).rstrip()
+        for row in rows
+    )
+
+
+def _came_out(verdicts: tuple[str, ...]) -> str:
+    """Of many comparisons, how many have which verdict: a line must fit a screen."""
+    if len(verdicts) <= _MOST_TOLD:
+        return "; ".join(verdicts)
+    counted = Counter(said.rpartition(": ")[2] for said in verdicts)
+    return f"{len(verdicts)} comparisons: {'; '.join(f'{count} {verdict}' for verdict, count in counted.most_common())}"
+
+
+def _cells(one: Listed) -> tuple[str, ...]:
+    done = "" if one.done is None else f"{int(100 * one.done)} %"
+    last = f"{datetime.fromisoformat(one.last_event).astimezone():%Y-%m-%d %H:%M:%S}" if one.last_event else ""
+    cells = (one.run_dir, one.state, done, last, ",".join(one.groups), one.problem or _came_out(one.verdicts))
+    return tuple(map(visible_line, cells))

@@ -1,0 +1,105 @@
+"""`esper-ab logs`: what the processes of a run wrote, of a running, a finished or a dead one."""
+
+from __future__ import annotations
+
+import json as json_module
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from esper_ab.commands import _completing as completing
+from esper_ab.commands._completing import RunDirectory
+from esper_ab.commands._examples import epilog
+from esper_ab.contracts.visible import visible
+
+if TYPE_CHECKING:
+    from esper_ab.journal.fold import History
+    from esper_ab.live.attach import Viewer
+
+_POLL_S = 0.25
+_CONSOLE = "console"
+_SHOWN = 8  # names in an error
+
+
+@click.command(epilog=epilog("esper-ab logs runs/RUN", "esper-ab logs runs/RUN shaped/0 --follow"))
+@click.argument("run_dir", metavar="RUN", type=RunDirectory())
+@click.argument("name", metavar="[GROUP/REPLICATE]", default="", shell_complete=completing.logs)
+@click.option("-f", "--follow", is_flag=True, help="Go on with what is written, until the run ends.")
+@click.option("--json", is_flag=True, help="A JSON object per line.")
+def command(run_dir: Path, name: str, follow: bool, json: bool) -> None:
+    """Print the log of one run of RUN, of a worker between runs (w00), or the console's; without a name, all."""
+    from esper_ab.live.attach import Viewer
+
+    viewer = Viewer(run_dir)
+    known = sources(run_dir, viewer.history)
+    if name and name not in known:
+        raise _unknown(run_dir, name, list(known))
+    width = max(map(len, known))
+    with suppress(KeyboardInterrupt):
+        for origin, line in lines(run_dir, viewer, name, follow=follow):
+            if json:
+                click.echo(json_module.dumps({"log": origin, "line": line}))
+            else:
+                shown = visible(line)
+                click.echo(shown if name else f"{origin:<{width}} | {shown}")
+
+
+def sources(run_dir: Path, history: History) -> dict[str, Path]:
+    """Log files by name, there or to come: runs in plan order, workers, the console."""
+    from esper_ab.live.console import CONSOLE_NAME
+
+    files = {name: run_dir / run.spec.log_file for name, run in history.runs.items()}
+    known = set(files.values())
+    files |= {path.stem: path for path in sorted((run_dir / "logs").glob("*.log")) if path not in known}
+    return files | {_CONSOLE: run_dir / CONSOLE_NAME}
+
+
+def lines(run_dir: Path, viewer: Viewer, name: str = "", *, follow: bool = False) -> Iterator[tuple[str, str]]:
+    """(log, line), each log in its order; with `follow` until nobody has the run directory any more."""
+    tails: dict[str, _Tail] = {}
+    while True:
+        viewer.catch_up()
+        last = not (follow and viewer.held)
+        found = sources(run_dir, viewer.history)  # runs and workers may be added
+        for origin in [name] if name else found:
+            tail = tails.setdefault(origin, _Tail(found[origin]))
+            for line in tail.read(last=last):
+                yield origin, line
+        if last:
+            return
+        time.sleep(_POLL_S)
+
+
+class _Tail:
+    """One growing file, line by line."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+
+    def read(self, *, last: bool) -> list[str]:
+        """New whole lines; `last`: and an unfinished one."""
+        if not self._path.exists():
+            return []
+        with self._path.open("rb") as file:
+            file.seek(self._offset)
+            data = file.read()
+        if not last:
+            data = data[: data.rfind(b"\n") + 1]
+        self._offset += len(data)
+        return data.decode(errors="replace").splitlines()
+
+
+def _unknown(run_dir: Path, name: str, known: list[str]) -> Exception:
+    from difflib import get_close_matches
+
+    from esper_ab.contracts.errors import UsageError
+
+    close = get_close_matches(name, known, n=1)
+    names = ", ".join(known[:_SHOWN]) + (", …" if len(known) > _SHOWN else "")
+    hint = f"did you mean {close[0]}?" if close else f"it has {names}"
+    return UsageError(f"{run_dir} has no log {name!r}; {hint}")

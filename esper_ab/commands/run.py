@@ -1,0 +1,120 @@
+"""`esper-ab run FILE`: an experiment that a Python or TOML file declares. Decides nothing itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from esper_ab.commands._examples import epilog
+from esper_ab.commands._options import ARGUMENTS, ExperimentCommand
+
+if TYPE_CHECKING:
+    from esper_ab.api.running import Runner
+    from esper_ab.execution.experiment import PlannedExperiment
+
+_FLAGS = {"name": "--name", "max_parallel": "--max-parallel", "out": "--output-dir"}  # by key
+
+
+@click.command(cls=ExperimentCommand, epilog=epilog(
+    "esper-ab run experiment.py --dry-run",
+    "esper-ab run experiment.py --output-dir results --max-parallel 4",
+    "esper-ab run experiment.py --experiment fast --no-retry --json",
+    "esper-ab run experiment.toml --detach",
+))  # fmt: skip
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--experiment", default="", metavar="NAME", help="Which one, when FILE has several: its name, or that of "
+              "its function.")
+@click.option("--dry-run", is_flag=True, help="Print the plan and stop.")
+@click.option("--output-dir", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, metavar="DIR",
+              help="Where run directories go.")
+@click.option("--name", default="", metavar="NAME", help="Name of the run directory. [default: the experiment's]")
+@click.option("--parallel/--no-parallel", default=True, help="As many runs at the same time as the devices carry, or "
+              "one.")
+@click.option("--max-parallel", type=click.IntRange(min=1), metavar="N", help="At most N runs at the same time.")
+@click.option("--no-retry", is_flag=True, help="A run whose worker dies is given up at once.")
+@click.option("--max-retries", type=click.IntRange(min=0), metavar="N", help="Restarts at one point of a run before "
+              "it is given up. [default: 2]")
+@click.option("--launcher", type=click.Choice(["local", "inline"]), default="local", help="Processes, or threads here.")
+@click.option("-v", "--verbose", is_flag=True, help="A line on stderr for everything that is recorded, in place of the "
+              "live view.")
+@click.option("--quiet", is_flag=True, help="No live view.")
+@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+@click.option("--detach", is_flag=True, help="Go on without this terminal; see `attach` and `stop`.")
+def command(file: Path, **options: Any) -> None:
+    """Run the experiment that FILE declares and compare its variants.
+
+    FILE.py: what create_NAME_experiment(), get_experiment() or experiment, defined in it, gives (docs/python.md).
+    FILE.toml: the format of `launch --config`.
+    """
+    from esper_ab.api.files import load_declaration
+    from esper_ab.api.running import conduct, prepare
+
+    _check_together(options)
+    runner = _runner(options)
+    planned = prepare(load_declaration(file, options["experiment"]), runner)
+    _announce(planned, options)
+    if options["dry_run"]:
+        return
+    if options["detach"]:
+        _detach(planned, as_json=options["json"])
+        return
+
+    from esper_ab.api.results import Results
+    from esper_ab.live.console import outlive_terminal
+    from esper_ab.report.build import printed
+
+    outlive_terminal(planned.run_dir)
+    paths, failure = conduct(planned, runner)
+    if failure is None or not options["json"]:  # as JSON the error is all that is said
+        click.echo(printed(paths, "json" if options["json"] else "text"))
+    for line in () if options["json"] else Results(planned.run_dir, paths.content, "").failure_lines:
+        click.echo(line)
+    if failure is not None:
+        raise failure
+
+
+def _check_together(options: dict[str, Any]) -> None:
+    """click.UsageError for flags that say two things."""
+    if options["verbose"] and options["quiet"]:
+        raise click.UsageError("--verbose and --quiet exclude each other")
+    if options["no_retry"] and options["max_retries"]:
+        raise click.UsageError("--no-retry and --max-retries exclude each other")
+    if not options["parallel"] and (options["max_parallel"] or 1) > 1:
+        raise click.UsageError("--no-parallel is one run at a time; leave it or --max-parallel out")
+
+
+def _runner(options: dict[str, Any]) -> Runner:
+    from esper_ab.api.running import Runner
+
+    retries = Runner.max_retries if options["max_retries"] is None else options["max_retries"]
+    return Runner(
+        output_dir=options["output_dir"], parallel_runs=options["parallel"],
+        max_parallel_runs=options["max_parallel"], retry_failed_runs=not options["no_retry"],
+        max_retries=retries, name=options["name"], launcher=options["launcher"],
+        watched=not (options["quiet"] or options["json"] or options["verbose"]), narrated=options["verbose"],
+        words=_FLAGS,
+    )  # fmt: skip
+
+
+def _detach(planned: PlannedExperiment, *, as_json: bool) -> None:
+    """Start the same command again under the same name, by itself."""
+    from esper_ab.execution.detach import detach
+
+    typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg != "--detach"]
+    detached = detach("esper_ab.commands.cli", ["run", *typed, "--name", planned.run_dir.name], planned.run_dir)
+    click.echo(detached.shown(as_json=as_json))
+
+
+def _announce(planned: PlannedExperiment, options: dict[str, Any]) -> None:
+    """Print the plan, as text before it is carried out, or as JSON when it is all that was asked for."""
+    if options["json"]:
+        if options["dry_run"]:
+            from esper_ab.execution.experiment import encode_plan
+
+            click.echo(encode_plan(planned, about=planned.about, tracking=planned.tracking))
+        return
+    from esper_ab.api.running import show_plan
+
+    show_plan(planned)

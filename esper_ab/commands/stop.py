@@ -1,0 +1,117 @@
+"""`esper-ab stop`: Ctrl-C for a run whose terminal is not here."""
+
+from __future__ import annotations
+
+import json as json_module
+import os
+import select
+import signal
+import socket
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from esper_ab.commands._completing import RunDirectory
+from esper_ab.commands._examples import epilog
+from esper_ab.contracts.shell_line import typed
+
+if TYPE_CHECKING:
+    from esper_ab.journal.file import Reading
+    from esper_ab.journal.lock import Holder
+
+_POLL_MS = 200
+_LEAVE_POLLS = 25  # 5 s for a process to end once it has let go of the run directory; one with other work does not
+
+
+@click.command(epilog=epilog("esper-ab stop runs/RUN", "esper-ab stop runs/RUN --now"))
+@click.argument("run_dir", metavar="RUN", type=RunDirectory())
+@click.option("--now", is_flag=True, help="Do not wait for the barrier in progress: as Ctrl-C twice.")
+@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+def command(run_dir: Path, now: bool, json: bool) -> None:
+    """End RUN in order, as Ctrl-C does, and wait until it has ended; what was recorded is kept and can be resumed."""
+    from esper_ab.journal.lock import holder
+    from esper_ab.live.status import status
+
+    status(run_dir)  # refuses what is no run directory
+    by = holder(run_dir)
+    if by is not None:
+        if by.pid and not (now or json):
+            click.echo(f"told process {by.pid}; waiting for its barrier in progress, which --now would not")
+        end(run_dir, by, now=now)
+    found = status(run_dir)
+    resume = "" if found.state == "finished" else typed("resume", run_dir)
+    if json:
+        tree = {"run_dir": str(run_dir), "stopped": by is not None, "state": found.state, "detail": found.detail}
+        click.echo(json_module.dumps(tree | {"resume": resume}))
+        return
+    what = found.state + (f" ({found.detail})" if found.detail else "")
+    told = f"{found.experiment}: {what}" if by else f"{found.experiment}: nobody carries it out; it is {what}"
+    click.echo(told + (f"\nresume with: {resume}" if resume else ""))
+
+
+def end(run_dir: Path, by: Holder, *, now: bool) -> None:
+    """Return when the process `by` has ended; UsageError when it is out of reach.
+
+    With `now` the second signal follows when the first was heeded: two at once would be one.
+    """
+    from esper_ab.journal.file import JOURNAL_NAME
+    from esper_ab.journal.lock import holder
+    from esper_ab.journal.tail import follow
+
+    reading = follow(run_dir / JOURNAL_NAME)
+    process = _process(run_dir, by)
+    left = _LEAVE_POLLS
+    try:
+        _heeded(reading)
+        _send(process, signal.SIGINT)
+        while left and not _has_ended(process):
+            left -= holder(run_dir) != by
+            if now and _heeded(reading):
+                _send(process, signal.SIGINT)
+                now = False
+    finally:
+        os.close(process)
+
+
+def _process(run_dir: Path, by: Holder) -> int:
+    """A descriptor of exactly that process: its number may belong to another one by the time a signal is sent."""
+    from esper_ab.contracts.errors import UsageError
+    from esper_ab.journal.lock import process_started
+
+    if not by.pid:
+        raise UsageError(f"{run_dir} is carried out by a process that its .lock does not name: end it where it runs")
+    if by.host != socket.gethostname():
+        raise UsageError(f"{run_dir} is carried out by {by}: stop it there")
+    try:
+        process = os.pidfd_open(by.pid)
+    except OSError:
+        raise UsageError(f"{run_dir} is carried out by {by}, which cannot be seen from here (a container?)") from None
+    if process_started(by.pid) != by.started:
+        os.close(process)
+        raise UsageError(f"{run_dir} is carried out by {by}, but here that number is another process: stop it there")
+    return process
+
+
+def _send(process: int, number: signal.Signals) -> None:
+    from esper_ab.contracts.errors import UsageError
+
+    with suppress(ProcessLookupError):
+        try:
+            signal.pidfd_send_signal(process, number)
+        except PermissionError:
+            raise UsageError("the run belongs to another user, who alone can stop it") from None
+
+
+def _has_ended(process: int) -> bool:
+    poll = select.poll()
+    poll.register(process, select.POLLIN)
+    return bool(poll.poll(_POLL_MS))
+
+
+def _heeded(reading: Reading) -> bool:
+    """Whether the journal tells of a signal since it was last asked."""
+    from esper_ab.journal.events import Ledger
+
+    return any([isinstance(event, Ledger) and event.category == "interrupted" for event in reading])

@@ -1,0 +1,111 @@
+"""Errors for the person at the terminal: one line with the remedy, and an exit code.
+
+    EsperError
+    ├── UsageError        2   what was asked cannot be done: flag, key, name, device, file
+    ├── WorkerFailed      4   a worker died or reported an error; its log's end is shown
+    ├── WorkerHung       11   a worker made no progress in time
+    ├── ConditionNotMet  12   a verdict is not what --fail-unless asks for
+    ├── DiskFull         75   there is no room on the disk; nothing recorded is lost
+    ├── JournalError      5   a run directory's journal is damaged
+    └── Interrupted     130   Ctrl-C
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})  # of an OSError that goes away when somebody makes room
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting that a message names, so that each front end can spell it as its users write it.
+
+    `value`: None names the key alone. `assigned`: the command line has no flag for it, only `--set KEY=VALUE`.
+    """
+
+    key: str  # of the experiment or of all groups: "n_envs"
+    value: object = None
+    assigned: bool = False
+
+
+Spelling = Callable[[Setting], str]
+
+
+def as_flag(setting: Setting) -> str:
+    """Spell a setting as the command line takes it: `--n-envs 2`, `--slots early late`, `--set ppo.minibatches=2`."""
+    if setting.assigned:
+        return f"--set {setting.key}={setting.value}"
+    flag, value = f"--{setting.key.replace('_', '-')}", setting.value
+    if value is None:
+        return flag
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        value = ("," if setting.key == "looks" else " ").join(map(str, value))
+    return f"{flag} {value}"
+
+
+class EsperError(Exception):
+    """Base: `str(error)` is what the user reads; `exit_code` is what the shell gets."""
+
+    exit_code = 1
+
+
+class UsageError(EsperError):
+    """What was asked cannot be done as asked. Its parts are text and the settings that it speaks of.
+
+    `str(error)` spells settings as flags, `spelled` as another front end has them.
+    """
+
+    exit_code = 2
+
+    def __init__(self, *parts: str | Setting) -> None:
+        super().__init__(*parts)
+
+    def spelled(self, spelling: Spelling) -> str:
+        """Return the message with every setting as `spelling` writes it."""
+        return "".join(spelling(part) if isinstance(part, Setting) else part for part in self.args)
+
+    def __str__(self) -> str:
+        return self.spelled(as_flag)
+
+
+class WorkerFailed(EsperError):
+    """A worker died or reported an error."""
+
+    exit_code = 4
+
+
+class JournalError(EsperError):
+    """A journal is damaged before its last line."""
+
+    exit_code = 5
+
+
+class DiskFull(EsperError):
+    """No room on the disk, or none left of a quota; what was recorded before is kept."""
+
+    exit_code = 75
+
+
+class WorkerHung(EsperError):
+    """A worker made no progress within its deadline."""
+
+    exit_code = 11
+
+
+class ConditionNotMet(EsperError):
+    """The verdict is not what --fail-unless asks for."""
+
+    exit_code = 12
+
+
+class Interrupted(EsperError):
+    """Stopped by the user. `in_order`: after the barrier in progress, not in the middle of something."""
+
+    exit_code = 130
+
+    def __init__(self, message: str, *, in_order: bool = False) -> None:
+        super().__init__(message)
+        self.in_order = in_order

@@ -1,0 +1,82 @@
+"""What p a comparison must reach at each look so that all looks together reject falsely with probability alpha.
+
+Alpha is spent as Lan & DeMets (1983) do after O'Brien & Fleming. Their boundary is for a normal statistic; with few
+pairs the t of an early look is far from it, so the nominal p of every look is calibrated on the law of the t itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from esper_ab.design.t_process import TProcess, draw, t_process, t_values
+
+PATHS = 2_000_000
+_CHUNK = 50_000  # paths at a time: fits the cache of a core
+
+
+def obrien_fleming_spent(alpha: float, share: float) -> float:
+    """Two-sided alpha spent when `share` (0..1] of the replicates is there: 4 (1 - Phi(z_{alpha/4} / sqrt(share)))."""
+    return float(4.0 * stats.norm.sf(stats.norm.isf(alpha / 4.0) / math.sqrt(share)))
+
+
+def nominal_p(
+    sides: Sequence[tuple[int, int]],
+    positions: int,
+    looks: Sequence[int],
+    alphas: Sequence[float],
+    rng: np.random.Generator,
+    paths: int = PATHS,
+) -> tuple[tuple[float, ...], ...]:
+    """[alphas][looks]: the two-sided p at or below which a look rejects; the first one is exact.
+
+    `sides` are the positions (of a, of b) per replicate, `positions` 1 for no adjustment, `looks` ascending numbers of
+    replicates, the last one all of them. 0.0 at a look that cannot tell tau from the position effects: it never
+    rejects, and the next look spends its share. One look gets alpha itself.
+
+    With s_k spent by look k, c_k solves P(p_k <= c_k and no earlier rejection) = s_k - s_k-1. As p_k is uniform, this
+    is c_k = s_k - s_k-1 + P(p_k <= c_k and an earlier rejection); only the last term, the small one, is simulated.
+    """
+    if len(looks) == 1:
+        return tuple((alpha,) for alpha in alphas)
+    process = t_process(sides, positions, looks)
+    spent = np.array([[obrien_fleming_spent(alpha, look / looks[-1]) for look in process.looks] for alpha in alphas])
+    early = _paths_with_small_p(process, spent.max(axis=0), rng, paths)
+    usable = [look in process.looks for look in looks]
+    found = np.zeros((len(alphas), len(looks)))
+    for row, shares in zip(found, spent, strict=True):
+        row[usable] = _solve(early, shares, paths)
+    return tuple(tuple(float(p) for p in row) for row in found)
+
+
+def _paths_with_small_p(
+    process: TProcess, largest: NDArray[np.float64], rng: np.random.Generator, paths: int
+) -> NDArray[np.float64]:
+    """p at every look, [looks, kept]: of the simulated paths that might be rejected before the last look.
+
+    `largest` [looks]: no nominal p exceeds it. (p_k <= c_k is part of a rejection by look k, which has probability
+    s_k; so c_k <= s_k.)
+    """
+    bounds = stats.t.isf(largest / 2.0, process.df)[:, None]
+    kept = []
+    for start in range(0, paths, _CHUNK):
+        size = np.abs(t_values(process, draw(process, min(_CHUNK, paths - start), rng)))
+        kept.append(size[:, (size >= bounds)[:-1].any(axis=0)])
+    return np.asarray(2.0 * stats.t.sf(np.concatenate(kept, axis=1), np.asarray(process.df)[:, None]))
+
+
+def _solve(p: NDArray[np.float64], spent: NDArray[np.float64], paths: int) -> NDArray[np.float64]:
+    """Nominal p of every look for one alpha. p [looks, kept paths of `paths`]; `spent` [looks], cumulative."""
+    rejected = np.zeros(p.shape[1], dtype=bool)
+    nominal = np.empty(spent.size)
+    for look, increment in enumerate(np.diff(spent, prepend=0.0)):
+        earlier = np.sort(p[look, rejected])
+        candidates = increment + np.arange(earlier.size + 1) / paths  # c if so many of `earlier` are at or below it
+        holds = candidates < np.append(earlier, np.inf)
+        nominal[look] = candidates[int(np.argmax(holds))]
+        rejected |= p[look] <= nominal[look]
+    return nominal

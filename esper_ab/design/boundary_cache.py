@@ -1,0 +1,92 @@
+"""Boundaries of a plan, computed once: the simulation takes a second, and the same plan is made again and again.
+
+Deterministic with or without the cache: the generator is seeded by the arguments. A file that is missing, damaged or
+not writable is no error; the boundaries are computed anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+_METHOD = 1  # part of the seed and of the file's name: raise it when the computation changes
+
+
+class _Arguments(msgspec.Struct, frozen=True, kw_only=True):
+    method: int
+    sides: tuple[tuple[int, int], ...]
+    positions: int
+    looks: tuple[int, ...]
+    alphas: tuple[float, ...]
+
+
+class _File(msgspec.Struct, frozen=True, kw_only=True):
+    arguments: _Arguments
+    nominal_p: tuple[tuple[float, ...], ...]
+    sha256: str  # of nominal_p as JSON
+
+
+def calibrate(
+    sides: Sequence[tuple[int, int]], positions: int, looks: tuple[int, ...], alphas: tuple[float, ...]
+) -> tuple[tuple[float, ...], ...]:
+    """Nominal p [alphas][looks] of `stats/boundaries.py`; of type `design.Calibrate`."""
+    if len(looks) == 1:
+        return tuple((alpha,) for alpha in alphas)
+    used = tuple((a, b) for a, b in sides[: looks[-1]])
+    arguments = _Arguments(method=_METHOD, sides=used, positions=positions, looks=looks, alphas=alphas)
+    digest = hashlib.sha256(msgspec.json.encode(arguments)).hexdigest()
+    folder = _folder()
+    found = _read(folder / f"{digest}.json", arguments) if folder else None
+    if found is None:
+        found = _compute(arguments, int(digest, 16))
+        if folder:
+            _write(folder / f"{digest}.json", _File(arguments=arguments, nominal_p=found, sha256=_checksum(found)))
+    return found
+
+
+def _folder() -> Path | None:
+    """In the user's cache; None for a user without a home."""
+    with contextlib.suppress(RuntimeError):
+        return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "esper_ab" / "boundaries"
+    return None
+
+
+def _compute(arguments: _Arguments, rng_seed: int) -> tuple[tuple[float, ...], ...]:
+    import numpy as np  # here, not above: with the cache a plan needs neither numpy nor scipy
+
+    from esper_ab.design.boundaries import nominal_p
+
+    rng = np.random.Generator(np.random.PCG64(rng_seed))
+    return nominal_p(arguments.sides, arguments.positions, arguments.looks, arguments.alphas, rng)
+
+
+def _checksum(nominal_p: tuple[tuple[float, ...], ...]) -> str:
+    return hashlib.sha256(msgspec.json.encode(nominal_p)).hexdigest()
+
+
+def _read(path: Path, arguments: _Arguments) -> tuple[tuple[float, ...], ...] | None:
+    try:
+        file = msgspec.json.decode(path.read_bytes(), type=_File)
+    except (OSError, msgspec.MsgspecError):
+        return None
+    intact = file.arguments == arguments and file.sha256 == _checksum(file.nominal_p)
+    return file.nominal_p if intact else None
+
+
+def _write(path: Path, file: _File) -> None:
+    """All of it or nothing: another process may read at the same time."""
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.stem[:16])
+        try:
+            with os.fdopen(handle, "wb") as out:
+                out.write(msgspec.json.encode(file))
+            Path(name).replace(path)
+        except OSError:
+            Path(name).unlink(missing_ok=True)

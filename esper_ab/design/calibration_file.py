@@ -1,0 +1,115 @@
+"""calibration.json: what runs of one condition said about chance, tied to task, settings and code.
+
+Of use only to an experiment that trains this condition in the same way; `check_belongs` says so or refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.design.calibration import FactorEffect, Intraclass, Spread
+from esper_ab.design.false_claims import FalseClaims
+from esper_ab.design.power import PowerTable
+from esper_ab.settings.differences import flat
+from esper_ab.settings.experiment import Group, ResolvedExperiment
+
+SCHEMA = 1
+FILE_NAME = "calibration.json"
+
+
+class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Accuracies in percent, differences in points; what cannot be estimated is None or empty."""
+
+    schema: int
+    mode: str  # reward mode or controller that was calibrated
+    conditions: dict[str, str]  # what an experiment must share with it: task, horizon, endpoint, … as JSON
+    settings: dict[str, str]  # of the condition, every key
+    experiment: str  # plan digest of the runs
+    versions: dict[str, str]
+    code: dict[str, str]  # sources, commit, dirty
+    spread: Spread  # of the runs' endpoints
+    autocorrelation: float | None  # lag 1, of training accuracy by episode within runs
+    intraclass: Intraclass | None  # of training accuracy in the last episodes
+    effects: tuple[FactorEffect, ...]  # of device and start order on the endpoint
+    deterministic: bool  # whether one replicate, run in two lanes on the same randomness, gave the same records
+    planned: int  # replicates of the experiment that was asked about
+    replicates: int  # for which the rules were tried: no more than half the runs
+    claims: tuple[FalseClaims, ...]
+    margin: float
+    power: tuple[PowerTable, ...]  # by pair correlation
+
+    @property
+    def sentence(self) -> str:
+        """What is known of chance, for a report that cannot tell more."""
+        s = self.spread
+        return (
+            f"Runs of one mode differ by about {s.sd:.2g} points (standard deviation of {s.runs} runs of {self.mode}, "
+            f"{s.level:.0%} limits {s.low:.2g} to {s.high:.2g})."
+        )
+
+
+def conditions_of(experiment: ResolvedExperiment) -> dict[str, str]:
+    """What makes runs of two experiments comparable besides the settings of their groups; as JSON by key."""
+    kept = {
+        "task": experiment.task,
+        "slots": experiment.slots,
+        "n_envs": experiment.n_envs,
+        "episodes": experiment.episodes,
+        "steps": experiment.steps,
+        "eval_episodes": experiment.eval_episodes,
+        "endpoint": experiment.endpoint,
+        "arithmetic": experiment.arithmetic,
+    }
+    if experiment.share_observation_norm:  # no calibration has it: runs that are to be independent cannot share
+        kept["share_observation_norm"] = True
+    return {key: msgspec.json.encode(value).decode() for key, value in kept.items()}
+
+
+def load_calibration(path: Path) -> Calibration:
+    """The calibration at `path`, or in the run directory `path`; UsageError when there is none that can be read."""
+    file = path / FILE_NAME if path.is_dir() else path
+    try:
+        found = msgspec.json.decode(file.read_bytes(), type=Calibration)
+    except OSError as error:
+        raise UsageError(f"--calibration {file}: {error.strerror}; `esper-ab calibrate` writes one") from None
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"--calibration {file}: no calibration of this version: {error}") from None
+    if found.schema != SCHEMA:
+        raise UsageError(f"--calibration {file}: schema {found.schema}, this version reads {SCHEMA}; calibrate anew")
+    return found
+
+
+def check_belongs(
+    calibration: Calibration, experiment: ResolvedExperiment, code: Mapping[str, str]
+) -> tuple[str, ...]:
+    """UsageError unless a group of the resolved `experiment` is the calibrated condition, trained in the same way.
+
+    Returns a note for the plan when `code`, the state of the code now, is not the one that calibrated; else none: an
+    edit of a comment changes the code's hash, so this is for the reader to judge.
+    """
+    here = conditions_of(experiment)
+    apart = [
+        f"{key} was {calibration.conditions.get(key, 'not set')}, is {here.get(key, 'not set')}"
+        for key in {**calibration.conditions, **here}
+        if here.get(key) != calibration.conditions.get(key)
+    ]
+    if not apart:
+        apart = min((_apart(calibration, group) for group in experiment.groups), key=len)
+    if apart:
+        raise UsageError(f"--calibration does not belong to this experiment: {'; '.join(apart)}; calibrate anew")
+    there, now = calibration.code.get("sources", "unknown"), code.get("sources", "unknown")
+    return () if there == now else (f"The calibration was made by another state of the code ({there}; now {now}).",)
+
+
+def _apart(calibration: Calibration, group: Group) -> list[str]:
+    """Settings in which a group is not the calibrated condition."""
+    settings = flat(group)
+    return [
+        f"{key} was {there}, is {settings.get(key)} in {group.name}"
+        for key, there in calibration.settings.items()
+        if settings.get(key) != there
+    ]

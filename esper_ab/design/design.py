@@ -1,0 +1,197 @@
+"""What is compared with what, and by which rule: decided before the first run, hashed with the plan. Pure.
+
+The boundaries themselves come from `stats/boundaries.py`, which stands above this file and is handed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+
+import msgspec
+
+from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.settings import Settings
+from esper_ab.design.counterbalance import orders_estimable
+from esper_ab.settings.experiment import ExperimentSettings
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+
+SEVERAL_LOOKS_FROM = 10  # replicates; below, one look at the end
+_LEAST_DF = 4  # residual degrees of freedom that an adjustment for positions must leave at the first look
+EXTENSION_STRICTNESS = 5.0  # evidence beyond the declared maximum, as a multiple of 1/alpha: e >= 100 at 5 %
+
+
+class Contrast(Settings, frozen=True, kw_only=True):
+    """One comparison: a - b."""
+
+    a: str
+    b: str
+
+
+class Boundary(Settings, frozen=True, kw_only=True):
+    """What p a comparison must reach at each look while `open` comparisons share alpha."""
+
+    open: int  # comparisons not yet decided, this one among them
+    alpha: float  # what each of them holds: the experiment's alpha / open
+    nominal_p: tuple[float, ...]  # two-sided, one per look
+
+
+class Design(Settings, frozen=True, kw_only=True):
+    """The rule of an experiment."""
+
+    endpoint: str  # "evaluation", "last-tenth", "curve-mean"
+    test: str  # "t", "rank"
+    alpha: float  # of the whole experiment
+    margin: float  # points
+    comparisons: tuple[Contrast, ...]  # in the order in which they are reported
+    positions: int  # of a block's runs: lane and start order
+    adjusted: bool  # whether position effects are estimated and removed; else they only cancel by balance
+    early_stop: bool  # whether a decided comparison ends, and a group without any other leaves later blocks
+    looks: tuple[int, ...]  # complete replicates at which it is looked; empty in an open-ended plan
+    boundaries: tuple[Boundary, ...]  # by `open`, from all comparisons down to one
+    anytime_after: int | None  # replicates after which the anytime-valid rule holds; None: nothing after the last look
+    evidence: float  # e-value that the anytime-valid rule asks for while one comparison is open
+
+    def boundary(self, n_open: int) -> Boundary:
+        """The boundary that holds while `n_open` comparisons are undecided."""
+        return next(boundary for boundary in self.boundaries if boundary.open == n_open)
+
+
+# (sides per replicate, positions to adjust for, looks, alphas) -> nominal p by alpha, then by look
+Calibrate = Callable[
+    [Sequence[tuple[int, int]], int, tuple[int, ...], tuple[float, ...]], tuple[tuple[float, ...], ...]
+]
+
+
+def default_looks(replicates: int) -> tuple[int, ...]:
+    """One look below 10 replicates; 6, 10 of 10; 6, 10, 14, 20 of 20; in between and beyond, at like shares."""
+    if replicates < SEVERAL_LOOKS_FROM:
+        return (replicates,)
+    shares = (0.6,) if replicates < 16 else (0.4, 0.7) if replicates < 20 else (0.3, 0.5, 0.7)
+    even = {max(LEAST_PAIRS, 2 * round(share * replicates / 2)) for share in shares}
+    return (*sorted(even), replicates)
+
+
+def comparisons(experiment: ExperimentSettings) -> tuple[Contrast, ...]:
+    """Every other tested group against the control, or all pairs of tested groups when no control is named."""
+    tested = [group.name for group in experiment.groups if group.name not in experiment.untested]
+    if experiment.control:
+        return tuple(Contrast(a=name, b=experiment.control) for name in tested if name != experiment.control)
+    return tuple(Contrast(a=a, b=b) for a, b in combinations(tested, 2))
+
+
+def check_design(experiment: ExperimentSettings) -> None:
+    """UsageError for a design that cannot be honoured."""
+    names = [group.name for group in experiment.groups]
+    for key, asked in (("control", (experiment.control,)), ("untested", experiment.untested)):
+        for name in asked:
+            if name and name not in names:
+                raise UsageError(Setting(key, name), f": no such group; the groups are {', '.join(names)}")
+    if experiment.control in experiment.untested:
+        raise UsageError(
+            Setting("untested", experiment.control), ": it is the control that the others are compared with"
+        )
+    if not comparisons(experiment):
+        raise UsageError(Setting("untested"), " leaves no two groups to compare")
+    _check_looks(experiment)
+
+
+def _check_looks(experiment: ExperimentSettings) -> None:
+    if experiment.test == "rank" and experiment.open_ended:
+        raise UsageError(
+            Setting("test", "rank"), " has no rule that is valid at any time: name a number of replicates, or ",
+            Setting("test", "t"),
+        )  # fmt: skip
+    looks = experiment.looks
+    if looks and experiment.open_ended:
+        raise UsageError(
+            Setting("looks"), " goes with a number of replicates; without a maximum it is looked after every pair"
+        )
+    if looks and (list(looks) != sorted(set(looks)) or looks[-1] != experiment.replicates):
+        raise UsageError(
+            Setting("looks", looks), f": ascending and ending at the {experiment.replicates} replicates, as in ",
+            Setting("looks", default_looks(experiment.replicates)),
+        )  # fmt: skip
+    if len(looks) > 1 and looks[0] < LEAST_PAIRS:
+        raise UsageError(Setting("looks", looks[0]), f": the first look needs {LEAST_PAIRS} replicates at least")
+
+
+def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:
+    """Whether position effects are removed: they can be told from the groups, and enough is left at the first look.
+
+    `orders`: groups by position in the blocks up to the first look; a whole cycle of a repeating order will do.
+    """
+    return first_look - len(orders[0]) >= _LEAST_DF and orders_estimable(orders)
+
+
+def make_design(experiment: ExperimentSettings, orders: Sequence[tuple[str, ...]], calibrate: Calibrate) -> Design:
+    """The rule for `experiment`, whose block of replicate r runs the groups `orders[r]` in start order."""
+    check_design(experiment)
+    contrasts, positions = comparisons(experiment), len(experiment.groups)
+    open_ended = experiment.open_ended
+    looks = () if open_ended else experiment.looks or default_looks(experiment.replicates)
+    first = looks[0] if looks else LEAST_PAIRS
+    # Positions that are aliased with the groups cannot be removed; the audit says so and blocks the verdict.
+    numbers = {group.name: index for index, group in enumerate(experiment.groups)}
+    numbered = [tuple(numbers[name] for name in order) for order in orders[:first]]
+    adjusted = adjusts(numbered, first)
+    counts = range(len(contrasts), 0, -1)
+    boundaries: tuple[Boundary, ...] = ()
+    if looks and looks[-1] >= LEAST_PAIRS:
+        alphas = tuple(experiment.alpha / n_open for n_open in counts)
+        sides = tuple((order.index(contrasts[0].a), order.index(contrasts[0].b)) for order in orders)
+        found = calibrate(sides, positions if adjusted else 1, looks, alphas)
+        boundaries = tuple(
+            Boundary(open=n_open, alpha=alpha, nominal_p=nominal)
+            for n_open, alpha, nominal in zip(counts, alphas, found, strict=True)
+        )
+    return Design(
+        endpoint=experiment.endpoint,
+        test=experiment.test,
+        alpha=experiment.alpha,
+        margin=experiment.margin,
+        comparisons=contrasts,
+        positions=positions,
+        adjusted=adjusted,
+        early_stop=experiment.early_stop,
+        looks=looks,
+        boundaries=boundaries,
+        anytime_after=0 if open_ended else None,
+        evidence=1.0 / experiment.alpha,
+    )
+
+
+def extended(design: Design, replicates: int) -> Design:
+    """The rule after a plan of `replicates` was finished and more are added: stricter, and valid at any time."""
+    if design.anytime_after is not None:
+        return design
+    return msgspec.structs.replace(design, anytime_after=replicates, evidence=EXTENSION_STRICTNESS / design.alpha)
+
+
+def rule(design: Design) -> str:
+    """The rule in one or two sentences, as plan and report print it."""
+    said = [_at_looks(design)] if design.boundaries else []
+    if design.anytime_after is not None:
+        share = f" times the {len(design.comparisons)} comparisons still open" if len(design.comparisons) > 1 else ""
+        since = f"after replicate {design.anytime_after}, " if design.anytime_after else ""
+        first = f" from the {LEAST_PAIRS}th on" if design.anytime_after < LEAST_PAIRS else ""
+        evidence = f"decided at an e-value of {design.evidence:g}{share}"
+        said.append(f"{since}anytime-valid t after every pair{first}, {evidence}")
+    if not said:
+        return f"none: a verdict needs at least {LEAST_PAIRS} replicates"
+    kind = f"adjusted for {design.positions} positions" if design.adjusted else "not adjusted for positions"
+    statistic = f"paired t, {kind}" if design.test == "t" else "signed-rank test on pairs"
+    return f"{statistic}; {'; '.join(said)}"
+
+
+def _at_looks(design: Design) -> str:
+    first = design.boundaries[0]
+    bounds = ", ".join(f"{look} (p <= {p:.2g})" for look, p in zip(design.looks, first.nominal_p, strict=True))
+    plural = "look" if len(design.looks) == 1 else "looks"
+    shared = ""
+    if len(design.comparisons) > 1:
+        shared = (
+            f"; {len(design.comparisons)} comparisons share alpha {design.alpha:g}, a decided one passes its share on"
+        )
+    stops = "" if design.early_stop or len(design.looks) == 1 else "; no early stop"
+    return f"{plural} at replicates {bounds}{shared}{stops}"

@@ -1,0 +1,90 @@
+"""How many pairs would resolve a difference of a given size: from the spread of the pairs, never from their mean.
+
+Power of the two-sided paired t by the noncentral t distribution; the range comes from the chi-square limits of the SD.
+The test may ask for another p at every number of pairs: then `p_bound` is a function of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import msgspec
+from scipy import optimize, stats
+
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.stats.sd_limits import sd_limits
+
+POWER = 0.8
+_SD_LIMITS = 0.8  # confidence of the range
+_MOST = 100_000
+
+PBound = float | Callable[[int], float]  # two-sided p that rejects, by the number of pairs
+
+
+class PairsNeeded(msgspec.Struct, frozen=True, kw_only=True):
+    """Pairs for 80 % power at `margin` points, LEAST_PAIRS at least; their number at the 80 % limits of the SD."""
+
+    margin: float
+    alpha: float  # two-sided p that rejects with `pairs` pairs
+    pairs: int
+    low: int
+    high: int
+
+
+def power(sd: float, margin: float, pairs: int, alpha: float, columns: int = 1) -> float:
+    """P(two-sided paired t rejects at alpha | true mean difference = margin, SD of differences = sd).
+
+    `columns` of the design: tau and the position effects; pairs - columns degrees of freedom.
+    """
+    df = pairs - columns
+    if df < 1 or alpha <= 0.0:
+        return 0.0
+    bound, shift = float(stats.t.isf(alpha / 2.0, df)), margin * math.sqrt(pairs) / sd
+    # The far tail is left out: where it matters, it would add rejections in the wrong direction.
+    return float(stats.nct.sf(bound, df, shift))
+
+
+def pairs_needed(sd: float, df: int, margin: float, p_bound: PBound = 0.05, columns: int = 1) -> PairsNeeded:
+    """sd > 0: standard deviation of the differences with df degrees of freedom; margin > 0 in the same unit."""
+    sd_low, sd_high = sd_limits(sd, df, _SD_LIMITS)
+    pairs = _least(sd, margin, p_bound, columns)
+    return PairsNeeded(
+        margin=margin,
+        alpha=_at(p_bound, pairs),
+        pairs=pairs,
+        low=_least(sd_low, margin, p_bound, columns),
+        high=_least(sd_high, margin, p_bound, columns),
+    )
+
+
+def smallest_resolvable(sd: float, pairs: int, alpha: float, columns: int = 1) -> float | None:
+    """The true difference that `pairs` pairs find at two-sided p <= alpha with 80 % power; None: none, however large.
+
+    sd > 0 in points; the result is in points.
+    """
+    if pairs - columns < 1 or alpha <= 0.0:
+        return None
+    df = pairs - columns
+    # With this noncentrality the power is above 0.92: P(chi above its 95 % point) + P(normal below -2) < 0.08.
+    shift = float(stats.t.isf(alpha / 2.0, df)) * math.sqrt(float(stats.chi2.ppf(0.95, df)) / df) + 2.0
+    most = shift / math.sqrt(pairs)
+    return sd * float(optimize.brentq(lambda size: power(1.0, size, pairs, alpha, columns) - POWER, 0.0, most))
+
+
+def _at(p_bound: PBound, pairs: int) -> float:
+    return p_bound(pairs) if callable(p_bound) else p_bound
+
+
+def _least(sd: float, margin: float, p_bound: PBound, columns: int) -> int:
+    def enough(pairs: int) -> bool:
+        return power(sd, margin, pairs, _at(p_bound, pairs), columns) >= POWER
+
+    low = max(LEAST_PAIRS, columns + 1)
+    high = 2 * low
+    while not enough(high) and high < _MOST:
+        low, high = high, high * 2
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle + 1, high)
+    return low

@@ -1,0 +1,286 @@
+"""What a plan can resolve, before anything is spent: power, smallest difference, replicates for a margin.
+
+Power is the probability that a comparison, testing at its starting share of alpha, crosses its boundary at some look in
+the right direction. One look: noncentral t, exact. Several: simulated paths of the t (see `t_process.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from esper_ab.design.counterbalance import cycle, order
+from esper_ab.design.design import Calibrate, adjusts, default_looks
+from esper_ab.design.pairs_needed import POWER
+from esper_ab.design.t_process import Draws, TProcess, draw, t_process, t_values
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.stats.sd_limits import sd_limits
+
+SD_LIMITS = 0.8  # confidence of the range that comes from the uncertainty of the SD
+MOST = 10_000  # replicates; beyond, it is said that more are needed
+_PATHS = 100_000  # standard error of a power of 0.8: 0.0013
+_BISECTIONS = 16  # of a bracket no wider than its end: five digits
+
+
+class Scheme(msgspec.Struct, frozen=True, kw_only=True):
+    """The rule by which one comparison is tested."""
+
+    replicates: int
+    looks: tuple[int, ...]  # of the plan
+    process: TProcess  # at those looks that can test
+    nominal_p: tuple[float, ...]  # at the looks of `process`; empty below 6 replicates, where nothing is decided
+
+
+class PowerQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked of `power_table`."""
+
+    margin: float  # points, > 0
+    alpha: float = 0.05  # of the whole experiment
+    groups: int = 2  # per block, so positions
+    comparisons: int = 1  # that share alpha at the start
+    looks: tuple[int, ...] = ()  # for the number of replicates they end at; else the default looks
+
+
+class PowerRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plan of `replicates` resolves. Power and sizes are None where the plan can decide nothing."""
+
+    replicates: int
+    looks: tuple[int, ...]
+    nominal_p: tuple[float, ...]
+    smallest: float | None  # points, found with 80 % power
+    smallest_low: float | None  # at the 80 % limits of the SD; None when its degrees of freedom are unknown
+    smallest_high: float | None
+    power: float  # at the margin
+    expected: float | None  # replicates used on average when the difference is the margin
+
+
+class ReplicatesNeeded(msgspec.Struct, frozen=True, kw_only=True):
+    """Even numbers of replicates for 80 % power at the margin, default looks; None: more than MOST."""
+
+    replicates: int | None
+    low: int | None  # at the 80 % limits of the SD; equal to `replicates` when its degrees of freedom are unknown
+    high: int | None
+
+
+class PowerTable(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer for one run SD and one pair correlation."""
+
+    sd_run: float
+    rho: float
+    sd: float  # of the paired differences
+    sd_low: float | None
+    sd_high: float | None
+    question: PowerQuestion
+    rows: tuple[PowerRow, ...]
+    needed: ReplicatesNeeded
+
+
+class RunSpread(msgspec.Struct, frozen=True, kw_only=True):
+    """Standard deviation of the endpoint between runs of one group, points; its df, or None when it is assumed."""
+
+    sd: float
+    df: int | None = None
+
+
+class PairSpread(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plan is computed from: SD of the difference of a pair, with limits, and where it comes from."""
+
+    sd_run: float
+    rho: float
+    sd: float
+    sd_low: float | None
+    sd_high: float | None
+
+
+def sd_of_differences(sd_run: float, rho: float) -> float:
+    """SD of a paired difference, from that of a run and the correlation of pairs: sd sqrt(2 (1 - rho))."""
+    return sd_run * math.sqrt(2.0 * (1.0 - rho))
+
+
+def assumed(spread: RunSpread, rho: float) -> PairSpread:
+    """At a pair correlation in [-1, 1) that is supposed. ValueError for another, or a spread that is not positive."""
+    if not (spread.sd > 0.0 and -1.0 <= rho < 1.0):
+        raise ValueError(f"power needs sd > 0 and -1 <= rho < 1, not {spread.sd} and {rho}")
+    low, high = sd_limits(spread.sd, spread.df, SD_LIMITS) if spread.df else (None, None)
+    return PairSpread(
+        sd_run=spread.sd,
+        rho=rho,
+        sd=sd_of_differences(spread.sd, rho),
+        sd_low=None if low is None else sd_of_differences(low, rho),
+        sd_high=None if high is None else sd_of_differences(high, rho),
+    )
+
+
+def observed(sd_run: float, sd: float, df: int) -> PairSpread:
+    """From the SD of pairs that were seen, with its degrees of freedom, both SDs positive.
+
+    `rho` is what `assumed` would have to suppose for it, 1 - sd^2 / (2 sd_run^2): Pearson's r where both groups spread
+    alike, and nearer to 0 elsewhere.
+    """
+    low, high = sd_limits(sd, df, SD_LIMITS)
+    return PairSpread(sd_run=sd_run, rho=1.0 - sd**2 / (2.0 * sd_run**2), sd=sd, sd_low=low, sd_high=high)
+
+
+def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion, calibrate: Calibrate) -> Scheme:
+    """The rule of a plan whose blocks are counterbalanced in the usual order; `looks` end at `replicates`."""
+    orders = [order(question.groups, block) for block in range(replicates)]
+    adjusted = adjusts(orders[: cycle(question.groups)], looks[0])
+    positions = question.groups if adjusted else 1
+    sides = tuple((groups.index(0), groups.index(1)) for groups in orders)
+    process = t_process(sides, positions, looks)
+    nominal: tuple[float, ...] = ()
+    if replicates >= LEAST_PAIRS:
+        found = calibrate(sides, positions, looks, (question.alpha / question.comparisons,))[0]
+        nominal = tuple(p for look, p in zip(looks, found, strict=True) if look in process.looks)
+    return Scheme(replicates=replicates, looks=looks, process=process, nominal_p=nominal)
+
+
+class Simulation:
+    """Power of one scheme at any effect, by the same draws for all of them, so that it grows with the effect."""
+
+    def __init__(self, scheme: Scheme, rng: np.random.Generator) -> None:
+        self._scheme = scheme
+        self._draws = draw(scheme.process, _PATHS, rng) if len(scheme.nominal_p) > 1 else None
+
+    def power(self, effect: float) -> float:
+        """P(crossed in the right direction); `effect` > 0 in SDs of a pair. 0.0 where the plan decides nothing."""
+        if not self._scheme.nominal_p:
+            return 0.0
+        if self._draws is None:
+            return _single_look(self._scheme, effect)
+        crossed, stop, t = self._paths(effect, self._draws)
+        return float(np.mean(crossed & (np.take_along_axis(t, stop[None], axis=0)[0] > 0.0)))
+
+    def expected_replicates(self, effect: float) -> float | None:
+        """Mean number of replicates when a crossing stops the comparison; None where the plan decides nothing."""
+        if not self._scheme.nominal_p:
+            return None
+        if self._draws is None:
+            return float(self._scheme.replicates)
+        crossed, stop, _ = self._paths(effect, self._draws)
+        looks = np.asarray(self._scheme.process.looks)
+        return float(np.mean(np.where(crossed, looks[stop], self._scheme.replicates)))
+
+    def smallest_effect(self, wanted: float = POWER) -> float | None:
+        """The effect, in SDs of a pair, with power `wanted`; None where the plan decides nothing."""
+        if not self._scheme.nominal_p:
+            return None
+        low, high = 0.0, 1.0 / math.sqrt(self._scheme.replicates)
+        while self.power(high) < wanted:
+            low, high = high, 2.0 * high
+        for _ in range(_BISECTIONS):
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if self.power(middle) >= wanted else (middle, high)
+        return high
+
+    def _paths(
+        self, effect: float, draws: Draws
+    ) -> tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.float64]]:
+        """Whether each path crosses, the index of its first crossing, and t [looks, paths]."""
+        t = t_values(self._scheme.process, draws, effect)
+        bounds = stats.t.isf(np.asarray(self._scheme.nominal_p) / 2.0, self._scheme.process.df)
+        beyond = np.abs(t) >= bounds[:, None]
+        return np.any(beyond, axis=0), np.argmax(beyond, axis=0), t
+
+
+def power_table(
+    spread: PairSpread,
+    replicates: Sequence[int],
+    question: PowerQuestion,
+    calibrate: Calibrate,
+    rng: np.random.Generator,
+) -> PowerTable:
+    """What plans of `replicates` resolve, and how many the margin asks for; ValueError unless it is positive."""
+    if not question.margin > 0.0:
+        raise ValueError(f"power needs margin > 0, not {question.margin}")
+    limits = None
+    if spread.sd_low is not None and spread.sd_high is not None:
+        limits = spread.sd_low, spread.sd_high
+    rows = []
+    for count in replicates:
+        asked = question.looks if question.looks and question.looks[-1] == count else default_looks(count)
+        rows.append(_row(scheme(count, asked, question, calibrate), spread.sd, limits, question.margin, rng))
+    return PowerTable(
+        sd_run=spread.sd_run,
+        rho=spread.rho,
+        sd=spread.sd,
+        sd_low=spread.sd_low,
+        sd_high=spread.sd_high,
+        question=question,
+        rows=tuple(rows),
+        needed=replicates_needed(spread.sd, limits, question, calibrate, rng),
+    )
+
+
+def replicates_needed(
+    sd: float,
+    limits: tuple[float, float] | None,
+    question: PowerQuestion,
+    calibrate: Calibrate,
+    rng: np.random.Generator,
+) -> ReplicatesNeeded:
+    """For 80 % power at the margin, with SD `sd` of the differences and its `limits`, points; default looks."""
+    found = {value: _least(question.margin / value, question, calibrate, rng) for value in (sd, *(limits or ()))}
+    low, high = limits or (sd, sd)
+    return ReplicatesNeeded(replicates=found[sd], low=found[low], high=found[high])
+
+
+def _row(
+    scheme: Scheme, sd: float, limits: tuple[float, float] | None, margin: float, rng: np.random.Generator
+) -> PowerRow:
+    simulation = Simulation(scheme, rng)
+    smallest = simulation.smallest_effect()
+    return PowerRow(
+        replicates=scheme.replicates,
+        looks=scheme.looks,
+        nominal_p=scheme.nominal_p,
+        smallest=None if smallest is None else smallest * sd,
+        smallest_low=smallest * limits[0] if smallest is not None and limits else None,
+        smallest_high=smallest * limits[1] if smallest is not None and limits else None,
+        power=simulation.power(margin / sd),
+        expected=simulation.expected_replicates(margin / sd),
+    )
+
+
+def _least(effect: float, question: PowerQuestion, calibrate: Calibrate, rng: np.random.Generator) -> int | None:
+    """Least even number of replicates with enough power at `effect`; None beyond MOST."""
+
+    def enough(half: int, looks: Callable[[int], tuple[int, ...]]) -> bool:
+        plan = scheme(2 * half, looks(2 * half), question, calibrate)
+        return Simulation(plan, rng).power(effect) >= POWER
+
+    def fixed(half: int) -> bool:
+        return enough(half, lambda replicates: (replicates,))
+
+    # Looks cost power: no plan with looks needs fewer than the fixed one, which is exact and quick to compute.
+    start = _first(fixed, LEAST_PAIRS // 2, MOST // 2)
+    if start is None:
+        return None
+    half = _first(lambda half: enough(half, default_looks), start, MOST // 2)
+    return None if half is None else 2 * half
+
+
+def _first(holds: Callable[[int], bool], start: int, most: int) -> int | None:
+    """Least n >= start with holds(n), by doubling steps and bisection; None beyond `most`."""
+    low, high, step = start - 1, start, 1
+    while not holds(high):
+        low, high, step = high, high + step, 2 * step
+        if low >= most:
+            return None
+        high = min(high, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _single_look(scheme: Scheme, effect: float) -> float:
+    """Noncentral t; the tail of the wrong direction is no power."""
+    process = scheme.process
+    bound = float(stats.t.isf(scheme.nominal_p[0] / 2.0, process.df[0]))
+    return float(stats.nct.sf(bound, process.df[0], effect * math.sqrt(process.information[0])))

@@ -1,0 +1,33 @@
+"""One answer of a module of the data plane, which may import torch; the control plane does not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+from esper_ab.contracts.errors import EsperError, UsageError
+from esper_ab.contracts.own_packages import child_command
+from esper_ab.contracts.visible import visible_line
+
+
+def child_environment() -> dict[str, str]:
+    """That of this process, with GPUs numbered as in the preflight, and so in plans, unless the user says otherwise."""
+    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **os.environ}
+
+
+def answer_of(module: str, *arguments: str) -> str:
+    """What module `module` printed, run as a program; UsageError when it refuses (status 2), EsperError when it fails.
+
+    Its last line on stderr is the message in both cases.
+    """
+    child = subprocess.run(
+        child_command(module, *arguments), capture_output=True, text=True, errors="replace", env=child_environment(),
+        check=False,
+    )  # fmt: skip
+    if child.returncode == 0:
+        return child.stdout
+    last = (child.stderr.strip() or f"no output, exit status {child.returncode}").splitlines()[-1]
+    message = visible_line(last.removeprefix("error: "))
+    if child.returncode == UsageError.exit_code:
+        raise UsageError(message)
+    raise EsperError(f"{module}: {message}")

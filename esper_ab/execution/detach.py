@@ -1,0 +1,157 @@
+"""The same command again, in a session of its own: no terminal, no parent, its output in RUN/console.log.
+
+It is started anew and not forked, so that nothing of this process, threads and sockets least of all, is in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from esper_ab.contracts.errors import EsperError, Interrupted
+from esper_ab.contracts.own_packages import child_command
+from esper_ab.contracts.shell_line import typed
+
+_CONSOLE_VARIABLE = "ESPER_AB_CONSOLE"  # to a detached command: where its output goes until it has made its directory
+_POLL_S = 0.05
+_PATIENCE_S = 300.0  # importing torch twice from a cold network disk, and a plan with many looks
+_END_S = 10.0
+_LAST_LINES = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Detached:
+    """A command that goes on by itself."""
+
+    run_dir: Path
+    pid: int
+    console: Path
+
+    def shown(self, *, as_json: bool) -> str:
+        """What the command that started it prints."""
+        if as_json:
+            return json.dumps({"run_dir": str(self.run_dir), "pid": self.pid, "console": str(self.console)})
+        return (
+            f"detached: process {self.pid}, its output in {self.console}\n"
+            f"see it:   {typed('attach', self.run_dir)}\n"
+            f"end it:   {typed('stop', self.run_dir)}"
+        )
+
+
+class NotStarted(EsperError):
+    """The detached command ended before its run began; the status is its own."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.exit_code = status if status > 0 else 128 - status
+
+
+def detach(module: str, args: Sequence[str], run_dir: Path) -> Detached:
+    """Start module `module` with `args` by itself; return once it has `run_dir` and has written to its journal.
+
+    `args` must not ask for detaching again. Whatever can be refused should have been refused before: what the command
+    refuses by itself comes back as NotStarted.
+    """
+    from esper_ab.live.console import CONSOLE_NAME
+
+    console = run_dir / CONSOLE_NAME
+    first = console if run_dir.is_dir() else _first_console(run_dir)
+    environment = dict(os.environ)
+    if first is not console:
+        environment[_CONSOLE_VARIABLE] = str(first.absolute())
+    first.parent.mkdir(parents=True, exist_ok=True)
+    begin, size = _end_of(first), _journal_bytes(run_dir)
+    with first.open("ab") as file:
+        child = subprocess.Popen(
+            child_command(module, *args), stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment,
+            start_new_session=True,
+        )  # fmt: skip
+    try:
+        _wait(child, run_dir, size)
+    except KeyboardInterrupt:
+        _end(child)
+        raise Interrupted(f"interrupted before the run was on its way: process {child.pid} was ended") from None
+    except NotStarted as error:
+        said = _said(first if first.exists() else console, begin)
+        if first is not console:
+            first.unlink(missing_ok=True)
+        raise NotStarted(said or str(error), error.exit_code) from None
+    return Detached(run_dir=run_dir, pid=child.pid, console=console)
+
+
+def _first_console(run_dir: Path) -> Path:
+    """Where the output goes until there is a run directory; its existence also says that the name is taken."""
+    from esper_ab.live.console import CONSOLE_NAME
+
+    return run_dir.with_name(f".{run_dir.name}.{CONSOLE_NAME}")
+
+
+def reserved(run_dir: Path) -> bool:
+    """Whether a command that is being detached is about to make `run_dir`."""
+    return _first_console(run_dir).exists()
+
+
+def reserve(run_dir: Path) -> None:
+    """Keep the name for a command that is detached next; FileExistsError when somebody has it."""
+    run_dir.parent.mkdir(parents=True, exist_ok=True)
+    _first_console(run_dir).touch(exist_ok=False)
+    if run_dir.exists():
+        _first_console(run_dir).unlink()
+        raise FileExistsError(run_dir)
+
+
+def settle_console(run_dir: Path) -> None:
+    """In the detached command, once it has made `run_dir`: move its output there. Without effect in any other."""
+    from esper_ab.live.console import CONSOLE_NAME
+
+    if first := os.environ.pop(_CONSOLE_VARIABLE, ""):
+        Path(first).rename(run_dir / CONSOLE_NAME)
+
+
+def _wait(child: subprocess.Popen[bytes], run_dir: Path, size: int) -> None:
+    """Until the child has written to the journal, or is done altogether."""
+    from esper_ab.journal.lock import holder
+
+    deadline = time.monotonic() + _PATIENCE_S
+    while (status := child.poll()) is None:
+        has = holder(run_dir)
+        if has is not None and has.pid == child.pid and _journal_bytes(run_dir) > size:
+            return
+        if time.monotonic() > deadline:
+            raise EsperError(f"process {child.pid} has not begun after {_PATIENCE_S:.0f} s and may still; it goes on")
+        time.sleep(_POLL_S)
+    if status:
+        raise NotStarted(f"the detached command ended with exit status {status} and said nothing", status)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    child.send_signal(signal.SIGINT)
+    try:
+        child.wait(_END_S)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+
+
+def _journal_bytes(run_dir: Path) -> int:
+    from esper_ab.journal.file import JOURNAL_NAME
+
+    return _end_of(run_dir / JOURNAL_NAME)
+
+
+def _end_of(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _said(console: Path, begin: int) -> str:
+    """The error that the command printed, without what came before it; "" when it printed nothing."""
+    lines = console.read_bytes()[begin:].decode(errors="replace").splitlines() if console.exists() else []
+    errors = [index for index, line in enumerate(lines) if line.startswith("error: ")]
+    kept = lines[errors[-1] :] if errors else lines[-_LAST_LINES:]
+    return "\n".join(kept).removeprefix("error: ").strip()

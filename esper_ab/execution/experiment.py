@@ -1,0 +1,248 @@
+"""Plan an experiment that was asked for, and carry a plan out: the way of every command that trains.
+
+Imports little: everything heavy comes when it is called.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.execution.detach import reserved, settle_console
+
+if TYPE_CHECKING:
+    from esper_ab.contracts.machine import Machine, Questions
+    from esper_ab.control.chaos import Chaos
+    from esper_ab.control.observers import Observer
+    from esper_ab.control.rules.liveness import Limits
+    from esper_ab.design.calibration_file import Calibration
+    from esper_ab.journal.fold import History
+    from esper_ab.launchers import Launcher, Transport
+    from esper_ab.plan.blocks import Plan
+    from esper_ab.report.build import ReportPaths
+    from esper_ab.settings.experiment import AskedExperiment
+    from esper_ab.trackers.settings import Tracking
+
+_NARROWEST = 40  # characters: in a narrower terminal sentences are wrapped by the terminal
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedExperiment:
+    """What will be run, on what, and where it will be kept; nothing is started or written yet."""
+
+    asked: AskedExperiment
+    machine: Machine
+    plan: Plan
+    run_dir: Path
+    generated: str = ""  # the name of the run directory without suffix, when nobody asked for one
+    calibration: Calibration | None = None
+    tracking: Tracking | None = None  # what follows the run, after `track.check_tracking`; no result depends on it
+    about: dict[str, Any] = field(default_factory=dict)  # what its author says of it, for [record] of experiment.toml
+
+
+def plan_experiment(
+    asked: AskedExperiment, out: Path, pattern: str = "{task}-{time}", *, calibration: Calibration | None = None,
+    tracking: Tracking | None = None, about: dict[str, Any] | None = None,
+) -> PlannedExperiment:  # fmt: skip
+    """Plan a new experiment below `out`; whatever can be refused is refused here, before anything starts or is written.
+
+    `pattern`: of the directory's name when `asked` has none; it gets a suffix when there is one of that name.
+    """
+    from esper_ab.control.preflight import examine
+
+    run_dir = out / choose_name(asked, pattern)
+    generated = "" if asked.name else run_dir.name
+    if generated:
+        run_dir = _find_free(run_dir)
+    check_new(asked, run_dir)
+    machine = examine_machine(asked, examine)
+    return PlannedExperiment(
+        asked=asked, machine=machine, plan=plan_on(machine, asked, run_dir.name, calibration), run_dir=run_dir,
+        generated=generated, calibration=calibration, tracking=tracking, about=about or {},
+    )  # fmt: skip
+
+
+def choose_name(asked: AskedExperiment, pattern: str) -> str:
+    """Return the name asked for, or `pattern` with task and time; UsageError when it cannot name a folder."""
+    from esper_ab.plan.run_directory import check_name
+
+    name = asked.name or pattern.format(task=asked.task, time=f"{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}")
+    check_name(name)
+    return name
+
+
+def _find_free(run_dir: Path) -> Path:
+    """Return `run_dir`, or it with the first suffix -2, -3, … that no run has, nor one that is being detached."""
+    suffixed = (run_dir.with_name(f"{run_dir.name}-{number}") for number in itertools.count(2))
+    return next(path for path in itertools.chain((run_dir,), suffixed) if not (path.exists() or reserved(path)))
+
+
+def check_new(asked: AskedExperiment, run_dir: Path) -> None:
+    """UsageError unless `run_dir` can be made and has room for the experiment."""
+    from esper_ab.control.preflight import check_run_dir, expected_bytes
+
+    env_episodes = len(asked.groups) * asked.replicates * asked.n_envs * (asked.episodes + 2 * asked.eval_episodes)
+    check_run_dir(run_dir, expected_bytes(env_episodes))
+
+
+def examine_machine(asked: AskedExperiment, examine: Callable[[Questions], Machine]) -> Machine:
+    """Ask `examine` all that the experiment needs to know of this machine, which takes some seconds."""
+    from esper_ab.live.console import waiting
+    from esper_ab.settings.resolve import collect_questions
+
+    with waiting("looking at this machine"):
+        return examine(collect_questions(asked))
+
+
+def plan_on(machine: Machine, asked: AskedExperiment, name: str, calibration: Calibration | None = None) -> Plan:
+    """Resolve and plan; UsageError for what the machine does not have, and for a calibration of something else."""
+    from esper_ab.control import provenance
+    from esper_ab.design.boundary_cache import calibrate
+    from esper_ab.design.calibration_file import check_belongs
+    from esper_ab.plan.blocks import make_plan
+    from esper_ab.settings.precision import precision_notes
+    from esper_ab.settings.resolve import resolve
+
+    experiment = resolve(asked, machine, name)
+    remarks, run_sd = precision_notes(asked, experiment, machine), None
+    if calibration is not None:
+        remarks += check_belongs(calibration, experiment, provenance.code())
+        run_sd = calibration.spread.sd
+    return make_plan(experiment, machine, calibrate, remarks=remarks, run_sd=run_sd)
+
+
+def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) -> PlannedExperiment:
+    """Make the directory's name this command's alone: where none was asked for, the first that `take` gets.
+
+    A name that is lost to somebody who launched in the same second is replaced, and the plan made again under the new
+    one. `take` raises FileExistsError when somebody was faster; UsageError when nobody can have it.
+    """
+    import click
+
+    run_dir = planned.run_dir
+    while planned.generated:
+        try:
+            take(run_dir)
+            break
+        except FileExistsError:
+            run_dir = _find_free(run_dir.with_name(planned.generated))
+        except OSError as error:
+            raise UsageError(
+                f"{run_dir} cannot be made: {error.strerror}; choose another with ", Setting("out")
+            ) from None
+    if run_dir == planned.run_dir:
+        return planned
+    click.echo(f"{planned.run_dir} has been taken by another run meanwhile; this one goes into {run_dir}", err=True)
+    plan = plan_on(planned.machine, planned.asked, run_dir.name, planned.calibration)
+    return replace(planned, run_dir=run_dir, plan=plan)
+
+
+def make_directory(planned: PlannedExperiment, launcher: Launcher) -> PlannedExperiment:
+    """Claim the run directory by making it, after what `carry_out` would refuse was refused."""
+    from esper_ab.launchers import check
+
+    check(launcher, planned.plan.lanes)
+    return claim_directory(planned, lambda run_dir: run_dir.mkdir(parents=True))
+
+
+def format_plan(planned: PlannedExperiment) -> str:
+    """Write what will be done and what it costs, in sentences that fit a terminal."""
+    import shutil
+
+    from esper_ab.plan.estimate import estimate
+    from esper_ab.plan.text import WIDTH, plan_text
+
+    plan = planned.plan
+    width = min(WIDTH, max(_NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns))
+    return plan_text(plan, estimate(plan.experiment, plan.lanes, planned.machine), planned.run_dir, width)
+
+
+def encode_plan(planned: PlannedExperiment, **more: Any) -> bytes:
+    """Encode plan, estimate and run directory as JSON, with `more` beside them."""
+    import msgspec
+
+    from esper_ab.plan.estimate import estimate
+
+    plan = planned.plan
+    cost = estimate(plan.experiment, plan.lanes, planned.machine)
+    return msgspec.json.encode({"plan": plan, "estimate": cost, "run_dir": str(planned.run_dir), **more})
+
+
+def carry_out(
+    planned: PlannedExperiment, launcher: Launcher, *, watched: bool, chaos: Chaos | None = None,
+    limits: Limits | None = None, also: Sequence[Observer] = (),
+) -> None:  # fmt: skip
+    """Make the run directory, train, evaluate and journal; the live view is one observer among others.
+
+    One whose name was generated has been through `make_directory`.
+
+    `limits`: of silence and deaths; by default those of a rehearsal of faults, or of any run. `also`: who else is told.
+    """
+    from esper_ab.control import experiment_run
+    from esper_ab.control.chaos import LIMITS
+    from esper_ab.launchers import check
+    from esper_ab.plan.run_directory import make_run_directory
+    from esper_ab.trackers.settings import Tracking
+    from esper_ab.trackers.state import save_settings
+
+    check(launcher, planned.plan.lanes)
+    make_run_directory(planned.run_dir, planned.plan, planned.machine, planned.about, claimed=bool(planned.generated))
+    if planned.tracking not in (None, Tracking()):  # with tags and no tracker: `esper-ab track` may be called later
+        save_settings(planned.run_dir, planned.tracking)  # read by `make_observers`, now and when the run goes on later
+    settle_console(planned.run_dir)
+    with ExitStack() as stack:
+        told = [*make_observers(stack, planned.run_dir, planned.plan, None, watched=watched), *also]
+        experiment_run.run(planned.plan, planned.run_dir, launcher, told, limits or (LIMITS if chaos else None), chaos)
+
+
+def write_report(run_dir: Path) -> ReportPaths:
+    """Analyse the journal and write the report files anew, which takes some seconds."""
+    from esper_ab.live.console import waiting
+    from esper_ab.report.build import build_report
+
+    with waiting("writing the report"):
+        return build_report(run_dir)
+
+
+def make_observers(
+    stack: ExitStack, run_dir: Path, plan: Plan, history: History | None, *, watched: bool
+) -> list[Observer]:
+    """Start what follows an experiment: the folder of each run, warnings on stderr, trackers, the live view.
+
+    `stack` closes the view and then, after a run that succeeded, waits a little for the trackers. `history`: of an
+    experiment that goes on.
+    """
+    from esper_ab.commands.track import Trackers
+    from esper_ab.control.run_folders import RunFolders
+    from esper_ab.live.warnings import Warnings
+    from esper_ab.trackers.state import read_settings
+
+    blocks = plan.blocks if history is None else history.blocks
+    told: list[Observer] = [RunFolders(run_dir, plan, blocks), Warnings(ledger=not watched)]
+    if (tracking := read_settings(run_dir)).anything:
+        trackers = Trackers(run_dir, tracking)
+        stack.push(trackers.settle)
+        told.append(trackers)
+    if watched:
+        from esper_ab.live.console import rich_console
+        from esper_ab.live.terminal import LiveView
+
+        told.append(stack.enter_context(LiveView(plan, rich_console(), history=history)))
+    return told
+
+
+def make_launcher(name: str, transport: Transport = "ipc") -> Launcher:
+    """Make the launcher `local` (processes) or `inline` (threads); `transport`: how they talk to the coordinator."""
+    if name == "inline":
+        from esper_ab.launchers.inline import InlineLauncher
+
+        return InlineLauncher(transport=transport)
+    from esper_ab.launchers.local import LocalLauncher
+
+    return LocalLauncher(transport=transport)

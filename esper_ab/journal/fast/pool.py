@@ -1,0 +1,80 @@
+"""Stretches of a journal, read by several processes at once.
+
+The processes are started by a command of their own and not by multiprocessing, which would run the main module of a
+user's script once more in each. They are a gain of time and nothing else: what they cannot do, for whatever reason, is
+done by this process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from queue import SimpleQueue
+
+from esper_ab.contracts.own_packages import child_command
+from esper_ab.journal.fast.chunk import Stretch, read_stretch
+
+MOST_PROCESSES = 8  # more would wait for this one, and each takes a stretch's memory
+
+
+def read_all(path: Path, places: list[tuple[int, int]]) -> Iterator[Stretch]:
+    """Of each place (from, to), in this order."""
+    count = min(len(places), len(os.sched_getaffinity(0)), MOST_PROCESSES)
+    with _readers(count if count > 1 else 0) as readers:
+        idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
+        for reader in readers:
+            idle.put(reader)
+
+        def ask(place: tuple[int, int]) -> Stretch | None:
+            reader = idle.get()
+            found = _answer(reader, path, place)
+            idle.put(reader)
+            return found
+
+        if not readers:
+            yield from (read_stretch(str(path), *place) for place in places)
+            return
+        with ThreadPoolExecutor(len(readers)) as threads:
+            for place, found in zip(places, threads.map(ask, places), strict=True):
+                yield read_stretch(str(path), *place) if found is None else found
+
+
+def _answer(reader: subprocess.Popen[bytes], path: Path, place: tuple[int, int]) -> Stretch | None:
+    """None when the process has ended, or says something else."""
+    assert reader.stdin is not None, "it was opened with pipes"
+    assert reader.stdout is not None, "it was opened with pipes"
+    try:
+        reader.stdin.write(json.dumps((os.fsdecode(path), *place)).encode() + b"\n")
+        reader.stdin.flush()
+        found = pickle.load(reader.stdout)
+    except Exception:  # noqa: BLE001  a pickle that was cut short, or is none, raises anything
+        return None
+    return found if isinstance(found, Stretch) and found.start == place[0] else None
+
+
+@contextmanager
+def _readers(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Up to so many processes that wait for requests."""
+    command = child_command("esper_ab.journal.fast.reader")
+    started: list[subprocess.Popen[bytes]] = []
+    pipe = subprocess.PIPE
+    try:
+        for _ in range(count):
+            try:
+                started.append(subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL))
+            except OSError:
+                break
+        yield started
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+            for stream in filter(None, (process.stdin, process.stdout)):
+                with suppress(OSError):  # what it was not told is flushed into a broken pipe
+                    stream.close()

@@ -1,0 +1,261 @@
+"""Experiment + machine -> blocks of RunSpec. Pure: no clock, no device, no file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.machine import Device, Machine
+from esper_ab.contracts.messages import Lane, RunSpec
+from esper_ab.contracts.records import RunRef
+from esper_ab.contracts.rng import run_path
+from esper_ab.contracts.settings import Settings
+from esper_ab.design.counterbalance import blocks_needed, order, shuffled
+from esper_ab.design.design import Calibrate, Design, extended, make_design
+from esper_ab.plan.estimate import estimate
+from esper_ab.plan.notes import estimand, notes
+from esper_ab.plan.reward_code import code_of
+from esper_ab.settings.differences import Difference, differences
+from esper_ab.settings.experiment import Group, ResolvedExperiment
+
+LaneSet = tuple[Lane, ...]  # the lanes of one block, by position
+
+
+class Block(Settings, frozen=True, kw_only=True):
+    """The runs of one replicate: they train at the same time behind one barrier. The unit of inference."""
+
+    index: int
+    replicate: int
+    runs: tuple[RunSpec, ...]  # in start order; ref.device names the lane
+
+
+class Plan(Settings, frozen=True, kw_only=True):
+    """Everything decided before the first run; hashed, journalled, shown by --dry-run."""
+
+    experiment: ResolvedExperiment
+    digest: str  # sha256 over the experiment, less its name and the order of its groups
+    lanes: tuple[Lane, ...]
+    idle_devices: tuple[str, ...]
+    blocks: tuple[Block, ...]
+    differences: tuple[Difference, ...]
+    design: Design  # what is compared, by which rule
+    estimand: str  # one sentence
+    notes: tuple[str, ...]  # what the user should know: several axes, time slicing, idle devices, too few replicates
+    step_s: float = 0.0  # estimated: a host epoch with its validation; 0 in journals that do not have it
+    chance: float | None = None  # percent: accuracy of guessing a class; None: not known
+    run_sd: float | None = None  # points: how much runs of one condition differ, from a calibration; None: unknown
+
+
+class Extension(Settings, frozen=True, kw_only=True):
+    """Blocks added to a plan, and the rule that holds from then on for the whole experiment."""
+
+    design: Design
+    blocks: tuple[Block, ...]
+
+
+def make_plan(
+    experiment: ResolvedExperiment, machine: Machine, calibrate: Calibrate, *, remarks: Sequence[str] = (),
+    run_sd: float | None = None,
+) -> Plan:  # fmt: skip
+    """Decide everything that is decided before the first run; UsageError when the devices cannot carry one block.
+
+    `calibrate` computes the boundaries of the looks. `remarks`: notes of those who resolved and calibrated, which
+    follow the plan's own. `run_sd`: points, from a calibration.
+    """
+    sets = _lane_sets(experiment, machine)
+    digest = digest_of(experiment, machine)
+    blocks = tuple(
+        _block(experiment, machine, digest, replicate, sets[replicate % len(sets)], replicate // len(sets))
+        for replicate in range(experiment.replicates)
+    )
+    lanes = tuple(lane for lane_set in sets for lane in lane_set)
+    used = {device for lane in lanes for device in lane.devices}
+    idle = tuple(device for device in experiment.devices if device not in used)
+    return Plan(
+        experiment=experiment,
+        digest=digest,
+        lanes=lanes,
+        idle_devices=idle,
+        blocks=blocks,
+        differences=differences(experiment.groups),
+        design=make_design(experiment, [_names(block) for block in blocks], calibrate),
+        estimand=estimand(experiment, machine),
+        notes=(*notes(experiment, machine, lanes, idle, len(sets)), *remarks),
+        step_s=estimate(experiment, lanes, machine).step_s,
+        chance=_chance(experiment, machine),
+        run_sd=run_sd,
+    )
+
+
+def _chance(experiment: ResolvedExperiment, machine: Machine) -> float | None:
+    classes = next(task.classes for task in machine.tasks if task.name == experiment.task)
+    return 100.0 / classes if classes else None
+
+
+def extend(plan: Plan, design: Design, planned: int, more: int) -> Extension:
+    """`more` replicates after the `planned` ones: on the same lanes, in the order that the counterbalancing goes on."""
+    n_groups = len(plan.experiment.groups)
+    sets = [plan.lanes[i : i + n_groups] for i in range(0, len(plan.lanes), n_groups)]
+    templates = {spec.ref.group_id: spec for spec in plan.blocks[0].runs}
+    blocks = []
+    for replicate in range(planned, planned + more):
+        lanes = sets[replicate % len(sets)]
+        places = positions(plan.experiment, replicate, replicate // len(sets))
+        names = [plan.experiment.groups[group].name for group in places]
+        runs = tuple(_again(templates[name], replicate, lane) for name, lane in zip(names, lanes, strict=True))
+        blocks.append(Block(index=replicate, replicate=replicate, runs=runs))
+    return Extension(design=extended(design, planned), blocks=tuple(blocks))
+
+
+def _again(template: RunSpec, replicate: int, lane: Lane) -> RunSpec:
+    """The orders of the same group for another replicate on another lane."""
+    ref = template.ref
+    again = msgspec.structs.replace(ref, run=f"{ref.group_id}/{replicate}", replicate=replicate, device=lane.name)
+    return msgspec.structs.replace(
+        template, ref=again, block=replicate, **_places(again, lane, template.n_envs)
+    )
+
+
+def _names(block: Block) -> tuple[str, ...]:
+    """Groups in start order."""
+    return tuple(spec.ref.group_id for spec in block.runs)
+
+
+def positions(experiment: ResolvedExperiment, replicate: int, turn: int) -> tuple[int, ...]:
+    """Group in each position of the block of `replicate`, the `turn`-th on its set of lanes."""
+    n_groups = len(experiment.groups)
+    if experiment.order == "fixed":
+        return tuple(range(n_groups))
+    if experiment.order == "shuffled":
+        return shuffled(n_groups, run_path(experiment.rng_seed, replicate) / "order")
+    return order(n_groups, turn)
+
+
+def _places(ref: RunRef, lane: Lane, n_envs: int) -> dict[str, Any]:
+    """What a run's orders say of lane and files."""
+    return {
+        "env_devices": tuple(lane.devices[env % len(lane.devices)] for env in range(n_envs)),
+        "policy_file": f"policies/{ref.run}.pt",
+        "log_file": f"logs/{ref.group_id}-{ref.replicate}.log",
+    }
+
+
+def digest_of(experiment: ResolvedExperiment, machine: Machine) -> str:
+    """sha256 of what the experiment is: neither its name nor the order of its groups; a user's reward by its source."""
+    groups = tuple(sorted(experiment.groups, key=lambda group: group.name))
+    nameless = msgspec.structs.replace(experiment, name="", groups=groups)
+    sources = {reward.reference: reward.sha256 for reward in machine.user_rewards}
+    return hashlib.sha256(msgspec.json.encode([nameless, sources], order="sorted")).hexdigest()
+
+
+def _lane_sets(experiment: ResolvedExperiment, machine: Machine) -> tuple[LaneSet, ...]:
+    """As many sets of lanes as blocks may run at once, each set fit for one block.
+
+    No more sets than leave every one of them enough blocks to tell groups from lanes.
+    """
+    n_groups, per_run = len(experiment.groups), experiment.devices_per_run
+    devices = {device.name: device for device in machine.devices}
+    pool = experiment.devices
+    units = [pool[i : i + per_run] for i in range(0, len(pool) - per_run + 1, per_run)]
+    _refuse_too_few(experiment, len(units))
+    at_once = min(max(1, experiment.replicates // blocks_needed(n_groups)), _most_blocks(experiment))
+    if experiment.placement == "spread":
+        chosen = [units[i : i + n_groups] for i in range(0, len(units) - n_groups + 1, n_groups)]
+        return tuple(tuple(_lane(unit, devices) for unit in one_set) for one_set in chosen[:at_once])
+    return tuple(tuple(_lane(unit, devices, f"/{i}") for i in range(n_groups)) for unit in units[:at_once])
+
+
+def _most_blocks(experiment: ResolvedExperiment) -> int:
+    """Blocks that `max_parallel` lets train at the same time; UsageError when not even one."""
+    n_groups, most = len(experiment.groups), experiment.max_parallel
+    in_turn = experiment.placement in ("alternate", "sequence")
+    each = 1 if in_turn else n_groups
+    if 0 < most < each:
+        raise UsageError(
+            Setting("max_parallel", most), f", but the {n_groups} runs of a block train at the same time; ",
+            Setting("placement", "sequence"), f" trains one after the other, or allow {n_groups}",
+        )  # fmt: skip
+    return most // each or experiment.replicates
+
+
+def _lane(devices: Sequence[str], known: dict[str, Device], suffix: str = "") -> Lane:
+    return Lane(
+        name="+".join(devices) + suffix,
+        devices=tuple(devices),
+        uuids=tuple(known[device].uuid if device in known else "" for device in devices),
+        titles=tuple(known[device].title if device in known else "" for device in devices),
+    )
+
+
+def _refuse_too_few(experiment: ResolvedExperiment, n_units: int) -> None:
+    n_groups, per_run, there = len(experiment.groups), experiment.devices_per_run, len(experiment.devices)
+    if per_run > experiment.n_envs:
+        raise UsageError(
+            Setting("devices_per_run", per_run), " with ", Setting("n_envs", experiment.n_envs),
+            f": a device would hold no environment; at most {experiment.n_envs}",
+        )  # fmt: skip
+    if n_units == 0:
+        raise UsageError(
+            Setting("devices_per_run", per_run), f", but the pool has {there} ({', '.join(experiment.devices)}); "
+            f"at most {there}",
+        )  # fmt: skip
+    if experiment.placement == "spread" and n_units < n_groups:
+        raise UsageError(
+            f"{n_groups} groups of {per_run} each need {n_groups * per_run} devices with ",
+            Setting("placement", "spread"), f", but the pool has {there} ({', '.join(experiment.devices)}); ",
+            Setting("placement", "share"), f" runs them side by side on {per_run}, ",
+            Setting("placement", "alternate"), " or sequence in turn",
+        )  # fmt: skip
+
+
+def _block(
+    experiment: ResolvedExperiment, machine: Machine, digest: str, replicate: int, lanes: LaneSet, turn: int
+) -> Block:
+    """Block of `replicate`, the `turn`-th on its lanes."""
+    places = positions(experiment, replicate, turn)
+    runs = tuple(
+        _run_spec(experiment, machine, digest, experiment.groups[group], (replicate, lane))
+        for group, lane in zip(places, lanes, strict=True)
+    )
+    return Block(index=replicate, replicate=replicate, runs=runs)
+
+
+def _run_spec(
+    experiment: ResolvedExperiment, machine: Machine, digest: str, group: Group, place: tuple[int, Lane]
+) -> RunSpec:
+    """Orders that depend on this group, its replicate and its lane, and on no other group."""
+    replicate, lane = place
+    mode = group.settings.reward.mode
+    ref = RunRef(
+        run=f"{group.name}/{replicate}",
+        group_id=group.name,
+        replicate=replicate,
+        reward_mode=mode,
+        controller=group.settings.controller.name,
+        device=lane.name,
+    )
+    return RunSpec(
+        ref=ref,
+        block=replicate,
+        experiment_digest=digest,
+        rng_seed=experiment.rng_seed,
+        rng_label=group.name if experiment.unpaired else "",
+        task=experiment.task,
+        data_dir=experiment.data_dir,
+        slots=experiment.slots,
+        n_envs=experiment.n_envs,
+        episodes=experiment.episodes,
+        steps=experiment.steps,
+        eval_episodes=experiment.eval_episodes,
+        eval_reward_modes=(*machine.rewards, *(() if mode in machine.rewards else (mode,))),
+        settings=group.settings,
+        arithmetic=experiment.arithmetic,
+        telemetry=experiment.telemetry,
+        reward_code=tuple(code_of(reward) for reward in machine.user_rewards if reward.reference == mode),
+        share_observation_norm=experiment.share_observation_norm and group.settings.controller.name == "ppo",
+        **_places(ref, lane, experiment.n_envs),
+    )

@@ -1,0 +1,88 @@
+"""Rough memory and time of an experiment, from the task's size and the machine's measured speed. Pure.
+
+    one host epoch = steps · STEP_S + work / speed
+    work           = n_envs · GROWN · (3 · train + VALIDATED · validation) · (multiply-adds + VALUE · values)
+
+Small hosts are bound by reading and writing activations, not by multiplying: so a value of an activation counts as
+VALUE multiply-adds. Before the first epoch torch is loaded twice: by whoever starts the workers, then by all of them
+at the same time, on the cores that there are; how long that takes is measured with the speed. Multiply-adds and values
+are those of one forward pass of one bare host. The constants are fitted to docs/benchmarks/hosts.json by
+scripts/scaling, which shows in docs/scaling.md how far off they are. An estimate, not a promise: the cost of a grown
+host depends on what a policy grafts. Expect it to be right within a factor of two or three on a CPU; the live view
+knows better after one episode.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from esper_ab.contracts.machine import Machine, TaskFacts
+from esper_ab.contracts.messages import Lane
+from esper_ab.contracts.settings import Settings
+from esper_ab.settings.experiment import ResolvedExperiment
+
+_PASSES = 3  # forward, and a backward pass that costs about two
+_GROWN = 1.0  # a host with seeds against the bare host, over an episode
+_VALIDATED = 1.0  # a sample of a validation with counterfactuals, in forward passes of a grown host
+_VALUE = 200  # multiply-adds that take as long as one value of an activation, in each pass
+_STEP_S = 1.5e-3  # per optimiser step of a bank on a CPU, whatever its size
+_GPU_STEP_S = 20e-3  # the same on a GPU: hundreds of launches; never measured
+_WORKER_BYTES = 400 << 20  # Python, torch, its threads
+_ENV_BYTES = 3 << 19  # parameters, momentum and activations of one environment more
+_FLOAT_BYTES = 4
+
+
+class Estimate(Settings, frozen=True, kw_only=True):
+    """What an experiment may take."""
+
+    duration_s: float  # with the start of the workers; without the report
+    start_up_s: float  # of that, until the first worker trains
+    step_s: float  # one step of one run beside the others: a host epoch with its validation
+    memory_bytes: int  # of all workers that live at the same time
+    basis: str  # one sentence: what the numbers rest on
+
+
+def epoch_s(task: TaskFacts, n_envs: int, batch_size: int, speed: float, step_s: float = _STEP_S) -> float:
+    """Seconds of one host epoch and its validation, of `n_envs` environments side by side on one device.
+
+    `speed`: multiply-adds per second, as the preflight measures it; `step_s`: fixed seconds per optimiser step.
+    """
+    trained, validated, _ = task.sizes
+    each = task.host_multiply_adds + _VALUE * task.host_values
+    work = n_envs * _GROWN * (_PASSES * trained + _VALIDATED * validated) * each
+    return math.ceil(trained / batch_size) * step_s + work / speed
+
+
+def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine) -> Estimate:
+    """Estimate duration and memory of all runs; [E] environments train together, blocks in turn on each lane set."""
+    task = next(task for task in machine.tasks if task.name == experiment.task)
+    batch = min(group.settings.growth.batch_size for group in experiment.groups)
+    on_gpu = any(device.startswith("cuda") for lane in lanes for device in lane.devices)
+    speed, devices = machine.multiply_adds_per_s, experiment.devices_per_run
+    if on_gpu:  # the devices of a run work at the same time
+        host_epoch_s = epoch_s(task, math.ceil(experiment.n_envs / devices), batch, speed, _GPU_STEP_S)
+    else:  # they take turns
+        host_epoch_s = epoch_s(task, experiment.n_envs, batch, speed, devices * _STEP_S)
+    step_s = host_epoch_s * _queue(experiment, lanes, machine)
+    episodes = experiment.episodes + 2 * experiment.eval_episodes  # sampled and greedy evaluation
+    run_s = step_s * experiment.steps * episodes
+    at_once = max(1, len(lanes) // len(experiment.groups))
+    data = sum(task.sizes) * task.sample_values * _FLOAT_BYTES
+    start_up_s = machine.start_s * (1 + max(1.0, len(lanes) / max(1, len(machine.names("cpu")))))
+    return Estimate(
+        duration_s=start_up_s + run_s * math.ceil(experiment.replicates / at_once),
+        start_up_s=start_up_s,
+        step_s=step_s,
+        memory_bytes=len(lanes) * (_WORKER_BYTES + data + experiment.n_envs * _ENV_BYTES),
+        basis=f"rough: {speed / 1e9:.1f} billion multiply-adds per second measured, hosts taken as {_GROWN:g} times "
+        f"their bare size{', and steps on a GPU as never measured' if on_gpu else ''}",
+    )
+
+
+def _queue(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine) -> float:
+    """Count the runs that wait for one another on a device or a core."""
+    if experiment.placement != "spread":
+        return len(experiment.groups)
+    busy = sum(lane.devices[0].startswith("cpu:") for lane in lanes)
+    return max(1.0, busy * experiment.arithmetic.threads / max(1, len(machine.names("cpu"))))

@@ -1,0 +1,51 @@
+"""How much memory of a GPU a run needs, and whether a plan's runs fit. Pure.
+
+    run = FIXED + all splits + n · ENV + COPIES · n · batch · values · 4 bytes
+
+n: environments on the GPU, which all train side by side there; values: of one forward pass of one bare host on one
+sample. FIXED is CUDA with its libraries' workspaces, and a validation, which comes in pieces of bounded size.
+tests/tensor/test_ways_of_a_gpu.py holds the last two terms against the tensors of a training step; what CUDA itself
+takes was never measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from esper_ab.contracts.machine import Machine, TaskFacts
+from esper_ab.contracts.messages import Lane
+from esper_ab.settings.experiment import ResolvedExperiment
+
+FIXED_BYTES = 2 << 30
+ENV_BYTES = 3 << 19  # parameters, momentum and moments of one environment
+COPIES = 5  # of the bare host's activations: with seeds, and their gradients
+_FLOAT_BYTES = 4
+
+
+def training_bytes(task: TaskFacts, n_envs: int, batch_size: int) -> int:
+    """Of `n_envs` environments side by side, beyond what any run needs."""
+    batch = min(batch_size, task.sizes[0])
+    return n_envs * (ENV_BYTES + COPIES * batch * task.host_values * _FLOAT_BYTES)
+
+
+def run_bytes(task: TaskFacts, n_envs: int, batch_size: int) -> int:
+    """Of one run with `n_envs` environments on the GPU."""
+    splits = sum(task.sizes) * task.sample_values * _FLOAT_BYTES
+    return FIXED_BYTES + splits + training_bytes(task, n_envs, batch_size)
+
+
+def too_much(experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane]) -> str:
+    """One sentence on the first GPU whose runs may not fit, with what would help; "" when all may."""
+    task = next(task for task in machine.tasks if task.name == experiment.task)
+    batch = max(group.settings.growth.batch_size for group in experiment.groups)
+    each = run_bytes(task, -(-experiment.n_envs // experiment.devices_per_run), batch)
+    for device in machine.devices:
+        runs = sum(device.name in lane.devices for lane in lanes)
+        if device.name.startswith("cuda") and runs * each > device.memory_bytes:
+            shared = f"{runs} workers share it; " if runs > 1 else ""
+            return (
+                f"{device.name} has {device.memory_bytes / 2**30:.1f} GiB, and may need about "
+                f"{runs * each / 2**30:.1f} GiB ({shared}docs/scaling.md, Memory): fewer --n-envs or a smaller "
+                "growth.batch_size need less."
+            )
+    return ""

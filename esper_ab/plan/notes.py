@@ -1,0 +1,138 @@
+"""What the user should know about a plan before it starts: one sentence each. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from esper_ab.contracts.machine import Machine
+from esper_ab.contracts.messages import Lane
+from esper_ab.design.counterbalance import cycle
+from esper_ab.plan.gpu_memory import too_much
+from esper_ab.settings.differences import capital, named, pairs_by_axes
+from esper_ab.settings.experiment import ResolvedExperiment
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
+
+
+def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
+    """Say in one sentence what is estimated; docs/statistics.md gives the reasons."""
+    task = next(task for task in machine.tasks if task.name == experiment.task)
+    pairing = "independent randomness per group" if experiment.unpaired else "the same randomness in every group"
+    return (
+        f"Mean over replicates ({pairing}) of the evaluated policy's held-out accuracy in one group minus that in "
+        f"another, in points: task {task.name} ({task.title}), slots {', '.join(experiment.slots)}, trained for "
+        f"{experiment.episodes} episodes of {experiment.steps} steps in {experiment.n_envs} environments, with the "
+        f"settings printed; conditional on the task's fixed test split of {task.sizes[2]} samples."
+    )
+
+
+def notes(
+    experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str], blocks_at_once: int
+) -> tuple[str, ...]:
+    """Write all notes that apply to a plan, the most important first."""
+    return (
+        *_on_inference(experiment, blocks_at_once),
+        *_on_sharing(experiment),
+        *_on_differences(experiment),
+        *_on_devices(experiment, machine, lanes, idle),
+    )
+
+
+def _on_inference(experiment: ResolvedExperiment, blocks_at_once: int) -> Iterator[str]:
+    replicates, full = experiment.replicates, cycle(len(experiment.groups)) * blocks_at_once
+    if replicates == 1:
+        yield "1 replicate: nothing will follow about the groups; one run of each says nothing about their spread."
+    elif replicates < LEAST_PAIRS:
+        yield f"{replicates} replicates cannot carry a verdict: at least {LEAST_PAIRS} are needed (--replicates)."
+    elif replicates < LEAST_EQUIVALENCE_PAIRS and not experiment.open_ended:
+        yield (
+            f"{replicates} replicates can show no EQUIVALENT, nor that a difference is smaller than the margin: at "
+            f"least {LEAST_EQUIVALENCE_PAIRS} are needed, for fewer runs too often show none of a group's collapses."
+        )
+    if experiment.order == "balanced" and replicates > 1 and replicates % full:
+        yield (
+            f"{replicates} replicates are not a multiple of {full}: groups are not equally often in every position; "
+            "a difference between positions would not cancel out."
+        )
+    if experiment.order == "fixed":
+        yield (
+            "order fixed: every group keeps its lane and its place in the start order, so that group and lane are "
+            "aliased; no verdict can follow."
+        )
+    elif experiment.order == "shuffled":
+        yield "order shuffled: lane and start order are drawn afresh per block; they need not balance."
+    if experiment.placement == "sequence":
+        yield "sequence: the runs of a block train one after the other, not at the same time."
+    if experiment.sync == "independent":
+        yield "independent: no barrier between episodes; groups may be at different episodes at the same time."
+    if experiment.unpaired:
+        yield "unpaired: the groups of a replicate do not share randomness; for calibration, not for comparison."
+
+
+def _on_sharing(experiment: ResolvedExperiment) -> Iterator[str]:
+    if not experiment.share_observation_norm:
+        return
+    learners = [group.name for group in experiment.groups if group.settings.controller.name == "ppo"]
+    yield (
+        f"share-observation-norm: {', '.join(learners)} normalise their observations by the moments of all of them, so "
+        "they are coupled: what one group does changes the others, and adding or removing a group changes every result."
+    )
+    if len(learners) > 2 and experiment.early_stop:
+        yield (
+            "share-observation-norm: a group that is decided early leaves later blocks, and those who stay are then "
+            "trained in other company; --no-early-stop keeps the company the same."
+        )
+
+
+def _on_differences(experiment: ResolvedExperiment) -> Iterator[str]:
+    groups = {group.name: group.settings for group in experiment.groups}
+    alike: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for pair, axes in pairs_by_axes(experiment.groups).items():
+        alike.setdefault(axes, []).append(pair)
+    for axes, pairs in alike.items():
+        them = capital(named(pairs))
+        if not axes:
+            equal = "with independent randomness" if experiment.unpaired else "their records must be identical"
+            yield f"{them} do not differ in anything that is read (A/A): {equal}."
+        elif len(axes) > 1:
+            yield f"{them} differ in {len(axes)} settings ({', '.join(axes)}): their effects cannot be told apart."
+    for name, settings in groups.items():
+        learns = settings.controller.name == "ppo"
+        if learns and settings.reward.mode == "shaped" and settings.ppo.gamma != settings.reward.gamma:
+            yield (
+                f"{name}: ppo.gamma={settings.ppo.gamma} is not reward.gamma={settings.reward.gamma}: the potential-"
+                "based shaping is then no longer neutral to the optimal policy."
+            )
+
+
+def _on_devices(
+    experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str]
+) -> Iterator[str]:
+    cpu_lanes = [lane for lane in lanes if lane.devices[0].startswith("cpu:")]
+    threads, cores = experiment.arithmetic.threads, len(machine.names("cpu"))
+    if cpu_lanes and not machine.names("cuda"):
+        each = f"{threads} thread{'s' if threads > 1 else ''} each"
+        yield f"No GPU: {len(cpu_lanes)} CPU lanes, {each}."
+    busy = threads * len(cpu_lanes)
+    if busy > cores:
+        yield f"{busy} threads share {cores} cores in turn: results stay the same, time does not."
+    if experiment.devices_per_run > 1:
+        yield (
+            f"{experiment.devices_per_run} devices per run: environments are spread over them; the policy stays on the "
+            "CPU, as on every lane."
+        )
+        if cpu_lanes:
+            yield "The CPU devices of a run take turns: that tries the path out and saves no time."
+    if not experiment.arithmetic.deterministic and any(any(lane.uuids) for lane in lanes):
+        yield (
+            "not deterministic: on a GPU groups with equal settings may differ in their last digits, and a resumed run "
+            "from one that was not interrupted."
+        )
+    memory = too_much(experiment, machine, lanes)
+    if memory:
+        yield memory
+    kinds = {device.title for device in machine.devices if any(device.name in lane.devices for lane in lanes)}
+    if len(kinds) > 1:
+        yield f"Unequal devices: {', '.join(sorted(kind or 'CPU' for kind in kinds))}; lanes are counterbalanced."
+    if idle:
+        few = ", ".join(idle[:4]) + (f", … {idle[-1]}" if len(idle) > 4 else "")
+        yield f"{len(idle)} of {len(experiment.devices)} devices stay idle: {few}."

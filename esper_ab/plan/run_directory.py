@@ -1,0 +1,146 @@
+"""A new run directory and its experiment.toml, which `--config` reads again. The journal is none of its business."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.machine import Machine
+from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.records import RunRef
+from esper_ab.contracts.shell_line import typed
+from esper_ab.plan.blocks import Plan
+from esper_ab.plan.reward_code import keep
+from esper_ab.settings.experiment import ResolvedExperiment
+
+FOLDER_OF_RUNS, CONFIG_NAME = "runs", "config.toml"  # in a run directory, and in the folder of each of its runs
+_PACKAGES = ("esper-ab", "torch", "numpy", "scipy", "msgspec", "pyzmq", "msgpack", "duckdb")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+
+
+def check_name(name: str, origin: str = "--name") -> None:
+    """UsageError, which begins with `origin`, unless `name` can be a folder's name everywhere."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{origin} {name!r}: a folder's name: a letter or digit, then letters, digits, '_', '.', '-'")
+
+
+def versions() -> dict[str, str]:
+    """Installed versions of what a result may depend on; a package that is not installed is left out."""
+    found = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def experiment_toml(plan: Plan, machine: Machine, about: dict[str, Any] | None = None) -> str:
+    """Resolved settings in the form --config reads, then [record], which it skips: what was found when it ran.
+
+    `about`: what its author says of it, for [record].
+    """
+    tree = _settings(plan.experiment)
+    used = {device for lane in plan.lanes for device in lane.devices}
+    tree["record"] = {
+        "digest": plan.digest,
+        "versions": versions() | {"torch": machine.torch_version, "cuda": machine.cuda_build},
+        "devices": {device.name: f"{device.title} {device.uuid}".strip() for device in machine.devices
+                    if device.name in used},
+        "user_rewards": {reward.reference: reward.sha256 for reward in machine.user_rewards},
+        **({"about": about} if about else {}),
+    }
+    return "\n".join(_toml(tree)) + "\n"
+
+
+def run_toml(plan: Plan, spec: RunSpec) -> str:
+    """Resolved settings of one run, in the form --config reads, then [record].
+
+    It has no comparison of its own, so what says how groups are compared is left at its default, and the replicates are
+    those up to this one: with any second group `--config` trains it again, to the same records on the same kind of
+    device.
+    """
+    ref = spec.ref
+    experiment = msgspec.structs.replace(
+        plan.experiment,
+        groups=tuple(group for group in plan.experiment.groups if group.name == ref.group_id),
+        replicates=ref.replicate + 1, looks=(), control="", untested=(), exam=False, open_ended=False,
+    )  # fmt: skip
+    tree = _settings(experiment)
+    tree["record"] = {
+        "run": ref.run, "replicate": ref.replicate, "lane": ref.device, "env_devices": list(spec.env_devices),
+        "experiment_digest": plan.digest, "policy_file": spec.policy_file, "log_file": spec.log_file,
+    }  # fmt: skip
+    file = f"{FOLDER_OF_RUNS}/{run_folder(ref)}/{CONFIG_NAME}"
+    beside = "wait" if ref.group_id != "wait" else "random"
+    command = typed("launch", "--config", file, "--groups", f"{ref.group_id},{beside}", "--name", "again")
+    again = f"It is trained again by: {command}"
+    if experiment.share_observation_norm:
+        again = "It shared its observation moments with the other groups: without them its records are others."
+    return f"# Run {ref.run}. {again}\n" + "\n".join(_toml(tree)) + "\n"
+
+
+def run_folder(ref: RunRef) -> str:
+    """Name of a run's folder below FOLDER_OF_RUNS."""
+    return f"{ref.group_id}-{ref.replicate}"
+
+
+def _settings(experiment: ResolvedExperiment) -> dict[str, Any]:
+    """As read_toml reads it."""
+    tree: dict[str, Any] = msgspec.to_builtins(experiment)
+    groups = tree.pop("groups")
+    tree["groups"] = [group["name"] for group in groups]
+    tree["group"] = {group["name"]: group["settings"] for group in groups}
+    return tree
+
+
+def _toml(tree: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[str]:
+    """Plain values first, then one table for each dict that has any."""
+    for key, value in tree.items():
+        if not isinstance(value, dict):
+            yield f"{_key(key)} = {json.dumps(value, ensure_ascii=False)}"  # these JSON values are TOML, too
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            path = (*above, key)
+            if any(not isinstance(below, dict) for below in value.values()):
+                yield f"\n[{'.'.join(_key(part) for part in path)}]"
+            yield from _toml(value, path)
+
+
+def _key(name: str) -> str:
+    return name if _BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+
+
+def make_run_directory(
+    run_dir: Path, plan: Plan, machine: Machine, about: dict[str, Any] | None = None, *, claimed: bool = False
+) -> None:
+    """Create `run_dir` with experiment.toml and copies of users' reward functions.
+
+    `claimed`: it was made before, empty, by the caller.
+
+    UsageError when somebody was faster or it cannot be written, or when a reward was edited meanwhile: then nothing is
+    left of it.
+    """
+    try:
+        run_dir.mkdir(parents=True, exist_ok=claimed)
+        (run_dir / "experiment.toml").write_text(experiment_toml(plan, machine, about), encoding="utf-8")
+        try:
+            keep(run_dir, machine.user_rewards)
+        except UsageError:
+            shutil.rmtree(run_dir)
+            raise
+    except FileExistsError:
+        raise UsageError(
+            f"{run_dir} exists already; choose another with ", Setting("name"), " or ", Setting("out")
+        ) from None
+    except OSError as error:
+        raise UsageError(f"{run_dir} cannot be made: {error.strerror}; choose another with ", Setting("out")) from None

@@ -1,0 +1,114 @@
+"""A plan in words and columns, as --dry-run shows it and as the start of every run. Pure."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from esper_ab.contracts.visible import visible, visible_line
+from esper_ab.design.design import rule
+from esper_ab.plan.blocks import Block, Plan
+from esper_ab.plan.estimate import Estimate
+
+_BLOCKS_SHOWN = 12
+_SHORT_S = 10  # an estimate is no better than this
+WIDTH = 100  # characters: sentences are not set wider
+
+
+def plan_text(plan: Plan, estimate: Estimate, run_dir: Path, width: int = WIDTH) -> str:
+    """Everything decided: groups, differences, blocks, devices, cost, notes.
+
+    `width`: of sentences, characters; columns and paths are not broken.
+    """
+    asked = plan.experiment
+    n_runs = len(asked.groups) * asked.replicates
+    at_first = " at first, more until every comparison is decided" if asked.open_ended else ""
+    cost = (
+        f"{_duration(estimate.duration_s)} with the start of the workers, "
+        f"{estimate.memory_bytes / 2**30:.1f} GiB of memory"
+    )
+    lines = [
+        _sentence(
+            f"{asked.name}: {len(asked.groups)} groups x {asked.replicates} replicates = {n_runs} runs{at_first}, "
+            f"task {asked.task}",
+            width,
+        ),
+        _sentence(
+            f"  each: {asked.episodes} episodes x {asked.steps} steps x {asked.n_envs} environments, slots "
+            f"{', '.join(asked.slots)}; evaluation episodes: {asked.eval_episodes}",
+            width,
+        ),
+        f"  into {run_dir}",
+        "",
+        *_differences(plan),
+        "",
+        f"blocks ({asked.placement}, {asked.sync}; runs in start order)",
+        *(_block(block) for block in plan.blocks[:_BLOCKS_SHOWN]),
+    ]
+    if len(plan.blocks) > _BLOCKS_SHOWN:
+        lines.append(f"  … and {len(plan.blocks) - _BLOCKS_SHOWN} more, on the same lanes in turn")
+    lines += [
+        "",
+        "environments per device",
+        *_environments(plan),
+        "",
+        _sentence(f"estimate: {cost} ({estimate.basis})", width),
+        _sentence(f"estimand: {plan.estimand}", width),
+        *(_sentence(line, width) for line in _design(plan)),
+        f"digest: {plan.digest[:16]}",
+    ]
+    return visible("\n".join([*lines, *(_sentence(f"note: {note}", width) for note in plan.notes)]))
+
+
+def _design(plan: Plan) -> Iterator[str]:
+    """What will be decided, when, and by which p."""
+    design = plan.design
+    pairs = ", ".join(f"{one.a} - {one.b}" for one in design.comparisons)
+    yield f"comparisons: {pairs}; endpoint {design.endpoint}, test {design.test}, margin {design.margin:g} points"
+    yield f"rule: {rule(design)}"
+
+
+def _sentence(text: str, width: int) -> str:
+    hanging = "    " if text.startswith(" ") else "  "
+    return textwrap.fill(text, width, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
+
+
+def _differences(plan: Plan) -> Iterator[str]:
+    names = [group.name for group in plan.experiment.groups]
+    if not plan.differences:
+        yield f"no differences between {', '.join(names)}"
+        return
+    yield "differences between groups (all else is equal)"
+    rows = [("", *names), *((one.key, *(visible_line(one.values[name]) for name in names)) for one in plan.differences)]
+    yield from _columns(rows)
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _block(block: Block) -> str:
+    return f"  {block.index}: " + ", ".join(f"{run.ref.group_id} on {run.ref.device}" for run in block.runs)
+
+
+def _environments(plan: Plan) -> Iterator[str]:
+    """Environments by device for every lane's first run; the others' are the same."""
+    specs = {run.ref.device: run for block in reversed(plan.blocks) for run in block.runs}
+    for lane in plan.lanes:
+        if lane.name in specs:
+            counts = Counter(specs[lane.name].env_devices)
+            yield f"  {lane.name}: " + ", ".join(f"{count} on {device}" for device, count in counts.items())
+
+
+def _duration(seconds: float) -> str:
+    if seconds < _SHORT_S:
+        return f"under {_SHORT_S} s"
+    if seconds < 90:
+        return f"about {seconds:.0f} s"
+    if seconds < 5400:
+        return f"about {seconds / 60:.0f} min"
+    return f"about {seconds / 3600:.1f} h"

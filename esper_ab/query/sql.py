@@ -1,0 +1,196 @@
+"""SQL over a run directory: the views of views.sql, of a journal that was verified before, and nothing else.
+
+DuckDB reads the records of episodes from the file when a query asks for them, and of each only what the view has: a
+journal is much larger than memory likes. Everything else is a table. After the views are made, external access is off
+but for that one file, and the configuration locked.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import re
+import tempfile
+from importlib import resources
+from itertools import islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import msgspec
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.visible import visible_line
+from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.line import is_episode
+from esper_ab.journal.load import load
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+VIEWS = ("runs", "episodes", "env_episodes", "evaluations", "ppo_updates", "seed_events", "ledger")
+_VIEWS_WORDS = f"views: {', '.join(VIEWS)}"
+# What cannot write to the one file that is open to queries; COPY could, and so could what is prepared or explained.
+# The database is in memory, its settings are locked.
+_HARMLESS = ("SELECT", "CREATE", "INSERT", "UPDATE", "DELETE", "DROP", "SET", "VARIABLE_SET")
+_LONGEST_LINE_BYTES = 16 << 20  # of an episode, and DuckDB keeps two such buffers per core
+_GLOB = "*?["  # in a file's name a pattern for DuckDB
+_ROWS_SHOWN = 200  # in the table for the terminal; --json and --csv give all
+_LOCK = """
+SET python_enable_replacements = false; SET enable_external_access = false; SET lock_configuration = true
+"""
+_OTHERS = """
+CREATE TABLE other_lines AS
+SELECT n, CAST(t AS TIMESTAMP) AS t, event ->> '$.kind' AS kind, event
+FROM read_json($path, format = 'newline_delimited', maximum_object_size = $longest,
+               columns = {n: 'BIGINT', t: 'VARCHAR', event: 'JSON'})
+ORDER BY n
+"""
+# What a writer adds later does not count, and what it has half written is no JSON yet.
+_EPISODES = """
+CREATE MACRO episode_lines(record_type) AS TABLE
+SELECT n, CAST(t AS TIMESTAMP) AS t, event.record AS record
+FROM read_json({path}, format = 'newline_delimited', maximum_object_size = {longest}, ignore_errors = true,
+               columns = {{n: 'BIGINT', t: 'VARCHAR', event: 'STRUCT(kind VARCHAR, record ' || record_type || ')'}})
+WHERE n < {lines} AND event.kind = 'episode'
+"""
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """Columns and rows of one query, as Python values."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+def query(run_dir: Path, sql: str) -> Answer:
+    """Rows of `sql`. UsageError for what DuckDB refuses, in one line; JournalError for a damaged journal."""
+    import duckdb
+
+    with viewed(run_dir) as connection:
+        lock(connection)
+        try:
+            statements = connection.extract_statements(sql)
+            for statement in statements:
+                kind = statement.type.name
+                if kind not in _HARMLESS:
+                    raise UsageError(f"SQL: {kind} is disabled by configuration: a query reads; {_VIEWS_WORDS}")
+            if sum(statement.type.name == "SELECT" for statement in statements) > 1:
+                raise UsageError(f"SQL: one SELECT at a time, not {len(statements)} statements; {_VIEWS_WORDS}")
+            result = connection.execute(sql)
+            if result is None:  # nothing but white space or comments
+                raise UsageError(f'SQL: nothing asked; try "SELECT * FROM runs"; {_VIEWS_WORDS}')
+            columns = tuple(column[0] for column in result.description or ())
+            rows = tuple(result.fetchall()) if columns else ()
+        except duckdb.Error as error:
+            raise UsageError(f"SQL: {one_line(error)}; {_VIEWS_WORDS}") from None
+    return Answer(columns=columns, rows=rows)
+
+
+def viewed(run_dir: Path, lines: int | None = None) -> DuckDBPyConnection:
+    """A database with the views over the journal's first `lines` lines, which have been verified (None: not yet).
+
+    It reads the journal as long as it is asked anything. UsageError for an empty journal, JournalError for a damaged
+    one.
+    """
+    import duckdb
+
+    lines = load(run_dir).lines if lines is None else lines
+    connection = duckdb.connect(":memory:")
+    try:
+        path = _file_name(run_dir / JOURNAL_NAME)
+        with tempfile.NamedTemporaryFile(suffix=".jsonl") as others:
+            longest = max(_LONGEST_LINE_BYTES, 2 * _copy_others(Path(path), lines, others))
+            connection.execute(_OTHERS, {"path": others.name, "longest": longest})
+        literal = "'" + path.replace("'", "''") + "'"
+        connection.execute(f"SET allowed_paths = [{literal}]")
+        connection.execute(_EPISODES.format(path=literal, longest=longest, lines=lines))
+        connection.execute(resources.files("esper_ab.query").joinpath("views.sql").read_text(encoding="utf-8"))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _file_name(journal: Path) -> str:
+    """A name that DuckDB does not take for a pattern: if need be that of a descriptor, which stays open."""
+    path = str(journal.absolute())
+    if not set(_GLOB) & set(path):
+        return path
+    return f"/proc/self/fd/{os.open(journal, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)}"
+
+
+def _copy_others(journal: Path, lines: int, others: IO[bytes]) -> int:
+    """The lines that are no episodes; the bytes of the longest of all."""
+    longest = 0
+    with journal.open("rb", buffering=1 << 20) as source:
+        for line in islice(source, lines):
+            longest = max(longest, len(line))
+            if not is_episode(line):
+                others.write(line)
+    others.flush()
+    return longest
+
+
+def lock(connection: DuckDBPyConnection) -> None:
+    """From here on its queries read no file, no network and no Python variable, and change no setting."""
+    connection.execute(_LOCK)
+
+
+def query_json(run_dir: Path, sql: str) -> str:
+    """A JSON array of objects, one per row."""
+    answer = query(run_dir, sql)
+    rows = [dict(zip(answer.columns, map(_plain, row), strict=True)) for row in answer.rows]
+    return json.dumps(rows, indent=2, default=str, allow_nan=False)
+
+
+def query_csv(run_dir: Path, sql: str) -> str:
+    """Comma-separated with a header line; empty where there is no value."""
+    answer = query(run_dir, sql)
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(answer.columns)
+    writer.writerows(answer.rows)
+    return buffer.getvalue().removesuffix("\n")
+
+
+def query_text(run_dir: Path, sql: str) -> str:
+    """A plain table for the terminal; numbers to the right, floats in six digits, long results cut with a word."""
+    answer = query(run_dir, sql)
+    shown = answer.rows[:_ROWS_SHOWN]
+    lines = [tuple(map(visible_line, answer.columns)), *(tuple(_cell(value) for value in row) for row in shown)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(answer.columns))]
+    right = [all(isinstance(row[i], int | float) or row[i] is None for row in shown) for i in range(len(widths))]
+    text = [
+        "  ".join(
+            cell.rjust(width) if numeric else cell.ljust(width)
+            for cell, width, numeric in zip(line, widths, right, strict=True)
+        ).rstrip()
+        for line in lines
+    ]
+    text.insert(1, "  ".join("-" * width for width in widths))
+    count = len(answer.rows)
+    cut = f", the first {_ROWS_SHOWN} shown (--json and --csv give all)" if count > _ROWS_SHOWN else ""
+    return "\n".join([*text, f"({count} {'row' if count == 1 else 'rows'}{cut})"])
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no infinity and no NaN: null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    return f"{value:.6g}" if isinstance(value, float) else visible_line(str(value))
+
+
+def one_line(error: Exception) -> str:
+    """Without the excerpt of the statement and without tracebacks."""
+    return " ".join(re.split(r"\s+LINE \d+:|\s+Traceback", str(error))[0].split())

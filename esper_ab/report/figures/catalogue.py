@@ -1,0 +1,72 @@
+"""The figures of a report by name: as the page takes them, and one alone in colours of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from matplotlib.artist import Artist
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from esper_ab.report.content import Content
+from esper_ab.report.figures import curves as figures_curves
+from esper_ab.report.figures import effects as figures_effects
+from esper_ab.report.figures import growth as figures_growth
+from esper_ab.report.figures import outcome as figures_outcome
+from esper_ab.report.figures import plan as figures_plan
+from esper_ab.report.figures import style
+from esper_ab.report.figures.drawing import Drawing
+
+_Draw = Callable[[Content], Drawing | None]
+_BY_SECTION: dict[str, dict[str, _Draw]] = {
+    "outcome": {
+        "effects": figures_effects.effects,
+        "endpoints": figures_outcome.endpoints,
+        "pairs": figures_outcome.pairs,
+        "cost": figures_outcome.cost,
+    },
+    "training": {
+        "curves": figures_curves.accuracy,
+        "entropy": figures_curves.entropy,
+        "actions": figures_curves.actions,
+        "heads": figures_curves.heads,
+        "lifecycle": figures_growth.lifecycle,
+    },
+    "trust": {"layout": figures_plan.layout},
+}
+_BY_NAME = {name: draw for section in _BY_SECTION.values() for name, draw in section.items()}
+NAMES = tuple(_BY_NAME)
+_COLOURS = ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor")  # properties of artists
+
+
+def drawn(section: str, content: Content) -> list[Drawing]:
+    """What there is to draw in a section of the page."""
+    with style.look():
+        found = [draw(content) for draw in _BY_SECTION.get(section, {}).values()]
+    return [drawing for drawing in found if drawing is not None]
+
+
+def figure(name: str, content: Content) -> Figure | None:
+    """The figure `name` of NAMES on a white ground; None when there is nothing to draw yet. No display is needed."""
+    with style.look():
+        drawing = _BY_NAME[name](content)
+        if drawing is None:
+            return None
+        drawing.figure.draw_without_rendering()  # ticks come into being when they are drawn
+    drawing.figure.set_facecolor(style.CARD)
+    for artist in drawing.figure.findobj():
+        for colour in _COLOURS:
+            _recolour(artist, colour)
+    return drawing.figure
+
+
+def _recolour(artist: Artist, name: str) -> None:
+    """Marker colours of one property of one artist become those of the page in the light; others stay."""
+    read, write = getattr(artist, f"get_{name}", None), getattr(artist, f"set_{name}", None)
+    if read is None or write is None:
+        return
+    found = read()
+    several = getattr(found, "ndim", 1) == 2  # of a collection, [n, 4]
+    meant = [style.LIGHT.get(to_hex(one)) for one in (found if several else [found])]
+    if meant and all(meant):
+        write(meant if several else meant[0])

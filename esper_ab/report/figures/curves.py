@@ -1,0 +1,254 @@
+"""Figures by training episode: accuracy, entropy of the policy, what it does, and how decided each of its heads is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from esper_ab.journal.columns import Columns
+from esper_ab.journal.fold import History, RunHistory
+from esper_ab.report.content import Content
+from esper_ab.report.figures import style
+from esper_ab.report.figures.drawing import Drawing, grid, group_legend, shortened
+
+_POINTS_PER_FIGURE = 3000  # keeps the page small: longer curves are averaged over bins
+_TOGETHER = 3  # groups that share one panel; more of them get a panel each
+_RUNS_FOR_BAND = 4
+Curve = NDArray[np.float64]  # [points, (episode, value)], episodes ascending
+Value = Callable[[Columns], Sequence[float]]  # of every episode; NaN where there is none
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Words:
+    name: str
+    title: str
+    label: str  # of the vertical axis
+    caption: str
+
+
+# Executed operations, in the order of the op head (EnvEpisode.op_counts).
+OPS = ("wait", "germinate", "set alpha target", "prune", "fossilise", "advance")
+
+
+def accuracy(content: Content) -> Drawing | None:
+    """Held-out accuracy at the end of every training episode. None without an episode."""
+    evaluated = content.history.design.endpoint == "evaluation"
+    words = _Words(
+        name="curves",
+        title="Learning curves",
+        label="held-out accuracy, %",
+        caption="Mean over hosts at the end of each training episode. Thin: single runs. Thick: mean of the group's "
+        "runs. Band: the middle half of the runs, from four runs on."
+        + (" Not the endpoint: the policy still changes and explores." if evaluated else ""),
+    )
+    return _curves(content, words, lambda columns: columns.of("accuracy"))
+
+
+def entropy(content: Content) -> Drawing | None:
+    """Entropy of the policy, by episode; groups that do not learn have none. None without a policy update."""
+    words = _Words(
+        name="entropy",
+        title="Entropy of the policy",
+        label="entropy per decision, nats",
+        caption="Joint entropy over valid actions, before each update. Falling: the policy decides. Thin: single runs. "
+        "Band: the middle half of the runs.",
+    )
+    return _curves(content, words, lambda columns: columns.of("entropy"))
+
+
+def _curves(content: Content, words: _Words, value: Value) -> Drawing | None:
+    curves = {
+        index: [found for run in content.history.of_group(group) if len(found := curve(run, value))]
+        for index, group in enumerate(content.groups)
+    }
+    shown = [(index, group) for index, group in enumerate(content.groups) if curves[index]]
+    if not shown:
+        return None
+    most = max(12, _POINTS_PER_FIGURE // sum(len(found) for found in curves.values()))
+    apart = len(shown) > _TOGETHER
+    figure, panels = grid(len(shown) if apart else 1, sharey=True, single=(9.4, 3.3))
+    for place, (index, group) in enumerate(shown):
+        axes = panels[place if apart else 0]
+        if apart:
+            axes.set_title(shortened(group))
+            for other, _ in shown:
+                if other != index:
+                    _line(axes, binned(mean_curve(curves[other]), most), color=style.GRID, linewidth=1.2)
+        _runs(axes, index, curves[index], most)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    if not apart:
+        group_legend(figure, shown, markers=False)
+    figure.supxlabel("training episode", fontsize=9, color=style.MUTED)
+    figure.supylabel(words.label, fontsize=9, color=style.MUTED)
+    middles = {group: mean_curve(curves[index]) for index, group in shown}
+    ends = (f"{group} from {found[0, 1]:.2f} to {found[-1, 1]:.2f}" for group, found in middles.items())
+    return Drawing(
+        name=words.name,
+        title=words.title,
+        caption=words.caption + (" Grey: the means of the other groups." if apart else ""),
+        alt=f"{words.label}, first to last episode, mean over runs: " + "; ".join(ends) + ".",
+        figure=figure,
+        wide=True,
+    )
+
+
+def _runs(axes: Axes, index: int, curves: Sequence[Curve], most: int) -> None:
+    """Single runs, the band of their middle half, their mean."""
+    colour = style.colour(index)
+    for one in curves:
+        _line(axes, binned(one, most), color=colour, linewidth=0.8, alpha=0.35 if len(curves) <= 8 else 0.2)
+    if len(curves) >= _RUNS_FOR_BAND:
+        band = _middle_half(curves, most)
+        axes.fill_between(
+            [x for x, _, _ in band], [y for _, y, _ in band], [y for _, _, y in band],
+            color=colour, alpha=0.16, linewidth=0,
+        )  # fmt: skip
+    middle = binned(mean_curve(curves), most)
+    single = style.marker(index) if len(middle) == 1 else ""
+    _line(axes, middle, color=colour, linestyle=style.line(index), linewidth=2.2, marker=single)
+
+
+def _line(axes: Axes, points: Curve, **look: object) -> None:
+    axes.plot(points[:, 0], points[:, 1], **look)  # type: ignore[arg-type]
+
+
+def curve(run: RunHistory, value: Value) -> Curve:
+    """`value` of one run by episode, counted from 1; episodes without it are left out."""
+    points = np.column_stack((np.array(run.columns.episodes) + 1.0, np.array(value(run.columns), dtype=np.float64)))
+    there: Curve = points[~np.isnan(points[:, 1])]
+    return there
+
+
+def mean_curve(curves: Sequence[Curve]) -> Curve:
+    """Over the runs that have got to an episode."""
+    length = 1 + int(max((one[-1, 0] for one in curves if len(one)), default=0))
+    total, count = np.zeros(length), np.zeros(length)
+    for one in curves:  # episodes ascend, so none is there twice
+        at = one[:, 0].astype(np.int64)
+        total[at] += one[:, 1]
+        count[at] += 1
+    there = np.flatnonzero(count)
+    return np.column_stack((there, total[there] / count[there]))
+
+
+def _middle_half(curves: Sequence[Curve], most: int) -> list[tuple[float, float, float]]:
+    """(episode, lower quartile, upper quartile) over runs, of binned curves."""
+    by_episode: dict[float, list[float]] = {}
+    for one in curves:
+        for episode, number in binned(one, most).tolist():
+            by_episode.setdefault(episode, []).append(number)
+    return [
+        (episode, quantile(values, 0.25), quantile(values, 0.75))
+        for episode, values in sorted(by_episode.items())
+        if len(values) >= _RUNS_FOR_BAND
+    ]
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Linear between order statistics; [values] not empty."""
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+
+
+def binned(points: Curve, most: int) -> Curve:
+    """At most `most` points: means of equally long stretches."""
+    width = -(-len(points) // most)
+    if width <= 1:
+        return points
+    starts = np.arange(0, len(points), width)
+    lengths = np.diff(np.append(starts, len(points)))
+    means: Curve = np.add.reduceat(points, starts) / lengths[:, None]
+    return means
+
+
+def actions(content: Content) -> Drawing | None:
+    """Executed operations per host and episode, a panel per operation. None without an episode."""
+    words = _Words(
+        name="actions",
+        title="What the controllers do",
+        label="per host and episode",
+        caption="Executed operations per host in each training episode, mean over runs. Each panel has its own scale.",
+    )
+    return _panels(content, words, OPS, lambda place, columns: columns.of(f"op_{place}"))
+
+
+def heads(content: Content) -> Drawing | None:
+    """Normalised entropy of every head of the policy, a panel per head. None where no record has heads."""
+    names = head_names(content.history)
+    words = _Words(
+        name="heads",
+        title="How decided each head is",
+        label="entropy / its maximum",
+        caption="Entropy of each head over its valid choices, as a share of the largest possible, where it had a "
+        "choice; mean over runs. 1: undecided. 0: always the same. A head that is never used has no line.",
+    )
+    return _panels(content, words, names, lambda place, columns: _head_entropy(columns, names[place]), unit=True)
+
+
+def _head_entropy(columns: Columns, head: str) -> Sequence[float]:
+    return columns.head(head)[0] if head in columns.heads else [math.nan] * len(columns)
+
+
+def head_names(history: History) -> tuple[str, ...]:
+    """Heads that any update speaks of, in the order of the first that does."""
+    for run in history.runs.values():
+        if run.columns.heads:
+            return tuple(run.columns.heads)
+    return ()
+
+
+def _panels(
+    content: Content,
+    words: _Words,
+    names: Sequence[str],
+    value: Callable[[int, Columns], Sequence[float]],
+    unit: bool = False,
+) -> Drawing | None:
+    """One panel per name, in it one line per group: mean over its runs."""
+    found = {
+        (place, index): mean_curve([curve(run, partial(value, place)) for run in content.history.of_group(group)])
+        for place in range(len(names)) for index, group in enumerate(content.groups)
+    }  # fmt: skip
+    places = [place for place in range(len(names)) if any(len(found[place, i]) for i in range(len(content.groups)))]
+    shown = [(i, group) for i, group in enumerate(content.groups) if any(len(found[place, i]) for place in places)]
+    if not shown:
+        return None
+    most = max(12, _POINTS_PER_FIGURE // (len(places) * len(shown)))
+    figure, panels = grid(len(places), columns=4 if len(places) > 6 else 3, sharey=unit)
+    for axes, place in zip(panels, places, strict=False):
+        axes.set_title(_spoken(names[place]))
+        for index, _ in shown:
+            middle = binned(found[place, index], most)
+            single = style.marker(index) if len(middle) == 1 else ""
+            _line(axes, middle, color=style.colour(index), linestyle=style.line(index), linewidth=1.8, marker=single)
+        axes.set_ylim(*((-0.03, 1.03) if unit else (0, max(1.12 * axes.dataLim.ymax, 0.1))))
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
+    figure.supxlabel("training episode", fontsize=9, color=style.MUTED)
+    figure.supylabel(words.label, fontsize=9, color=style.MUTED)
+    group_legend(figure, shown, markers=False)
+    ends = []
+    for index, group in shown:
+        last = (f"{_spoken(names[at])} {found[at, index][-1, 1]:.2f}" for at in places if len(found[at, index]))
+        ends.append(f"{group}: " + ", ".join(last))
+    return Drawing(
+        name=words.name,
+        title=words.title,
+        caption=words.caption,
+        alt=f"{words.label}, last episode, mean over runs: " + "; ".join(ends) + ".",
+        figure=figure,
+        wide=True,
+    )
+
+
+def _spoken(name: str) -> str:
+    return name.replace("_", " ")

@@ -1,0 +1,109 @@
+"""A figure with title, caption, and the same in words for who cannot see it."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from functools import cached_property
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from esper_ab.contracts.visible import visible_line
+from esper_ab.report.figures import style
+
+_WIDTH = 9.4  # inches of a figure over the whole page
+NARROW = 4.2  # of one for a telephone
+
+
+class Picture(Figure):
+    """A figure that a notebook shows, whether or not pyplot was ever imported."""
+
+    def _repr_png_(self) -> bytes:
+        buffer = io.BytesIO()
+        with style.look():
+            self.savefig(buffer, format="png", dpi=110, transparent=False)
+        return buffer.getvalue()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """All text gets escaped; the figure is drawn in the marker colours of `style`."""
+
+    name: str
+    title: str
+    caption: str
+    alt: str
+    figure: Figure
+    wide: bool = False
+    narrow: Figure | None = None  # the same for a narrow screen, where it does not fit
+
+    @cached_property
+    def svg(self) -> str:
+        """As the page takes it: markup of our own making."""
+        with style.look():
+            return style.svg(self.figure, self.name)
+
+    @cached_property
+    def narrow_svg(self) -> str:
+        """As `svg`; "" without a narrow figure."""
+        with style.look():
+            return style.svg(self.narrow, f"{self.name}-narrow") if self.narrow else ""
+
+
+_ENDPOINTS = {"evaluation": "", "last-tenth": " (last tenth of training)", "curve-mean": " (mean of training)"}
+
+
+def endpoint_label(endpoint: str, unit: str) -> str:
+    """Of an axis; `endpoint` as the design declares it."""
+    return f"held-out accuracy{_ENDPOINTS[endpoint]}, {unit}"
+
+
+def shortened(name: str, most: int = 28) -> str:
+    """A name that would push a plot aside is cut in the middle; the tables have it whole."""
+    name = visible_line(name)
+    return name if len(name) <= most else f"{name[: most // 2]}\u2026{name[-(most // 2 - 1) :]}"
+
+
+def grid(
+    count: int, *, columns: int = 3, sharey: bool = False, single: tuple[float, float] = (4.6, 3.3)
+) -> tuple[Figure, list[Axes]]:
+    """A figure with `count` panels, row by row; one panel alone has the size `single`. Nothing is drawn elsewhere."""
+    if count == 1:
+        figure = Picture(figsize=single)
+        return figure, [figure.subplots()]
+    columns = min(columns, count)
+    rows = -(-count // columns)
+    figure = Picture(figsize=(_WIDTH, 0.7 + 2.0 * rows))
+    panels = figure.subplots(rows, columns, sharey=sharey, squeeze=False)
+    flat: list[Axes] = list(panels.flat)
+    for axes in flat[count:]:
+        axes.remove()
+    return figure, flat[:count]
+
+
+def group_legend(figure: Figure, groups: list[tuple[int, str]], *, markers: bool) -> None:
+    """Names with colour, and line or marker, above the plot."""
+    handles = [
+        Line2D(
+            [],
+            [],
+            color=style.colour(index),
+            linestyle="none" if markers else style.line(index),
+            marker=style.marker(index) if markers else "",
+            label=shortened(name),
+        )
+        for index, name in groups
+    ]
+    width = figure.get_size_inches()[0]
+    longest = max(len(shortened(name)) for _, name in groups)
+    fit = max(1, int(width * 12 / (longest + 8)))
+    figure.legend(
+        handles=handles,
+        loc="outside upper left",
+        ncols=min(fit, len(handles)),
+        borderaxespad=0.2,
+        handlelength=2.6,
+        columnspacing=1.4,
+    )

@@ -1,0 +1,127 @@
+"""Figure of all comparisons on one axis: effect, repeated interval, plain interval, margin, zero, verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from esper_ab.report.content import Content
+from esper_ab.report.figures import style
+from esper_ab.report.figures.drawing import NARROW, Drawing, Picture, endpoint_label, shortened
+from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.sentences import points
+
+_LOWER = 0.26  # the plain interval stands so far below the repeated one, in rows
+
+
+def effects(content: Content) -> Drawing | None:
+    """One row per comparison, in the order of the design. None without a pair."""
+    shown = [item for item in content.comparisons if item.estimate is not None]
+    if not shown:
+        return None
+    margin = content.history.design.margin
+    return Drawing(
+        name="effects",
+        title="Effects, with their intervals",
+        caption="Dot: effect, adjusted for lane and order where the plan asks for it. Thick: repeated interval, valid "
+        "however often it was looked (before the first look an uncorrected one). Thin, below: the plain t interval of "
+        "one look. Arrowhead: goes on beyond the figure. "
+        f"Ticks: the pairs used. Shaded between broken lines: within the margin of {margin:g} points.",
+        alt="; ".join(_words(item) for item in shown) + ".",
+        figure=_figure(content, shown),
+        narrow=_narrow(content, shown),
+        wide=True,
+    )
+
+
+def _figure(content: Content, shown: Sequence[Comparison]) -> Figure:
+    figure = Picture(figsize=(9.4, 0.95 + 0.62 * len(shown)))
+    axes = _all_rows(figure, content, shown)
+    names = [f"{shortened(item.question.a, 20)} \u2212 {shortened(item.question.b, 20)}" for item in shown]
+    axes.set_yticks(range(len(shown)), names)
+    axes.tick_params(axis="y", length=0, labelcolor=style.INK, labelsize=9)
+    axes.set_ylim(len(shown) - 0.42, -0.5)
+    verdicts = axes.secondary_yaxis("right")
+    verdicts.set_yticks(range(len(shown)), [str(item.verdict) for item in shown], fontweight="bold")
+    verdicts.tick_params(length=0, labelcolor=style.INK, labelsize=8.5)
+    verdicts.spines["right"].set_visible(False)
+    return figure
+
+
+def _narrow(content: Content, shown: Sequence[Comparison]) -> Figure:
+    """The same with the words above each row, so that all of the width is for the axis."""
+    figure = Picture(figsize=(NARROW, 0.95 + 0.85 * len(shown)))
+    axes = _all_rows(figure, content, shown)
+    for row, item in enumerate(shown):
+        name = f"{shortened(item.question.a, 14)} \u2212 {shortened(item.question.b, 14)}"
+        across = axes.get_yaxis_transform()
+        axes.text(0.0, row - 0.3, name, transform=across, fontsize=9, clip_on=False)
+        axes.text(
+            1.0, row - 0.3, str(item.verdict), transform=across, fontsize=8.5, fontweight="bold", ha="right",
+            clip_on=False,
+        )  # fmt: skip
+    axes.set_yticks(())
+    axes.set_ylim(len(shown) - 0.42, -0.62)
+    return figure
+
+
+def _all_rows(figure: Figure, content: Content, shown: Sequence[Comparison]) -> Axes:
+    """Everything but the words beside it."""
+    margin = content.history.design.margin
+    axes = figure.subplots()
+    axes.axvspan(-margin, margin, color=style.BAND, linewidth=0)
+    for edge in (-margin, margin):
+        axes.axvline(edge, color=style.MUTED, linewidth=0.8, linestyle=(0, (2, 2)))
+    axes.axvline(0, color=style.INK, linewidth=1)
+    limits = _limits(shown, margin)
+    axes.set_xlim(*limits)
+    for row, item in enumerate(shown):
+        _row(axes, row, item, limits)
+    axes.grid(visible=False, axis="y")
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel(f"difference in {endpoint_label(content.history.design.endpoint, 'points')}")
+    return axes
+
+
+def _limits(shown: Sequence[Comparison], margin: float) -> tuple[float, float]:
+    """Of the axis: what was observed, and as much again for intervals; one of two pairs would hide all else."""
+    seen = [-margin, margin, *(item.estimate for item in shown if item.estimate is not None)]
+    seen += [pair.a - pair.b for item in shown for pair in item.pairs[: item.used]]
+    room = 0.5 * (max(seen) - min(seen))
+    ends = [end for item in shown for end in (item.low, item.high) if end is not None] or [0.0]
+    low, high = min((*seen, *ends)), max((*seen, *ends))
+    air = 0.04 * (max(seen) - min(seen))
+    return max(low, min(seen) - room) - air, min(high, max(seen) + room) + air
+
+
+def _row(axes: Axes, row: int, item: Comparison, limits: tuple[float, float]) -> None:
+    axes.plot(
+        [pair.a - pair.b for pair in item.pairs[: item.used]], [row] * item.used, "|", color=style.MUTED, markersize=8,
+        markeredgewidth=0.8,
+    )  # fmt: skip
+    if item.low is not None and item.high is not None:
+        axes.plot([item.low, item.high], [row, row], color=style.INK, linewidth=3, solid_capstyle="butt")
+        for beyond, edge, arrow in (
+            (item.low < limits[0], limits[0], style.ARROW_LEFT),
+            (item.high > limits[1], limits[1], style.ARROW_RIGHT),
+        ):
+            if beyond:
+                axes.plot([edge], [row], marker=arrow, color=style.INK, markersize=9)
+    if item.plain is not None and item.plain.low is not None and item.plain.high is not None:
+        below = row + _LOWER
+        axes.plot([item.plain.low, item.plain.high], [below, below], color=style.MUTED, linewidth=1.2)
+        axes.plot([item.plain.mean], [below], "|", color=style.MUTED, markersize=5)
+    if item.estimate is not None:
+        axes.plot([item.estimate], [row], "o", color=style.INK, markersize=7, markeredgecolor=style.CARD)
+
+
+def _words(item: Comparison) -> str:
+    mean = points(item.estimate) if item.estimate is not None else "none"
+    interval = (
+        f"{item.level} {points(item.low)} to {points(item.high)}"
+        if item.low is not None and item.high is not None
+        else "no interval"
+    )
+    return f"{item.question.a} minus {item.question.b}: {mean} points, {interval}, {item.verdict}"

@@ -1,0 +1,137 @@
+"""Figure of the slots: in which stage of a seed's life they are, step by step, per group. A fold of seed events."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+from esper_ab.contracts.records import EpisodeRecord
+from esper_ab.journal.fold import History, RunHistory
+from esper_ab.report.content import Content
+from esper_ab.report.figures import style
+from esper_ab.report.figures.drawing import Drawing, grid, shortened
+
+# Bands from the bottom up: what stays, what may stay, what was taken out. (word, shade, hatch, stages)
+_BANDS: tuple[tuple[str, int, str, tuple[str, ...]], ...] = (
+    ("fossilised", 5, "", ("FOSSILIZED",)),
+    ("holding", 4, "", ("HOLDING",)),
+    ("blending", 3, "", ("BLENDING",)),
+    ("training", 2, "", ("TRAINING",)),
+    ("germinated", 1, "", ("GERMINATED",)),
+    ("cooling down after a prune", 0, "////", ("PRUNED", "EMBARGOED", "RESETTING")),
+)
+_BAND_OF = {stage: row for row, band in enumerate(_BANDS) for stage in band[3]}
+_MOST_EPISODES = 5000  # of a group that are looked at: their records are read one by one
+_MOST_STEPS = 200  # columns of a panel; longer episodes are sampled
+Shares = list[list[float]]  # [band][step], percent of slots
+
+
+def lifecycle(content: Content) -> Drawing | None:
+    """Share of slots in each stage after each step, over the second half of the training episodes. None: no event."""
+    history = content.history
+    experiment = history.plan.experiment
+    if not experiment.telemetry:  # thousands of records would be read to find that none has an event
+        return None
+    steps = _sampled_steps(experiment.steps)
+    found = {group: shares(history.of_group(group), experiment.slots, steps) for group in content.groups}
+    shown = {group: bands for group, bands in found.items() if bands and any(map(any, bands))}
+    if not shown:
+        return None
+    figure, panels = grid(len(shown), sharey=True, single=(9.4, 3.0))
+    for axes, (group, bands) in zip(panels, shown.items(), strict=True):
+        _stack(axes, steps, bands)
+        axes.set_title(shortened(group))
+    figure.supxlabel("step", fontsize=9, color=style.MUTED)
+    figure.supylabel("slots, %", fontsize=9, color=style.MUTED)
+    figure.legend(
+        handles=[
+            Patch(facecolor=style.stage(shade), edgecolor=style.MUTED, linewidth=0.5, hatch=hatch, label=word)
+            for word, shade, hatch, _ in _BANDS
+        ],
+        loc="outside upper left", ncols=3 if len(shown) == 1 else 6, borderaxespad=0.2, handlelength=1.6,
+        columnspacing=1.1,
+    )  # fmt: skip
+    silent = [group for group in content.groups if group not in shown]
+    return Drawing(
+        name="lifecycle",
+        title="Life of the seeds",
+        caption="Share of all slots in each stage after each step, mean over hosts of the second half of every run's "
+        "training episodes. Blank: empty. The stronger the shade, the further in its life; fossilised seeds stay."
+        + _sampled(history)
+        + (f" No seed in: {', '.join(silent)}." if silent else ""),
+        alt="After the last step: " + "; ".join(_last(group, bands) for group, bands in shown.items()) + ".",
+        figure=figure,
+        wide=True,
+    )
+
+
+def _sampled(history: History) -> str:
+    if all(_stride(history.of_group(group)) == 1 for group in history.groups):
+        return ""
+    return f" Of evenly spaced episodes, at most {_MOST_EPISODES:,} of a group."
+
+
+def _last(group: str, bands: Shares) -> str:
+    words = (f"{band[-1]:.0f} % {_BANDS[row][0]}" for row, band in enumerate(bands) if any(band))
+    return f"{group}: " + ", ".join(words)
+
+
+def _stack(axes: Axes, steps: Sequence[int], bands: Shares) -> None:
+    bottom = [0.0] * len(steps)
+    for (_, shade, hatch, _), band in zip(_BANDS, bands, strict=True):
+        top = [low + high for low, high in zip(bottom, band, strict=True)]
+        if any(band):
+            axes.fill_between(
+                steps, bottom, top, step="mid", facecolor=style.stage(shade), edgecolor=style.MUTED, linewidth=0.4,
+                hatch=hatch,
+            )  # fmt: skip
+        bottom = top
+    axes.set_ylim(0, 100)
+    axes.set_xlim(steps[0], max(steps[-1], steps[0] + 1))
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+
+
+def _sampled_steps(steps: int) -> list[int]:
+    stride = -(-steps // _MOST_STEPS)
+    return list(range(1, steps + 1, stride))
+
+
+def shares(runs: Sequence[RunHistory], slots: Sequence[str], steps: Sequence[int]) -> Shares:
+    """[band][step] percent of slots (hosts x slots) in each band after each of `steps`; empty without records."""
+    counts = [[0] * len(steps) for _ in _BANDS]
+    places = 0
+    for run, episodes in chosen(runs):
+        for episode in episodes:
+            record = run.episodes[episode]
+            places += len(record.envs) * len(slots)
+            _count(record, steps, counts)
+    return [[100 * count / places for count in row] for row in counts] if places else []
+
+
+def chosen(runs: Sequence[RunHistory]) -> list[tuple[RunHistory, Sequence[int]]]:
+    """The second half of every run's episodes; evenly spaced ones of them where they are more than _MOST_EPISODES."""
+    stride = _stride(runs)
+    return [(run, run.columns.episodes[len(run.columns) // 2 :: stride]) for run in runs]
+
+
+def _stride(runs: Sequence[RunHistory]) -> int:
+    return max(1, -(-sum((len(run.columns) + 1) // 2 for run in runs) // _MOST_EPISODES))
+
+
+def _count(record: EpisodeRecord, steps: Sequence[int], counts: list[list[int]]) -> None:
+    """Add one record's slots to `counts` [band][step]: an event holds from its step until the next in its slot."""
+    lives: dict[tuple[int, str], list[tuple[int, str]]] = {}
+    for event in record.seed_events:
+        lives.setdefault((event.env, event.slot), []).append((event.step, event.stage))
+    for life in lives.values():
+        life.sort(key=lambda change: change[0])  # stable: several changes of one step keep their order
+        at = [step for step, _ in life]
+        for column, step in enumerate(steps):
+            place = bisect_right(at, step)
+            band = _BAND_OF.get(life[place - 1][1]) if place else None
+            if band is not None:
+                counts[band][column] += 1

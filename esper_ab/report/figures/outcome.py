@@ -1,0 +1,164 @@
+"""Figures of the endpoints: every run as a point, by group, by pair, and against what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from esper_ab.journal.outcomes import RunOutcome, mean
+from esper_ab.report.content import Content
+from esper_ab.report.figures import style
+from esper_ab.report.figures.drawing import NARROW, Drawing, Picture, endpoint_label, grid, group_legend, shortened
+
+_MOST_PANELS = 9  # of single comparisons; more are left to the table of pairs
+
+
+def endpoints(content: Content) -> Drawing | None:
+    """One row per group, every run a point, a bar at the mean. None without an endpoint."""
+    values = {group: _endpoints(content.of_group(group)) for group in content.groups}
+    if not any(values.values()):
+        return None
+    words = (
+        f"{group} {sum(found) / len(found):.1f} % ({min(found):.1f} to {max(found):.1f}, {len(found)} runs)"
+        for group, found in values.items()
+        if found
+    )
+    return Drawing(
+        name="endpoints",
+        title="Every run's endpoint",
+        caption="One point per run: one trained policy. Bar: mean of the group.",
+        alt="Mean and range: " + "; ".join(words) + ".",
+        figure=_endpoint_rows(content, values, 9.4, 28),
+        narrow=_endpoint_rows(content, values, NARROW, 12),
+        wide=True,
+    )
+
+
+def _endpoint_rows(content: Content, values: Mapping[str, Sequence[float]], inches: float, most: int) -> Figure:
+    """`most`: characters of a name."""
+    figure = Picture(figsize=(inches, 0.75 + 0.5 * len(values)))
+    axes = figure.subplots()
+    everything = [value for found in values.values() for value in found]
+    near = max((max(everything) - min(everything)) / (9.5 * inches), 1e-9)
+    for row, found in enumerate(values.values()):
+        if not found:
+            continue
+        middle = sum(found) / len(found)
+        axes.plot([middle, middle], [row - 0.36, row + 0.36], color=style.INK, linewidth=2.2, solid_capstyle="butt")
+        for value, lift in spread(found, near):
+            axes.plot(
+                [value], [row + lift], style.marker(row), color=style.colour(row), markersize=5.5, alpha=0.85,
+                markeredgecolor=style.CARD, markeredgewidth=0.5, clip_on=False,
+            )  # fmt: skip
+    _name_rows(axes, [shortened(group, most) for group in values])
+    axes.set_xlabel(endpoint_label(content.history.design.endpoint, "%"))
+    return figure
+
+
+def _endpoints(runs: Sequence[RunOutcome]) -> list[float]:
+    return [run.endpoint for run in runs if run.endpoint is not None]
+
+
+def _name_rows(axes: Axes, names: Sequence[str]) -> None:
+    axes.set_yticks(range(len(names)), names)
+    axes.tick_params(axis="y", length=0, labelcolor=style.INK, labelsize=9)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.grid(visible=False, axis="y")
+    axes.spines["left"].set_visible(False)
+
+
+def spread(values: Sequence[float], near: float) -> list[tuple[float, float]]:
+    """(value, lift) with lifts within +-0.3 that keep points nearer than `near` apart; the same for the same values."""
+    placed: list[tuple[float, float]] = []
+    for value in sorted(values):
+        taken = {lift for other, lift in placed if abs(other - value) < 2 * near}
+        lifts = (sign * step * 0.12 for step in range(3) for sign in (1, -1))
+        placed.append((value, next((lift for lift in lifts if lift not in taken), 0.3)))
+    return placed
+
+
+def pairs(content: Content) -> Drawing | None:
+    """One panel per comparison: a line per pair from b to a. None without a pair."""
+    shown = [item for item in content.comparisons if item.pairs]
+    if not shown:
+        return None
+    left_out = len(shown) - _MOST_PANELS
+    shown = shown[:_MOST_PANELS]
+    unpaired = content.history.plan.experiment.unpaired
+    shared = "its runs share no randomness" if unpaired else "the same randomness in both groups"
+    figure, panels = grid(len(shown))
+    for axes, item in zip(panels, shown, strict=True):
+        names = item.question.b, item.question.a
+        places = [content.groups.index(name) for name in names]
+        for pair in item.pairs:
+            rises = pair.a >= pair.b
+            axes.plot(
+                [0, 1], [pair.b, pair.a], color=style.INK if rises else style.MUTED, linewidth=1,
+                alpha=0.75, linestyle="-" if rises else (0, (4, 2)), clip_on=False,
+            )  # fmt: skip
+        for x, values in ((0, [pair.b for pair in item.pairs]), (1, [pair.a for pair in item.pairs])):
+            look: dict[str, Any] = {"color": style.colour(places[x]), "markersize": 5.5, "clip_on": False}
+            axes.plot([x] * len(values), values, style.marker(places[x]), **look)
+        axes.set_xticks((0, 1), [shortened(name, 18) for name in names])
+        axes.tick_params(axis="x", length=0, labelcolor=style.INK, labelsize=9)
+        axes.set_xlim(-0.35, 1.35)
+        axes.grid(visible=False, axis="x")
+    figure.supylabel(endpoint_label(content.history.design.endpoint, "%"), fontsize=9, color=style.MUTED)
+    words = (
+        f"{item.question.a} is above {item.question.b} in {sum(pair.a > pair.b for pair in item.pairs)} of "
+        f"{len(item.pairs)}"
+        for item in shown
+    )
+    return Drawing(
+        name="pairs",
+        title="The pairs behind it",
+        caption=f"Each line is one replicate: {shared}. Solid: the right end is at least as high. Broken: it falls."
+        + (" Each panel has its own scale." if len(shown) > 1 else "")
+        + (f" {left_out} more comparisons are in the tables." if left_out > 0 else ""),
+        alt="Pairs: " + "; ".join(words) + ". Values in the tables of pairs.",
+        figure=figure,
+        wide=len(shown) > 1,
+    )
+
+
+def cost(content: Content) -> Drawing | None:
+    """Parameters added against accuracy, one point per run and a large one per group. None without an endpoint."""
+    shown: list[tuple[int, str]] = []
+    words = []
+    wide = len(content.comparisons) > 1  # as the figure of pairs, which stands before it
+    figure = Picture(figsize=(9.4 if wide else 4.6, 3.3))
+    axes = figure.subplots()
+    for index, group in enumerate(content.groups):
+        runs = [
+            (run.params_added, run.endpoint)
+            for run in content.of_group(group)
+            if run.params_added is not None and run.endpoint is not None
+        ]
+        if not runs:
+            continue
+        shown.append((index, group))
+        added, accuracy = [x for x, _ in runs], [y for _, y in runs]
+        look: dict[str, Any] = {"color": style.colour(index), "clip_on": False}
+        axes.plot(added, accuracy, style.marker(index), markersize=4.5, alpha=0.7, **look)
+        at = mean(added) or 0.0, mean(accuracy) or 0.0
+        axes.plot(*at, style.marker(index), markersize=10, markerfacecolor="none", markeredgewidth=1.8, **look)
+        words.append(f"{group}: {at[0]:,.0f} parameters, {at[1]:.1f} %")
+    if not shown:
+        return None
+    axes.set_xlim(0, 1.1 * max(axes.dataLim.xmax, 1.0))
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+    axes.set_xlabel("parameters added per host")
+    axes.set_ylabel(endpoint_label(content.history.design.endpoint, "%"))
+    group_legend(figure, shown, markers=True)
+    return Drawing(
+        name="cost",
+        title="Cost against accuracy",
+        caption="Small: one run. Large: mean of the group. Further up is better, further left is cheaper.",
+        alt="Means: " + "; ".join(words) + ".",
+        figure=figure,
+        wide=wide,
+    )

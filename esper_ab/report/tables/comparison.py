@@ -1,0 +1,213 @@
+"""Tables of comparisons: every statistic, the looks taken, the endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from esper_ab.report.content import Content
+from esper_ab.report.tables.table import NONE, Table, number, signed, span
+from esper_ab.stats.probability_of_improvement import in_words
+from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.looks import Look
+from esper_ab.verdict.sentences import n_pairs, p_text, percent, points
+
+Row = tuple[str, str]
+
+
+def overview_table(comparisons: Sequence[Comparison]) -> Table:
+    """One line per comparison: the effect with its repeated interval, and the verdict. Empty for a single one."""
+    rows = tuple(
+        (
+            f"{item.question.a} - {item.question.b}",
+            str(item.verdict),
+            signed(item.estimate),
+            span(item.low, item.high),
+            f"{item.used} of {len(item.pairs)}",
+        )
+        for item in comparisons
+    )
+    return Table(
+        title="All comparisons",
+        columns=("comparison", "verdict", "effect", "interval", "pairs used"),
+        rows=rows if len(rows) > 1 else (),
+        words=2,
+        wide=True,
+    )
+
+
+def statistics_table(comparison: Comparison) -> Table:
+    """Every statistic of one comparison that its pairs allow."""
+    a, b = comparison.question.a, comparison.question.b
+    rows = (
+        *_deciding(comparison),
+        *_beside(comparison),
+        *_ranks(comparison),
+        *_effect_sizes(comparison),
+        *_equivalence(comparison),
+        *_budget(comparison),
+    )
+    return Table(title=f"{a} - {b}", columns=("statistic", "value"), rows=rows, words=2)
+
+
+def _deciding(comparison: Comparison) -> Iterator[Row]:
+    if comparison.estimate is None:
+        return
+    yield "effect (deciding)", f"{points(comparison.estimate)} points, {n_pairs(comparison.used)} used"
+    if comparison.low is not None and comparison.high is not None:
+        yield comparison.level, f"{span(comparison.low, comparison.high)} points"
+    effect = comparison.effect
+    if effect is None:
+        return
+    if effect.t is not None and effect.p is not None:
+        how = "adjusted for lane and order" if effect.positions else "paired"
+        degrees = f"{effect.df} degree{'' if effect.df == 1 else 's'} of freedom"
+        yield f"t, {how}", f"t = {effect.t:.2f} with {degrees}, p {p_text(effect.p)}"
+    if effect.sd is not None:
+        yield "SD of the differences", f"{number(effect.sd)} points"
+    for position in effect.positions:
+        interval = f"95 % interval {span(position.low, position.high)}"
+        yield f"position {position.position} against 0", f"{points(position.mean)} points, {interval}"
+
+
+def _beside(comparison: Comparison) -> Iterator[Row]:
+    plain, flip, unpaired = comparison.plain, comparison.sign_flip, comparison.mann_whitney
+    if plain is not None:
+        limits = f", {percent(plain.level)} interval {span(plain.low, plain.high)}" if plain.low is not None else ""
+        p = f", p {p_text(plain.p)}" if plain.p is not None else ""
+        yield "plain paired t, one look", f"{points(plain.mean)} points{limits}{p}"
+    if flip is not None and flip.p is not None:
+        yield "sign flip", f"exact p {p_text(flip.p)} (smallest reachable: p {p_text(flip.smallest_p)})"
+    if unpaired is not None:
+        kind = "exact" if unpaired.exact else "normal approximation, because of ties"
+        yield "Mann-Whitney U on runs", f"U = {unpaired.u:g}, p {p_text(unpaired.p)} ({kind}; pairing unused)"
+
+
+def _ranks(comparison: Comparison) -> Iterator[Row]:
+    rank = comparison.rank
+    if rank is not None:
+        kind = "exact" if rank.exact else "normal approximation"
+        name = "signed rank (deciding)" if comparison.question.design.test == "rank" else "signed rank"
+        yield name, f"p {p_text(rank.p)} ({kind}), Hodges-Lehmann {points(rank.estimate)} points"
+
+
+def _effect_sizes(comparison: Comparison) -> Iterator[Row]:
+    improvement, interval = comparison.improvement, comparison.improvement_interval
+    if improvement is not None:
+        words = in_words(comparison.question.a, comparison.question.b, improvement)
+        yield "improvement", f"{words}; A12 = {improvement.a12:.2f}, Cliff's delta {improvement.cliffs_delta:+.2f}"
+    if interval is not None:
+        yield "P(improvement), bootstrap", _bootstrapped(f"{interval.low:.2f} to {interval.high:.2f}", interval.honest)
+    if comparison.iqm is not None:
+        iqm = comparison.iqm
+        text = f"{points(iqm.mean)} points, {span(iqm.low, iqm.high)}"
+        yield "interquartile mean", _bootstrapped(text, iqm.honest)
+    if comparison.hedges_g is not None:
+        yield "Hedges' g", f"{comparison.hedges_g:+.2f} standard deviations of runs"
+    correlation = comparison.correlation
+    if correlation is not None:
+        limits = (
+            f", 95 % interval {correlation.low:+.2f} to {correlation.high:+.2f}"
+            if correlation.low is not None and correlation.high is not None
+            else ""
+        )
+        worth = ""
+        if correlation.worth is not None:
+            times = f"{correlation.worth:.0f}" if correlation.worth >= 10 else f"{correlation.worth:.2g}"
+            worth = f"; a pair is worth {times} unpaired ones"
+        yield "correlation in pairs", f"{correlation.r:+.2f}{limits}{worth}"
+
+
+def _bootstrapped(text: str, honest: bool) -> str:
+    return f"{text} (95 %)" if honest else f"{text} (says 95 %, covers less: fewer than ten runs)"
+
+
+def _equivalence(comparison: Comparison) -> Iterator[Row]:
+    found = comparison.equivalence
+    if found is not None:
+        shown = "shown" if found.shown else "not shown"
+        text = f"{shown}: p {p_text(found.p)} of two one-sided tests, needs p <= {found.p_bound:.2g}"
+        yield f"equivalence within {found.margin:g} points", text
+
+
+def _budget(comparison: Comparison) -> Iterator[Row]:
+    needed, smallest = comparison.pairs_needed, comparison.smallest_resolvable
+    if needed is not None:
+        text = f"{needed.pairs} (80 % range {needed.low} to {needed.high})"
+        anew = comparison.pairs_anew
+        if anew is not None and anew.pairs < needed.pairs:
+            text = f"{text} with an extension; {anew.pairs} ({anew.low} to {anew.high}) in a new plan"
+        yield f"pairs for {needed.margin:g} points, 80 % power", text
+    if smallest is not None:
+        within = f"within {n_pairs(comparison.most_pairs)}" if comparison.most_pairs is not None else "in this plan"
+        yield "smallest difference resolvable", f"{number(smallest)} points {within}, 80 % power, at the SD seen here"
+    if comparison.lost.replicates:
+        a, b = comparison.question.a, comparison.question.b
+        yield "runs lost", f"{comparison.lost.a} of {a}, {comparison.lost.b} of {b}"
+    imputed = comparison.imputed
+    if imputed is not None:
+        stands = "the decision stands" if imputed.survives else "the decision does not stand"
+        name = f"lost runs at the worst value seen ({number(imputed.worst)} %)"
+        yield name, f"{signed(imputed.mean)} points: {stands}"
+
+
+def looks_table(comparisons: Sequence[Comparison]) -> Table:
+    """The looks taken so far, with the bound of each."""
+    rows = tuple(
+        (
+            f"{item.question.a} - {item.question.b}", str(look.replicates), str(look.pairs), f"{look.alpha:.3g}",
+            *_test(look), signed(look.mean), span(look.low, look.high), _decided(look),
+        )
+        for item in comparisons
+        for look in item.course.looks
+    )  # fmt: skip
+    return Table(
+        title="Looks",
+        columns=(
+            "comparison", "replicates", "pairs", "alpha", "bound", "reached", "effect", "repeated interval", "decision",
+        ),
+        rows=rows,
+        note="Alpha: what the comparison holds at the look; a decided one passes its share on."
+        if rows
+        else "None so far: no verdict is given before the first look of the plan.",
+        wide=True,
+    )  # fmt: skip
+
+
+def _test(look: Look) -> tuple[str, str]:
+    """Bound and what was reached: p at a planned look, e-value under the anytime-valid rule."""
+    if look.bound_e is not None:
+        return f"e >= {look.bound_e:.3g}", NONE if look.e is None else f"e = {look.e:.3g}"
+    bound = NONE if look.bound_p is None else f"p <= {look.bound_p:.2g}"
+    return bound, NONE if look.p is None else f"p {p_text(look.p)}"
+
+
+def _decided(look: Look) -> str:
+    return "crossed" if look.crossed else "equivalent" if look.equivalent else "open"
+
+
+def endpoints_table(content: Content) -> Table:
+    """The endpoints that everything comes from; with a single comparison the differences, too."""
+    ends = {
+        group: {outcome.run.replicate: outcome.endpoint for outcome in content.of_group(group)}
+        for group in content.groups
+    }
+    only = content.comparisons[0].question if len(content.comparisons) == 1 else None
+    rows = []
+    for replicate in sorted({replicate for found in ends.values() for replicate in found}):
+        values = {group: found.get(replicate) for group, found in ends.items()}
+        if all(value is None for value in values.values()):
+            continue
+        cells = [str(replicate), *(number(value) for value in values.values())]
+        if only is not None:
+            a, b = values[only.a], values[only.b]
+            cells.append(signed(None if a is None or b is None else a - b))
+        rows.append(tuple(cells))
+    unpaired = content.history.plan.experiment.unpaired
+    shared = "Every run has its own randomness." if unpaired else "A replicate's runs share their randomness."
+    return Table(
+        title="Endpoints by replicate",
+        columns=("replicate", *content.groups, *((f"{only.a} - {only.b}",) if only is not None else ())),
+        rows=tuple(rows),
+        note=f"Percent. {shared}" if rows else "No run has its endpoint yet.",
+        wide=len(content.groups) > 2,
+    )

@@ -1,0 +1,66 @@
+"""A table of finished text: formatted once, laid out three times (terminal, HTML, Markdown)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from esper_ab.journal.outcomes import mean
+from esper_ab.verdict.sentences import points
+
+NONE = "n/a"
+NOT_COMPARABLE = "not comparable between modes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Rows of finished text. `words`: how many leading columns hold words; the rest are numbers, set to the right."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+    words: int = 1
+    wide: bool = False  # needs the whole width of a page
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to show."""
+        return bool(self.rows or self.note)
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """Plain decimal, "n/a" for what does not exist."""
+    return NONE if value is None else f"{value:,.{digits}f}"
+
+
+def signed(value: float | None) -> str:
+    """A difference in points: "+1.20"; "n/a" for what does not exist."""
+    return NONE if value is None else points(value)
+
+
+def span(low: float | None, high: float | None) -> str:
+    """ "+0.40 to +3.20"; "n/a" without an interval."""
+    return NONE if low is None or high is None else f"{points(low)} to {points(high)}"
+
+
+def yes(value: bool | None) -> str:
+    """ "yes", "no", "open"."""
+    return "open" if value is None else "yes" if value else "no"
+
+
+def mean_and_sd(values: Iterable[float | None], digits: int = 2) -> str:
+    """ "70.12 (1.30)": mean over runs and, from two runs on, their standard deviation."""
+    present = [value for value in values if value is not None]
+    middle = mean(present)
+    if middle is None:
+        return NONE
+    if len(present) < 2:
+        return number(middle, digits)
+    sd = math.sqrt(math.fsum((value - middle) ** 2 for value in present) / (len(present) - 1))
+    return f"{number(middle, digits)} ({number(sd, digits)})"
+
+
+def listed(names: Sequence[str]) -> str:
+    """ "a", "a and b", "a, b and c"."""
+    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else "".join(names)

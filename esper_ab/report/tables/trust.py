@@ -1,0 +1,178 @@
+"""Tables on whether the numbers can be trusted: audit, conduct of the runs, ledger, lanes, conditions."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from esper_ab.analysis.conduct import FAULTS, Conduct
+from esper_ab.contracts.shell_line import typed
+from esper_ab.journal.fold import History
+from esper_ab.journal.outcomes import mean
+from esper_ab.report.content import Content
+from esper_ab.report.tables.table import NONE, Table, number
+from esper_ab.verdict.finding import Audit
+
+_MOST_LANES = 12  # columns that a page still holds
+_WEIGHTS = {
+    "blocks": "BLOCKS the verdict",
+    "caps": "caps it at INCONCLUSIVE",
+    "caps equivalence": "allows no EQUIVALENT",
+    "notes": "is said",
+}
+
+
+def audit_table(audit: Audit) -> Table:
+    """What could explain a difference other than the groups' settings, the weightiest first."""
+    rows = tuple(
+        (_WEIGHTS[finding.weight], finding.kind, ", ".join(finding.groups) or "experiment", finding.sentence)
+        for finding in audit.findings
+    )
+    return Table(
+        title="Audit",
+        columns=("weight", "finding", "concerns", "what was found"),
+        rows=rows,
+        note="" if rows else "Nothing was found that could explain a difference other than the groups' settings.",
+        words=4,
+        wide=True,
+    )
+
+
+def conduct_table(found: Sequence[Conduct]) -> Table:
+    """How each group's runs went: amounts, times, faults."""
+    rows = [
+        (label, *cells)
+        for label, cells in (
+            ("runs finished, of planned", [f"{item.finished} of {item.runs}" for item in found]),
+            ("runs left out after a decision", [_count(item.left_out) for item in found]),
+            ("runs lost", [_count(item.lost) for item in found]),
+            ("training episodes", [str(item.episodes) for item in found]),
+            ("host epochs in training", [f"{item.env_steps:,}" for item in found]),
+            ("evaluation hosts", [str(item.evaluation_hosts) for item in found]),
+            ("wall time of training, s", [number(item.wall_s, 1) for item in found]),
+            ("s / episode, median", [number(item.episode_s) for item in found]),
+            ("decisions / s of one run", [number(item.decisions_per_s, 1) for item in found]),
+            ("warm-up s, median", [number(item.warm_up_s) for item in found]),
+            ("first episode / others", [number(item.first_over_rest) for item in found]),
+            ("hosts diverged", [_count(item.diverged) for item in found]),
+            *((several, [_faults(item, category) for item in found]) for category, (_, several) in FAULTS.items()),
+        )
+        if any(cell not in (NONE, "-") for cell in cells)
+    ]
+    return Table(
+        title="How the runs went",
+        columns=("", *(item.group for item in found)),
+        rows=tuple(rows),
+        note="Groups are compared at equal episodes, never at equal seconds. Times are of the recorded training "
+        "episodes; a diverged host keeps its endpoint.",
+        wide=True,
+    )
+
+
+def _count(count: int) -> str:
+    return str(count) if count else "-"
+
+
+def _faults(item: Conduct, category: str) -> str:
+    return _count(item.faults.get(category, 0))
+
+
+def layout_table(content: Content) -> Table:
+    """Which group ran where; many lanes are left to the figure and the journal."""
+    lanes = [lane.name for lane in content.history.plan.lanes]
+    if len(lanes) > _MOST_LANES:
+        return Table(title="Where the runs were", columns=(), rows=(), note=f"{len(lanes)} lanes: see the query view.")
+    rows = tuple(
+        (group, *(str(sum(run.ref.device == lane for run in content.history.of_group(group))) for lane in lanes))
+        for group in content.groups
+    )
+    adjusted = content.history.design.adjusted
+    return Table(
+        title="Where the runs were",
+        columns=("group", *(f"runs on {lane}" for lane in lanes)),
+        rows=rows,
+        note="The deciding analysis estimates and removes the effects of lane and start order."
+        if adjusted
+        else "The deciding analysis is not adjusted for lane and start order; the plan moves the groups between them.",
+    )
+
+
+def ledger_table(history: History) -> Table:
+    """Everything that could confound the comparison."""
+    rows = tuple(
+        (entry.category, entry.run or "experiment", NONE if entry.episode is None else str(entry.episode), entry.detail)
+        for entry in history.ledger
+    )
+    return Table(
+        title="Ledger of confounders",
+        columns=("what", "run", "episode", "detail"),
+        rows=rows,
+        note="" if rows else "Empty: no restart, no death, no non-finite value, no dropped pair was recorded.",
+        words=4,
+        wide=True,
+    )
+
+
+def last_words_table(history: History) -> Table:
+    """What workers wrote before they ended or were ended: of one that hung, where it was stuck."""
+    rows = tuple(
+        (entry.run if n == 0 else "", line.rstrip())
+        for entry in history.ledger
+        for n, line in enumerate(entry.last_words)
+    )
+    return Table(
+        title="Last words of workers that died or hung",
+        columns=("run", "end of its log"),
+        rows=rows,
+        words=2,
+        wide=True,
+    )
+
+
+def facts_table(content: Content) -> Table:
+    """The conditions under which the answer holds."""
+    history = content.history
+    plan, experiment = history.plan, history.plan.experiment
+    warm_up = mean(run.warm_up_s for run in history.runs.values())
+    facts = {
+        "experiment": experiment.name,
+        "task": experiment.task,
+        "slots": ", ".join(experiment.slots),
+        "replicates": f"{history.replicates}" + (" so far, no maximum" if experiment.open_ended else ""),
+        "episodes": f"{experiment.episodes} of {experiment.steps} steps, {experiment.n_envs} environments",
+        "evaluation": f"{experiment.eval_episodes} episodes per environment, sampled and greedy actions",
+        "randomness": f"rng seed {experiment.rng_seed}, {'unpaired' if experiment.unpaired else 'paired by replicate'}",
+        "lanes": ", ".join(lane.name for lane in plan.lanes),
+        "left idle": ", ".join(plan.idle_devices) or "nothing",
+        "placement": f"{experiment.placement}, order {experiment.order}, {experiment.sync}",
+        "warm-up": f"{number(warm_up)} s per run, mean" if warm_up is not None else "none recorded",
+        "plan": plan.digest,
+        "result": content.analysis.result_hash,
+    }
+    return Table(title="Conditions", columns=("", ""), rows=tuple(facts.items()), words=2, wide=True)
+
+
+def versions_table(history: History) -> Table:
+    """Code, packages and machine, as the journal's first line names them."""
+    started = history.started
+    facts = {
+        **{f"code: {name}": text for name, text in sorted(started.code.items())},
+        **{f"version of {name}": text for name, text in sorted(started.versions.items())},
+        **{f"machine: {name}": text for name, text in sorted(started.machine.items())},
+    }
+    return Table(title="Versions and machine", columns=("", ""), rows=tuple(facts.items()), words=2, wide=True)
+
+
+def reproduction(history: History) -> tuple[str, ...]:
+    """Shell lines that make the same experiment again; to be run in the run directory."""
+    code = history.started.code
+    lines = []
+    if code.get("commit"):
+        altered = "  # and the local changes that were there" if code.get("dirty") == "yes" else ""
+        lines.append(f"git checkout {shlex.quote(code['commit'])}{altered}")
+    lines.append("python -m esper_ab.launch --config experiment.toml --out again")
+    planned = len(history.plan.blocks)
+    if history.replicates > planned and not history.plan.experiment.open_ended:
+        again = f"again/{history.plan.experiment.name}"
+        lines.append(typed("extend", again, "--replicates", str(history.replicates)))
+    return tuple(lines)

@@ -1,0 +1,144 @@
+"""One setting as somebody wrote it, and how it becomes a typed value. Knows the schema, not the layers of a file.
+
+A key is dotted ("ppo.lr"). Its text is typed by the schema: never guessed, and refused with one line when it is not of
+that type.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import msgspec
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.settings import GroupSettings
+from esper_ab.settings.experiment import AskedExperiment
+
+SHORT = {"reward": "reward.mode", "controller": "controller.name"}
+_CLOSING = {"[": "]", '"': '"', "'": "'"}
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """`key` = `value`; text from the command line is typed by the schema, a TOML value must already have the type."""
+
+    key: str
+    value: object
+    origin: str  # for messages: "--set ppo.lr=3", "run.toml [ppo] lr"
+    folder: Path  # where relative paths in the value begin
+    is_text: bool
+
+
+def _flatten(struct: type[msgspec.Struct], prefix: str = "") -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for field in msgspec.structs.fields(struct):
+        if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
+            fields |= _flatten(field.type, f"{prefix}{field.name}.")
+        else:
+            fields[prefix + field.name] = field.type
+    return fields
+
+
+GROUP_KEYS = _flatten(GroupSettings)
+EXPERIMENT_KEYS = {key: kind for key, kind in _flatten(AskedExperiment).items() if key != "groups"}
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """End a sentence about an unknown name with those that are close, or with all there are."""
+    known = list(known)
+    last = name.rpartition(".")[2]
+    ends = [key for key in known if key.rpartition(".")[2] == last]
+    close = ends or difflib.get_close_matches(name, known, n=3)
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    return f"there is {', '.join(known)}" if len(known) <= 12 else "see docs/cli.md, or what `esper-ab init` writes"
+
+
+def split_commas(text: str, origin: str) -> list[str]:
+    """Split `text` at commas that are in no brackets and no quotes; pieces are stripped."""
+    pieces, piece, open_until = [], "", ""
+    for char in text:
+        if open_until:
+            open_until = "" if char == open_until else open_until
+        elif char == ",":
+            pieces.append(piece.strip())
+            piece = ""
+            continue
+        elif char in _CLOSING:
+            open_until = _CLOSING[char]
+        piece += char
+    if open_until:
+        raise UsageError(f"{origin}: no closing {open_until}")
+    return [*pieces, piece.strip()]
+
+
+def read_assignment(text: str, origin: str) -> Assignment:
+    """Read `key=value` of the command line; UsageError for anything else."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise UsageError(f"{origin}: {text!r} is not key=value, as in ppo.lr=1e-3")
+    key = key.strip()
+    return Assignment(SHORT.get(key, key), value.strip(), origin, Path.cwd(), is_text=True)
+
+
+def _unquote(text: str) -> str:
+    return text[1:-1] if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'" else text
+
+
+def _read_value(text: str, kind: Any, origin: str) -> object:
+    """Read text as what msgspec may convert to `kind`: a list for a tuple, digits only for an integer."""
+    if get_origin(kind) is tuple:
+        if not (text.startswith("[") and text.endswith("]")):
+            raise UsageError(f"{origin}: expected a list, as in [a,b], not {text!r}")
+        inner = text[1:-1].strip()
+        return [_unquote(piece) for piece in split_commas(inner, origin)] if inner else []
+    if kind is bool and text not in ("true", "false"):
+        raise UsageError(f"{origin}: expected true or false, not {text!r}")
+    base = get_args(kind)[0] if get_origin(kind) is not Literal and get_args(kind) else kind
+    if base is int and not re.fullmatch(r"[+-]?\d+", text):
+        raise UsageError(f"{origin}: expected a whole number, not {text!r}")
+    return _unquote(text)
+
+
+def convert_value(assignment: Assignment, keys: dict[str, Any]) -> Any:
+    """Convert the value to the type that its key has in `keys`; UsageError saying what was expected there."""
+    kind, value = keys[assignment.key], assignment.value
+    raw = _read_value(value, kind, assignment.origin) if isinstance(value, str) and assignment.is_text else value
+    try:
+        result = msgspec.convert(raw, type=kind, strict=not assignment.is_text)
+    except msgspec.ValidationError as error:
+        if get_origin(kind) is Literal:
+            hint = did_you_mean(str(raw), [str(choice) for choice in get_args(kind)])
+            raise UsageError(f"{assignment.origin}: no {raw!r}; {hint}") from None
+        expected = str(error).split(", got")[0].split(" - at")[0].replace("`", "")
+        raise UsageError(f"{assignment.origin}: {expected[0].lower()}{expected[1:]}, not {value!r}") from None
+    if isinstance(result, float) and not math.isfinite(result):
+        raise UsageError(f"{assignment.origin}: expected a finite number, not {value!r}")
+    if assignment.key == "reward.mode":
+        return _make_absolute(result, assignment.folder)
+    if assignment.key == "data_dir" and result:
+        return str((assignment.folder / Path(result).expanduser()).resolve())
+    return result
+
+
+def _make_absolute(mode: str, folder: Path) -> str:
+    """Give `path.py:function`, and `module:function` of a module in `folder`, an absolute path; leave others.
+
+    Nobody who loads it later, in another process or a resumed run, has to be where this one is.
+    """
+    path, colon, function = mode.rpartition(":")
+    if colon and path.endswith(".py"):
+        return f"{(folder / Path(path).expanduser()).resolve()}:{function}"
+    parts = path.split(".")
+    if colon and all(part.isidentifier() for part in parts):
+        module = folder.joinpath(*parts)
+        for file in (module / "__init__.py", module.with_suffix(".py")):
+            if file.is_file():
+                return f"{file.resolve()}:{function}"
+    return mode

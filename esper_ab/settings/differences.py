@@ -1,0 +1,69 @@
+"""In which settings groups differ, and by how many of those that can matter. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import msgspec
+
+from esper_ab.contracts.settings import Settings
+from esper_ab.settings.experiment import Group
+
+_LEARNING_ONLY = ("policy.", "ppo.", "reward.")  # read by no controller but ppo
+
+
+class Difference(Settings, frozen=True, kw_only=True):
+    """One setting in which the groups differ, with each group's value as text."""
+
+    key: str  # "reward.mode"
+    values: dict[str, str]  # group -> value
+
+
+def flat(group: Group) -> dict[str, str]:
+    """Every setting of a group as text, by dotted key."""
+    sections = msgspec.to_builtins(group.settings)
+    return {f"{section}.{key}": _text(value) for section, keys in sections.items() for key, value in keys.items()}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def differences(groups: Sequence[Group]) -> tuple[Difference, ...]:
+    """Settings that are not the same in all groups, in the order of the schema."""
+    tables = {group.name: flat(group) for group in groups}
+    keys = next(iter(tables.values()))
+    return tuple(
+        Difference(key=key, values={name: table[key] for name, table in tables.items()})
+        for key in keys
+        if len({table[key] for table in tables.values()}) > 1
+    )
+
+
+def axes(a: Group, b: Group) -> tuple[str, ...]:
+    """Keys in which two groups differ and that one of them reads: a controller that does not learn reads no reward."""
+    learns = {"ppo"} == {a.settings.controller.name, b.settings.controller.name}
+    keys = (difference.key for difference in differences((a, b)))
+    return tuple(key for key in keys if learns or not key.startswith(_LEARNING_ONLY))
+
+
+def pairs_by_axes(groups: Sequence[Group]) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Axes of every pair of groups, by their names."""
+    return {(a.name, b.name): axes(a, b) for a, b in combinations(groups, 2)}
+
+
+def capital(words: str) -> str:
+    """The start of a sentence; for `named` where it does not begin with a name."""
+    return f"Any{words[3:]}" if words.startswith("any two of ") else words
+
+
+def named(pairs: Sequence[tuple[str, str]]) -> str:
+    """ "a and b"; "any two of a, b, c"; "a and each of b, c"; "a and b, c and d"."""
+    names = list(dict.fromkeys(name for pair in pairs for name in pair))
+    if len(pairs) > 1 and len(pairs) == len(names) * (len(names) - 1) // 2:
+        return f"any two of {', '.join(names)}"
+    for hub in names if len(pairs) > 1 else ():
+        if all(hub in pair for pair in pairs):
+            return f"{hub} and each of {', '.join(name for name in names if name != hub)}"
+    return ", ".join(f"{a} and {b}" for a, b in pairs)

@@ -1,0 +1,70 @@
+"""An experiment and its groups, as asked for and as resolved on a machine: two types, one for each state.
+
+Both are validated once, frozen, and know every key; `parse` makes the first, `resolve` the second out of it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from esper_ab.contracts.records import GroupName
+from esper_ab.contracts.settings import Arithmetic, GroupSettings, NonNegativeInt, Positive, PositiveInt, Settings
+
+ErrorRate = Annotated[float, Meta(gt=0.0, lt=0.5)]  # equivalence has an interval at 2 alpha
+
+
+class Group(Settings, frozen=True, kw_only=True):
+    """One condition: a name and a value for every setting that may differ between groups."""
+
+    name: GroupName
+    settings: GroupSettings
+
+
+class ExperimentSettings(Settings, frozen=True, kw_only=True):
+    """The settings of an experiment, in either state. All are the same for every group, except what `groups` holds."""
+
+    name: str  # of the run directory, too
+    groups: tuple[Group, ...]
+    task: str = "digits"
+    data_dir: str = ""
+    slots: tuple[str, ...]  # network order
+    n_envs: PositiveInt = 4
+    episodes: PositiveInt = 3
+    steps: PositiveInt = 25
+    replicates: PositiveInt = 6
+    eval_episodes: PositiveInt = 1
+    rng_seed: NonNegativeInt = 0
+    devices: tuple[str, ...]  # the pool: "cpu:0", "cuda:1"
+    devices_per_run: PositiveInt = 1
+    max_parallel: NonNegativeInt = 0  # runs that train at the same time, at most; 0: as many as the devices carry
+    placement: Literal["spread", "share", "alternate", "sequence"] = "spread"
+    order: Literal["balanced", "fixed", "shuffled"] = "balanced"  # which group takes which position in a block
+    sync: Literal["lockstep", "independent"] = "lockstep"
+    unpaired: bool = False
+    share_observation_norm: bool = False  # learners of a block normalise by the moments of all of them; a coupling
+    telemetry: bool = True
+    endpoint: Literal["evaluation", "last-tenth", "curve-mean"] = "evaluation"  # what one run comes to
+    test: Literal["t", "rank"] = "t"  # rank: for tasks where more than one run in ten collapses
+    alpha: ErrorRate = 0.05  # of the whole experiment, shared by its comparisons
+    margin: Positive = 2.0  # points: the smallest difference worth acting on
+    looks: tuple[PositiveInt, ...] = ()  # complete replicates at which it is looked; empty: design.default_looks
+    control: str = ""  # the group that all others are compared with; "": all pairs
+    untested: tuple[str, ...] = ()  # groups that are measured and in no comparison
+    exam: bool = False  # judge the learning groups by the criteria of analysis/exam.py
+    early_stop: bool = True  # a decided comparison ends; a group without any other leaves later blocks
+    open_ended: bool = False  # no maximum: blocks of `replicates` are added until every comparison is decided
+    arithmetic: Arithmetic = Arithmetic()
+
+
+class AskedExperiment(ExperimentSettings, frozen=True, kw_only=True):
+    """What was asked for, checked as far as it can be without the machine. What is empty is left to `resolve`."""
+
+    name: str = ""  # empty: one is generated
+    slots: tuple[str, ...] = ()  # empty: all that the task has
+    devices: tuple[str, ...] = ()  # empty: all GPUs, or cores; "cuda" and "cpu" are all of a kind
+
+
+class ResolvedExperiment(ExperimentSettings, frozen=True, kw_only=True):
+    """What will be run: its name, slots, devices and precisions are those of this machine, checked against it."""

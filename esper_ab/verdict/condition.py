@@ -1,0 +1,120 @@
+"""Conditions on a verdict, for continuous integration: --fail-unless "simplified better-than shaped".
+
+Loads no numpy: `launch` checks conditions before anything starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from esper_ab.contracts.errors import ConditionNotMet, UsageError
+from esper_ab.design.design import Contrast
+from esper_ab.settings.assignments import did_you_mean
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
+
+if TYPE_CHECKING:
+    from esper_ab.verdict.comparison import Comparison
+
+RELATIONS = ("better-than", "worse-than", "equivalent-to", "not-worse-than")
+EXAMPLE = '--fail-unless "simplified better-than shaped"'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Condition:
+    """`left` `relation` `right`, as asked."""
+
+    left: str
+    relation: str
+    right: str
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.relation} {self.right}"
+
+
+def parse_condition(text: str, groups: Sequence[str], comparisons: Iterable[Contrast]) -> Condition:
+    """UsageError for another form, an unknown word or group, or two groups that the experiment does not compare."""
+    words = text.split()
+    at = [place for place, word in enumerate(words) if word in RELATIONS]
+    if len(at) != 1 or at[0] in (0, len(words) - 1):
+        raise UsageError(
+            f'--fail-unless "{text}": two groups with one of {", ".join(RELATIONS)} between them, as in {EXAMPLE}'
+        )
+    left, right = " ".join(words[: at[0]]), " ".join(words[at[0] + 1 :])
+    for name in (left, right):
+        if name not in groups:
+            raise UsageError(f'--fail-unless "{text}": no group {name!r}; {did_you_mean(name, groups)}')
+    compared = [(contrast.a, contrast.b) for contrast in comparisons]
+    if (left, right) not in compared and (right, left) not in compared:
+        listed = ", ".join(f"{a} with {b}" for a, b in compared)
+        raise UsageError(f'--fail-unless "{text}": these two are not compared; compared are {listed}')
+    return Condition(left=left, relation=words[at[0]], right=right)
+
+
+def require(conditions: Iterable[Condition], comparisons: Sequence[Comparison]) -> None:
+    """ConditionNotMet, with every condition that does not hold and what holds instead."""
+    failed = []
+    for condition in conditions:
+        names = {condition.left, condition.right}
+        comparison = next(item for item in comparisons if {item.question.a, item.question.b} == names)
+        if not holds(condition, comparison):
+            question = comparison.question
+            said = f"{question.a} against {question.b} is {comparison.verdict}{_too_few(condition, comparison)}"
+            failed.append(f'"{condition}" does not hold: {said}')
+    if failed:
+        raise ConditionNotMet("; ".join(failed))
+
+
+def holds(condition: Condition, comparison: Comparison) -> bool:
+    """Whether the verdict supports the condition; without a look at enough pairs, or under a cap, it does not.
+
+    better-than, worse-than: the direction was shown, whatever its size. equivalent-to: the difference was shown to be
+    smaller than the margin, or both groups were one computation. not-worse-than: worse by the margin or more was
+    excluded by the repeated interval (non-inferiority at the margin). What speaks of the margin needs as many pairs as
+    an equivalence, and outcomes that stand clear of what a group comes to that learns nothing.
+    """
+    look = comparison.last_look
+    if look is None or look.pairs < LEAST_PAIRS or comparison.capped_by:
+        return False
+    verdict = str(comparison.verdict)
+    forwards = comparison.question.a == condition.left
+    if condition.relation in ("better-than", "worse-than"):
+        wanted = "BETTER" if (condition.relation == "better-than") == forwards else "WORSE"
+        return verdict.split(",")[0] == wanted
+    if verdict == "EQUIVALENT" or verdict.endswith("BELOW MARGIN"):
+        return True
+    if verdict == "IDENTICAL":
+        return comparison.lost.a == comparison.lost.b
+    if condition.relation == "equivalent-to":
+        return False
+    if verdict == "INCONCLUSIVE":
+        return _not_worse(comparison, forwards=forwards)
+    return verdict == ("BETTER" if forwards else "WORSE")
+
+
+def _too_few(condition: Condition, comparison: Comparison) -> str:
+    """What a condition asks for, where the pairs are too few for it; "" otherwise."""
+    look, pairs = comparison.last_look, len(comparison.pairs)
+    counted = f"{pairs} {'pair' if pairs == 1 else 'pairs'}"
+    if look is not None and look.pairs >= LEAST_PAIRS:
+        if condition.relation in RELATIONS[:2] or look.pairs >= LEAST_EQUIVALENCE_PAIRS:
+            return ""
+        return f" of {counted}; that a difference is smaller than the margin needs {LEAST_EQUIVALENCE_PAIRS}"
+    return f" of {counted}; every condition needs a planned look with at least {LEAST_PAIRS}"
+
+
+def _not_worse(comparison: Comparison, *, forwards: bool) -> bool:
+    """Of an open comparison: the repeated interval of its last look excludes the margin on the side that matters.
+
+    So does the mean difference, which under the rank test need not lie in that interval.
+    """
+    look, plain = comparison.last_look, comparison.plain
+    if look is None or look.low is None or look.high is None or plain is None:
+        return False
+    if look.pairs < LEAST_EQUIVALENCE_PAIRS or comparison.floored or comparison.lost.a != comparison.lost.b:
+        return False
+    margin, sign = comparison.question.design.margin, 1.0 if forwards else -1.0
+    by_ranks = comparison.question.design.test == "rank"
+    low = look.low if forwards else -look.high
+    return low > -margin and (not by_ranks or sign * plain.mean > -margin)

@@ -1,0 +1,58 @@
+"""The rule that turns what is known of one comparison into one word. Computes nothing; every ground is handed in.
+
+Whether a boundary was crossed, and equivalence shown, is decided at the looks (`sequential.py`) and nowhere else.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from esper_ab.verdict.looks import Decision
+
+
+class Verdict(StrEnum):
+    """One per comparison, about the first group against the second; in the order in which they are decided."""
+
+    BLOCKED = "BLOCKED"
+    NO_INFERENCE = "NO INFERENCE"
+    IDENTICAL = "IDENTICAL"
+    BETTER_BELOW_MARGIN = "BETTER, BELOW MARGIN"
+    WORSE_BELOW_MARGIN = "WORSE, BELOW MARGIN"
+    BETTER = "BETTER"
+    WORSE = "WORSE"
+    EQUIVALENT = "EQUIVALENT"
+    INCONCLUSIVE = "INCONCLUSIVE"
+
+
+class Grounds(msgspec.Struct, frozen=True, kw_only=True):
+    """What a verdict rests on."""
+
+    pairs: int
+    blocked: bool  # by the audit
+    identical: bool  # one computation in both groups: equal records in every pair, and so every difference zero
+    decision: Decision  # of the looks, where the last one shows it still
+    direction: int  # +1: a is better, -1: b is better, 0: not crossed
+    below_margin: bool  # the repeated interval lies inside -margin .. +margin, and there are pairs enough to say so
+    capped: bool  # by the audit or by lost runs: at most INCONCLUSIVE
+
+
+def decide(grounds: Grounds) -> Verdict:
+    """The first that applies, in the order of `Verdict`."""
+    if grounds.blocked:
+        return Verdict.BLOCKED
+    if grounds.pairs == 0 or (grounds.pairs == 1 and (grounds.capped or not grounds.identical)):
+        return Verdict.NO_INFERENCE
+    return Verdict.INCONCLUSIVE if grounds.capped else decided(grounds)
+
+
+def decided(grounds: Grounds) -> Verdict:
+    """What the records and the looks say, before any audit."""
+    if grounds.identical:
+        return Verdict.IDENTICAL
+    if grounds.decision == "crossed" and grounds.direction > 0:
+        return Verdict.BETTER_BELOW_MARGIN if grounds.below_margin else Verdict.BETTER
+    if grounds.decision == "crossed" and grounds.direction < 0:
+        return Verdict.WORSE_BELOW_MARGIN if grounds.below_margin else Verdict.WORSE
+    return Verdict.EQUIVALENT if grounds.decision == "equivalent" else Verdict.INCONCLUSIVE

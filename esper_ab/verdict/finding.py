@@ -1,0 +1,29 @@
+"""What an audit of an experiment found, and how much each finding weighs. Types only; the audit stands elsewhere."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Weight = Literal["blocks", "caps", "caps equivalence", "notes"]
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that could explain a difference other than the groups' settings."""
+
+    kind: str
+    weight: Weight  # "blocks": BLOCKED; "caps": at most INCONCLUSIVE; "notes": said; "caps equivalence": nothing is
+    # said to be smaller than the margin, so EQUIVALENT is INCONCLUSIVE, and BELOW MARGIN is left away
+    groups: tuple[str, ...]  # the groups it concerns; empty: the whole experiment
+    sentence: str  # one sentence, ending in a full stop
+
+    def touches(self, a: str, b: str) -> bool:
+        """Whether it bears on the comparison of `a` with `b`: what names two groups is about those two only."""
+        return set(self.groups) <= {a, b}
+
+
+class Audit(msgspec.Struct, frozen=True, kw_only=True):
+    """All findings of an experiment, the weightiest first."""
+
+    findings: tuple[Finding, ...]

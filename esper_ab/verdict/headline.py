@@ -1,0 +1,186 @@
+"""The first sentence on a comparison, for a reader who reads nothing else: the answer, how large, how sure.
+
+Only words. A group that is ahead comes first, so that a reader needs no sign; it never says more than the verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from esper_ab.settings.differences import capital, named
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
+from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.evidence import Evidence
+from esper_ab.verdict.sentences import n_pairs
+
+_SURE = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
+
+
+class Why(StrEnum):
+    """Why a comparison is not decided: the first that applies, ending "Not decided: ..., but ..."."""
+
+    AUDIT = "the audit allows no verdict"
+    LOST = "the runs that were lost could turn it"
+    NO_PAIR = "no pair was complete at the last look"
+    FEW = f"a verdict needs at least {LEAST_PAIRS} pairs"
+    FLOOR = "they do not stand clear of what a group comes to that learns nothing"
+    WITHDRAWN = "what an earlier look decided the last one does not show"
+    MEAN = "the mean difference contradicts what most pairs show"
+    NO_SPREAD = "too little varies between the pairs for any test"
+    NO_INTERVAL = "these pairs give no interval"
+    EARLY = f"that a difference is smaller than the margin is not said before {LEAST_EQUIVALENCE_PAIRS} pairs"
+    NO_LOOK = "the first planned look is still to come"
+    ZERO = "the interval includes 0"
+    BOUND = "the test has not reached its bound"
+
+
+def headline(evidence: Evidence) -> str:
+    """One plain sentence."""
+    verdict, question = evidence.verdict, evidence.question
+    a, b = question.a, question.b
+    if verdict is Verdict.INCONCLUSIVE:
+        return _open(evidence)
+    if verdict is Verdict.EQUIVALENT:
+        margin = f"{question.design.margin:g} points"
+        return (
+            f"{a} and {b} are equivalent within {margin}: {_ahead(evidence)}{_bracketed(evidence)}, and a difference "
+            f"of {margin} or more is ruled out."
+        )
+    if verdict in _SURE:
+        return _decided(evidence)
+    if verdict is Verdict.NO_INFERENCE and evidence.estimate is not None:
+        return f"Nothing follows from one pair: in it, {_ahead(evidence)}."
+    return headline_of([(a, b)], evidence)
+
+
+def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
+    """Of several comparisons with this verdict, for which all the same is to be said, one sentence.
+
+    Numbers of a single comparison are left out. `evidence`: of any of them.
+    """
+    them, verdict, one = named(pairs), evidence.verdict, len(pairs) == 1
+    if verdict is Verdict.BLOCKED:
+        return f"No answer for {them}: the audit forbids a comparison{'' if one else '; its table says why'}."
+    if verdict is Verdict.NO_INFERENCE:
+        why = "no pair is complete" if evidence.estimate is None else "one pair shows nothing"
+        return f"Nothing can be said of {them}: {why}."
+    if verdict is Verdict.IDENTICAL:
+        return f"{them if one else capital(them)} are the same computation: all records agree, nothing to compare."
+    why = _why(evidence)
+    return f"Not decided{_yet(evidence)} for {them}: {'the intervals include 0' if why is Why.ZERO else why}."
+
+
+def alike(evidence: Evidence) -> tuple[str, ...]:
+    """Comparisons for which this is the same can share one sentence of `headline_of`; where () they cannot."""
+    if evidence.verdict in _SURE or evidence.verdict is Verdict.EQUIVALENT:
+        return ()
+    return evidence.verdict, headline_of([("a", "b")], evidence)
+
+
+def _decided(evidence: Evidence) -> str:
+    question, ahead = evidence.question, evidence.course.direction > 0
+    best, other = (question.a, question.b) if ahead else (question.b, question.a)
+    small = evidence.verdict in (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
+    but = f", but by less than the {question.design.margin:g} points that matter: by" if small else " by"
+    size = f"{_size(evidence)} points{_bracketed(evidence)}"
+    return f"{best} is better than {other}{but} {size}{_wins(evidence)}."
+
+
+def _open(evidence: Evidence) -> str:
+    why = _why(evidence)
+    if evidence.estimate is None:
+        return f"Not decided{_yet(evidence)}: {why}."
+    reason = f"the {_interval(evidence)}, {_span(evidence)}, includes 0" if why is Why.ZERO else why
+    return f"Not decided{_yet(evidence)}: {_looks(evidence)}{_wins(evidence)}, but {reason}."
+
+
+def _why(evidence: Evidence) -> Why:
+    if evidence.capped_by:
+        if any(finding.weight == "caps" for finding in evidence.findings):
+            return Why.AUDIT
+        return Why.LOST if evidence.imputed is not None and not evidence.imputed.survives else Why.FLOOR
+    if evidence.estimate is None:
+        return Why.NO_PAIR
+    if evidence.used < LEAST_PAIRS:
+        return Why.FEW
+    if evidence.course.decision != evidence.course.standing:
+        return Why.WITHDRAWN
+    return Why.MEAN if evidence.mean_contradicts else _why_open(evidence)
+
+
+def _why_open(evidence: Evidence) -> Why:
+    """By the interval alone."""
+    low, high = evidence.low, evidence.high
+    if low is None or high is None:
+        return Why.NO_SPREAD if evidence.degenerate else Why.NO_INTERVAL
+    if evidence.too_few_for_equivalence and low <= 0.0 <= high:
+        return Why.EARLY
+    if low <= 0.0 <= high:
+        return Why.ZERO
+    return Why.NO_LOOK if evidence.last_look is None else Why.BOUND
+
+
+def _yet(evidence: Evidence) -> str:
+    return "" if evidence.course.finished else " yet"
+
+
+def _ahead(evidence: Evidence) -> str:
+    """ "a is 1.2 points above b": what was seen, nothing more."""
+    return _seen(evidence, "are equal", "is", "above")
+
+
+def _looks(evidence: Evidence) -> str:
+    """ "a looks 1.2 points better than b": for what is not decided."""
+    return _seen(evidence, "look equal", "looks", "better than")
+
+
+def _seen(evidence: Evidence, equal: str, verb: str, than: str) -> str:
+    question, estimate = evidence.question, evidence.estimate
+    assert estimate is not None
+    if _equal(evidence):
+        return f"{question.a} and {question.b} {equal}"
+    best, other = (question.a, question.b) if estimate > 0 else (question.b, question.a)
+    return f"{best} {verb} {_size(evidence)} points {than} {other}"
+
+
+def _equal(evidence: Evidence) -> bool:
+    return evidence.estimate is None or abs(evidence.estimate) < 0.005
+
+
+def _size(evidence: Evidence, value: float | None = None) -> str:
+    """Points without sign, the estimate's unless told: "7.9"; "0.35" where a number of the sentence is that small."""
+    value = evidence.estimate if value is None else value
+    sizes = [abs(number) for number in (evidence.estimate, evidence.low, evidence.high) if number is not None]
+    return f"{abs(value or 0.0):.{2 if min(sizes, default=0.0) < 1.0 else 1}f}"
+
+
+def _wins(evidence: Evidence) -> str:
+    """ ", in 5 of 6 pairs": those in which the group that is ahead has the better run."""
+    seen, estimate = evidence.improvement, evidence.estimate
+    if seen is None or estimate is None or _equal(evidence):
+        return ""
+    return f", in {seen.wins if estimate > 0 else seen.losses} of {n_pairs(seen.pairs)}"
+
+
+def _bracketed(evidence: Evidence) -> str:
+    if evidence.low is None or evidence.high is None:
+        return ""
+    return f" ({_interval(evidence)} {_span(evidence)})"
+
+
+def _interval(evidence: Evidence) -> str:
+    """ "95 % interval": what kind it is stands in the sentence below."""
+    return f"{evidence.level[: evidence.level.index('%')]}% interval"
+
+
+def _span(evidence: Evidence) -> str:
+    """The interval as seen from the group that is ahead: "3.8 to 7.9", "1.8 worse to 17.6 better"."""
+    assert evidence.low is not None
+    assert evidence.high is not None
+    low, high = evidence.low, evidence.high
+    if (evidence.estimate or 0.0) < 0.0:
+        low, high = -high, -low
+    if low > 0.0:
+        return f"{_size(evidence, low)} to {_size(evidence, high)}"
+    return f"{_size(evidence, low)} worse to {_size(evidence, high)} {'better' if high >= 0.0 else 'worse'}"

@@ -1,0 +1,65 @@
+"""What one comparison asks, and which of its runs have no answer. Types only."""
+
+from __future__ import annotations
+
+import msgspec
+
+from esper_ab.design.design import Design
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """a - b, under the rule that was declared before the first run."""
+
+    a: str
+    b: str
+    design: Design
+    planned: int  # replicates planned now; a plan without maximum adds more
+    conditions: str  # what the answer is conditional on, in words: task, horizon, PPO settings, budget; no full stop
+    paired: bool = True  # False: the runs of a replicate do not share randomness
+    run_sd: float | None = None  # SD of runs of one condition from a calibration, points; None: unknown
+    rng_seed: int = 0  # of the bootstraps: from the plan's digest, so that the same plan gives the same bytes
+
+    @property
+    def alpha(self) -> float:
+        """What this comparison holds before any other is decided."""
+        return self.design.alpha / len(self.design.comparisons)
+
+    @property
+    def open_ended(self) -> bool:
+        """Whether replicates are added until there is a decision."""
+        return not self.design.looks
+
+
+class HalfPair(msgspec.Struct, frozen=True, kw_only=True):
+    """A replicate that was given up: endpoints (percent) of the runs that had one by then, and whose run failed.
+
+    A run that was only cancelled because its block could not go on is not a loss of its group.
+    """
+
+    replicate: int
+    a: float | None
+    b: float | None
+    failed_a: bool
+    failed_b: bool
+    position_a: int
+    position_b: int
+
+
+class Lost(msgspec.Struct, frozen=True, kw_only=True):
+    """The replicates that give no pair: a run was lost to a failure, not to divergence (that is an outcome)."""
+
+    replicates: tuple[HalfPair, ...] = ()
+
+    @property
+    def a(self) -> int:
+        """Replicates given up because of the run of group a."""
+        return sum(half.failed_a for half in self.replicates)
+
+    @property
+    def b(self) -> int:
+        """Replicates given up because of the run of group b."""
+        return sum(half.failed_b for half in self.replicates)
+
+    def before(self, replicate: int) -> Lost:
+        """Only what was lost among the replicates below `replicate`."""
+        return Lost(replicates=tuple(half for half in self.replicates if half.replicate < replicate))

@@ -1,0 +1,379 @@
+"""The sentences of a comparison. Only words: every number is handed in, nothing is decided here."""
+
+from __future__ import annotations
+
+from esper_ab.design.design import Design, rule
+from esper_ab.design.pairs_needed import PairsNeeded
+from esper_ab.stats.bootstrap import HONEST_FROM, WARNING
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
+from esper_ab.stats.pair import alike
+from esper_ab.stats.sign_flip import smallest_p
+from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.evidence import Evidence
+from esper_ab.verdict.imputation import Imputed, recurs_in
+from esper_ab.verdict.looks import Course
+from esper_ab.verdict.question import Question
+
+_MANY = 10_000
+_TOO_FEW = f"That it is smaller than the margin is not claimed before {LEAST_EQUIVALENCE_PAIRS} pairs."
+_CLAIMS = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
+
+
+def points(value: float) -> str:
+    """A signed difference of accuracies: "+1.20", "-0.35", "0.00"."""
+    text = f"{value:+.2f}"
+    return "0.00" if text in ("+0.00", "-0.00") else text
+
+
+def percent(level: float) -> str:
+    """ "95 %", "98.3 %"."""
+    return f"{100 * level:.3g} %"
+
+
+def p_text(p: float) -> str:
+    """p with the digits that matter, never 0."""
+    return "< 0.0001" if p < 1e-4 else f"= {p:.2g}" if p < 0.1 else f"= {p:.2f}"
+
+
+def n_pairs(count: int) -> str:
+    """ "1 pair", "6 pairs"."""
+    return f"{count} pair" if count == 1 else f"{count} pairs"
+
+
+def level(question: Question, course: Course, *, of_equivalence: bool = False) -> str:
+    """What the interval of a comparison is; `of_equivalence`: that of the two one-sided tests, at the first share."""
+    last, several = course.looks[-1] if course.looks else None, len(question.design.looks) > 1
+    alpha = 2.0 * question.alpha if of_equivalence else last.alpha if last is not None else question.alpha
+    if last is not None and last.bound_e is not None:
+        return f"{percent(1.0 - alpha)} anytime-valid interval"
+    if last is not None and last.bound_p is not None:
+        return f"{percent(1.0 - alpha)} {'repeated ' if several else ''}interval"
+    looked = not course.finished and (several or question.open_ended)
+    return f"{percent(1.0 - question.alpha)} interval{' (not corrected for looking early)' if looked else ''}"
+
+
+def interval(evidence: Evidence) -> str:
+    """ "95 % repeated interval -0.40 to +3.20"; says so when there is none."""
+    if evidence.low is None or evidence.high is None:
+        return "no interval"
+    return f"{evidence.level} {points(evidence.low)} to {points(evidence.high)}"
+
+
+def rule_sentence(design: Design) -> str:
+    """The rule that every verdict of this design follows, for the reader of a report."""
+    if not design.boundaries and design.anytime_after is None:
+        return f"No claim can follow from this plan: a verdict needs at least {LEAST_PAIRS} replicates."
+    return (
+        f"{rule(design)}. BETTER or WORSE where that boundary is crossed; from {LEAST_EQUIVALENCE_PAIRS} pairs on "
+        f"BELOW MARGIN with the interval inside +-{design.margin:g} points, and EQUIVALENT where both one-sided tests "
+        f"at the margin reach the bound of the first share; otherwise INCONCLUSIVE. The audit and lost runs can block "
+        f"or cap it."
+    )
+
+
+def losses_cap(question: Question, again: Imputed) -> str:
+    """Why lost runs leave no decision."""
+    return f"{_losses(question, again.lost_a, again.lost_b)}; {_imputation(again)} overturns the decision."
+
+
+def sentence(evidence: Evidence) -> str:
+    """The verdict, and in numbers what it rests on; `headline` says it in plain words."""
+    verdict, question = evidence.verdict, evidence.question
+    a, b, n = question.a, question.b, n_pairs(len(evidence.pairs))
+    if verdict is Verdict.BLOCKED:
+        why = " ".join(finding.sentence for finding in evidence.findings if finding.weight == "blocks")
+        return f"BLOCKED ({n}). {why} No verdict on {a} and {b} can be given."
+    if verdict is Verdict.NO_INFERENCE:
+        return _no_inference(evidence)
+    if verdict is Verdict.IDENTICAL:
+        return f"IDENTICAL ({n}). All records of {a} and {b} agree: the same computation. No test applies."
+    said = _inconclusive(evidence) if verdict is Verdict.INCONCLUSIVE else _decided(evidence)
+    return f"{said} Conditional on {question.conditions}."
+
+
+def _head(evidence: Evidence) -> str:
+    assert evidence.estimate is not None
+    return f"{evidence.question.a} - {evidence.question.b} = {points(evidence.estimate)} points"
+
+
+def _no_inference(evidence: Evidence) -> str:
+    a, b = evidence.question.a, evidence.question.b
+    if evidence.estimate is None:
+        yet = " yet" if len(evidence.lost.replicates) < evidence.question.planned else ""
+        return f"NO INFERENCE (no complete pair{yet}). Nothing can be said about {a} and {b}."
+    sd = evidence.question.run_sd
+    spread = (
+        "How far apart two runs of one group fall is unknown without a calibration"
+        if sd is None
+        else f"The endpoints of runs of one group have a standard deviation of about {sd:.2f} points (calibration)"
+    )
+    return (
+        f"NO INFERENCE (1 pair). {_head(evidence)}. These are two runs. {spread}. Nothing follows about the groups. "
+        f"A verdict needs at least {LEAST_PAIRS} pairs (--replicates {LEAST_PAIRS})."
+    )
+
+
+def _decided(evidence: Evidence) -> str:
+    question, n = evidence.question, n_pairs(evidence.used)
+    margin = question.design.margin
+    numbers = f"{_head(evidence)}, {interval(evidence)}, {_test(evidence)}{_when(evidence)}."
+    if evidence.verdict is Verdict.EQUIVALENT:
+        tost = f" (TOST p {p_text(evidence.equivalence.p)})" if evidence.equivalence else ""
+        return (
+            f"EQUIVALENT within +-{margin:g} points ({n}). {numbers} A difference of the margin or more is rejected in "
+            f"both directions{tost}."
+        )
+    said = f"{evidence.verdict} ({n}). {numbers}"
+    if evidence.verdict in (Verdict.BETTER, Verdict.WORSE):
+        return f"{said} {_TOO_FEW}" if evidence.too_few_for_equivalence else said
+    return f"{said} There is a difference, smaller than the margin of {margin:g} points."
+
+
+def _test(evidence: Evidence) -> str:
+    """The deciding number of the last look."""
+    look, design = evidence.last_look, evidence.question.design
+    if look is not None and look.bound_e is not None:
+        reached = "no e-value" if look.e is None else f"e-value {look.e:.3g}"
+        return f"{reached} ({look.bound_e:g} asked for)"
+    kind = "signed-rank" if design.test == "rank" else "adjusted paired t" if design.adjusted else "paired t"
+    p = look.p if look is not None else evidence.effect.p if evidence.effect and design.test == "t" else None
+    if look is None and design.test == "rank" and evidence.rank is not None:
+        p = evidence.rank.p
+    asked = f" ({look.bound_p:.2g} asked for)" if look is not None and look.bound_p is not None else ""
+    return f"no {kind}" if p is None else f"{kind} p {p_text(p)}{asked}"
+
+
+def _when(evidence: Evidence) -> str:
+    """At which look it was decided, where there are several."""
+    at, looks = evidence.course.decided_at, evidence.question.design.looks
+    if at is None or (len(looks) < 2 and evidence.question.design.anytime_after is None):
+        return ""
+    number = f" (look {looks.index(at) + 1} of {len(looks)})" if at in looks else ""
+    return f", decided after replicate {at}{number}"
+
+
+def _inconclusive(evidence: Evidence) -> str:
+    finished = evidence.course.finished
+    planned = "" if finished or evidence.most_pairs is None else f" of {evidence.question.planned}"
+    so_far = "" if finished else " so far"
+    said = f"INCONCLUSIVE{so_far} ({len(evidence.pairs)}{planned} {'pair' if len(evidence.pairs) == 1 else 'pairs'}). "
+    if evidence.estimate is None:
+        said += "At the last look no pair was complete."
+    else:
+        at = "" if evidence.used == len(evidence.pairs) else f"At the last look, with {n_pairs(evidence.used)}: "
+        said += f"{at}{_head(evidence)}{_shown(evidence)}"
+    if evidence.unaudited is not Verdict.INCONCLUSIVE and evidence.capped_by:
+        return f"{said} The pairs alone would say {evidence.unaudited}, but: {' '.join(evidence.capped_by)}"
+    too_few = _TOO_FEW if evidence.too_few_for_equivalence else ""
+    parts = (said, _withdrawn(evidence), too_few, _next_look(evidence), _more(evidence))
+    return " ".join(part for part in parts if part)
+
+
+def _withdrawn(evidence: Evidence) -> str:
+    """Why nothing is decided though a boundary was reached: at an earlier look, or by ranks against the mean."""
+    course, plain = evidence.course, evidence.plain
+    if course.decision != course.standing:
+        what = "The boundary was crossed" if course.decision == "crossed" else "Equivalence was shown"
+        return f"{what}{_when(evidence).removeprefix(', decided')}, but the last look does not show it any more."
+    if plain is None or not evidence.mean_contradicts:
+        return ""
+    return f"The mean difference, {points(plain.mean)} points, contradicts what most pairs show: no verdict."
+
+
+def _shown(evidence: Evidence) -> str:
+    """What the pairs show, and with too few of them, what they cannot."""
+    n, same = n_pairs(evidence.used), _alike(evidence)
+    constant = evidence.degenerate and same == evidence.used
+    if evidence.used < LEAST_PAIRS:
+        shown = f". If the differences are normal, {interval(evidence)}; this assumption cannot be checked with {n}."
+        if evidence.low is None:
+            shown = f" in every one of the {n}: without any spread there is no interval." if constant else "."
+        alpha, least = evidence.question.design.alpha, smallest_p(evidence.used)
+        so = f", so no verdict at {percent(alpha)} can be given" if least > alpha else ""
+        return (
+            f"{shown} The strongest exact result possible with {n} is p = {least:.2g}{so}. A verdict needs at least "
+            f"{LEAST_PAIRS} pairs."
+        )
+    lacking = "no test, no interval and no verdict"
+    if constant:
+        return f" in every pair: without any spread there is {lacking}."
+    if evidence.degenerate and evidence.plain is not None and evidence.plain.degenerate:
+        few = f"fewer than {LEAST_PAIRS} by another"
+        return f". {same} of {n} differ by the same amount and {few}: there is {lacking}."
+    if not _by_ranks(evidence):
+        if evidence.effect is None:
+            return ", not adjusted: group and position cannot be told apart in these pairs."
+        if evidence.effect.degenerate:
+            return f": beside the positions nothing varies between pairs, so there is {lacking}."
+    if evidence.low is None:
+        return f", {_test(evidence)}; at this bound {n} give no interval."
+    return f", {interval(evidence)}, {_test(evidence)}."
+
+
+def _alike(evidence: Evidence) -> int:
+    """The most pairs that differ by one amount."""
+    return alike([pair.a - pair.b for pair in evidence.pairs[: evidence.used]])
+
+
+def _by_ranks(evidence: Evidence) -> bool:
+    """Whether the signed-rank test decides; after the declared maximum it is the anytime-valid t."""
+    look = evidence.last_look
+    return evidence.question.design.test == "rank" and (look is None or look.bound_e is None)
+
+
+def _next_look(evidence: Evidence) -> str:
+    """At which look a comparison that is still open can be decided."""
+    course, design = evidence.course, evidence.question.design
+    if course.finished:
+        return ""
+    coming = _looks_to_come(evidence)
+    if coming and coming[-1] >= LEAST_PAIRS:
+        number = f"look {design.looks.index(coming[0]) + 1} of {len(design.looks)}"
+        return f"It can be decided after replicate {coming[0]} ({number}), not before."
+    if design.anytime_after is None:
+        return ""
+    since = f" from the {LEAST_PAIRS}th on" if len(evidence.pairs) < LEAST_PAIRS else ""
+    return f"It can be decided after every further pair{since}."
+
+
+def _looks_to_come(evidence: Evidence) -> list[int]:
+    """Planned looks that were not taken yet."""
+    taken = evidence.last_look.replicates if evidence.last_look is not None else 0
+    return [look for look in evidence.question.design.looks if look > taken]
+
+
+def _more(evidence: Evidence) -> str:
+    """How much a clear answer costs, from the margin and the spread; and whether the plan can still give it."""
+    needed, most, there = evidence.pairs_needed, evidence.most_pairs, len(evidence.pairs)
+    if needed is None:
+        return ""
+    if needed.pairs <= there:
+        return f"{n_pairs(there)} suffice to detect {needed.margin:g} points with 80 % power."
+    said = _cost(needed, evidence.pairs_anew, there)
+    if most is None or needed.pairs <= most:
+        return said
+    said = f"{said} Not resolvable within the budget"
+    if evidence.smallest_resolvable is None:
+        return f"{said}."
+    return f"{said}; the smallest difference this plan can resolve is {evidence.smallest_resolvable:.2f} points."
+
+
+def _cost(needed: PairsNeeded, anew: PairsNeeded | None, there: int) -> str:
+    """`anew`: what a new plan would need, which is fewer where more pairs are at the price of an extension."""
+    count, between = _about(needed, there)
+    detect = f"To detect {needed.margin:g} points with 80 % power {count} more pairs would be needed"
+    if anew is None or anew.pairs >= needed.pairs:
+        return f"{detect}{f' ({between})' if between else ''}."
+    price = f"an extension asks for p <= {needed.alpha:.2g}"
+    fresh, fresh_between = _about(anew, 0)
+    said = f"{detect} by `esper-ab extend` ({'; '.join(part for part in (between, price) if part)})"
+    return f"{said}, or {fresh} in a new plan{f' ({fresh_between})' if fresh_between else ''}."
+
+
+def _about(needed: PairsNeeded, there: int) -> tuple[str, str]:
+    """Pairs besides those that are `there`, and their 80 % range; "" where even the first is beyond counting."""
+    if needed.pairs > _MANY:
+        return f"more than {_MANY}", ""
+    high = f"{max(0, needed.high - there)}" if needed.high <= _MANY else f"more than {_MANY}"
+    return f"about {needed.pairs - there}", f"80 % range {max(0, needed.low - there)} to {high}"
+
+
+def caveats(evidence: Evidence) -> tuple[str, ...]:
+    """What a careful reader must know besides the verdict."""
+    if not evidence.pairs:
+        return (*_on_progress(evidence), *_on_losses(evidence))
+    return (*_on_progress(evidence), *_on_losses(evidence), *_on_design(evidence), *_on_numbers(evidence))
+
+
+def _on_progress(evidence: Evidence) -> list[str]:
+    course, planned, done = evidence.course, evidence.question.planned, len(evidence.pairs)
+    if course.finished or done >= planned:
+        return []
+    said = f"{done} of {planned} planned pairs are complete."
+    if not _looks_to_come(evidence):  # the anytime-valid rule may be looked at after every pair
+        return [said]
+    return [
+        f"{said} A verdict is given at the planned looks only: looking at other times and stopping at a good moment "
+        "raises the false alarms."
+    ]
+
+
+def _losses(question: Question, lost_a: int, lost_b: int) -> str:
+    def runs(count: int) -> str:
+        return "no run" if count == 0 else "1 run" if count == 1 else f"{count} runs"
+
+    were = "was" if max(lost_a, lost_b) == 1 and min(lost_a, lost_b) == 0 else "were"
+    return f"{runs(lost_a)} of {question.a} and {runs(lost_b)} of {question.b} {were} lost"
+
+
+def _imputation(again: Imputed) -> str:
+    return f"giving lost runs the worst observed endpoint ({again.worst:.2f} %)"
+
+
+def _on_losses(evidence: Evidence) -> list[str]:
+    lost, question = evidence.lost, evidence.question
+    if not lost.replicates:
+        return []
+    said = f"{_losses(question, lost.a, lost.b)}."
+    cause = recurs_in(question.a, question.b, lost)
+    if cause is not None:
+        said += f" Losses that recur in one group only count as caused by it: {cause}."
+    if evidence.imputed is not None:
+        outcome = "leaves the decision standing" if evidence.imputed.survives else "overturns the decision"
+        imputation = _imputation(evidence.imputed)
+        said += f" {imputation[0].upper()}{imputation[1:]} {outcome}."
+    return [said[0].upper() + said[1:]]
+
+
+def _on_design(evidence: Evidence) -> list[str]:
+    question, course = evidence.question, evidence.course
+    design, found = question.design, []
+    if not question.paired:
+        found.append("Unpaired: the runs of a replicate share no randomness; which runs form a pair means nothing.")
+    if not design.early_stop:
+        found.append("No early stop: pairs after the deciding look are in the numbers, not in the decision.")
+    if design.positions > 1 and _by_ranks(evidence):
+        found.append("The signed-rank test is not adjusted for lane and start order; it relies on their balance.")
+    elif design.positions > 1 and not design.adjusted and evidence.used > 1:
+        found.append("Not adjusted for lane and start order: too few pairs at the first look, or not estimable.")
+    if course.decision == "crossed" and course.decided_at is not None and design.early_stop:
+        overestimated = "differences that stop early are overestimated on average."
+        if course.looks[-1].bound_e is not None:
+            found.append(f"It stopped as soon as the evidence sufficed: {overestimated}")
+        elif course.decided_at < question.planned:
+            found.append(f"It was decided before the planned end: {overestimated}")
+    return found
+
+
+def _on_numbers(evidence: Evidence) -> list[str]:
+    flip, verdict, found = evidence.sign_flip, evidence.verdict, []
+    if evidence.plain is not None and evidence.plain.sd == 0.0 and not evidence.same_records:
+        found.append(_coarse(evidence))
+    if flip is not None and flip.p is None:
+        found.append(f"The sign-flip p is not enumerated for {flip.pairs} pairs.")
+    alpha = evidence.last_look.alpha if evidence.last_look else evidence.question.alpha
+    if verdict in _CLAIMS and evidence.question.design.test == "t" and flip and flip.p is not None and flip.p > alpha:
+        found.append(
+            f"The exact sign-flip test does not support this at {alpha:.3g} (p {p_text(flip.p)}): the verdict leans on "
+            f"normally distributed differences."
+        )
+    if verdict is Verdict.INCONCLUSIVE and not evidence.capped_by and flip and flip.p is not None and flip.p <= alpha:
+        found.append(
+            f"The exact sign-flip test alone would reject at {alpha:.3g} (p {p_text(flip.p)}); it is not the declared "
+            "test, and a test chosen afterwards raises the false alarms."
+        )
+    if evidence.iqm is not None and evidence.used < HONEST_FROM:
+        found.append(f"{WARNING[0].upper()}{WARNING[1:]}; here are {evidence.used} per group.")
+    return found
+
+
+def _coarse(evidence: Evidence) -> str:
+    """Of pairs that all differ by the same: what makes a difference of runs invisible."""
+    a, b, look = evidence.question.a, evidence.question.b, "look for a coarse or saturated outcome"
+    used = evidence.pairs[: evidence.used]
+    if any(pair.a != pair.b for pair in used):
+        return f"The difference is the same in every pair: {look}."
+    if len({pair.a for pair in used}) == 1:
+        same = f"Every endpoint of {a} and {b} is {used[0].a:.2f} %, though their records differ"
+        return f"{same}: hosts that learnt nothing fall on chance together, and good ones on 100 %; {look}."
+    return f"{a} and {b} have equal endpoints in every pair, though their records differ: {look}."

@@ -1,0 +1,203 @@
+"""`python -m workers.commands.describe QUESTIONS`: one JSON line about machine, catalogues and what the user brought.
+
+The preflight child: it imports torch once so that the control plane need not. QUESTIONS and the answer are the
+structs of esper_ab.contracts.machine. It starts nothing, and decides nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+import msgspec
+import torch
+
+from esper_ab.contracts.catalog import entry, names
+from esper_ab.contracts.machine import ControllerQuestion, Device, Machine, Questions, TaskFacts, UserReward
+from esper_ab.contracts.messages import RewardCode
+from esper_ab.contracts.settings import Arithmetic
+from esper_ab.contracts.source_files import copy_files
+from workers.datasets.task import Task
+from workers.process import arithmetic
+from workers.user_rewards.lookup import as_planned, user_function
+from workers.user_rewards.rehearsal import rehearse
+
+_GPU_SIGNS = (Path("/proc/driver/nvidia/version"), Path("/dev/nvidia0"))
+_CPU_INFO = Path("/proc/cpuinfo")
+_ENVS, _CHANNELS, _SIDE, _BATCH, _KERNEL = 4, 16, 8, 64, 3  # of the convolution that is timed
+_REPEATS = 8
+
+
+def _devices() -> tuple[Device, ...]:
+    """GPUs of the pool in its order (CUDA_VISIBLE_DEVICES, if set, is the pool), then usable cores."""
+    gpus = []
+    for index in range(torch.cuda.device_count() if torch.version.cuda else 0):
+        facts = torch.cuda.get_device_properties(index)
+        gpus.append(
+            Device(
+                name=f"cuda:{index}",
+                title=facts.name,
+                uuid=f"GPU-{facts.uuid}",
+                memory_bytes=facts.total_memory,
+                capability=f"{facts.major}.{facts.minor}",
+            )
+        )
+    memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    cores = range(len(os.sched_getaffinity(0)))
+    return (*gpus, *(Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=memory_bytes) for i in cores))
+
+
+def cpu_bf16(flags: Iterable[str]) -> Literal["", "avx512_bf16", "amx_bf16"]:
+    """The best instructions for bfloat16 among a processor's `flags`, as Linux names them."""
+    if "amx_bf16" in flags:
+        return "amx_bf16"
+    return "avx512_bf16" if "avx512_bf16" in flags else ""
+
+
+def _cpu_flags() -> list[str]:
+    """Of the first processor; none where there is no /proc/cpuinfo."""
+    if not _CPU_INFO.is_file():
+        return []
+    lines = _CPU_INFO.read_text(encoding="utf-8", errors="replace").splitlines()
+    return next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), [])
+
+
+def gpu_problem(gpu_there: bool, cuda_build: str | None, usable: int, pool: str | None) -> str:
+    """Why a GPU that is there cannot be used; "" when it can, when there is none, and when the pool is empty."""
+    if not gpu_there or usable or pool in ("", "-1"):
+        return ""
+    if not cuda_build:
+        return f"this machine has an NVIDIA GPU, but torch {torch.__version__} is a build without CUDA"
+    wanted = f" in CUDA_VISIBLE_DEVICES={pool}" if pool is not None else ""
+    return f"this machine has an NVIDIA GPU, but torch {torch.__version__} finds none{wanted}"
+
+
+def task_facts(task: Task) -> TaskFacts:
+    """Sizes and costs, from the host's shape."""
+    side_h, side_w = task.image[1:]
+    before, total, values = task.host.in_channels, 0, 0
+    for block in range(task.host.blocks):
+        after = task.host.base << block
+        total += before * after * task.host.kernel**2 * side_h * side_w
+        values += after * side_h * side_w
+        before = after
+        if block < task.host.pools:
+            side_h, side_w = side_h // 2, side_w // 2
+    return TaskFacts(
+        name=task.name,
+        title=task.title,
+        slots=task.slots,
+        sizes=task.sizes,
+        sample_values=task.image[0] * task.image[1] * task.image[2],
+        host_params=task.host.params,
+        host_multiply_adds=total + before * task.host.classes,
+        classes=task.host.classes,
+        host_values=values,
+    )
+
+
+def _multiply_adds_per_s() -> float:
+    """Forward and backward of a grouped convolution as banks train it: one thread, or the first GPU."""
+    arithmetic.pin(Arithmetic())
+    device = "cuda:0" if torch.cuda.is_available() else "cpu"
+    width = _ENVS * _CHANNELS
+    x = torch.ones(_BATCH, width, _SIDE, _SIDE, device=device)
+    weight = torch.ones(width, _CHANNELS, _KERNEL, _KERNEL, device=device, requires_grad=True)
+    begin = 0.0
+    for repeat in range(2 * _REPEATS):
+        if repeat == _REPEATS:  # the first half warms up
+            begin = time.perf_counter()
+        loss = torch.nn.functional.conv2d(x, weight, padding=1, groups=_ENVS).sum()
+        loss.backward()  # type: ignore[no-untyped-call]
+        loss.item()  # waits for a GPU
+    forward = _BATCH * width * _CHANNELS * _KERNEL**2 * _SIDE**2
+    return 3 * forward * _REPEATS / (time.perf_counter() - begin)
+
+
+def user_reward(reference: str, n_slots: int) -> UserReward:
+    """A user's reward function, called to see whether it can be, and what it is made of.
+
+    What is called is what runs will load: the copy of a file, or an installed module.
+    """
+    try:
+        function, code = user_function(reference)
+        copied = code.files if reference.rpartition(":")[0].endswith(".py") else ()
+        found = UserReward(reference=reference, sha256=code.sha256, problem="", root=str(code.root), files=copied)
+        with TemporaryDirectory() as folder:
+            if copied:
+                copy_files(code.root, copied, Path(folder) / "copy")
+                planned = RewardCode(reference=reference, folder="copy", file=copied[0], sha256=code.sha256)
+                function = as_planned([planned], Path(folder))(reference)
+            rehearse(function, reference, n_slots)
+    except (ValueError, OSError) as error:
+        problem = str(error).removeprefix(f"reward mode {reference!r}").removeprefix(":").strip()
+        return UserReward(reference=reference, sha256="", problem=problem)
+    return found
+
+
+def _task_problem(name: str, data_dir: str) -> str:
+    if name not in names("workers.tasks"):
+        return ""  # refused by whoever asked, with the names that exist
+    try:
+        entry("workers.tasks", name, "TASK").load(data_dir)
+    except (OSError, ValueError) as error:
+        return str(error)
+    return ""
+
+
+def _controller_problem(question: ControllerQuestion, slots: tuple[str, ...]) -> str:
+    try:
+        make = entry("workers.controllers", question.settings.name, "make")
+        make(question.settings, slots, question.blueprints)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def controller_problems(questions: Questions) -> dict[str, str]:
+    """Group -> why its controller cannot be made; names that do not exist are refused by whoever asked."""
+    if questions.task not in names("workers.tasks"):
+        return {}
+    task: Task = entry("workers.tasks", questions.task, "TASK")
+    there = names("workers.controllers")
+    found = {
+        question.group: _controller_problem(question, questions.slots or task.slots)
+        for question in questions.controllers
+        if question.settings.name in there
+    }
+    return {group: problem for group, problem in found.items() if problem}
+
+
+def describe(questions: Questions) -> Machine:
+    """Everything a plan needs to know before it starts."""
+    gpu_there = any(sign.exists() for sign in _GPU_SIGNS)
+    devices = _devices()
+    usable = sum(device.name.startswith("cuda:") for device in devices)
+    pool = os.environ.get("CUDA_VISIBLE_DEVICES")
+    tasks = tuple(task_facts(entry("workers.tasks", name, "TASK")) for name in names("workers.tasks"))
+    slots = questions.slots or next((task.slots for task in tasks if task.name == questions.task), ("",))
+    return Machine(
+        torch_version=str(torch.__version__),
+        cuda_build=torch.version.cuda or "",
+        devices=devices,
+        rewards=names("workers.rewards"),
+        controllers=names("workers.controllers"),
+        blueprints=names("workers.blueprints"),
+        tasks=tasks,
+        multiply_adds_per_s=_multiply_adds_per_s(),
+        cpu_bf16=cpu_bf16(_cpu_flags()),
+        user_rewards=tuple(user_reward(reference, len(slots)) for reference in questions.user_rewards),
+        controller_problems=controller_problems(questions),
+        task_problem=_task_problem(questions.task, questions.data_dir),
+        gpu_problem=gpu_problem(gpu_there, torch.version.cuda, usable, pool),
+    )
+
+
+if __name__ == "__main__":
+    answer = describe(msgspec.json.decode(sys.argv[1], type=Questions))
+    sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")

@@ -1,0 +1,124 @@
+"""`python -m workers.commands.evaluate POLICY…`: grow fresh hosts with saved policies and print what comes of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import msgspec
+import numpy as np
+import torch
+
+from esper_ab.contracts import catalog
+from esper_ab.contracts.records import EvaluationEpisode
+from esper_ab.contracts.settings import GroupSettings, RewardSettings
+from esper_ab.contracts.visible import visible_line
+from workers.datasets.task import Task
+from workers.growth.environment import DeviceData
+from workers.process import arithmetic
+from workers.run import policy_file
+from workers.run.session import Session, evaluate_policy
+
+
+def evaluate_file(path: Path, episodes: int | None, rng_seed: int | None, device: str) -> tuple[EvaluationEpisode, ...]:
+    """Evaluate one saved policy; ValueError or FileNotFoundError say what is wrong and what would be right.
+
+    With the run's own number of episodes and rng seed this repeats the run's evaluation, to the bit where its
+    arithmetic is pinned and the hosts are on the same kind of device, as many of them side by side.
+    """
+    policy = policy_file.load(path)
+    spec = msgspec.structs.replace(
+        policy.spec,
+        eval_episodes=episodes or policy.spec.eval_episodes,
+        rng_seed=policy.spec.rng_seed if rng_seed is None else rng_seed,
+        env_devices=(device,) * policy.spec.n_envs,
+        eval_reward_modes=tuple(mode for mode in policy.spec.eval_reward_modes if not _is_code(mode)),
+        settings=_without_code(policy.spec.settings),
+    )
+    task: Task = catalog.entry("workers.tasks", spec.task, "TASK")
+    data = {device: DeviceData.of(task.load(spec.data_dir), torch_device(device))}
+    return evaluate_policy(Session(spec, task, data), policy, lambda _step: None)
+
+
+def _is_code(mode: str) -> bool:
+    """Whether a reward mode is a user's function, which a policy file from elsewhere must not choose to run here."""
+    return ":" in mode
+
+
+def _without_code(settings: GroupSettings) -> GroupSettings:
+    """Rewards do not decide what a finished policy does."""
+    return msgspec.structs.replace(settings, reward=RewardSettings()) if _is_code(settings.reward.mode) else settings
+
+
+def torch_device(name: str) -> torch.device:
+    there = ("cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count())))
+    if name not in there:
+        raise ValueError(f"no device {name!r} here; there is {', '.join(there)}")
+    return torch.device(name)
+
+
+def summary(path: Path, episodes: tuple[EvaluationEpisode, ...]) -> list[dict[str, object]]:
+    """Means over environments and episodes, one row per kind of action."""
+    rows: list[dict[str, object]] = []
+    for actions in dict.fromkeys(episode.actions for episode in episodes):
+        chosen = [episode for episode in episodes if episode.actions == actions]
+        rows.append(
+            {
+                "policy": str(path),
+                "actions": actions,
+                "hosts": len(chosen),
+                "final_accuracy": float(np.mean([episode.env.final_accuracy for episode in chosen])),
+                "params_added": float(np.mean([episode.env.params_added for episode in chosen])),
+                "fossilized": float(np.mean([episode.env.fossilized for episode in chosen])),
+                "pruned": float(np.mean([episode.env.pruned for episode in chosen])),
+                "diverged": sum(episode.env.diverged for episode in chosen),
+            }
+        )
+    return rows
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.argument("policies", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--episodes", type=click.IntRange(min=1), help="Hosts per environment. [default: as in the run]")
+@click.option("--rng-seed", type=int, help="Other hosts and other draws. [default: the run's own, which repeats "
+              "it, on the kind of device it had]")
+@click.option("--device", default="cpu", show_default=True, help="For the hosts: cpu, or a GPU as plans name it.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON array instead of lines.")
+def main(policies: tuple[Path, ...], episodes: int | None, rng_seed: int | None, device: str, as_json: bool) -> None:
+    """Evaluate saved POLICIES (policies/<group>/<replicate>.pt), frozen with their normalisers."""
+    rows: list[dict[str, object]] = []
+    for path in policies:
+        arithmetic.pin(policy_file.load(path).spec.arithmetic)
+        rows += summary(path, evaluate_file(path, episodes, rng_seed, device))
+    if as_json:
+        click.echo(msgspec.json.encode(rows).decode())
+        return
+    for row in rows:
+        click.echo(
+            f"{row['policy']} ({row['actions']}, {row['hosts']} hosts): held-out accuracy "
+            f"{row['final_accuracy']:.2f} %, {row['params_added']:.0f} parameters added, "
+            f"{row['fossilized']:.1f} fossilised, {row['pruned']:.1f} pruned, {row['diverged']} diverged"
+        )
+
+
+def run(args: Sequence[str]) -> int:
+    """The command with errors in one line, and as an object on stdout with --json; exit status 0 or 2."""
+    try:
+        main.main(list(args), prog_name="esper-ab evaluate", standalone_mode=False)
+    except click.ClickException as error:
+        message = f"{error.format_message()} (see `esper-ab evaluate --help`)"
+    except (ValueError, OSError, RuntimeError) as error:
+        message = str(error)
+    else:
+        return 0
+    message = visible_line(" ".join(message.split()))
+    click.echo(f"error: {message}", err=True)
+    if "--json" in args:
+        click.echo(msgspec.json.encode({"error": message, "exit_status": 2}).decode())
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:]))

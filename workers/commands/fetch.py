@@ -1,0 +1,89 @@
+"""`python -m workers.commands.fetch TASK [DATA_DIR]`: download what a task needs, verify it, put it in place. No torch.
+
+Nothing is left half done: the archive arrives under a temporary name and is checked by size and sha256 before its
+members, by name, are unpacked beside their place and renamed into it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import tarfile
+import urllib.request
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from esper_ab.contracts.catalog import entry
+from workers.datasets.archive import Archive, data_folder
+from workers.datasets.task import Task
+
+_TIMEOUT_S = 30.0  # of one read, not of the whole download
+_CHUNK_BYTES = 1 << 20
+
+
+class FetchError(Exception):
+    """One line: what went wrong and what to do."""
+
+
+def _download(archive: Archive, target: Path) -> None:
+    """`archive` at `target`, verified; FetchError when it cannot be reached or is not what was published."""
+    digest, size = hashlib.sha256(), 0
+    try:
+        with urllib.request.urlopen(archive.url, timeout=_TIMEOUT_S) as source, target.open("wb") as file:
+            while piece := source.read(_CHUNK_BYTES):
+                size += len(piece)
+                if size > archive.size_bytes:
+                    break
+                digest.update(piece)
+                file.write(piece)
+    except OSError as error:
+        raise FetchError(
+            f"cannot download {archive.url}: {error}; without a network, unpack the archive elsewhere and name its "
+            "folder with --data-dir"
+        ) from None
+    if size != archive.size_bytes or digest.hexdigest() != archive.sha256:
+        raise FetchError(
+            f"{archive.url} gave {'more' if size > archive.size_bytes else size} bytes with a checksum other than the "
+            f"published {archive.size_bytes} bytes; nothing was kept, try again"
+        )
+
+
+def _unpack(archive: Archive, packed: Path, folder: Path) -> None:
+    try:
+        with tarfile.open(packed, "r:gz") as tar:
+            for name in archive.members:
+                tar.extract(name, packed.parent, filter="data")
+    except (KeyError, tarfile.TarError) as error:
+        raise FetchError(f"{archive.url} is not the archive it should be: {error}") from None
+    for name in archive.members:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (packed.parent / name).replace(folder / name)
+
+
+def fetch(archive: Archive, folder: Path) -> None:
+    """Put the members of `archive` below `folder`; FetchError, OSError when the folder cannot be written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder, prefix=".fetch-") as scratch:
+        packed = Path(scratch) / "archive.tar.gz"
+        _download(archive, packed)
+        _unpack(archive, packed, folder)
+
+
+def main(name: str, data_dir: str = "") -> int:
+    """Exit status: 0 done or nothing to do, 2 what was asked cannot be done."""
+    try:
+        task: Task = entry("workers.tasks", name, "TASK")
+        if task.archive is None:
+            print(f"{name} needs no download", file=sys.stdout)  # noqa: T201
+            return 0
+        folder = data_folder(data_dir)
+        fetch(task.archive, folder)
+    except (KeyError, FetchError, OSError) as error:
+        print("error:", error.args[0] if isinstance(error, KeyError) else error, file=sys.stderr)  # noqa: T201
+        return 2
+    print(f"{name} is in {folder}", file=sys.stdout)  # noqa: T201
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(*sys.argv[1:]))

@@ -1,0 +1,133 @@
+"""`python -m workers.commands.heuristic QUESTION`: the heuristic controller alone, with what it did in every slot.
+
+QUESTION and the answer, one JSON line, are the structs of esper_ab.contracts.solo. The hosts are those on which an
+experiment with the same rng seed evaluates its first replicate. Exit status 2 and one line for what cannot be done.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+import numpy as np
+
+from esper_ab.contracts import catalog
+from esper_ab.contracts.records import EnvEpisode, SeedEvent
+from esper_ab.contracts.rng import run_path
+from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GrowthSettings, RewardSettings
+from esper_ab.contracts.solo import Host, Seed, SoloAnswer, SoloQuestion
+from workers.commands.evaluate import torch_device
+from workers.controllers import heuristic
+from workers.datasets.task import Task
+from workers.facts import Floats, Ints
+from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
+from workers.growth.rules.view import DecisionView
+from workers.growth.stopwatch import Stopwatch
+from workers.process import arithmetic
+from workers.run.deciders import ControllerDecider
+from workers.run.episode import play
+from workers.vocabulary import Stage
+
+
+class _Watched(ControllerDecider):
+    """The heuristic, and what kept it from germinating."""
+
+    def begin_episode(self, n_envs: int) -> None:
+        super().begin_episode(n_envs)
+        self.settled: Ints = np.zeros(n_envs, dtype=np.int64)  # step; 0: not yet
+        self.unsettled: Ints = np.zeros(n_envs, dtype=np.int64)  # steps
+        self.improving: Ints = np.zeros(n_envs, dtype=np.int64)  # steps
+
+    def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
+        latched = view.signals.stabilized
+        live = (view.table.present & (view.table.stage != Stage.FOSSILIZED)).any(axis=1)
+        free = view.alive & ~live & view.table.available.any(axis=1)
+        self.settled = np.where(latched & (self.settled == 0), view.step, self.settled)
+        self.unsettled += free & ~latched
+        self.improving += free & latched & (view.signals.plateau_epochs < heuristic.PLATEAU_EPOCHS)
+        return super().decide(view, uniforms)
+
+
+def grow(question: SoloQuestion) -> SoloAnswer:
+    """Hosts of all episodes; ValueError, KeyError or OSError say what cannot be done."""
+    task: Task = catalog.entry("workers.tasks", question.task, "TASK")
+    slots = _slots(question.slots, task)
+    growth = GrowthSettings()
+    data = {question.device: DeviceData.of(task.load(question.data_dir), torch_device(question.device))}
+    spec = EnvSpec(
+        task=task, slots=slots, steps=question.steps, env_devices=(question.device,) * question.n_envs, growth=growth,
+        reward=RewardSettings(),
+    )  # fmt: skip
+    env = GrowthEnv(spec, data, Stopwatch())
+    decider = _Watched(heuristic.make(ControllerSettings(name="heuristic"), slots, growth.blueprints))
+    hosts: list[Host] = []
+    for episode in range(question.episodes):
+        env.begin_episode(run_path(question.rng_seed, 0, "") / "evaluate" / episode)
+        result = play(env, decider, {}, Stopwatch(), lambda _step: None)
+        hosts += [_host(episode, outcome, env.events, decider) for outcome in result.envs]
+    return SoloAnswer(slots=slots, hosts=tuple(hosts))
+
+
+def _slots(asked: tuple[str, ...], task: Task) -> tuple[str, ...]:
+    unknown = [slot for slot in asked if slot not in task.slots]
+    if unknown:
+        raise ValueError(f"no slot {unknown[0]!r} in task {task.name}; it has {', '.join(task.slots)}")
+    in_order = tuple(slot for slot in task.slots if slot in asked)
+    if asked != in_order:
+        raise ValueError(f"--slots {' '.join(asked)}: each once, in network order, as in --slots {' '.join(in_order)}")
+    return asked or task.slots
+
+
+def _host(episode: int, outcome: EnvEpisode, events: list[SeedEvent], watched: _Watched) -> Host:
+    i = outcome.env
+    return Host(
+        episode=episode,
+        env=i,
+        seeds=_seeds([event for event in events if event.env == i]),
+        final_accuracy=outcome.final_accuracy,
+        params_added=outcome.params_added,
+        settled_step=int(watched.settled[i]) or None,
+        unsettled_steps=int(watched.unsettled[i]),
+        improving_steps=int(watched.improving[i]),
+        diverged=outcome.diverged,
+    )
+
+
+def _seeds(events: list[SeedEvent]) -> tuple[Seed, ...]:
+    """Lives from the events of one host."""
+    lives: dict[str, list[SeedEvent]] = {}
+    for event in events:
+        if event.event != "emptied":
+            lives.setdefault(event.seed_id, []).append(event)
+    return tuple(map(_seed, lives.values()))
+
+
+def _seed(events: list[SeedEvent]) -> Seed:
+    birth, last = events[0], events[-1]
+    ended = last.event in ("fossilized", "pruned")
+    return Seed(
+        slot=birth.slot,
+        blueprint=birth.blueprint,
+        germinated=birth.step,
+        advanced=sum(event.event == "advanced" for event in events),
+        end=last.event if ended else "",
+        end_step=last.step if ended else None,
+        contribution=last.contribution,
+    )
+
+
+def main(text: str) -> int:
+    """Exit status 0, or 2 with one line."""
+    arithmetic.pin(Arithmetic())
+    try:
+        answer = grow(msgspec.json.decode(text, type=SoloQuestion))
+    except (ValueError, KeyError, OSError) as error:
+        reason = error.args[0] if isinstance(error, KeyError) else error
+        sys.stderr.write(f"error: {' '.join(str(reason).split())}\n")
+        return 2
+    sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

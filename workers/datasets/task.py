@@ -1,0 +1,65 @@
+"""What a task is: three fixed splits of real or generated data, and the host that is grown on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workers.datasets.archive import Archive
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostSpec:
+    """A small convolutional host: per block conv(kernel, padding kernel//2, no bias), batch norm, ReLU, 2x2 max-pool.
+
+    One slot per block, after its pool. Block i has `base * 2**i` channels. Then global average pool and a linear layer.
+    """
+
+    in_channels: int
+    base: int
+    blocks: int
+    kernel: int
+    pools: int  # the first `pools` blocks pool
+    classes: int
+
+    @property
+    def params(self) -> int:
+        """Trainable parameters: convolutions, batch norms (scale and shift), the linear layer."""
+        widths = [self.in_channels, *(self.base << block for block in range(self.blocks))]
+        convolutions = sum(before * after for before, after in pairwise(widths)) * self.kernel * self.kernel
+        return convolutions + 2 * sum(widths[1:]) + (widths[-1] + 1) * self.classes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split:
+    """Samples of one split, the same for every environment and every group."""
+
+    x: NDArray[np.float32]  # [N, C, H, W], normalised with constants of the task
+    y: NDArray[np.int64]  # [N]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Splits:
+    """train: host SGD; validation: observations and rewards; test: the outcome, seen by no policy and no reward."""
+
+    train: Split
+    validation: Split
+    test: Split
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One entry of the folder: `TASK = Task(...)`."""
+
+    name: str
+    title: str
+    host: HostSpec
+    slots: tuple[str, ...]  # names, network order, one per block
+    image: tuple[int, int, int]  # C, H, W
+    sizes: tuple[int, int, int]  # samples in train, validation, test
+    load: Callable[[str], Splits]  # data_dir ("" = the task's own place) -> splits; FileNotFoundError says the remedy
+    archive: Archive | None = None  # what `esper-ab fetch` downloads; None: nothing to fetch

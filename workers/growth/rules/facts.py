@@ -1,0 +1,81 @@
+"""From lifecycle, signals and measurement to the facts that rewards are functions of. Knows no reward mode.
+
+The facts of decision t are taken before it is executed; what they compare with is the state at decision t - 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from esper_ab.contracts.settings import RewardSettings
+from workers.facts import Floats, Ints, SeedFacts, StepFacts
+from workers.growth.rules.lifecycle import Lifecycle
+from workers.growth.rules.measurement import Measurement
+from workers.growth.rules.reward_inputs import alpha_delta_sq_sum, effective_seed_params
+from workers.growth.rules.tracker import Signals
+from workers.reward_terms.potential import potential
+from workers.vocabulary import OP, SLOT, WAIT
+
+
+class FactsMemory:
+    """What the facts of the next decision must know of the last one: potentials, alphas and parameters, [E, S].
+
+    `host_params` is the size of one host; all environments grow the same one.
+    """
+
+    def __init__(self, n_envs: int, n_slots: int, host_params: int, settings: RewardSettings) -> None:
+        self._host_params: Ints = np.full(n_envs, host_params, dtype=np.int64)
+        self._settings = settings
+        self._potential: Floats = np.zeros((n_envs, n_slots))
+        self._alpha: Floats = np.zeros((n_envs, n_slots))
+        self._params: Ints = np.zeros((n_envs, n_slots), dtype=np.int64)
+
+    def step_facts(
+        self, lifecycle: Lifecycle, signals: Signals, measurement: Measurement, decisions: Ints, step: int
+    ) -> StepFacts:
+        """Facts of decision `step` with its `decisions` [E, head]; call once per step, before they are executed."""
+        table = lifecycle.table
+        present = table.present
+        alpha = np.where(present, table.alpha, 0.0)
+        params = np.where(present, table.params, 0)
+        seeds = self._seed_facts(lifecycle, measurement)
+        facts = StepFacts(
+            op=decisions[:, OP],
+            slot=np.where(decisions[:, OP] == WAIT, -1, decisions[:, SLOT]),
+            seeds=seeds,
+            step=step,
+            steps=lifecycle.rules.steps,
+            val_acc=signals.val_acc,
+            best_val_acc=signals.best_val_acc,
+            acc_delta=signals.acc_delta,
+            val_loss=signals.val_loss,
+            loss_delta=signals.loss_delta,
+            host_params=self._host_params,
+            total_params=self._host_params + params.sum(axis=1),
+            effective_seed_params=effective_seed_params(
+                present, alpha, params, self._host_params, self._settings.base_slot_rent_ratio
+            ),
+            alpha_delta_sq_sum=alpha_delta_sq_sum(alpha, self._alpha, self._params, self._host_params),
+            fossilized=lifecycle.fossilized.copy(),
+            contributing=lifecycle.contributing.copy(),
+        )
+        self._potential, self._alpha, self._params = potential(seeds, self._settings), alpha, params
+        return facts
+
+    def _seed_facts(self, lifecycle: Lifecycle, measurement: Measurement) -> SeedFacts:
+        """Copies, because the table changes when the decision is executed."""
+        table = lifecycle.table
+        gain = measurement.val_acc - measurement.all_off_acc  # causal: the same host, the same samples
+        improvement = np.where(lifecycle.alive, gain, 0.0)  # [E]; a diverged host has none
+        return SeedFacts(
+            present=table.present,
+            stage=table.stage.copy(),
+            previous_stage=table.previous_stage.copy(),
+            epochs_in_stage=table.epochs_in_stage.copy(),
+            age=table.age.copy(),
+            contribution=measurement.contribution,
+            total_improvement=np.repeat(improvement[:, None], len(lifecycle.slots), axis=1),
+            interaction_sum=table.interaction_sum.copy(),
+            acc_at_germination=table.acc_at_germination.copy(),
+            potential_before=self._potential,
+        )

@@ -1,0 +1,49 @@
+"""Quality gates: what a seed must have shown before it may advance or become a fossil. Knows no operation.
+
+Permissive gates ask only for what the next stage presupposes; strict gates ask for quality. The strict gate into
+BLENDING has no gradient-ratio condition, because this project measures no gradient ratios.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from workers.facts import Bools, Floats
+from workers.growth.rules.alpha import HOLD
+from workers.growth.rules.seeds import SeedTable
+from workers.vocabulary import BLENDING, GERMINATED, HOLDING, TRAINING
+
+GateMode = Literal["permissive", "strict"]
+CONTRIBUTING_POINTS = 1.0  # a fossil with at least this contribution when fossilised is a contributing one
+_BLEND_EPOCHS = {"permissive": 1, "strict": 3}  # in TRAINING
+_HOLD_EPOCHS = {"permissive": 0, "strict": 3}  # in BLENDING
+_BLEND_IMPROVEMENT_POINTS = 0.5
+_FULL = 1.0 - 1e-6
+
+
+def may_train(table: SeedTable) -> Bools:
+    """Gate 1, GERMINATED -> TRAINING, [E, S]."""
+    return np.asarray(table.stage == GERMINATED)
+
+
+def may_blend(table: SeedTable, gates: GateMode, val_acc: Floats) -> Bools:
+    """Gate 2, TRAINING -> BLENDING, [E, S]; `val_acc` [E] is the last validation accuracy."""
+    passed = (table.stage == TRAINING) & (table.epochs_in_stage >= _BLEND_EPOCHS[gates])
+    if gates == "strict":
+        passed &= val_acc[:, None] - table.acc_at_stage_start >= _BLEND_IMPROVEMENT_POINTS
+    return np.asarray(passed)
+
+
+def may_hold(table: SeedTable, gates: GateMode) -> Bools:
+    """Gate 3, BLENDING -> HOLDING, [E, S]: full amplitude is the target, and it is reached."""
+    full = (table.alpha_mode == HOLD) & (table.alpha_target >= _FULL) & (table.alpha >= _FULL)
+    return np.asarray((table.stage == BLENDING) & full & (table.epochs_in_stage >= _HOLD_EPOCHS[gates]))
+
+
+def may_fossilize(table: SeedTable, gates: GateMode) -> Bools:
+    """Gate 5, HOLDING -> FOSSILIZED, [E, S]: a contribution measured in this life; strict: at least one point."""
+    smallest = CONTRIBUTING_POINTS if gates == "strict" else -np.inf
+    # A contribution never measured is NaN, and NaN compares False.
+    return np.asarray((table.stage == HOLDING) & (table.contribution >= smallest))

@@ -1,0 +1,291 @@
+"""The life of every seed in every environment: executes decisions, ticks ramps and cooldowns, counts what happened.
+
+Order within one step: `record` the measurement, read `masks`, decide, `execute`, `end_step`. The network itself is
+behind `Graft`; nothing here knows a tensor, a reward or a policy.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+import numpy as np
+
+from esper_ab.contracts.records import SeedEvent
+from workers.facts import Bools, Floats, Ints
+from workers.growth.rules import alpha
+from workers.growth.rules.gates import CONTRIBUTING_POINTS
+from workers.growth.rules.masks import DecisionMasks, decision_masks
+from workers.growth.rules.measurement import Measurement
+from workers.growth.rules.predicates import Rules, rampable
+from workers.growth.rules.seeds import SeedTable, seed_id
+from workers.growth.rules.stages import transition
+from workers.vocabulary import (
+    ALPHA_CURVE,
+    ALPHA_SPEED,
+    ALPHA_TARGET,
+    ALPHA_TARGETS,
+    BLENDING,
+    CURVES,
+    GERMINATED,
+    HEADS,
+    HOLDING,
+    OP,
+    PRUNED,
+    SLOT,
+    SPEEDS,
+    STYLE,
+    STYLES,
+    TEMPOS,
+    TRAINING,
+    Op,
+    Stage,
+)
+
+EMBARGO_EPOCHS = 5
+COOLDOWN = EMBARGO_EPOCHS + 2  # ends of steps from a prune until the slot is empty: PRUNED, embargo, RESETTING
+_VELOCITY_KEEP = 0.7
+
+_STYLE_ALGORITHMS = np.array([algorithm for _, _, algorithm in STYLES], dtype=np.int64)
+_STYLE_CURVES = np.array([curve for _, curve, _ in STYLES], dtype=np.int64)
+_TARGETS, _SPEEDS, _CURVES = np.array(ALPHA_TARGETS), np.array(SPEEDS), np.array(CURVES, dtype=np.int64)
+
+SeedChange = SeedEvent  # a change is what the journal says about it
+_Event = Literal["germinated", "advanced", "retargeted", "prune_scheduled", "pruned", "fossilized", "emptied"]
+
+
+class Graft(Protocol):
+    """The network's side of an operation. An exception leaves the network, and with it the slot, as it was."""
+
+    def germinate(self, env: int, slot: int, blueprint_index: int, algorithm: int) -> int:
+        """Put a new module into an empty slot; returns trainable parameters of module and gate."""
+
+    def set_algorithm(self, env: int, slot: int, algorithm: int) -> int:
+        """Join the module in another way (GATE adds a gate, others drop it); returns its parameters as above."""
+
+    def drop(self, env: int, slot: int) -> None:
+        """Remove the module, its gate and their optimiser state; the table still describes them during the call."""
+
+
+class InvalidDecision(ValueError):
+    """A decision that the masks do not allow."""
+
+
+class Lifecycle:
+    """Stages, ramps, cooldowns and counters of `n_envs` environments, from the start of one episode to its end."""
+
+    def __init__(self, n_envs: int, slots: tuple[str, ...], blueprints: tuple[str, ...], rules: Rules) -> None:
+        self.slots = slots
+        self.blueprints = blueprints
+        self.rules = rules
+        self.table = SeedTable.empty(n_envs, len(slots))
+        self.alive: Bools = np.ones(n_envs, dtype=np.bool_)
+        self.val_acc: Floats = np.full(n_envs, np.nan)  # last recorded, percent
+        self.germinated: Ints = np.zeros(n_envs, dtype=np.int64)
+        self.pruned: Ints = np.zeros(n_envs, dtype=np.int64)
+        self.fossilized: Ints = np.zeros(n_envs, dtype=np.int64)
+        self.contributing: Ints = np.zeros(n_envs, dtype=np.int64)
+        self.op_counts: Ints = np.zeros((n_envs, len(Op)), dtype=np.int64)  # executed decisions
+        self._serials: Ints = np.zeros(n_envs, dtype=np.int64)  # seeds germinated so far: number of the next one
+        self._slot_numbers = np.arange(len(slots))
+        self._shown: tuple[int, DecisionMasks] | None = None  # the last masks and their step, while they are true
+
+    def stop(self, envs: Bools) -> None:
+        """End the episode of diverged environments [E]: from here on only WAIT is valid there, and nothing moves."""
+        self.alive[envs] = False
+        self._shown = None
+
+    def record(self, measurement: Measurement) -> None:
+        """Take in what validation measured, before the decision: ages, contributions and their velocities.
+
+        Velocity is the growth of the contribution per epoch, smoothed 0.7 to 0.3, from the second measurement on.
+        """
+        table = self.table
+        self._shown = None
+        self.val_acc = np.where(self.alive, measurement.val_acc, self.val_acc)
+        seen = table.present & self.alive[:, None]
+        table.age[seen] += 1
+        table.epochs_in_stage[seen] += 1
+        measured = seen & ~np.isnan(measurement.contribution)
+        again = measured & ~np.isnan(table.contribution)
+        growth = measurement.contribution[again] - table.contribution[again]
+        table.velocity[again] = _VELOCITY_KEEP * table.velocity[again] + (1.0 - _VELOCITY_KEEP) * growth
+        table.contribution[measured] = measurement.contribution[measured]
+        table.interaction_sum[seen] = measurement.interaction_sum[seen]
+
+    def masks(self, step: int) -> DecisionMasks:
+        """What decision `step` (1-based) may say; a snapshot, which `execute` goes by if nothing happens between."""
+        masks = decision_masks(self.table, self.rules, len(self.blueprints), self.val_acc, self.alive, step)
+        self._shown = step, masks
+        return masks
+
+    def execute(self, decisions: Ints, step: int, graft: Graft) -> list[SeedChange]:
+        """Carry out one decision per environment, [E, head] in the order of HEADS.
+
+        InvalidDecision, with nothing changed, when the masks of this step do not allow one of them.
+        """
+        shown = self._shown if self._shown is not None and self._shown[0] == step else (step, self.masks(step))
+        permitted = shown[1].permits(decisions)
+        if not permitted.all():
+            env = int(np.argmin(permitted))
+            said = ", ".join(f"{head} {value}" for head, value in zip(HEADS, decisions[env].tolist(), strict=True))
+            raise InvalidDecision(f"environment {env}, step {step}: the masks do not allow {said}")
+        self._shown = None
+        ops = decisions[:, OP]
+        at = {op: self._selected(ops == op, decisions[:, SLOT]) for op in set(ops.tolist())}
+        changes: list[SeedChange] = []
+        if Op.GERMINATE in at:
+            changes += self._germinate(at[Op.GERMINATE], decisions, step, graft)
+        if Op.SET_ALPHA_TARGET in at:
+            changes += self._retarget(at[Op.SET_ALPHA_TARGET], decisions, step, graft)
+        if Op.PRUNE in at:
+            changes += self._prune(at[Op.PRUNE], decisions, step, graft)
+        if Op.FOSSILIZE in at:
+            changes += self._fossilize(at[Op.FOSSILIZE], step)
+        if Op.ADVANCE in at:
+            changes += self._advance(at[Op.ADVANCE], step)
+        self.op_counts[self.alive, ops[self.alive]] += 1
+        return changes
+
+    def end_step(self, step: int, graft: Graft) -> list[SeedChange]:
+        """Tick ramps, complete prunes whose ramp has ended, and count cooldowns down."""
+        table = self.table
+        self._shown = None
+        reached = alpha.tick(table, (table.stage == BLENDING) & self.alive[:, None])
+        changes = self._remove(reached & table.frozen, step, graft)
+        cooling = (table.cooldown_left > 0) & self.alive[:, None]
+        if not cooling.any():
+            return changes
+        table.cooldown_left[cooling] -= 1
+        self._transition(cooling & (table.stage == PRUNED), Stage.EMBARGOED)
+        self._transition(cooling & (table.cooldown_left == 1), Stage.RESETTING)
+        emptied = cooling & (table.cooldown_left == 0)
+        self._transition(emptied, Stage.DORMANT)
+        changes += self._events(emptied, "emptied", step)
+        table.serial[emptied] = -1
+        return changes
+
+    # --- operations: `selected` [E, S] is what the masks have allowed ------------------------------------------------
+
+    def _germinate(self, selected: Bools, decisions: Ints, step: int, graft: Graft) -> list[SeedChange]:
+        table = self.table
+        envs = np.flatnonzero(selected.any(axis=1))
+        for env in envs.tolist():
+            _, slot, blueprint, style, tempo, target = decisions[env, : ALPHA_TARGET + 1].tolist()
+            algorithm = int(_STYLE_ALGORITHMS[style])
+            params = graft.germinate(env, slot, blueprint, algorithm)  # if it raises, the slot is as it was
+            self._transition(self._selected_one(env, slot), Stage.GERMINATED)
+            table.blueprint[env, slot] = blueprint
+            table.style[env, slot] = style
+            table.algorithm[env, slot] = algorithm
+            table.tempo[env, slot] = TEMPOS[tempo]
+            table.germination_target[env, slot] = ALPHA_TARGETS[target]
+            table.acc_at_germination[env, slot] = self.val_acc[env]
+            table.params[env, slot] = params
+            table.serial[env, slot] = self._serials[env]
+            self._serials[env] += 1
+        self.germinated[envs] += 1
+        return self._events(selected, "germinated", step)
+
+    def _advance(self, selected: Bools, step: int) -> list[SeedChange]:
+        table = self.table
+        starting = selected & (table.stage == GERMINATED)
+        blending = selected & (table.stage == TRAINING)
+        holding = selected & (table.stage == BLENDING)
+        self._transition(starting, Stage.TRAINING)
+        self._transition(blending, Stage.BLENDING)
+        alpha.retarget(table, blending, table.germination_target, table.tempo, _STYLE_CURVES[table.style])
+        self._transition(holding, Stage.HOLDING)
+        return self._events(selected, "advanced", step)
+
+    def _retarget(self, selected: Bools, decisions: Ints, step: int, graft: Graft) -> list[SeedChange]:
+        table = self.table
+        style = self._per_slot(decisions[:, STYLE])
+        algorithm = _STYLE_ALGORITHMS[style]
+        target = _TARGETS[self._per_slot(decisions[:, ALPHA_TARGET])]
+        joins_anew = selected & (algorithm != table.algorithm)
+        for env, slot in np.argwhere(joins_anew).tolist():
+            table.params[env, slot] = graft.set_algorithm(env, slot, int(algorithm[env, slot]))
+            table.algorithm[env, slot] = algorithm[env, slot]
+            table.style[env, slot] = style[env, slot]
+        self._transition(selected & (table.stage == HOLDING) & (target < 1.0), Stage.BLENDING)
+        alpha.retarget(table, selected, target, *self._ramp(decisions))
+        return self._events(selected, "retargeted", step)
+
+    def _prune(self, selected: Bools, decisions: Ints, step: int, graft: Graft) -> list[SeedChange]:
+        """At once, or, where alpha is on and a speed was chosen, by a ramp to 0 with the seed's parameters frozen."""
+        table = self.table
+        steps, curve = self._ramp(decisions)
+        scheduled = selected & rampable(table) & (steps > 0)
+        changes: list[SeedChange] = []
+        if scheduled.any():
+            self._transition(scheduled & (table.stage == HOLDING), Stage.BLENDING)
+            alpha.retarget(table, scheduled, np.zeros_like(table.alpha), steps, curve)
+            table.frozen[scheduled] = True
+            changes += self._events(scheduled, "prune_scheduled", step)
+        return changes + self._remove(selected & ~scheduled, step, graft)
+
+    def _fossilize(self, selected: Bools, step: int) -> list[SeedChange]:
+        self._transition(selected, Stage.FOSSILIZED)
+        self.fossilized += selected.sum(axis=1)
+        self.contributing += (selected & (self.table.contribution >= CONTRIBUTING_POINTS)).sum(axis=1)
+        return self._events(selected, "fossilized", step)
+
+    def _remove(self, selected: Bools, step: int, graft: Graft) -> list[SeedChange]:
+        """Drop the modules of `selected` and start the cooldown of their slots."""
+        if not selected.any():
+            return []
+        for env, slot in np.argwhere(selected).tolist():
+            graft.drop(env, slot)
+        self._transition(selected, Stage.PRUNED)
+        self.table.alpha[selected] = 0.0
+        changes = self._events(selected, "pruned", step)
+        self.table.clear_module(selected)
+        self.table.cooldown_left[selected] = COOLDOWN
+        self.pruned += selected.sum(axis=1)
+        return changes
+
+    # --- shapes ------------------------------------------------------------------------------------------------------
+
+    def _transition(self, selected: Bools, target: Stage) -> None:
+        if selected.any():
+            transition(self.table, selected, target, self.val_acc)
+
+    def _selected(self, envs: Bools, slot: Ints) -> Bools:
+        """[E, S] True at the chosen slot [E] of the environments `envs` [E]."""
+        return np.asarray(envs[:, None] & (self._slot_numbers == slot[:, None]))
+
+    def _selected_one(self, env: int, slot: int) -> Bools:
+        selected = np.zeros(self.table.stage.shape, dtype=np.bool_)
+        selected[env, slot] = True
+        return selected
+
+    def _per_slot(self, per_env: Ints) -> Ints:
+        """[E] -> [E, S]."""
+        return np.broadcast_to(per_env[:, None], self.table.stage.shape)
+
+    def _ramp(self, decisions: Ints) -> tuple[Ints, Ints]:
+        """Epochs and curve of the ramp each environment chose, [E, S]."""
+        steps, curve = _SPEEDS[decisions[:, ALPHA_SPEED]], _CURVES[decisions[:, ALPHA_CURVE]]
+        return self._per_slot(steps), self._per_slot(curve)
+
+    def _events(self, selected: Bools, event: _Event, step: int) -> list[SeedChange]:
+        """What happened at `selected`, as the table says it now."""
+        table = self.table
+        changes = []
+        for env, slot in np.argwhere(selected).tolist():
+            blueprint, contribution = int(table.blueprint[env, slot]), float(table.contribution[env, slot])
+            changes.append(
+                SeedEvent(
+                    env=env,
+                    step=step,
+                    slot=self.slots[slot],
+                    event=event,
+                    seed_id=seed_id(env, int(table.serial[env, slot])),
+                    blueprint=self.blueprints[blueprint] if blueprint >= 0 else "",
+                    stage=Stage(int(table.stage[env, slot])).name,
+                    alpha=float(table.alpha[env, slot]),
+                    contribution=None if np.isnan(contribution) else contribution,
+                    params=int(table.params[env, slot]),
+                )
+            )
+        return changes

@@ -1,0 +1,257 @@
+"""What a controller sees: one table of features, from which the width and every slice follow. Knows no normaliser.
+
+Order: the base features, then the slot block of every slot, then the telemetry block of every slot, in network order.
+Every entry is bounded, |x| <= 2; an empty slot is all zeros; a stopped environment's row is all zeros.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workers.facts import Bools, Floats, Ints
+from workers.growth.rules.alpha import DOWN, UP
+from workers.growth.rules.lifecycle import COOLDOWN, Lifecycle
+from workers.growth.rules.measurement import Measurement
+from workers.growth.rules.predicates import seed_limit
+from workers.growth.rules.seeds import SeedTable
+from workers.growth.rules.tracker import HISTORY, Signals, SignalTracker
+from workers.vocabulary import SPEEDS, STYLES, TEMPOS, Stage
+
+_STAGES = (  # PRUNED is never observed: it lasts from a decision to the end of its step
+    Stage.GERMINATED,
+    Stage.TRAINING,
+    Stage.BLENDING,
+    Stage.HOLDING,
+    Stage.FOSSILIZED,
+    Stage.EMBARGOED,
+    Stage.RESETTING,
+)
+_LONGEST_RAMP = max(*TEMPOS, *SPEEDS)
+_PLATEAU_CAP = 10
+_LOSS_CAP = 20.0  # nats
+_PARAMETERS_CAP = 1e8
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What features are functions of."""
+
+    table: SeedTable
+    present: Bools  # [E, S]
+    signals: Signals
+    contribution: Floats  # [E, S] measured this epoch, NaN where not
+    step: int
+    steps: int
+    seed_limit: int
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One row of the table: `values` gives [E] or [E, width] for the base, [E, S] or [E, S, width] per slot.
+
+    Its entry is x / scale, with `log_up_to` log1p(x clipped to [0, log_up_to]) / scale, with `bounded` tanh(x / scale):
+    nearly linear below the scale. What is unknown, NaN, is 0.
+    """
+
+    name: str
+    width: int
+    values: Callable[[_Seen], NDArray[np.generic] | float]
+    scale: float = 1.0
+    log_up_to: float | None = None
+    bounded: bool = False
+
+
+def _loss(name: str, width: int, values: Callable[[_Seen], Floats]) -> Feature:
+    """Nats; about 0.4 at ln 10."""
+    return Feature(name, width, values, math.log1p(_LOSS_CAP), log_up_to=_LOSS_CAP)
+
+
+def _percent(name: str, width: int, values: Callable[[_Seen], Floats]) -> Feature:
+    return Feature(name, width, values, 100.0)
+
+
+def _points(name: str, scale: float, values: Callable[[_Seen], Floats]) -> Feature:
+    """A difference."""
+    return Feature(name, 1, values, scale, bounded=True)
+
+
+def _parameters(name: str, values: Callable[[_Seen], Ints]) -> Feature:
+    """A count; 1 at a million."""
+    return Feature(name, 1, values, math.log1p(1e6), log_up_to=_PARAMETERS_CAP)
+
+
+def _one_hot(name: str, choices: tuple[int, ...], values: Callable[[_Seen], Ints]) -> Feature:
+    """[E, S] -> [E, S, choice]; all zeros for a value that is no choice."""
+    numbers = np.array(choices)
+    return Feature(name, len(choices), lambda seen: np.asarray(values(seen)[:, :, None] == numbers))
+
+
+BASE: tuple[Feature, ...] = (
+    Feature("progress", 1, lambda seen: seen.step / seen.steps),
+    _loss("train_loss", 1, lambda seen: seen.signals.train_loss),
+    _loss("val_loss", 1, lambda seen: seen.signals.val_loss),
+    _points("loss_delta", 0.5, lambda seen: seen.signals.loss_delta),
+    _percent("train_acc", 1, lambda seen: seen.signals.train_acc),
+    _percent("val_acc", 1, lambda seen: seen.signals.val_acc),
+    _points("acc_delta", 10.0, lambda seen: seen.signals.acc_delta),
+    Feature("plateau", 1, lambda seen: np.minimum(seen.signals.plateau_epochs, _PLATEAU_CAP), _PLATEAU_CAP),
+    _percent("best_val_acc", 1, lambda seen: seen.signals.best_val_acc),
+    _loss("best_val_loss", 1, lambda seen: seen.signals.best_val_loss),
+    _loss("loss_history", HISTORY, lambda seen: seen.signals.loss_history),
+    _percent("acc_history", HISTORY, lambda seen: seen.signals.acc_history),
+    Feature("stabilized", 1, lambda seen: seen.signals.stabilized),
+    _parameters("params_added", lambda seen: seen.table.params.sum(axis=1)),
+    Feature("seed_utilisation", 1, lambda seen: seen.present.sum(axis=1) / seen.seed_limit),
+)
+
+
+def _slot_features(n_blueprints: int) -> tuple[Feature, ...]:
+    """The slot block: what the seed is, and where it stands."""
+    return (
+        Feature("present", 1, lambda seen: seen.present),
+        _one_hot("stage", _STAGES, lambda seen: seen.table.stage),
+        Feature("alpha", 1, lambda seen: seen.table.alpha),
+        Feature("alpha_target", 1, lambda seen: seen.table.alpha_target),
+        Feature("ramp_up", 1, lambda seen: seen.table.alpha_mode == UP),
+        Feature("ramp_down", 1, lambda seen: seen.table.alpha_mode == DOWN),
+        Feature("ramp_left", 1, lambda seen: seen.table.steps_total - seen.table.steps_done, _LONGEST_RAMP),
+        Feature("blending_out", 1, lambda seen: seen.table.frozen),
+        Feature("tempo", 1, lambda seen: seen.table.tempo, max(TEMPOS)),
+        Feature("germination_target", 1, lambda seen: seen.table.germination_target),
+        Feature("measured", 1, lambda seen: ~np.isnan(seen.table.contribution)),
+        _points("contribution", 20.0, lambda seen: seen.table.contribution),
+        _points("velocity", 10.0, lambda seen: seen.table.velocity),
+        _points("interaction", 20.0, lambda seen: seen.table.interaction_sum),
+        Feature("cooldown_left", 1, lambda seen: seen.table.cooldown_left, COOLDOWN),
+        _one_hot("style", tuple(range(len(STYLES))), lambda seen: seen.table.style),
+        _one_hot("blueprint", tuple(range(n_blueprints)), lambda seen: seen.table.blueprint),
+    )
+
+
+def _since(seen: _Seen, accuracy: Floats) -> Floats:
+    """[E, S] gain of validation accuracy since a moment in the seed's life; 0 for slots without a seed."""
+    return np.where(seen.present, seen.signals.val_acc[:, None] - accuracy, 0.0)
+
+
+TELEMETRY: tuple[Feature, ...] = (
+    Feature("age", 1, lambda seen: seen.table.age / seen.steps),
+    Feature("epochs_in_stage", 1, lambda seen: seen.table.epochs_in_stage / seen.steps),
+    _points("gain_in_stage", 20.0, lambda seen: _since(seen, seen.table.acc_at_stage_start)),
+    _points("gain_in_life", 20.0, lambda seen: _since(seen, seen.table.acc_at_germination)),
+    Feature("fresh", 1, lambda seen: ~np.isnan(seen.contribution)),
+    _parameters("params", lambda seen: seen.table.params),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Where everything is in an observation."""
+
+    width: int
+    base: dict[str, slice]
+    slots: tuple[dict[str, slice], ...]  # per slot: the features of its slot block and of its telemetry block
+    slot_blocks: tuple[slice, ...]
+    telemetry_blocks: tuple[slice, ...]
+
+
+def _slices(features: tuple[Feature, ...], start: int) -> tuple[dict[str, slice], slice]:
+    """Slice of every feature, and of the whole block, for a block that begins at `start`."""
+    ends = start + np.cumsum([feature.width for feature in features])
+    names = {f.name: slice(int(end) - f.width, int(end)) for f, end in zip(features, ends, strict=True)}
+    return names, slice(start, int(ends[-1]))
+
+
+def layout(n_slots: int, n_blueprints: int) -> Layout:
+    """The layout for `n_slots` enabled slots and `n_blueprints` enabled blueprints: base + S * (slot + telemetry)."""
+    base, end = _slices(BASE, 0)
+    named: list[dict[str, slice]] = [{} for _ in range(n_slots)]
+    blocks: list[slice] = []
+    for features in (_slot_features(n_blueprints), TELEMETRY):
+        for slot in range(n_slots):
+            names, end = _slices(features, end.stop)
+            named[slot] |= names
+            blocks.append(end)
+    return Layout(
+        width=end.stop,
+        base=base,
+        slots=tuple(named),
+        slot_blocks=tuple(blocks[:n_slots]),
+        telemetry_blocks=tuple(blocks[n_slots:]),
+    )
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The features for so many slots and blueprints, and column by column what is done to their values."""
+
+    layout: Layout
+    slots: tuple[Feature, ...]  # the slot block of one slot
+    scale: Floats  # [width]
+    log: Ints  # columns
+    log_up_to: Floats  # of each of them
+    bounded: Ints  # columns
+
+
+@lru_cache(maxsize=8)
+def _table(n_slots: int, n_blueprints: int) -> _Table:
+    slots = _slot_features(n_blueprints)
+    columns = [
+        feature for block in (BASE, *(slots,) * n_slots, *(TELEMETRY,) * n_slots) for feature in block
+        for _ in range(feature.width)
+    ]  # fmt: skip
+    caps = [feature.log_up_to for feature in columns]
+    return _Table(
+        layout=layout(n_slots, n_blueprints),
+        slots=slots,
+        scale=np.array([feature.scale for feature in columns], dtype=np.float64),
+        log=np.array([i for i, cap in enumerate(caps) if cap is not None]),
+        log_up_to=np.array([cap for cap in caps if cap is not None]),
+        bounded=np.array([i for i, feature in enumerate(columns) if feature.bounded]),
+    )
+
+
+def _write(block: Floats, features: tuple[Feature, ...], seen: _Seen) -> None:
+    """Values of `features` into `block` [..., their width together]."""
+    start = 0
+    for feature in features:
+        if feature.width == 1:
+            block[..., start] = feature.values(seen)
+        else:
+            block[..., start : start + feature.width] = feature.values(seen)
+        start += feature.width
+
+
+def observe(lifecycle: Lifecycle, tracker: SignalTracker, measurement: Measurement, step: int) -> NDArray[np.float32]:
+    """Observations before decision `step` (1-based), [E, width]; `measurement` is recorded and tracked already.
+
+    Values of all features come first and are then transformed together: one call costs as much as its numbers.
+    """
+    n_envs, n_slots = lifecycle.table.stage.shape
+    seen = _Seen(
+        table=lifecycle.table,
+        present=lifecycle.table.present,
+        signals=tracker.signals,
+        contribution=measurement.contribution,
+        step=step,
+        steps=lifecycle.rules.steps,
+        seed_limit=seed_limit(lifecycle.rules, n_slots),
+    )
+    table = _table(n_slots, len(lifecycle.blueprints))
+    where = table.layout
+    seeds, telemetry = where.slot_blocks[0].start, where.telemetry_blocks[0].start
+    x = np.empty((n_envs, where.width))
+    _write(x[:, :seeds], BASE, seen)
+    _write(x[:, seeds:telemetry].reshape(n_envs, n_slots, -1), table.slots, seen)
+    _write(x[:, telemetry:].reshape(n_envs, n_slots, -1), TELEMETRY, seen)
+    x[np.isnan(x)] = 0.0
+    x[:, table.log] = np.log1p(np.minimum(np.maximum(x[:, table.log], 0.0), table.log_up_to))
+    x /= table.scale
+    x[:, table.bounded] = np.tanh(x[:, table.bounded])
+    x[~lifecycle.alive] = 0.0
+    return x.astype(np.float32)

@@ -1,0 +1,47 @@
+"""The transition table of a seed's life, and the one function that may change a stage. Knows no operation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from workers.facts import Bools, Floats
+from workers.growth.rules.seeds import SeedTable
+from workers.vocabulary import Stage
+
+TRANSITIONS: dict[Stage, tuple[Stage, ...]] = {
+    Stage.UNKNOWN: (Stage.DORMANT,),
+    Stage.DORMANT: (Stage.GERMINATED,),
+    Stage.GERMINATED: (Stage.TRAINING, Stage.PRUNED),
+    Stage.TRAINING: (Stage.BLENDING, Stage.PRUNED),
+    Stage.BLENDING: (Stage.HOLDING, Stage.PRUNED),
+    Stage.HOLDING: (Stage.FOSSILIZED, Stage.BLENDING, Stage.PRUNED),
+    Stage.FOSSILIZED: (),
+    Stage.PRUNED: (Stage.EMBARGOED,),
+    Stage.EMBARGOED: (Stage.RESETTING,),
+    Stage.RESETTING: (Stage.DORMANT,),
+}
+_LEGAL = np.zeros((max(Stage) + 1, max(Stage) + 1), dtype=np.bool_)  # [from, to]
+for _source, _targets in TRANSITIONS.items():
+    _LEGAL[_source, list(_targets)] = True
+
+
+class IllegalTransition(ValueError):
+    """A stage was asked to become one that the table does not allow."""
+
+
+def transition(table: SeedTable, selected: Bools, target: Stage, val_acc: Floats) -> None:
+    """Move every `selected` [E, S] slot to `target`; all or, with IllegalTransition, none.
+
+    `val_acc` [E] is the last validation accuracy: what improvement within the new stage is measured against.
+    """
+    from_stage = table.stage[selected]
+    if not _LEGAL[from_stage, int(target)].all():
+        illegal = selected & ~_LEGAL[table.stage, int(target)]
+        env, slot = (int(i) for i in np.argwhere(illegal)[0])
+        stage = int(table.stage[env, slot])
+        raise IllegalTransition(f"environment {env}, slot {slot}: no transition from stage {stage} to {target.name}")
+    table.previous_stage[selected] = from_stage
+    table.previous_epochs_in_stage[selected] = table.epochs_in_stage[selected]
+    table.stage[selected] = int(target)
+    table.epochs_in_stage[selected] = 0
+    table.acc_at_stage_start[selected] = val_acc[selected.nonzero()[0]]

@@ -1,0 +1,111 @@
+"""Signals of training, per environment: deltas, plateaus, histories, and whether the host has settled.
+
+Knows no seed, but for `summary_seed`, which picks one from the seed table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from workers.facts import Bools, Floats, Ints
+from workers.growth.rules.measurement import Measurement
+from workers.growth.rules.seeds import SeedTable
+
+HISTORY = 5
+PLATEAU_POINTS = 0.5  # an epoch that gains less counts towards a plateau
+_STABLE_IMPROVEMENT = 0.03  # relative loss improvement below which an epoch is stable
+_STABLE_EPOCHS = 3  # consecutive stable epochs until the host counts as settled
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signals:
+    """What the tracker knows after the last measurement. NaN: nothing to compare with yet."""
+
+    train_loss: Floats  # [E] nats
+    train_acc: Floats  # [E] percent
+    val_loss: Floats  # [E]
+    val_acc: Floats  # [E]
+    loss_delta: Floats  # [E] previous minus current: positive is improvement; NaN at the first epoch
+    acc_delta: Floats  # [E] current minus previous, points; NaN at the first epoch
+    plateau_epochs: Ints  # [E] consecutive epochs that gained less than PLATEAU_POINTS
+    best_val_loss: Floats  # [E] of the episode
+    best_val_acc: Floats  # [E] of the episode
+    loss_history: Floats  # [E, HISTORY] validation losses, oldest first, NaN before the first
+    acc_history: Floats  # [E, HISTORY]
+    stable_epochs: Ints  # [E] consecutive stable epochs
+    stabilized: Bools  # [E] latched: the host has settled, and stays so for the episode
+
+
+class SignalTracker:
+    """Folds measurements into signals, from the start of one episode to its end."""
+
+    def __init__(self, n_envs: int) -> None:
+        unknown = np.full(n_envs, np.nan)
+        none = np.zeros(n_envs, dtype=np.int64)
+        history = np.full((n_envs, HISTORY), np.nan)
+        self.signals = Signals(
+            train_loss=unknown,
+            train_acc=unknown,
+            val_loss=unknown,
+            val_acc=unknown,
+            loss_delta=unknown,
+            acc_delta=unknown,
+            plateau_epochs=none,
+            best_val_loss=unknown,
+            best_val_acc=unknown,
+            loss_history=history,
+            acc_history=history,
+            stable_epochs=none,
+            stabilized=np.zeros(n_envs, dtype=np.bool_),
+        )
+
+    def update(self, measurement: Measurement, alive: Bools) -> Signals:
+        """Signals after this measurement; environments that are not `alive` [E] keep theirs."""
+        before = self.signals
+        after = _advance(before, measurement)
+        if alive.all():
+            self.signals = after
+            return after
+        self.signals = Signals(
+            **{
+                name: np.where(alive if new.ndim == 1 else alive[:, None], new, getattr(before, name))
+                for name, new in vars(after).items()
+            }
+        )
+        return self.signals
+
+
+def _advance(before: Signals, now: Measurement) -> Signals:
+    """An epoch is stable when the loss got better by less than 3 %; at the first, comparisons with NaN are False."""
+    loss_delta = before.val_loss - now.val_loss
+    acc_delta = now.val_acc - before.val_acc
+    stable = (loss_delta >= 0.0) & (loss_delta < _STABLE_IMPROVEMENT * before.val_loss)
+    stable_epochs = np.where(stable, before.stable_epochs + 1, 0)
+    return Signals(
+        train_loss=now.train_loss,
+        train_acc=now.train_acc,
+        val_loss=now.val_loss,
+        val_acc=now.val_acc,
+        loss_delta=loss_delta,
+        acc_delta=acc_delta,
+        plateau_epochs=np.where(acc_delta < PLATEAU_POINTS, before.plateau_epochs + 1, 0),
+        best_val_loss=np.fmin(before.best_val_loss, now.val_loss),
+        best_val_acc=np.fmax(before.best_val_acc, now.val_acc),
+        loss_history=np.concatenate((before.loss_history[:, 1:], now.val_loss[:, None]), axis=1),
+        acc_history=np.concatenate((before.acc_history[:, 1:], now.val_acc[:, None]), axis=1),
+        stable_epochs=stable_epochs,
+        stabilized=before.stabilized | (stable_epochs >= _STABLE_EPOCHS),
+    )
+
+
+def summary_seed(table: SeedTable, among: Bools) -> Ints:
+    """Slot [E] of the one seed that stands for all seeds in `among` [E, S]; -1 where there is none.
+
+    Highest stage; then highest alpha; then the most negative contribution, for safety, where a seed without a
+    measurement loses to one with; then the youngest seed. Serials are unique, so the choice is.
+    """
+    badness = np.where(np.isnan(table.contribution), -np.inf, -table.contribution)
+    ranked = np.lexsort((table.serial, badness, table.alpha, table.stage, among), axis=-1)  # the last key leads
+    return np.where(among.any(axis=1), ranked[:, -1], -1)

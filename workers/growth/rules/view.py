@@ -1,0 +1,28 @@
+"""What is shown to a controller before a decision. Everything in it is to be read, nothing to be changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workers.facts import Bools
+from workers.growth.rules.masks import DecisionMasks
+from workers.growth.rules.seeds import SeedTable
+from workers.growth.rules.tracker import Signals
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecisionView:
+    """The moment before decision `step`, for all environments of a run."""
+
+    step: int  # 1-based
+    steps: int
+    slots: tuple[str, ...]  # network order
+    blueprints: tuple[str, ...]  # order of the blueprint head
+    table: SeedTable
+    alive: Bools  # [E]
+    signals: Signals
+    masks: DecisionMasks
+    observation: NDArray[np.float32]  # [E, width]

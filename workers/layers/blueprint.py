@@ -1,0 +1,182 @@
+"""What a blueprint is, and the few batched layers that hosts and blueprints are made of.
+
+Activations are [B, H, W, N, C]: N networks of one architecture side by side, in memory the channels-last layout of one
+tensor with N*C channels, so that one grouped kernel serves all networks. Parameters are stacked on a leading N.
+
+Activations may be of less precision than parameters: convolutions are then done in that of the activations, while
+norms and everything per sample (pooled, linear) stay in that of the parameters. A module returns what it was given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from workers.layers.convolution import grouped
+from workers.layers.norm import norm_backward, norm_forward
+
+Params = Mapping[str, Tensor]
+Grads = dict[str, Tensor]
+# Gradient of the output, where those of parameters go, whether the input's is needed -> the input's.
+Back = Callable[[Tensor, Grads, bool], Tensor | None]
+
+
+@dataclass(frozen=True)
+class ParamSpec:
+    """One parameter of one network: starts uniform in center ± bound."""
+
+    name: str
+    shape: tuple[int, ...]
+    bound: float = 0.0
+    center: float = 0.0
+
+    @property
+    def size(self) -> int:
+        """Number of scalars."""
+        size = 1
+        for extent in self.shape:
+            size *= extent
+        return size
+
+
+def fan_in_bound(fan_in: int) -> float:
+    """Bound of the uniform initialisation U(±1/sqrt(fan_in)), torch's default for convolutions and linear layers."""
+    return 1.0 / math.sqrt(fan_in)
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """A shape-preserving module. One file of this folder each: `BLUEPRINT = Blueprint(...)`.
+
+    `params(channels)` lists its parameters; `forward(x, p)` maps x [B, H, W, N, C] and stacked parameters [N, …] to
+    s(x) of the same shape and precision. Contract (tests/catalog/test_blueprints.py): keeps shape and precision,
+    networks never mix, at birth at least one and after one optimiser step every parameter has a non-zero gradient under
+    every blending style.
+
+    Training computes `residual` instead, or `by_hand`, which maps x and p to s(x) − x and the function that goes back
+    from its gradient; where they are there, tests hold them against `forward`. A residual that ends in a norm, with a
+    ReLU, a Towards or nothing behind it, needs no autograd.
+    """
+
+    name: str
+    params: Callable[[int], tuple[ParamSpec, ...]]
+    forward: Callable[[Tensor, Params], Tensor]
+    residual: tuple[Layer, ...] = ()  # s(x) − x as a chain of layers
+    by_hand: Callable[[Tensor, Params], tuple[Tensor, Back]] | None = None
+
+
+@dataclass(frozen=True)
+class Conv:
+    """`conv` with the kernel of this name."""
+
+    name: str
+    depthwise: bool = False
+
+
+@dataclass(frozen=True)
+class Norm:
+    """`group_norm` with {prefix}.gain and {prefix}.bias."""
+
+    prefix: str
+
+
+@dataclass(frozen=True)
+class Relu:
+    """max(0, ·)."""
+
+
+@dataclass(frozen=True)
+class Towards:
+    """tanh(scale)·(· − x) with x the input of the chain: a part of the way from x, by the scale of this name."""
+
+    name: str
+
+
+Inner = Conv | Norm | Relu
+Layer = Inner | Towards
+
+
+def residual(name: str, params: Callable[[int], tuple[ParamSpec, ...]], *chain: Layer) -> Blueprint:
+    """The blueprint x + chain(x)."""
+
+    def forward(x: Tensor, p: Params) -> Tensor:
+        y = x
+        for layer in chain:
+            match layer:
+                case Conv():
+                    y = conv(y, p[layer.name], layer.depthwise)
+                case Norm():
+                    y = group_norm(y, p[f"{layer.prefix}.gain"], p[f"{layer.prefix}.bias"])
+                case Relu():
+                    y = F.relu(y)
+                case Towards():
+                    y = torch.tanh(p[layer.name]).to(x.dtype) * (y - x)
+        return x + y
+
+    return Blueprint(name, params, forward, chain)
+
+
+def conv(x: Tensor, weight: Tensor, depthwise: bool = False) -> Tensor:
+    """Same-padded, no bias: x [B,H,W,N,C], weight [N,O,C,k,k] (depthwise: [N,C,1,k,k]) -> [B,H,W,N,O]."""
+    b, h, w, n, c = x.shape
+    out, k = weight.shape[1], weight.shape[-1]
+    if k > 1 and h == w == 1:
+        weight, k = weight[..., k // 2 :, k // 2 :][..., :1, :1], 1  # around a single pixel there is only padding
+    image = x.reshape(b, h, w, n * c).permute(0, 3, 1, 2)  # NCHW, channels last in memory
+    kernel = weight.reshape(n * out, *weight.shape[2:]).to(x.dtype)
+    if k == 1 and not depthwise:
+        y = grouped(image, kernel, n)
+    else:
+        kernel = kernel.contiguous(memory_format=torch.channels_last)
+        y = F.conv2d(image, kernel, padding=k // 2, groups=n * c if depthwise else n)
+        y = y.contiguous(memory_format=torch.channels_last)  # a GPU's depthwise kernels answer in another layout
+    return y.permute(0, 2, 3, 1).reshape(b, h, w, n, out)
+
+
+class _GroupNorm(torch.autograd.Function):
+    """_norm.py as one step of autograd."""
+
+    @staticmethod
+    def forward(context: Any, x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
+        y, context.saved = norm_forward(x, gain, bias)
+        return y
+
+    @staticmethod
+    def backward(context: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return norm_backward(grads[0], context.saved)
+
+
+def group_norm(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
+    """Group normalisation of every network by itself. x [B,H,W,N,C], gain and bias [N,C]."""
+    return cast(Tensor, _GroupNorm.apply(x, gain, bias))  # type: ignore[no-untyped-call]
+
+
+def pooled(x: Tensor) -> Tensor:
+    """Global average pool: [B,H,W,N,C] -> [N,B,C], in float32 at least."""
+    return x.mean((1, 2), dtype=torch.promote_types(x.dtype, torch.float32)).transpose(0, 1)
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x [N,B,I], weight [N,I,O], bias [N,O] -> [N,B,O]."""
+    return torch.bmm(x, weight) if bias is None else torch.baddbmm(bias.unsqueeze(1), x, weight)
+
+
+def spread(values: Tensor, like: Tensor) -> Tensor:
+    """Per-sample channel factors [N,B,C] -> [B,1,1,N,C], to multiply the activations `like` with."""
+    return values.transpose(0, 1)[:, None, None].to(like.dtype)
+
+
+def norm_params(channels: int, prefix: str = "norm", gain: float = 1.0) -> tuple[ParamSpec, ParamSpec]:
+    """Gain and bias of a group norm."""
+    return ParamSpec(f"{prefix}.gain", (channels,), center=gain), ParamSpec(f"{prefix}.bias", (channels,))
+
+
+def conv_params(name: str, out: int, into: int, kernel: int) -> ParamSpec:
+    """A convolution kernel [out, into, kernel, kernel]."""
+    return ParamSpec(name, (out, into, kernel, kernel), bound=fan_in_bound(into * kernel * kernel))

@@ -1,0 +1,105 @@
+"""Where a worker begins: pins device, threads and determinism before torch is imported, then hands over to the loop."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from esper_ab.contracts.installed_code import sources_imported
+from esper_ab.contracts.messages import PROTOCOL, Failed, Hello, Lane, WorkerOrder
+from esper_ab.contracts.settings import Arithmetic
+from workers.process import setup as process
+from workers.process.link import Link
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+_SUMMARY_CHARS = 500
+_TRACEBACK_CHARS = 20_000
+
+
+class WrongDevice(RuntimeError):
+    """The devices that torch sees are not those of the plan."""
+
+
+def main(order: WorkerOrder) -> None:
+    """Entry point of a worker that has a process for itself."""
+    process.die_with_parent()
+    process.redirect_output(Path(order.run_dir) / order.log_file)
+    process.obey_the_coordinator_only()
+    process.set_environment(order.lane, order.arithmetic)
+    process.keep_freed_memory()
+    _serve(order, _pin_torch, process.redirect_output)
+
+
+def main_in_thread(order: WorkerOrder) -> None:
+    """Entry point of a worker thread: of what belongs to the process it sets the number of threads and no more."""
+    _serve(order, _set_threads, lambda log: None)
+
+
+def _serve(
+    order: WorkerOrder, prepare: Callable[[Lane, Arithmetic], tuple[str, ...]], log_to: Callable[[Path], None]
+) -> None:
+    """Say Hello and work until told to stop; an error is reported, then raised for the log."""
+    link = Link(order.endpoint, order.identity, keys=order.key_file)
+    try:
+        uuids = prepare(order.lane, order.arithmetic)
+        import torch
+
+        from workers.process.loop import serve
+
+        link.send(
+            Hello(
+                worker=order.worker,
+                incarnation=order.incarnation,
+                protocol=PROTOCOL,
+                pid=os.getpid(),
+                uuids=uuids,
+                torch_version=str(torch.__version__),
+                sources=sources_imported(),
+            )
+        )
+        serve(link, order, log_to)
+    except Exception as error:
+        link.send(failure(order, link, error))
+        raise
+    finally:
+        link.close(finished=True)
+
+
+def failure(order: WorkerOrder, link: Link, error: Exception) -> Failed:
+    """What the coordinator is told of an error: one line, and the end of the traceback."""
+    summary = f"{type(error).__name__}: {error}".splitlines()[0][:_SUMMARY_CHARS]
+    lines = "".join(traceback.format_exception(error))
+    return Failed(worker=order.worker, run=link.run, summary=summary, traceback=lines[-_TRACEBACK_CHARS:])
+
+
+def _set_threads(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
+    import torch
+
+    if any(lane.uuids):  # CUDA is pinned by the environment of a process that has not touched it yet
+        raise WrongDevice(f"lane {lane.name} has GPUs, and a thread has none of its own")
+    torch.set_num_threads(arithmetic.threads)
+    return lane.uuids
+
+
+def _pin_torch(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
+    """Fix what decides the bits of a result; the UUIDs of the lane's devices as torch sees them ("" for a core)."""
+    import torch
+
+    from workers.process.arithmetic import pin
+
+    pin(arithmetic)
+    if any(lane.uuids):
+        check_gpus(lane, [f"GPU-{torch.cuda.get_device_properties(i).uuid}" for i in range(torch.cuda.device_count())])
+    return lane.uuids
+
+
+def check_gpus(lane: Lane, seen: list[str]) -> None:
+    """WrongDevice unless the GPUs that torch sees are those of the lane, which may have CPU devices beside them."""
+    planned = [uuid for uuid in lane.uuids if uuid]
+    if seen != planned:
+        raise WrongDevice(f"lane {lane.name} is {', '.join(planned)}, but torch sees {', '.join(seen) or 'no GPU'}")

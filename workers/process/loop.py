@@ -1,0 +1,213 @@
+"""A worker's life: take orders, do a run point by point, say so, go on when released. Knows no other worker.
+
+    Assign → warm-up → Ready → [Release → episode → EpisodeFinished] × E → Release → evaluation → Evaluated → Release
+
+An Assign with a point > 0 takes a run up: Ready names the point where it stands, and the episodes go on from there.
+A Cancel ends the run at the next step, and the worker waits for the next Assign.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import torch
+
+from esper_ab.contracts import catalog
+from esper_ab.contracts.messages import (
+    Assign,
+    Cancel,
+    CoordinatorMessage,
+    EpisodeFinished,
+    Evaluated,
+    Progress,
+    Ready,
+    Release,
+    RunSpec,
+    Stop,
+    WorkerOrder,
+)
+from esper_ab.contracts.records import Checkpoint
+from workers.datasets.task import Task
+from workers.growth.environment import DeviceData
+from workers.process.link import Link
+from workers.run.session import OnStep, Session
+from workers.storage import checkpoint, state_bytes
+from workers.storage.durable import NO_ROOM, Damaged
+from workers.user_rewards.lookup import as_planned
+
+_ASK_FOR_ROOM_S = 2.0  # between two attempts to write on a full disk
+
+T = TypeVar("T")
+
+
+class _Stopped(Exception):
+    """The coordinator said Stop in the middle of a run."""
+
+
+class _Cancelled(Exception):
+    """The coordinator gave up the run that this worker is doing."""
+
+
+class DataShelf:
+    """The constants a worker keeps between runs: each task's splits, uploaded once per device."""
+
+    def __init__(self, order: WorkerOrder) -> None:
+        self._devices = torch_devices(order.lane.devices)
+        self._shelf: dict[tuple[str, str], dict[str, DeviceData]] = {}
+
+    def take(self, task: Task, data_dir: str) -> dict[str, DeviceData]:
+        """Splits of `task` by plan name of the device; FileNotFoundError with the remedy when they are not there."""
+        key = (task.name, data_dir)
+        if key not in self._shelf:
+            splits = task.load(data_dir)
+            uploaded = {device: DeviceData.of(splits, device) for device in set(self._devices.values())}
+            self._shelf[key] = {name: uploaded[device] for name, device in self._devices.items()}
+        return self._shelf[key]
+
+
+def torch_devices(names: tuple[str, ...]) -> dict[str, torch.device]:
+    """Plan names of one lane to torch devices: the worker sees only its own GPUs, numbered from 0."""
+    gpus = [name for name in names if name.startswith("cuda")]
+    return {name: torch.device("cuda", gpus.index(name)) if name in gpus else torch.device("cpu") for name in names}
+
+
+def serve(link: Link, order: WorkerOrder, log_to: Callable[[Path], None]) -> None:
+    """Do runs until told to stop, each with a log of its own. What goes wrong is raised: the entry reports it."""
+    shelf, run_dir = DataShelf(order), Path(order.run_dir)
+    while True:
+        message = link.receive(None)
+        if isinstance(message, Stop):
+            _say(f"stop: {message.reason}")
+            return
+        if isinstance(message, Assign):
+            spec = message.spec
+            try:
+                open_log = functools.partial(log_to, run_dir / spec.log_file)
+                _when_there_is_room(link, spec, message.point, open_log)
+                _run(link, run_dir, message, shelf)
+            except _Cancelled as cancelled:
+                _say(f"{spec.ref.run}: given up: {cancelled}")
+            except _Stopped as stop:
+                _say(f"stop: {stop}")
+                return
+
+
+def _run(link: Link, run_dir: Path, order: Assign, shelf: DataShelf) -> None:
+    """One run from its warm-up to its evaluation, or from where its records end."""
+    spec = order.spec
+    _say(f"{spec.ref.run}: {spec.episodes} episodes of {spec.n_envs} environments on {spec.ref.device}")
+    task: Task = catalog.entry("workers.tasks", spec.task, "TASK")
+    session = Session(spec, task, shelf.take(task, spec.data_dir), as_planned(spec.reward_code, run_dir))
+    start, damaged = _take_up(session, run_dir, order)
+    warm_up_s = session.warm_up(_progress(link, spec, start, "warm-up"))
+    link.send(Ready(run=spec.ref, warm_up_s=round(warm_up_s, 3), point=start, damaged=damaged))
+    _go_on(link, session, start)
+    for episode in range(start, spec.episodes):
+        point = episode + 1
+        on_step, on_update = _progress(link, spec, point, "train"), _progress(link, spec, point, "update")
+        record = session.train(episode, on_step, on_update)
+        saved = _save(link, session, run_dir, point)
+        observations = session.observations()
+        link.send(
+            EpisodeFinished(run=spec.ref, seq=point, record=record, checkpoint=saved, observations=observations)
+        )
+        _go_on(link, session, point)
+    point = spec.episodes + 1
+    on_step = _progress(link, spec, point, "evaluate")
+    evaluation = _when_there_is_room(link, spec, point, lambda: session.evaluate(run_dir, on_step))
+    link.send(Evaluated(run=spec.ref, seq=point, record=evaluation))
+    _await_release(link, spec, point)
+    _say(f"{spec.ref.run}: done")
+
+
+def _take_up(session: Session, run_dir: Path, order: Assign) -> tuple[int, tuple[str, ...]]:
+    """Put `session` where its records end, or as far back as intact checkpoints reach.
+
+    Returns the point where it stands, and one sentence for every checkpoint that is not intact.
+    """
+
+    def resume(data: bytes) -> None:
+        try:
+            session.resume(state_bytes.from_bytes(data))
+        except state_bytes.FOREIGN as error:
+            raise Damaged(f"is no checkpoint of this run: {state_bytes.reason(error)}") from None
+
+    if session.state() is None:  # a fixed controller carries nothing from episode to episode
+        return order.point, ()
+    point, damaged = checkpoint.take_up(run_dir, order.spec.ref, order.checkpoints, resume)
+    for sentence in damaged:
+        _say(sentence)
+    if order.point > 0:
+        _say(f"{order.spec.ref.run}: taken up at point {point}")
+    return point, damaged
+
+
+def _save(link: Link, session: Session, run_dir: Path, point: int) -> Checkpoint | None:
+    """The session's state on disk, when it has any: before the record is sent, so that no record outlives it."""
+    state, spec = session.state(), session.spec
+    if state is None:
+        return None
+    link.send(Progress(run=spec.ref, point=point, step=spec.steps, phase="save"))
+    data = state_bytes.to_bytes(state)
+    return _when_there_is_room(link, spec, point, lambda: checkpoint.store(run_dir, spec.ref, point, data))
+
+
+def _when_there_is_room(link: Link, spec: RunSpec, point: int, write: Callable[[], T]) -> T:
+    """What `write` returns; on a full disk say so, wait, and try again until it works or the coordinator ends it."""
+    while True:
+        try:
+            return write()
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                raise
+        link.send(Progress(run=spec.ref, point=point, step=0, phase="disk full"))
+        _listen(link, spec, _ASK_FOR_ROOM_S)
+
+
+def _go_on(link: Link, session: Session, point: int) -> None:
+    """Return when the run may go on from `point`, with what came with the release."""
+    session.released(point, _await_release(link, session.spec, point).observations)
+
+
+def _await_release(link: Link, spec: RunSpec, point: int) -> Release:
+    """The release of `point`: it is on disk, and the run may go on."""
+    while True:
+        message = _listen(link, spec, None)
+        if isinstance(message, Release) and (message.run, message.point) == (spec.ref.run, point):
+            return message
+
+
+def _listen(link: Link, spec: RunSpec, timeout_s: float | None) -> CoordinatorMessage | None:
+    """The next message, None after `timeout_s`; the exceptions of this file when it ends the run or the worker."""
+    message = link.receive(timeout_s)
+    if isinstance(message, Stop):
+        raise _Stopped(message.reason)
+    if isinstance(message, Cancel) and message.run == spec.ref.run:
+        raise _Cancelled(message.reason)
+    return message
+
+
+def _progress(link: Link, spec: RunSpec, point: int, phase: str) -> OnStep:
+    """A sign of life at every step, and the moment to notice that the run is given up. Stop can wait for its end."""
+
+    def on_step(step: int) -> None:
+        link.send(Progress(run=spec.ref, point=point, step=step, phase=phase))
+        reason = link.cancelled()
+        if reason is not None:
+            raise _Cancelled(reason)
+
+    return on_step
+
+
+def _say(text: str) -> None:
+    """One line for the log, on stderr: a worker that is a thread shares stdout with what the command prints.
+
+    A full disk may swallow it: that is no reason to end a run.
+    """
+    with contextlib.suppress(OSError):
+        print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,143 @@
+"""One episode: environments, a decider and rewards, step by step. The same loop trains and evaluates.
+
+It knows no socket and no record; what it returns is numbers per environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esper_ab.contracts.records import EnvEpisode
+from workers.facts import StepFacts
+from workers.growth.environment import GrowthEnv
+from workers.growth.rules.view import DecisionView
+from workers.growth.stopwatch import Stopwatch
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+Reward = Callable[[StepFacts], Floats]
+
+
+class Decider(Protocol):
+    """Whoever decides: a controller of workers/controllers, or a policy."""
+
+    def begin_episode(self, n_envs: int) -> None:
+        """A new episode: forget the last one."""
+
+    def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
+        """Decisions [E, heads], valid under view.masks, from uniforms [E, heads] in [0, 1)."""
+
+    def exclude(self, envs: Bools) -> None:
+        """Environments [E] that ended before they could decide anything."""
+
+    def reward(self, rewards: Floats, done: Bools) -> None:
+        """Rewards [E] of the last decision, and which environments [E] ended with it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpisodeResult:
+    """What an episode came to: one row per environment, and the summed rewards under every mode asked for."""
+
+    envs: tuple[EnvEpisode, ...]
+    rewards: dict[str, Floats]  # mode -> [E]
+
+
+def play(
+    env: GrowthEnv,
+    decider: Decider,
+    rewards: Mapping[str, Reward],
+    stopwatch: Stopwatch,
+    on_step: Callable[[int], None],
+) -> EpisodeResult:
+    """Play an episode that `env.begin_episode` has begun.
+
+    The decider learns from the first of `rewards`; the others are only summed. A reward reaches it one step late,
+    because only the next epoch tells whether the host survived the decision: a diverged host's last executed decision
+    gets the penalty and is terminal; its later steps do not exist. ValueError names a mode that is not finite.
+    """
+    decider.begin_episode(env.n_envs)
+    sums = {mode: np.zeros(env.n_envs) for mode in rewards}
+    pending: Floats | None = None
+    while env.step < env.steps and env.alive.any():
+        was_alive = env.alive.copy()
+        view = env.advance()
+        on_step(env.step)
+        broken = was_alive & ~view.alive
+        if pending is None:
+            decider.exclude(broken)
+        else:
+            _deliver(decider, pending, broken, env.spec.reward.divergence_penalty, sums)
+        if not view.alive.any():
+            pending = None
+            break
+        with stopwatch.phase("decide"):
+            decisions = decider.decide(view, env.uniforms())
+            facts = env.facts(decisions)
+            earned = {mode: _earned(mode, reward(facts), view) for mode, reward in rewards.items()}
+            for mode, values in earned.items():
+                sums[mode] += values
+            env.execute(decisions)
+        pending = next(iter(earned.values())) if earned else np.zeros(env.n_envs)
+    if pending is not None:
+        decider.reward(pending, np.ones(env.n_envs, dtype=np.bool_))
+    return EpisodeResult(envs=_outcomes(env, sums), rewards=sums)
+
+
+def _earned(mode: str, values: Floats, view: DecisionView) -> Floats:
+    """Rewards [E], 0 where an environment has ended; ValueError when one that counts is not finite."""
+    earned = np.where(view.alive, values, 0.0)
+    if not np.isfinite(earned).all():
+        raise ValueError(f"reward mode {mode!r} is not finite at step {view.step}: {values.tolist()}")
+    return earned
+
+
+def _deliver(
+    decider: Decider, pending: Floats, broken: Bools, penalty: float, sums: dict[str, Floats]
+) -> None:
+    """Reward the previous decision, with the penalty where it was a diverged host's last."""
+    for values in sums.values():
+        values[broken] += penalty
+    decider.reward(pending + np.where(broken, penalty, 0.0), broken)
+
+
+def finite(value: float) -> float | None:
+    """What a record may hold: None in the place of a number that is not finite."""
+    return value if np.isfinite(value) else None
+
+
+def _known(value: float) -> float:
+    """A percentage that exists: an environment that diverged in its first epoch has measured nothing."""
+    return value if np.isfinite(value) else 0.0
+
+
+def _outcomes(env: GrowthEnv, sums: dict[str, Floats]) -> tuple[EnvEpisode, ...]:
+    lifecycle, accuracy = env.lifecycle, env.test_accuracy()
+    own = next(iter(sums.values()), np.zeros(env.n_envs))
+    return tuple(
+        EnvEpisode(
+            env=i,
+            device=env.spec.env_devices[i],
+            steps=int(env.steps_done[i]),
+            final_accuracy=float(accuracy[i]),
+            val_accuracy=_known(float(env.val_acc[i])),
+            best_val_accuracy=_known(float(env.best_val_acc[i])),
+            val_loss=finite(float(env.val_loss[i])),
+            reward_sum=finite(float(own[i])),
+            host_params=env.host_params,
+            params_added=int(lifecycle.table.params[i].sum()),
+            germinated=int(lifecycle.germinated[i]),
+            pruned=int(lifecycle.pruned[i]),
+            fossilized=int(lifecycle.fossilized[i]),
+            contributing=int(lifecycle.contributing[i]),
+            op_counts=tuple(int(count) for count in lifecycle.op_counts[i]),
+            diverged=bool(env.diverged[i]),
+        )
+        for i in range(env.n_envs)
+    )

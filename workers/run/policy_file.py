@@ -1,0 +1,76 @@
+"""A saved policy: everything needed to load and run it in one call, and nothing that can execute code.
+
+    policy = load("runs/demo/policies/shaped/0.pt")
+    decisions = policy.decider(greedy=False).decide(view, uniforms)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from esper_ab.contracts import catalog
+from esper_ab.contracts.messages import RunSpec
+from workers.ppo.agent import PPOAgent
+from workers.run.deciders import AgentDecider, ControllerDecider
+from workers.run.episode import Decider
+from workers.storage import durable, state_bytes
+
+FORMAT = 2
+
+
+@dataclass(frozen=True)
+class SavedPolicy:
+    """A policy with the orders it was trained under. `agent` is None for a controller that does not learn."""
+
+    spec: RunSpec
+    agent: PPOAgent | None
+
+    def decider(self, *, greedy: bool) -> Decider:
+        """Ready to decide, frozen with its normaliser. Controllers decide one way only."""
+        if self.agent is None:
+            return ControllerDecider(make_controller(self.spec))
+        self.agent.frozen = True
+        return AgentDecider(self.agent, greedy=greedy)
+
+
+def make_controller(spec: RunSpec) -> Any:
+    """The controller that `spec` names, for its slots and blueprints."""
+    make = catalog.entry("workers.controllers", spec.settings.controller.name, "make")
+    return make(spec.settings.controller, spec.slots, spec.settings.growth.blueprints)
+
+
+def save(path: Path, spec: RunSpec, agent: PPOAgent | None) -> str:
+    """Write atomically and durably; returns the file's sha256. OSError leaves a previous file as it was."""
+    state = {
+        "format": FORMAT,
+        "spec": msgspec.to_builtins(spec),
+        "agent": None if agent is None else agent.state(),
+    }
+    return durable.write(path, state_bytes.to_bytes(state))
+
+
+def load(path: str | Path) -> SavedPolicy:
+    """ValueError with the remedy when `path` is not a policy of this format; never executes what is in it."""
+    try:
+        data = Path(path).read_bytes()
+    except IsADirectoryError:
+        raise ValueError(f"{str(path)!r} is a folder; name the .pt files in it") from None
+    except FileNotFoundError:
+        raise ValueError(f"no policy file {str(path)!r}; a run keeps them under policies/<group>/") from None
+    try:
+        state = state_bytes.from_bytes(data)
+    except state_bytes.FOREIGN:
+        raise ValueError(f"{str(path)!r} is no policy file; a run keeps them under policies/<group>/") from None
+    try:
+        spec = msgspec.convert(state["spec"], RunSpec)
+        if state["format"] != FORMAT:
+            raise ValueError(f"format {state['format']}")
+        agent = None if state["agent"] is None else PPOAgent.from_state(state["agent"])
+    except state_bytes.FOREIGN as error:
+        reason = state_bytes.reason(error)
+        raise ValueError(f"{str(path)!r} is not a policy saved by this version of esper_ab: {reason}") from None
+    return SavedPolicy(spec, agent)

@@ -1,0 +1,226 @@
+"""One run on one worker: its environments, its policy, its records. Knows no socket and no other run.
+
+What it computes is a function of its RunSpec alone, less names, devices and telemetry: that is what a digest covers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import torch
+
+from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.records import (
+    EnvEpisode,
+    EpisodeRecord,
+    EvaluationEpisode,
+    EvaluationRecord,
+    Moments,
+    PPOUpdate,
+)
+from esper_ab.contracts.rng import run_path
+from esper_ab.contracts.settings import RewardSettings
+from workers.datasets.task import Task
+from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
+from workers.growth.stopwatch import Stopwatch
+from workers.ppo.agent import AgentSpec, PPOAgent
+from workers.run import policy_file
+from workers.run.deciders import AgentDecider, ControllerDecider
+from workers.run.episode import Decider, EpisodeResult, Reward, finite, play
+from workers.user_rewards.lookup import Find, find_reward
+from workers.vocabulary import HEADS
+
+OnStep = Callable[[int], None]
+STATE_FORMAT = 1
+WARM_UP_STEPS = 4
+
+
+class Session:
+    """A run from its first episode to its evaluation. `data` holds the task's splits for each of its devices.
+
+    `find` gives the function of a reward mode; by default as it is installed or lies in its file today.
+    """
+
+    def __init__(self, spec: RunSpec, task: Task, data: dict[str, DeviceData], find: Find = find_reward) -> None:
+        """ValueError when a name in `spec` does not exist."""
+        self.spec = spec
+        self._task, self._data, self._find = task, data, find
+        self._path = run_path(spec.rng_seed, spec.ref.replicate, spec.rng_label)
+        self._stopwatch = Stopwatch()
+        own = spec.settings.reward
+        self._rewards = {own.mode: self._reward(own)}
+        self._eval_rewards = {mode: self._reward(RewardSettings(mode=mode)) for mode in spec.eval_reward_modes}
+        self._env = self._environments(spec.settings.reward, spec.steps)
+        self.agent = self._fresh_agent() if spec.settings.controller.name == "ppo" else None
+
+    def warm_up(self, on_step: OnStep) -> float:
+        """A short throw-away episode with a throw-away policy, so that episode 0 is not cold. Returns its seconds."""
+        twin = self if self.agent is None else Session(self.spec, self._task, self._data, self._find)
+        env = twin._environments(self.spec.settings.reward, min(WARM_UP_STEPS, self.spec.steps))
+        env.begin_episode(self._path / "warm-up")
+        play(env, twin._decider(), self._rewards, twin._stopwatch, on_step)
+        if twin.agent is not None:
+            twin.agent.finish_episode(0)
+        return self._stopwatch.lap().total_s
+
+    def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
+        """Training episode `episode` and the policy's update from it."""
+        self._stopwatch.lap()  # the wait for the release is no part of the episode
+        self._env.begin_episode(self._path / "train" / episode)
+        result = play(self._env, self._decider(), self._rewards, self._stopwatch, on_step)
+        on_update(self.spec.steps)
+        with self._stopwatch.phase("update"):
+            ppo = None if self.agent is None else self.agent.finish_episode(episode)
+        return EpisodeRecord(
+            run=self.spec.ref,
+            episode=episode,
+            envs=result.envs,
+            ppo=ppo,
+            seed_events=tuple(self._env.events) if self.spec.telemetry else (),
+            timing=self._stopwatch.lap(),
+            digest=_digest(result.envs, ppo, self._policy_bytes(), self.observations()),
+        )
+
+    def observations(self) -> Moments | None:
+        """Moments of what the policy has trained on so far, where they are shared; else None."""
+        if self.agent is None or not self.spec.share_observation_norm:
+            return None
+        return self.agent.observations.moments.told()
+
+    def released(self, point: int, observations: Moments | None) -> None:
+        """Go on from `point` with what its release brought.
+
+        ValueError unless there are moments exactly where they are shared, after training episodes, and of the width
+        that the policy observes.
+        """
+        expected = self.spec.share_observation_norm and 1 <= point <= self.spec.episodes
+        if (observations is not None) != expected:
+            raise ValueError(f"point {point} was released with{'out' if expected else ''} moments of observations")
+        if observations is not None and self.agent is not None:
+            self.agent.observations.apply(observations)
+
+    def state(self) -> dict[str, Any] | None:
+        """All that a run carries from one episode to the next; None when that is nothing, as with a controller.
+
+        It is the agent, and float16's loss scale: hosts are grown afresh in every episode, and every random number has
+        an address instead of a place in a stream. So there is no generator to save, of Python, numpy, torch or CUDA:
+        none is drawn from.
+        """
+        parts: dict[str, Any] = {}
+        if self.agent is not None:
+            parts["agent"] = self.agent.state()
+        if self._env.loss_scale is not None:
+            parts["loss_scale"] = self._env.loss_scale.state()
+        return {"format": STATE_FORMAT, **parts} if parts else None
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Go on as the session that `state` was taken from would. ValueError when it is not one of this run.
+
+        What is missing in it or has another shape raises an error of `state_bytes.FOREIGN`; the session is then as it
+        was.
+        """
+        if state["format"] != STATE_FORMAT:
+            raise ValueError(f"format {state['format']} where {STATE_FORMAT} is expected")
+        mine = self.state()
+        if mine is None or mine.keys() != state.keys():
+            raise ValueError("written under the orders of another run")
+        agent = None if self.agent is None else PPOAgent.from_state(state["agent"])
+        if agent is not None and self.agent is not None and agent.spec != self.agent.spec:
+            raise ValueError("written under the orders of another run")
+        if self._env.loss_scale is not None:
+            self._env.loss_scale.resume(state["loss_scale"])
+        self.agent = agent
+
+    def evaluate(self, run_dir: Path, on_step: OnStep) -> EvaluationRecord:
+        """Save the last policy, freeze it with its normaliser, and grow fresh hosts on rng paths all groups share.
+
+        OSError before anything else was done when the policy cannot be saved: it may be tried again.
+        """
+        self._stopwatch.lap()
+        sha256 = policy_file.save(run_dir / self.spec.policy_file, self.spec, self.agent)
+        episodes = evaluate_policy(self, policy_file.SavedPolicy(self.spec, self.agent), on_step)
+        return EvaluationRecord(
+            run=self.spec.ref,
+            episodes=episodes,
+            policy_file=self.spec.policy_file,
+            policy_sha256=sha256,
+            timing=self._stopwatch.lap(),
+            digest=_digest(tuple(e.env for e in episodes), None, self._policy_bytes()),
+        )
+
+    def evaluation_episode(self, episode: int, decider: Decider, on_step: OnStep) -> EpisodeResult:
+        """One evaluation episode under every reward mode with its default constants, comparable between groups."""
+        env = self._environments(RewardSettings(), self.spec.steps)
+        env.begin_episode(self._path / "evaluate" / episode)
+        return play(env, decider, self._eval_rewards, self._stopwatch, on_step)
+
+    def _reward(self, settings: RewardSettings) -> Reward:
+        """A reward mode with its constants bound."""
+        function = self._find(settings.mode)
+        return lambda facts: function(facts, settings)
+
+    def _environments(self, reward: RewardSettings, steps: int) -> GrowthEnv:
+        spec = EnvSpec(
+            task=self._task,
+            slots=self.spec.slots,
+            steps=steps,
+            env_devices=self.spec.env_devices,
+            growth=self.spec.settings.growth,
+            reward=reward,
+        )
+        return GrowthEnv(spec, self._data, self._stopwatch)
+
+    def _fresh_agent(self) -> PPOAgent:
+        """The policy and its update run on the CPU on every lane: tiny, and no device decides their bits."""
+        return PPOAgent(
+            AgentSpec(
+                observation_width=self._env.observation_width,
+                head_names=HEADS,
+                head_sizes=self._env.head_sizes,
+                policy=self.spec.settings.policy,
+                ppo=self.spec.settings.ppo,
+                rng=self._path,
+                planned_episodes=self.spec.episodes,
+                share_observations=self.spec.share_observation_norm,
+            )
+        )
+
+    def _decider(self) -> Decider:
+        if self.agent is None:
+            return ControllerDecider(policy_file.make_controller(self.spec))
+        return AgentDecider(self.agent)
+
+    def _policy_bytes(self) -> bytes:
+        if self.agent is None:
+            return b""
+        weights = torch.nn.utils.parameters_to_vector(self.agent.policy.parameters()).detach()
+        return weights.numpy().tobytes()
+
+
+def evaluate_policy(
+    session: Session, policy: policy_file.SavedPolicy, on_step: OnStep
+) -> tuple[EvaluationEpisode, ...]:
+    """Evaluation episodes of a frozen policy: sampled actions, and greedy ones where the policy has probabilities."""
+    kinds: tuple[Literal["sampled", "greedy"], ...] = ("sampled", "greedy") if policy.agent else ("sampled",)
+    episodes: list[EvaluationEpisode] = []
+    for kind in kinds:
+        decider = policy.decider(greedy=kind == "greedy")
+        for episode in range(session.spec.eval_episodes):
+            result = session.evaluation_episode(episode, decider, on_step)
+            for i, env in enumerate(result.envs):
+                rewards = {mode: finite(float(values[i])) for mode, values in result.rewards.items()}
+                episodes.append(EvaluationEpisode(episode=episode, actions=kind, env=env, rewards=rewards))
+    return tuple(episodes)
+
+
+def _digest(
+    envs: tuple[EnvEpisode, ...], ppo: PPOUpdate | None, policy: bytes, shared: Moments | None = None
+) -> str:
+    """sha256 of what must agree between groups with the same settings, whatever their name, device or telemetry."""
+    facts = [msgspec.structs.replace(env, device="") for env in envs]
+    told = [facts, ppo] if shared is None else [facts, ppo, shared]
+    return hashlib.sha256(msgspec.json.encode(told) + policy).hexdigest()

@@ -1,0 +1,51 @@
+"""The generations of a run's checkpoints: checkpoints/<group>/<replicate>/<point>.pt. Knows bytes, no torch.
+
+A checkpoint is written before the record of its point is sent, so a recorded episode never has to be run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from esper_ab.contracts.records import Checkpoint, RunRef
+from workers.storage import durable
+from workers.storage.durable import Damaged
+
+GENERATIONS = 2  # kept: the newest, and the one before in case the newest rots
+
+
+def file_of(run: RunRef, point: int) -> str:
+    """Where the checkpoint of `point` is, relative to the run directory."""
+    return f"checkpoints/{run.run}/{point}.pt"
+
+
+def store(run_dir: Path, run: RunRef, point: int, data: bytes) -> Checkpoint:
+    """Write a generation, then remove those that are too old. On OSError all previous ones are as they were."""
+    file = file_of(run, point)
+    sha256 = durable.write(run_dir / file, data)
+    for old in (run_dir / file).parent.glob("*.pt"):
+        if old.stem.isdecimal() and int(old.stem) <= point - GENERATIONS:
+            old.unlink(missing_ok=True)
+    return Checkpoint(point=point, file=file, sha256=sha256, size_bytes=len(data))
+
+
+def take_up(
+    run_dir: Path, run: RunRef, offered: tuple[Checkpoint, ...], resume: Callable[[bytes], None]
+) -> tuple[int, tuple[str, ...]]:
+    """Hand the first intact checkpoint of `offered` (newest first) to `resume`, which may raise Damaged, too.
+
+    Returns the point where the run stands now, 0 when none was intact, and one sentence for each that was not.
+    """
+    damaged: list[str] = []
+    for checkpoint in offered:
+        file = file_of(run, checkpoint.point)
+        try:
+            if checkpoint.file != file:
+                raise Damaged(f"is where run {run.run} keeps point {checkpoint.point}, not {checkpoint.file[:200]!r}")
+            resume(durable.read(run_dir / file, checkpoint.sha256, checkpoint.size_bytes))
+        except Damaged as error:
+            damaged.append(f"{file} {error}")
+        else:
+            return checkpoint.point, tuple(damaged)
+    return 0, tuple(damaged)
