@@ -1,4 +1,4 @@
-"""A folder is the catalog: every file of a package that does not begin with "_" is an entry, named by its stem."""
+"""Folders as catalogues: every file of a package whose name does not begin with "_" is an entry, named by its stem."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from esper_ab.contracts.own_packages import folder
 
 
 def names(package: str) -> tuple[str, ...]:
-    """Entries of `package` ("workers.rewards"), sorted; nothing in it is imported."""
+    """Return the entries of `package` ("workers.rewards"), sorted, without importing any of them."""
     return tuple(sorted(path.stem for path in folder(package).glob("*.py") if not path.stem.startswith("_")))
 
 
 def file(package: str, name: str) -> Path:
-    """Where entry `name` is, or would be."""
+    """Return the path of entry `name`, whether or not the file exists."""
     return folder(package) / f"{name}.py"
 
 
 def entry(package: str, name: str, attribute: str) -> Any:
-    """The `attribute` of entry `name`; KeyError naming what exists when there is no such entry."""
+    """Import entry `name` and return its `attribute`; KeyError that lists the existing entries when there is none."""
     if name not in names(package):
         raise KeyError(f"no {name!r} in {package}; it has {', '.join(names(package))}")
     return getattr(importlib.import_module(f"{package}.{name}"), attribute)

@@ -1,10 +1,10 @@
 """Errors for the person at the terminal: one line with the remedy, and an exit code.
 
     EsperError
-    ├── UsageError        2   what was asked cannot be done: flag, key, name, device, file
-    ├── WorkerFailed      4   a worker died or reported an error; its log's end is shown
+    ├── UsageError        2   the request cannot be carried out: flag, key, name, device, file
+    ├── WorkerFailed      4   a worker died or reported an error; the end of its log is shown
     ├── WorkerHung       11   a worker made no progress in time
-    ├── ConditionNotMet  12   a verdict is not what --fail-unless asks for
+    ├── ConditionNotMet  12   a verdict does not meet --fail-unless
     ├── DiskFull         75   there is no room on the disk; nothing recorded is lost
     ├── JournalError      5   a run directory's journal is damaged
     └── Interrupted     130   Ctrl-C
@@ -16,7 +16,7 @@ import errno
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})  # of an OSError that goes away when somebody makes room
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})  # errno values of an OSError that goes away when space is freed
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,13 @@ def as_flag(setting: Setting) -> str:
 
 
 class EsperError(Exception):
-    """Base: `str(error)` is what the user reads; `exit_code` is what the shell gets."""
+    """Base class: `str(error)` is shown to the user; `exit_code` is returned to the shell."""
 
     exit_code = 1
 
 
 class UsageError(EsperError):
-    """What was asked cannot be done as asked. Its parts are text and the settings that it speaks of.
+    """The request cannot be carried out as given. Its parts are text and the settings that the text names.
 
     `str(error)` spells settings as flags, `spelled` as another front end has them.
     """
@@ -84,7 +84,7 @@ class JournalError(EsperError):
 
 
 class DiskFull(EsperError):
-    """No room on the disk, or none left of a quota; what was recorded before is kept."""
+    """No room on the disk, or a quota is exhausted; everything recorded before is kept."""
 
     exit_code = 75
 
@@ -96,7 +96,7 @@ class WorkerHung(EsperError):
 
 
 class ConditionNotMet(EsperError):
-    """The verdict is not what --fail-unless asks for."""
+    """The verdict does not meet --fail-unless."""
 
     exit_code = 12
 

@@ -1,4 +1,4 @@
-"""One hash for the code itself: it tells states of it apart that no commit holds."""
+"""One hash of the installed code, which distinguishes states that no commit holds."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _SHOWN = 16  # hexadecimal digits
 
 
 def sources() -> str:
-    """sha256, shortened, over names and contents of all modules of both packages and of the data that ships with them.
+    """Return a shortened sha256 over names and contents of all modules of both packages and the data shipped with them.
 
-    As they lie on disk now: what a process that starts now will import.
+    Reads the files on disk now, which are those that a process started now will import.
     """
     whole = hashlib.sha256()
     for package in _PACKAGES:
@@ -28,5 +28,8 @@ def sources() -> str:
 
 @functools.cache
 def sources_imported() -> str:
-    """`sources` when this process first asked: what a thread that starts later works with, whatever is edited."""
+    """Return `sources()` as of the first call in this process.
+
+    Threads that start later use the modules imported by then, even if the files are edited meanwhile.
+    """
     return sources()

@@ -1,7 +1,7 @@
-"""What columns are made of, read from a line of the journal; the rest of an episode is passed over, which is faster.
+"""Structs with only those fields of a journal line that the columns need; skipping the rest makes decoding faster.
 
-Who wrote a line wrote all of it in one way: it is enough that one episode with seed events of each writer is read with
-all it holds.
+A writer gives all its lines the same fields, so it suffices to decode one episode with seed events of each writer
+completely.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from esper_ab.journal.events import PointReleased
 
 
 class Lean(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Base: unlike a record it knows only some of the fields."""
+    """Base of partial structs; unlike a record they skip unknown fields."""
 
 
 class LeanRun(Lean, frozen=True, kw_only=True):
-    """Of a RunRef."""
+    """The fields of a RunRef that the columns need."""
 
     run: str
 
 
 class LeanHost(Lean, frozen=True, kw_only=True):
-    """Of an EnvEpisode."""
+    """The fields of an EnvEpisode that the columns need."""
 
     steps: int
     final_accuracy: float
@@ -35,13 +35,13 @@ class LeanHost(Lean, frozen=True, kw_only=True):
 
 
 class LeanTiming(Lean, frozen=True, kw_only=True):
-    """Of a Timing."""
+    """The fields of a Timing that the columns need."""
 
     total_s: float
 
 
 class LeanEpisode(Lean, frozen=True, kw_only=True):
-    """Of an EpisodeRecord."""
+    """The fields of an EpisodeRecord that the columns need."""
 
     run: LeanRun
     episode: int
@@ -52,7 +52,7 @@ class LeanEpisode(Lean, frozen=True, kw_only=True):
 
 
 class LeanRecorded(Lean, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="episode"):
-    """As EpisodeRecorded."""
+    """An EpisodeRecorded event with a partial record."""
 
     record: LeanEpisode
     checkpoint: Checkpoint | None = None
@@ -60,7 +60,7 @@ class LeanRecorded(Lean, frozen=True, kw_only=True, forbid_unknown_fields=True, 
 
 
 class LeanLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """As file.Line, of the two kinds that there are many of."""
+    """A journal line like line.Line, for the two most frequent kinds of event."""
 
     n: int
     prev: str
@@ -73,7 +73,7 @@ _decode = msgspec.json.Decoder(LeanLine).decode
 
 
 def lean_line_of(data: bytes) -> LeanLine | None:
-    """What a line says, whether or not its CRC is right; None when it is of another kind, or cannot be read."""
+    """Decode a line without checking its CRC; None when it is of another kind or cannot be decoded."""
     try:
         return _decode(data)
     except msgspec.MsgspecError:

@@ -1,12 +1,12 @@
-"""Who has a run directory: two locks that the kernel lets go of however their holder ends, and a line that names it.
+"""Locks of a run directory, released by the kernel however their holder ends, with a line that names the holder.
 
 The line is one JSON object in `.lock`:
 
     {"pid":4711,"host":"node3","started":123456,"since":"2026-01-31T10:15:00+00:00"}
 
-It stays when the holder has gone; only together with the lock does it say anything. The second lock is on the journal:
-a name can be removed during a run, and whoever came next would lock another file of that name. It is one that asks for
-permission to write (F_OFD_SETLK), because on a journal that others may read, they may put a lock for readers, too.
+It remains after the holder has ended, so it is valid only while the lock is held. The journal is locked as well: the
+name `.lock` can be removed during a run, and the next process would lock another file of that name. The journal's is a
+write lock (F_OFD_SETLK), because whoever may read the journal can put a read lock on it.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _STARTED_FIELD = 19  # starttime in /proc/PID/stat, counted from the field after
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
-    """The process that has a run directory."""
+    """The process that holds a run directory."""
 
-    pid: int  # 0: it has not said so yet
+    pid: int  # 0: the holder has not written its line yet
     host: str
-    started: int  # of the process, clock ticks since boot: with `pid` no other process on `host` has it
+    started: int  # start time, clock ticks since boot; with `pid` it identifies the process on `host`
     since: str  # when it took the run directory, ISO 8601
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ _UNKNOWN = Holder(pid=0, host="", started=0, since="")
 
 
 def process_started(pid: int) -> int | None:
-    """Start time of a process of this machine, clock ticks since boot; None when there is none (or a zombie)."""
+    """Return the start time of a local process, clock ticks since boot; None when it does not exist or is a zombie."""
     try:
         after_name = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -103,7 +103,7 @@ class Lock:
 
 
 def holder(run_dir: Path) -> Holder | None:
-    """Who has `run_dir` now, None when nobody has. Asks for a shared lock and gives it back at once."""
+    """Return the present holder of `run_dir`, or None. Takes a shared lock for an instant."""
     try:
         descriptor = open_regular(run_dir / LOCK_NAME, os.O_RDONLY)
     except OSError:

@@ -10,7 +10,7 @@ from esper_ab.contracts.own_packages import add_working_directory, import_own
 
 
 def call(entry: str, order: WorkerOrder) -> None:
-    """Call "module:function" with `order`, where the worker is to live: only there its module is imported."""
+    """Import and call "module:function" with `order`, in the worker's own process or thread."""
     module, _, function = entry.partition(":")
     main: Callable[[WorkerOrder], Any] = getattr(import_own(module), function)
     main(order)

@@ -1,4 +1,4 @@
-"""A worker as a thread of this process, for tests and debuggers: it cannot be killed, and shares torch's settings."""
+"""Launcher of workers as threads, for tests and debuggers: they cannot be killed and share torch's settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEFAULT_ENTRY = "workers.process.entry:main_in_thread"
 
 
 class InlineWorker:
-    """A daemon thread; its sentinel is a pipe whose other end it closes when it ends."""
+    """A worker on a daemon thread; its sentinel is a pipe whose other end closes when the thread ends."""
 
     def __init__(self, order: WorkerOrder, entry: str) -> None:
         self._order, self._entry = order, entry
@@ -40,7 +40,7 @@ class InlineWorker:
         try:
             _entry.call(self._entry, self._order)
             self.exitcode = 0
-        except BaseException:  # noqa: BLE001  whatever ends a thread is its end, as it would be a process's
+        except BaseException:  # noqa: BLE001  any exception ends the worker, as in a process
             self.exitcode = 1
             with self._log.open("a") as log:
                 traceback.print_exc(file=log)
@@ -48,12 +48,12 @@ class InlineWorker:
             os.close(self._ended)
 
     def dump_stacks(self) -> None:
-        """Stacks of all threads of this process, the worker's among them."""
+        """Write the stacks of all threads of this process, the worker's among them, to its log."""
         with self._log.open("a") as log:
             faulthandler.dump_traceback(file=log, all_threads=True)
 
     def kill(self) -> None:
-        """Abandon it: as a daemon it ends with this process at the latest."""
+        """Abandon the thread; as a daemon it ends with this process at the latest."""
 
     def join(self, timeout_s: float) -> bool:
         self._thread.join(timeout_s)

@@ -1,7 +1,7 @@
-"""A worker as a process of this machine: torch.multiprocessing's spawn context, one Process each.
+"""Launcher of workers as local processes: torch.multiprocessing's spawn context, one Process each.
 
-Not `torch.multiprocessing.spawn`: on the first failure that ends the siblings, and here the barrier decides what a
-death means. The child sets its own environment before it imports torch; nothing of this process is forked into it.
+Not `torch.multiprocessing.spawn`: on the first failure that ends the siblings, while here the barrier decides what a
+death means. The child sets its own environment before it imports torch; nothing is inherited by fork.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class LocalWorker:
         return self._exitcode
 
     def dump_stacks(self) -> None:
-        """The worker's faulthandler answers SIGUSR1, even when its Python is stuck."""
+        """Request the stacks by SIGUSR1; the worker's faulthandler answers even when its Python is stuck."""
         if self.exitcode is None:
             os.kill(self.pid, signal.SIGUSR1)
 
@@ -73,9 +73,9 @@ class LocalLauncher:
         process = torch.multiprocessing.get_context("spawn").Process(
             target=_entry.call_in_process, args=(self._entry, order), name=order.identity, daemon=False
         )
-        # A child inherits the mask, so what a terminal (Ctrl-C, hang-up) or timeout(1) (SIGTERM) sends to everybody is
-        # for this process alone from the child's first instruction. The tracker, which keeps a blocked SIGHUP blocked,
-        # is started first: it unblocks the other two here, and once running it leaves the mask alone.
+        # A child inherits the mask, so signals that a terminal (Ctrl-C, hang-up) or timeout(1) (SIGTERM) sends to the
+        # whole group reach only this process, from the child's first instruction on. The resource tracker, which keeps
+        # a blocked SIGHUP blocked, is started first: its start unblocks the other two here; later it leaves the mask.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
         try:
             with nothing_of_the_user():

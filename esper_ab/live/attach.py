@@ -1,6 +1,6 @@
-"""A viewer of a run that somebody else carries out: reads the journal as it grows and touches nothing.
+"""Viewer of an experiment run by another process: follows the journal as it grows and changes nothing.
 
-Any number of them may look at one run, from any machine that sees its directory.
+Any number of viewers may attach, from any machine that sees the run directory.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _POLL_S = 0.25
 
 
 class Viewer:
-    """Keeps up with one run."""
+    """Follows the journal of one run directory."""
 
     def __init__(self, run_dir: Path) -> None:
-        """UsageError when there is no journal or nothing in it; JournalError, here and later, when it is damaged."""
+        """Read the journal so far; UsageError when missing or empty, JournalError, here and later, when damaged."""
         self._run_dir = run_dir
         self._reading: Reading = follow(run_dir / JOURNAL_NAME)
-        self.held = holder(run_dir) is not None  # asked before reading: who has gone by then has written everything
+        self.held = holder(run_dir) is not None  # before reading: a holder gone by then has written everything
         first = next(self._reading, None)
         if not isinstance(first, ExperimentStarted):
             raise UsageError(f"{run_dir / JOURNAL_NAME} does not begin with experiment_started; try again, or see fsck")
@@ -48,12 +48,12 @@ class Viewer:
         return state_of(self.history, held=self.held)
 
     def loaded(self) -> Loaded:
-        """What has been read so far."""
+        """Return what has been read so far."""
         at = self._reading
         return Loaded(history=self.history, lines=at.lines, wall_time=at.wall_time, torn_bytes=at.torn_bytes)
 
     def batches(self, poll_s: float = _POLL_S) -> Iterator[Reading]:
-        """New events, batch by batch, until the run ends or nobody carries it out any more.
+        """Yield new events, batch by batch, until the experiment ends or its process has gone.
 
         The consumer adds them to `history`.
         """
@@ -63,18 +63,18 @@ class Viewer:
             yield self._reading
 
     def catch_up(self) -> None:
-        """For those who do not care for the single event."""
+        """Add all new events to `history` without yielding them."""
         self.held = holder(self._run_dir) is not None
         for event in self._reading:
             self.history.add(event)
 
 
 def attach(run_dir: Path) -> None:
-    """Show the run in this terminal until it ends; Ctrl-C ends the viewer and not the run."""
+    """Show the experiment in this terminal until it ends; Ctrl-C ends only the viewer."""
     viewer, console = Viewer(run_dir), rich_console()
     try:
         if viewer.state == "running" and not console.is_terminal:
-            click.echo(status_text(run_dir))  # where it is now: the next line may be a while
+            click.echo(status_text(run_dir))  # present state, since the next line may take a while
         if viewer.state == "running" or console.is_terminal:
             with LiveView(viewer.history.plan, console, history=viewer.history) as view:
                 for events in viewer.batches():
@@ -89,7 +89,7 @@ def attach(run_dir: Path) -> None:
 
 
 def attach_json(run_dir: Path) -> None:
-    """`status` as one line of JSON now, after every barrier, and at the end."""
+    """Print the status as one line of JSON now, after every barrier, and at the end."""
     viewer = Viewer(run_dir)
     click.echo(_line(viewer))
     try:

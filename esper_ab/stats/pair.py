@@ -13,7 +13,7 @@ ROUNDING = 64 * float(np.finfo(np.float64).eps)  # a deviation this small beside
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """Endpoints a and b in percent; positions (lane and start order) that their runs took in the block."""
+    """Endpoints a and b in percent, and the positions (lane and start order) of their runs in the block."""
 
     replicate: int
     a: float

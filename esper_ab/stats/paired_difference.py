@@ -1,6 +1,6 @@
-"""Mean of the paired differences with Student's t: the estimate of this tool and its interval.
+"""Mean of the paired differences with Student's t: the main estimate and its interval.
 
-The unit is one pair of runs (one replicate), never an episode. Knows no names and no verdicts.
+The unit is one pair of runs (one replicate), never an episode.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from esper_ab.stats.pair import alike, degenerate
 
 
 class PairedDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """Mean of d = a - b over pairs. What needs a deviation is None where there is none to estimate or to divide by."""
+    """Mean of d = a - b over pairs; fields that need a deviation are None where it is zero or not estimable."""
 
     pairs: int
     mean: float
@@ -36,7 +36,7 @@ class PairedDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
-    """a - b, [pairs]; ValueError unless both are finite, one-dimensional, of equal length and not empty."""
+    """Return a - b, [pairs]; ValueError unless both are finite, one-dimensional, of equal length and not empty."""
     x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape or x.size == 0:
         raise ValueError(f"paired values must be two lists of one length, not {x.shape} and {y.shape}")
@@ -46,7 +46,7 @@ def differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
 
 
 def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> PairedDifference:
-    """Student's paired t for a, b [pairs]: mean, interval at `level`, two-sided p with pairs - 1 degrees of freedom."""
+    """Compute Student's paired t for a, b [pairs]: mean, interval at `level`, two-sided p with pairs - 1 df."""
     d = differences(a, b)
     n, mean = int(d.size), math.fsum(d) / d.size
     if n == 1:

@@ -1,4 +1,4 @@
-"""What follows a run into other tools."""
+"""Settings of the trackers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOT_IN_A_PROJECT = "/\\#?%:"
 
 
 class Tracking(msgspec.Struct, frozen=True, kw_only=True):
-    """Which trackers follow a run; no result depends on it, so it is not part of the plan's digest."""
+    """Trackers that follow an experiment; no result depends on them, so they are not part of the plan's digest."""
 
     wandb: Literal["off", "online", "offline"] = "off"
     #: The team or user at Weights & Biases; "" is the one that wandb is logged in as.

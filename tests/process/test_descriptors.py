@@ -9,20 +9,18 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from support.children import environment
 from support.conducted import events_of, ledger, records
-
-SUPPORT = Path(__file__).parents[1] / "support"
 
 
 def conducted(run_dir, soft, hard, lanes=2, launcher="local", transport="ipc", *more, fault=""):
     run_dir.mkdir()
     return subprocess.run(
-        [sys.executable, SUPPORT / "limited_experiment.py", run_dir, str(soft), str(hard), str(lanes), launcher,
+        [sys.executable, "-m", "support.limited_experiment", run_dir, str(soft), str(hard), str(lanes), launcher,
          transport, *more],
-        env=os.environ | {"FAKE_FAULT": fault, "TEST_PID": str(os.getpid())}, capture_output=True, text=True,
+        env=environment(FAKE_FAULT=fault, TEST_PID=str(os.getpid())), capture_output=True, text=True,
         timeout=120, check=False,
     )  # fmt: skip
 

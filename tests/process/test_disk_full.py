@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 if __name__ == "__main__":  # the child is not started by pytest, which puts this on the path
-    sys.path[:0] = [str(Path(__file__).parents[1] / "support"), str(Path(__file__).parents[2])]
+    sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
 
-import fake_plans
 import msgspec
+from support import fake_plans
 
 from esper_ab.analysis.audit_conduct import findings
 from esper_ab.analysis.result_hash import result_hash
@@ -39,7 +39,7 @@ from esper_ab.live.warnings import Warnings
 from esper_ab.plan.blocks import make_plan
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 
-LAUNCHER = InlineLauncher("fake_worker:main_in_thread")
+LAUNCHER = InlineLauncher("support.fake_worker:main_in_thread")
 IMPATIENT = Limits(disk_full_s=0.1)
 MOUNT = 'mount -t tmpfs -o size=512k tmpfs "$0" && exec "$@"'
 NAMESPACES = (("unshare", "-m"), ("unshare", "-Urm"))

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from in_process import done
+from support.in_process import done
 
 from esper_ab.api.asked import parse_experiment, tracking_of
 from esper_ab.api.files import load_declaration

@@ -6,7 +6,7 @@ import json
 import subprocess
 
 import pytest
-from in_process import esper_ab
+from support.in_process import esper_ab
 
 from esper_ab.commands.heuristic import by_slot, question, several_slots, text
 from esper_ab.contracts.solo import Host, Seed, SoloAnswer

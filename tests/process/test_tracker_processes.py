@@ -12,9 +12,8 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-import fake_plans
 import pytest
-from support import conducted, journals, tracked
+from support import conducted, fake_plans, journals, tracked
 from support.mlflow_server import serving
 
 from esper_ab.analysis.result_hash import result_hash

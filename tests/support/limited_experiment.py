@@ -1,6 +1,6 @@
 """A coordinator in a process of its own with few file descriptors, and somebody in it who takes the rest for a while.
 
-    python limited_experiment.py RUN_DIR SOFT HARD LANES LAUNCHER TRANSPORT [hog|miser]
+    python -m support.limited_experiment RUN_DIR SOFT HARD LANES LAUNCHER TRANSPORT [hog|miser]
 
 LAUNCHER is local or inline. `hog` has every descriptor taken when a worker dies, until a start is late for it; `miser`
 keeps them, and no start may be late for longer than a second. What is
@@ -16,7 +16,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-import stand_in
+from support import stand_in
 
 
 class Hog:
@@ -52,19 +52,18 @@ class Hog:
 
 def main(run_dir: Path, lanes: int, launcher: str, transport: str, kind: str) -> None:
     """Two lanes per block, as many blocks as lanes allow."""
-    import fake_plans
-    from fake_worker import main_in_thread  # noqa: F401  imported while there are descriptors
-
     from esper_ab.control import experiment_run, hub
     from esper_ab.control.rules.liveness import Limits
     from esper_ab.launchers import check
     from esper_ab.launchers.inline import InlineLauncher
     from esper_ab.launchers.local import LocalLauncher
+    from support import fake_plans
+    from support.fake_worker import main_in_thread  # noqa: F401  imported while there are descriptors
 
     hub._HANDSHAKE_MS = 4000  # how long a silent stranger has a descriptor
     started_by = (
-        LocalLauncher("fake_worker:main", transport=transport) if launcher == "local"
-        else InlineLauncher("fake_worker:main_in_thread", transport=transport)
+        LocalLauncher("support.fake_worker:main", transport=transport) if launcher == "local"
+        else InlineLauncher("support.fake_worker:main_in_thread", transport=transport)
     )  # fmt: skip
     groups = tuple("abcdefghijklmnopqrstuvwxyz"[:lanes])
     plan = fake_plans.plan(cores=lanes, groups=groups, episodes=3)

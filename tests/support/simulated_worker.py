@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import functools
 
-from fake_worker import phase_of, report_of
-
 from esper_ab.contracts.messages import PROTOCOL, Assign, Cancel, Failed, Hello, Progress, Ready, Release
 from esper_ab.contracts.records import Checkpoint
+from support.fake_worker import phase_of, report_of
 
 
 @functools.cache

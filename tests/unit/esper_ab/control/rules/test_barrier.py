@@ -1,0 +1,209 @@
+"""The barrier over any interleaving of arrivals, repeats, deaths and returns."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.drawn import Choices
+
+from esper_ab.control.rules import barrier
+from esper_ab.control.rules.barrier import Arrived, Died, Rejoined, ReleaseRuns
+
+RUNS = ("a/0", "b/0", "c/0")
+LAST = 4  # E = 3
+MODES = ("lockstep", "independent", "alternate", "sequence")
+
+
+CHOICES = st.binary(max_size=150).map(Choices)
+
+
+def begin(mode, choices):
+    turns = tuple(choices.order(RUNS) for _ in range(LAST)) if mode == "alternate" else ()
+    return barrier.begin(mode, RUNS, LAST, turns)
+
+
+class World:
+    """Workers as the barrier sees them: each does the next piece of work it has been released to do."""
+
+    def __init__(self, state):
+        self.state = state
+        self.at = dict.fromkeys(RUNS, -1)  # last point that the present worker has reached; of the records for nobody
+        self.recorded = dict.fromkeys(RUNS, -1)
+        self.working = set(RUNS)
+        self.dead = set()
+        self.got = {run: [] for run in RUNS}  # releases received
+
+    def feed(self, event):
+        self.state, releases = barrier.step(self.state, event)
+        for release in releases:
+            for run in release.runs:
+                self.receive(run, release.point)
+        return releases
+
+    def receive(self, run, point):
+        assert run not in self.dead
+        assert point == self.at[run]
+        assert run not in self.working
+        if self.state.mode in ("lockstep", "alternate"):
+            assert min(self.at.values()) >= point
+        if self.state.mode in ("alternate", "sequence") and point < LAST:
+            assert not self.working
+        self.got[run].append(point)
+        if point < LAST:
+            self.working.add(run)
+
+    def arrive(self, run):
+        self.working.remove(run)
+        self.at[run] += 1
+        self.recorded[run] = max(self.recorded[run], self.at[run])
+        return self.feed(Arrived(run, self.at[run]))
+
+    def die(self, run):
+        self.working.discard(run)
+        self.dead.add(run)
+        self.at[run] = self.recorded[run]
+        return self.feed(self.death(run))
+
+    def death(self, run):
+        return Died(run, self.recorded[run], max(self.got[run], default=-1))
+
+    def rejoin(self, run, point):
+        self.dead.remove(run)
+        self.at[run] = point
+        if point == barrier.BEFORE_START:
+            self.working.add(run)
+        return self.feed(Rejoined(run, point))
+
+    def repeat(self, run, point):
+        assert self.feed(Arrived(run, point)) == ()
+
+
+@pytest.mark.parametrize("mode", MODES)
+@given(choices=CHOICES)
+def test_everybody_gets_every_release_once_whatever_the_order_and_the_repeats(mode, choices):
+    world = World(begin(mode, choices))
+    while not world.state.done:
+        assert world.working, "deadlock"
+        world.arrive(choices.one(sorted(world.working)))
+        for _ in range(choices.number(3)):
+            run = choices.one(RUNS)
+            if world.at[run] >= 0:
+                world.repeat(run, choices.number(world.at[run] + 1))
+    assert world.got == {run: list(range(LAST + 1)) for run in RUNS}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@given(choices=CHOICES)
+def test_deaths_and_returns_never_release_too_early_and_never_deadlock(mode, choices):
+    world = World(begin(mode, choices))
+    for _ in range(choices.number(50)):
+        alive = [run for run in RUNS if run not in world.dead]
+        possible = [("arrive", run) for run in sorted(world.working)]
+        possible += [("die", run) for run in alive] + [("rejoin", run) for run in sorted(world.dead)]
+        action, run = choices.one(possible)
+        if action == "arrive":
+            world.arrive(run)
+        elif action == "die":
+            world.die(run)
+            assert world.feed(world.death(run)) == ()
+        else:
+            world.rejoin(run, max(-1, world.at[run] - choices.number(2)))
+    for run in sorted(world.dead):
+        world.rejoin(run, world.at[run])
+    while not world.state.done:
+        assert world.working, "deadlock"
+        world.arrive(min(world.working))
+    for run in RUNS:
+        assert world.got[run][-1] == LAST
+        assert set(world.got[run]) == set(range(LAST + 1))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@given(choices=CHOICES)
+def test_a_barrier_that_is_restored_anywhere_goes_on_to_the_end(mode, choices):
+    """What was arrived at is recorded; what was released may not have been, and releases of the end are recorded."""
+    world = World(begin(mode, choices))
+    for _ in range(choices.number(20)):
+        if world.working:
+            world.arrive(choices.one(sorted(world.working)))
+    stood = {run: (at.arrived, at.released) for run, at in world.state.positions.items()}
+    restored, commands = barrier.restore(barrier.begin(mode, RUNS, LAST, world.state.turns), stood)
+    assert {run: (at.arrived, at.released) for run, at in restored.positions.items()} == stood
+    assert commands == ()  # everything due had been released
+    world.state, world.working = restored, set()
+    world.dead = {run for run in RUNS if world.at[run] < LAST}
+    assert barrier.working(restored) == ()
+    for run in choices.order(sorted(world.dead)):
+        world.rejoin(run, max(-1, world.at[run] - choices.number(2)))
+    while not world.state.done:
+        assert world.working, "deadlock"
+        world.arrive(choices.one(sorted(world.working)))
+    assert all(set(world.got[run]) == set(range(LAST + 1)) for run in RUNS)
+
+
+def test_a_block_that_was_complete_but_for_its_release_is_released_at_once():
+    stood = {"a/0": (LAST, LAST - 1), "b/0": (LAST, LAST - 1)}
+    state, commands = barrier.restore(barrier.begin("lockstep", ("a/0", "b/0"), LAST), stood)
+    assert commands == (ReleaseRuns(LAST, ("a/0", "b/0")),)
+    assert state.done
+
+
+@given(choices=CHOICES)
+def test_alternate_keeps_to_the_order_of_each_point(choices):
+    world = World(begin("alternate", choices))
+    order = []
+    while not world.state.done:
+        run = choices.one(sorted(world.working))
+        if world.at[run] >= 0:
+            order.append(run)
+        world.arrive(run)
+    assert order == [run for turn in world.state.turns for run in turn]
+
+
+@given(choices=CHOICES)
+def test_sequence_warms_all_up_and_then_takes_whole_runs_in_start_order(choices):
+    world = World(begin("sequence", choices))
+    order = []
+    while not world.state.done:
+        run = choices.one(sorted(world.working))
+        if world.at[run] >= 0:
+            order.append(run)
+            assert min(world.at.values()) >= 0
+        world.arrive(run)
+    assert order == [run for run in RUNS for _ in range(LAST)]
+
+
+def test_lockstep_opens_a_point_for_all_at_once():
+    state = barrier.begin("lockstep", ("a/0", "b/0"), LAST)
+    state, commands = barrier.step(state, Arrived("a/0", 0))
+    assert commands == ()
+    state, commands = barrier.step(state, Arrived("b/0", 0))
+    assert commands == (ReleaseRuns(0, ("a/0", "b/0")),)
+
+
+def test_an_arrival_ahead_of_its_release_is_refused():
+    state = barrier.begin("lockstep", ("a/0", "b/0"), LAST)
+    state, _ = barrier.step(state, Arrived("a/0", 0))
+    with pytest.raises(ValueError, match="arrived at point 1 but was released from -1"):
+        barrier.step(state, Arrived("a/0", 1))
+
+
+def test_nothing_comes_after_the_last_point():
+    state = barrier.begin("independent", ("a/0",), 1)
+    for point in (0, 1):
+        state, _ = barrier.step(state, Arrived("a/0", point))
+    assert state.done
+    with pytest.raises(ValueError, match="arrived at point 2"):
+        barrier.step(state, Arrived("a/0", 2))
+
+
+def test_nobody_returns_to_where_it_never_was():
+    state = barrier.begin("lockstep", ("a/0",), LAST)
+    with pytest.raises(ValueError, match="cannot return to point 3"):
+        barrier.step(state, Rejoined("a/0", 3))
+
+
+def test_alternate_needs_an_order_for_every_point():
+    with pytest.raises(ValueError, match="needs 4 orders"):
+        barrier.begin("alternate", ("a/0", "b/0"), LAST, (("a/0", "b/0"),))
