@@ -24,7 +24,7 @@ from support import fake_plans, hostile
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.codec import Assembler, ProtocolError, decode_from_worker
 from esper_ab.contracts.messages import Chunk, WorkerOrder
-from esper_ab.control import conduct
+from esper_ab.control import experiment_run
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 from esper_ab.launchers.inline import InlineLauncher
@@ -112,7 +112,7 @@ def in_background(frames: list[bytes]) -> Callable[[WorkerOrder], None]:
 def carry_out(launcher: InlineLauncher) -> History:
     """A small experiment with fake workers."""
     with tempfile.TemporaryDirectory() as folder:
-        conduct.run(fake_plans.plan(episodes=40), Path(folder), launcher, ())
+        experiment_run.run(fake_plans.plan(episodes=40), Path(folder), launcher, ())
         return load(Path(folder)).history
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from esper_ab.api.loaded import LoadedRun
 
 _DEATHS = ("worker_death", "hung_worker")
-_GO_ON = "to go on:"  # as control/conduct ends such an error
+_GO_ON = "to go on:"  # as control/experiment_run ends such an error
 _METRICS = (
     "endpoint", "held_out_accuracy", "greedy_accuracy", "params_added", "gain_per_kparam", "fossilized", "pruned",
     "diverged", "entropy_change", "training_area",

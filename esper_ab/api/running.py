@@ -126,7 +126,7 @@ def prepare(what: Declared, runner: Runner) -> PlannedExperiment:
 
 def conduct(planned: PlannedExperiment, runner: Runner) -> tuple[ReportPaths, EsperError | None]:
     """Carry the plan out and report. Returns the report, and the error that ended the experiment early, if one did."""
-    from esper_ab.control.liveness import Limits
+    from esper_ab.control.rules.liveness import Limits
     from esper_ab.live.narration import Narration
 
     deaths = 1 + (runner.max_retries if runner.retry_failed_runs else 0)

@@ -39,7 +39,7 @@ def extend_run(
     run_dir: Path, replicates: int, launcher: Launcher, *, watched: bool, allow_changed_code: bool = False
 ) -> None:
     """Train what is added and journal it in the same run directory."""
-    from esper_ab.control import conduct
+    from esper_ab.control import experiment_run
     from esper_ab.journal.load import load
     from esper_ab.launchers import check
 
@@ -47,7 +47,7 @@ def extend_run(
     check(launcher, history.plan.lanes)
     with ExitStack() as stack:
         told = make_observers(stack, run_dir, history.plan, history, watched=watched)
-        conduct.go_on(
+        experiment_run.extend(
             run_dir, lambda there: extension(run_dir, there, replicates), launcher, told,
             allow_changed_code=allow_changed_code,
         )  # fmt: skip
@@ -72,7 +72,7 @@ class Preview:
 
 def preview(run_dir: Path, replicates: int, *, allow_changed_code: bool = False) -> Preview:
     """Nothing is started or written; UsageError for what cannot be extended, or not by this code."""
-    from esper_ab.control.conduct import check_code
+    from esper_ab.control.experiment_run import check_code
     from esper_ab.design.design import rule
     from esper_ab.journal.load import load
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def unfinished(run_dir: Path, *, allow_changed_code: bool = False) -> History:
     """The history so far; UsageError when it cannot be resumed, or not by this code, before anything is written."""
-    from esper_ab.control.conduct import check_resumable
+    from esper_ab.control.experiment_run import check_resumable
     from esper_ab.journal.load import load
 
     history = load(run_dir).history
@@ -25,11 +25,11 @@ def unfinished(run_dir: Path, *, allow_changed_code: bool = False) -> History:
 
 def resume_run(run_dir: Path, launcher: Launcher, *, watched: bool, allow_changed_code: bool = False) -> None:
     """Train what is left and journal it in the same run directory."""
-    from esper_ab.control import conduct
+    from esper_ab.control import experiment_run
     from esper_ab.launchers import check
 
     history = unfinished(run_dir, allow_changed_code=allow_changed_code)
     check(launcher, history.plan.lanes)
     with ExitStack() as stack:
         told = make_observers(stack, run_dir, history.plan, history, watched=watched)
-        conduct.resume(run_dir, launcher, told, allow_changed_code=allow_changed_code)
+        experiment_run.resume(run_dir, launcher, told, allow_changed_code=allow_changed_code)

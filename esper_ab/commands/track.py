@@ -209,7 +209,7 @@ class Trackers:
         self._unheard = set(wanted(tracking))  # those that have not failed so far
 
     def observe(self, event: AnyEvent | Progress | str) -> None:
-        """Called on the audience's thread, never on the barrier's path."""
+        """Called on the observers' thread, never on the barrier's path."""
         from esper_ab.journal.events import Event, PointReleased
 
         if self._started is None and isinstance(event, Event):

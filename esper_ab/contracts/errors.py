@@ -102,6 +102,10 @@ class ConditionNotMet(EsperError):
 
 
 class Interrupted(EsperError):
-    """Stopped by the user."""
+    """Stopped by the user. `in_order`: after the barrier in progress, not in the middle of something."""
 
     exit_code = 130
+
+    def __init__(self, message: str, *, in_order: bool = False) -> None:
+        super().__init__(message)
+        self.in_order = in_order

@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 
 from esper_ab.contracts.messages import Progress, RunSpec
-from esper_ab.control.liveness import Limits
+from esper_ab.control.rules.liveness import Limits
 from esper_ab.journal.events import AnyEvent, EpisodeRecorded, Ledger, RunStarted, WorkerStarted
 
 MOST_AT_ONE_POINT = 2  # a third death at the same point would cost the replicate
@@ -30,7 +30,7 @@ Kind = Literal["SIGKILL", "SIGSEGV", "SIGABRT", "SIGSTOP"]
 KINDS: tuple[Kind, ...] = ("SIGKILL", "SIGSEGV", "SIGABRT", "SIGSTOP")
 
 
-class Fault(msgspec.Struct, frozen=True, kw_only=True):
+class PlannedFault(msgspec.Struct, frozen=True, kw_only=True):
     """One signal to the worker of `run` while it works towards `point`."""
 
     kind: Kind
@@ -39,12 +39,12 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     step: int  # strikes at this step of the work or soon after; 0: when the record of the point before is written
 
 
-def plan_faults(rng_seed: int, runs: Sequence[RunSpec]) -> tuple[Fault, ...]:
+def plan_faults(rng_seed: int, runs: Sequence[RunSpec]) -> tuple[PlannedFault, ...]:
     """Faults for these runs, by rng seed alone: every kind in turn, at most two while a run works towards one point."""
     rng = random.Random(rng_seed)
     kinds = rng.sample(KINDS, len(KINDS))
     most = MOST_AT_ONE_POINT * sum(spec.episodes for spec in runs)
-    faults: list[Fault] = []
+    faults: list[PlannedFault] = []
     struck = Counter[tuple[str, int]]()
     while len(faults) < min(max(_LEAST, len(runs) // _RUNS_PER_FAULT), most):
         fault = _draw(rng, rng.choice(runs), kinds[len(faults) % len(kinds)])
@@ -55,21 +55,21 @@ def plan_faults(rng_seed: int, runs: Sequence[RunSpec]) -> tuple[Fault, ...]:
     return tuple(faults)
 
 
-def _draw(rng: random.Random, spec: RunSpec, kind: Kind) -> Fault:
+def _draw(rng: random.Random, spec: RunSpec, kind: Kind) -> PlannedFault:
     """Never in the first episode: how long a step may take is known once somebody has taken some."""
     point = rng.randint(2, max(2, spec.episodes + (kind != "SIGSTOP")))
     step = rng.randint(1, spec.steps) if rng.random() < _WHILE_AT_WORK else 0
-    return Fault(kind=kind, run=spec.ref.run, point=point, step=step)
+    return PlannedFault(kind=kind, run=spec.ref.run, point=point, step=step)
 
 
 class Chaos:
-    """Faults that strike as the run gets to them; told of everything by the recorder, on the coordinator's thread."""
+    """Faults that strike as the run gets to them; told of everything by the event sink, on the coordinator's thread."""
 
-    def __init__(self, faults: Iterable[Fault]) -> None:
+    def __init__(self, faults: Iterable[PlannedFault]) -> None:
         self._to_come = list(faults)
         self._pids: dict[str, int] = {}  # of living workers, by name
         self._workers: dict[str, str] = {}  # by run
-        self.struck: list[Fault] = []
+        self.struck: list[PlannedFault] = []
 
     def after(self, event: AnyEvent | Progress) -> tuple[Ledger, ...]:
         """Strike if a fault is due after this event; what was done, for the ledger."""
@@ -109,7 +109,7 @@ class Chaos:
         return (Ledger(category="chaos", run=run, episode=point - 1, detail=detail),)
 
 
-def _is_due(fault: Fault, run: str, point: int, step: int) -> bool:
+def _is_due(fault: PlannedFault, run: str, point: int, step: int) -> bool:
     if (fault.run, fault.point) != (run, point):
         return False
     return step >= fault.step if fault.step else step == 0

@@ -15,27 +15,27 @@ from pathlib import Path
 from esper_ab.contracts.errors import DiskFull, Interrupted, JournalError
 from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.shell_line import typed
-from esper_ab.control.liveness import Limits
-from esper_ab.control.signals import Signals
+from esper_ab.control.rules.liveness import Limits
+from esper_ab.control.signals import CaughtSignals
 from esper_ab.journal.events import Ledger
 
 PHASE = "disk full"  # of the sign of life of a worker that has no room for a checkpoint
 _TRY_S = 1.0
 
 
-class Room:
+class DiskSpaceWait:
     """Waits for room on the disk of a run directory, and says so once when it begins and once when it goes on."""
 
     def __init__(self, run_dir: Path, tell: Callable[[str], None]) -> None:
         self._run_dir = run_dir
         self._tell = tell
         self._limit_s = Limits().disk_full_s
-        self._signals: Signals | None = None
+        self._signals: CaughtSignals | None = None
         self._without: dict[str, float] = {}  # runs whose workers have no room, since when (monotonic, s)
         self.given_up = False  # from then on nothing is waited for any more
 
     @contextmanager
-    def heeding(self, signals: Signals, limit_s: float) -> Iterator[None]:
+    def heeding(self, signals: CaughtSignals, limit_s: float) -> Iterator[None]:
         """While entered, look for signals while waiting; from now on wait for `limit_s` at most."""
         self._signals, self._limit_s = signals, limit_s
         try:

@@ -1,4 +1,4 @@
-"""The workers: one seat per lane, who sits there, how it is started, what its log says, how all are stopped."""
+"""The workers as processes or threads: how they are started and ended, one per lane, and what their logs say."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.errors import WorkerFailed
-from esper_ab.contracts.messages import RunSpec, Stop, WorkerOrder
+from esper_ab.contracts.messages import Stop, WorkerOrder
 from esper_ab.control.hub import Hub
 from esper_ab.launchers import Launcher, Worker, descriptors
 from esper_ab.plan.blocks import Plan
 
 LOG_LINES = 20
-STACK_LINES = 100  # stacks of a few threads, innermost frame first
 _LOG_END_BYTES = 64 << 10
 _ASK_S = 0.1  # between two questions whether somebody does not want to wait
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 8.0  # between two tries to start a worker
@@ -51,42 +50,33 @@ class Delay:
 
 
 @dataclass(kw_only=True)
-class Seat:
-    """One lane and its worker."""
+class WorkerHandle:
+    """The present worker of one lane."""
 
     order: WorkerOrder
     worker: Worker = field(default_factory=_Nobody)
     delay: Delay | None = None  # None once the worker was started
-    greeted: bool = False  # has said Hello
-    run: RunSpec | None = None  # assigned and not done
-    ended_at: float | None = None  # monotonic, s
-    fault: str = ""  # why it is to be ended
-    told: str = ""  # what it said about that, for want of a log
+    watched: bool = False  # the hub reports its end
 
     @property
     def identity(self) -> str:
         return self.order.identity
 
-    @property
-    def title(self) -> str:
-        return f"worker {self.identity} on {self.order.lane.name}"
-
 
 class Fleet:
-    """All seats of an experiment."""
+    """The workers of an experiment, by lane."""
 
     def __init__(self, run_dir: Path, hub: Hub) -> None:
         self._run_dir = run_dir
         self._hub = hub
         self._launcher: Launcher | None = None
-        self._seats: dict[str, Seat] = {}  # by lane
-        self._by_identity: dict[str, Seat] = {}
+        self._handles: dict[str, WorkerHandle] = {}  # by lane
         self._stuck: list[Worker] = []  # killed and not gone yet
 
     def start(self, plan: Plan, launcher: Launcher, incarnations: Mapping[str, int]) -> None:
         """Start one worker per lane, without waiting for any; `incarnations`: how often each was started before.
 
-        What is lacking for some is the `delay` of their seats: `try_again`.
+        What is lacking for some is the `delay` of their handles: `try_again`.
         """
         self._launcher = launcher
         for index, lane in enumerate(plan.lanes):
@@ -101,86 +91,84 @@ class Fleet:
                 run_dir=str(self._run_dir),
                 log_file=f"logs/{worker}.log",
             )
-            seat = Seat(order=order)
-            self._seats[lane.name] = self._by_identity[seat.identity] = seat
-            self._start(seat, time.monotonic())
+            handle = self._handles[lane.name] = WorkerHandle(order=order)
+            self._start(handle, time.monotonic())
 
-    def end(self, seat: Seat, grace_s: float) -> None:
-        """Have the seat's worker ended: by itself within `grace_s`, or killed."""
-        self._hub.send(seat.identity, Stop(reason="another worker takes the place of this one"))
-        if seat.ended_at is None:
-            self._hub.unwatch(seat.worker.sentinel)
-            seat.ended_at = time.monotonic()
-        if not seat.worker.join(grace_s):
-            seat.worker.kill()
-            if not seat.worker.join(_KILL_S):
-                self._stuck.append(seat.worker)
+    def end(self, handle: WorkerHandle, grace_s: float) -> None:
+        """Have the worker ended: by itself within `grace_s`, or killed."""
+        self._hub.send(handle.identity, Stop(reason="another worker takes the place of this one"))
+        self._unwatch(handle)
+        if not handle.worker.join(grace_s):
+            handle.worker.kill()
+            if not handle.worker.join(_KILL_S):
+                self._stuck.append(handle.worker)
 
-    def restart(self, seat: Seat) -> None:
-        """Start the next incarnation of a worker that was ended; the seat's run stays. It may be late, as `start`."""
-        del self._by_identity[seat.identity]
-        seat.order = msgspec.structs.replace(seat.order, incarnation=seat.order.incarnation + 1)
-        self._by_identity[seat.identity] = seat
-        seat.greeted, seat.ended_at, seat.fault, seat.told = False, None, "", ""
-        self._start(seat, time.monotonic())
+    def restart(self, handle: WorkerHandle) -> None:
+        """Start the next incarnation of a worker that was ended. It may be delayed, as in `start`."""
+        handle.order = msgspec.structs.replace(handle.order, incarnation=handle.order.incarnation + 1)
+        self._start(handle, time.monotonic())
 
-    def try_again(self, now: float, limit_s: float) -> list[Seat]:
-        """Start the workers whose delay is over; the seats of those that were started.
+    def try_again(self, now: float, limit_s: float) -> list[WorkerHandle]:
+        """Start the workers whose delay is over; the handles of those that were started.
 
         WorkerFailed when a start has been delayed for longer than `limit_s`.
         """
-        due = [seat for seat in self if seat.delay is not None and now >= seat.delay.due]
-        for seat in due:
-            self._start(seat, now)
-            if seat.delay is not None and now - seat.delay.since >= limit_s:
-                raise WorkerFailed(f"{seat.title} could not be started for {limit_s:.0f} s: {seat.delay.lack}")
-        return [seat for seat in due if seat.delay is None]
+        due = [handle for handle in self if handle.delay is not None and now >= handle.delay.due]
+        for handle in due:
+            self._start(handle, now)
+            if handle.delay is not None and now - handle.delay.since >= limit_s:
+                who = f"worker {handle.identity} on {handle.order.lane.name}"
+                raise WorkerFailed(f"{who} could not be started for {limit_s:.0f} s: {handle.delay.lack}")
+        return [handle for handle in due if handle.delay is None]
 
-    def _start(self, seat: Seat, now: float) -> None:
-        """Start the worker of the seat's order, or have its start delayed for twice as long as the last time."""
+    def _start(self, handle: WorkerHandle, now: float) -> None:
+        """Start the worker of the handle's order, or have its start delayed for twice as long as the last time."""
         assert self._launcher is not None, "the fleet has been started"
         try:
             if self._launcher.transport == "ipc":  # where a connection that finds no descriptor ends this process
                 descriptors.require(self._launcher.descriptors + _SPARE_DESCRIPTORS)
             with descriptors.reserve():
-                seat.order = msgspec.structs.replace(seat.order, key_file=self._hub.admit(seat.identity))
-                seat.worker = self._launcher.start(seat.order)
+                handle.order = msgspec.structs.replace(handle.order, key_file=self._hub.admit(handle.identity))
+                handle.worker = self._launcher.start(handle.order)
         except OSError as error:
             if error.errno not in descriptors.PASSING:
                 raise
-            before = seat.delay or Delay(lack="", since=now, pause_s=_FIRST_PAUSE_S / 2, due=now)
+            before = handle.delay or Delay(lack="", since=now, pause_s=_FIRST_PAUSE_S / 2, due=now)
             pause_s = min(2 * before.pause_s, _LONGEST_PAUSE_S)
-            seat.worker = _Nobody()
-            seat.delay = Delay(
+            handle.worker = _Nobody()
+            handle.delay = Delay(
                 lack=descriptors.PASSING[error.errno], since=before.since, pause_s=pause_s, due=now + pause_s
             )
             return
-        seat.delay = None
-        self._hub.watch(seat.worker.sentinel)
+        handle.delay = None
+        self._hub.watch(handle.worker.sentinel)
+        handle.watched = True
 
-    def __iter__(self) -> Iterator[Seat]:
-        return iter(self._seats.values())
+    def __iter__(self) -> Iterator[WorkerHandle]:
+        return iter(self._handles.values())
 
-    def on_lane(self, lane: str) -> Seat:
-        return self._seats[lane]
+    def on_lane(self, lane: str) -> WorkerHandle:
+        return self._handles[lane]
 
-    def of(self, identity: str) -> Seat | None:
-        """The seat of a worker; None for an earlier incarnation."""
-        return self._by_identity.get(identity)
+    def note_end(self, sentinel: int) -> str | None:
+        """Return the lane of the worker with this sentinel, which has ended by itself; None for a worker of before."""
+        for lane, handle in self._handles.items():
+            if handle.watched and handle.worker.sentinel == sentinel:
+                self._unwatch(handle)
+                return lane
+        return None
 
-    def note_end(self, sentinel: int, now: float) -> None:
-        """The worker with this sentinel has ended; its last words may still be on their way."""
-        for seat in self:
-            if seat.worker.sentinel == sentinel and seat.ended_at is None:
-                seat.ended_at = now
-                self._hub.unwatch(sentinel)
+    def _unwatch(self, handle: WorkerHandle) -> None:
+        if handle.watched:
+            self._hub.unwatch(handle.worker.sentinel)
+            handle.watched = False
 
-    def log_end(self, seat: Seat, n_lines: int) -> str:
+    def log_end(self, handle: WorkerHandle, n_lines: int, run_log: str) -> str:
         """The last `n_lines` of what the worker wrote, headed by the file's name; "" when it wrote nothing.
 
-        A worker may give each of its runs a log of its own: what was written last counts.
+        `run_log`, "" for none: a worker may give each of its runs a log of its own. What was written last counts.
         """
-        names = [seat.order.log_file, *([seat.run.log_file] if seat.run else [])]
+        names = [handle.order.log_file, *([run_log] if run_log else [])]
         written = [path for path in (self._run_dir / name for name in names) if path.is_file() and path.stat().st_size]
         if not written:
             return ""
@@ -198,19 +186,19 @@ class Fleet:
 
         `at_once`: asked meanwhile whether somebody does not want to wait; returned is whether somebody did not.
         """
-        told = [seat for seat in self if self._hub.send(seat.identity, Stop(reason=reason))]
+        told = [handle for handle in self if self._hub.send(handle.identity, Stop(reason=reason))]
         deadline = time.monotonic() + grace_s
         hurried = at_once()
-        for seat in told:
-            while not hurried and not seat.worker.join(min(_ASK_S, max(0.0, deadline - time.monotonic()))):
+        for handle in told:
+            while not hurried and not handle.worker.join(min(_ASK_S, max(0.0, deadline - time.monotonic()))):
                 if time.monotonic() >= deadline:
                     break
                 hurried = at_once()
-        for seat in self:
-            if seat.worker.exitcode is None:
-                seat.worker.kill()
-        for seat in self:
-            seat.worker.join(grace_s)
+        for handle in self:
+            if handle.worker.exitcode is None:
+                handle.worker.kill()
+        for handle in self:
+            handle.worker.join(grace_s)
         for worker in self._stuck:
             worker.join(_KILL_S)
         return hurried

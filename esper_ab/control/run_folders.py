@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from esper_ab.control.audience import Observed
+from esper_ab.control.observers import Observed
 from esper_ab.journal.events import PlanExtended, RunStarted
 from esper_ab.plan.blocks import Block, Plan
 from esper_ab.plan.run_directory import CONFIG_NAME, FOLDER_OF_RUNS, run_folder, run_toml

@@ -11,7 +11,7 @@ from typing import Any
 _CAUGHT = (signal.SIGINT, signal.SIGTERM)
 
 
-class Signals:
+class CaughtSignals:
     """While entered, caught signals make `descriptor` readable. Outside the main thread nothing is caught."""
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class Signals:
         self._before: dict[signal.Signals, Any] = {}
         self._wakeup_before = -1
 
-    def __enter__(self) -> Signals:
+    def __enter__(self) -> CaughtSignals:
         if threading.current_thread() is threading.main_thread():
             self._wakeup_before = signal.set_wakeup_fd(self._write_end, warn_on_full_buffer=False)
             self._before = {number: signal.signal(number, _noted_by_the_wakeup_descriptor) for number in _CAUGHT}

@@ -18,9 +18,9 @@ from esper_ab.execution.detach import reserved, settle_console
 
 if TYPE_CHECKING:
     from esper_ab.contracts.machine import Machine, Questions
-    from esper_ab.control.audience import Observer
     from esper_ab.control.chaos import Chaos
-    from esper_ab.control.liveness import Limits
+    from esper_ab.control.observers import Observer
+    from esper_ab.control.rules.liveness import Limits
     from esper_ab.design.calibration_file import Calibration
     from esper_ab.journal.fold import History
     from esper_ab.launchers import Launcher, Transport
@@ -184,7 +184,7 @@ def carry_out(
 
     `limits`: of silence and deaths; by default those of a rehearsal of faults, or of any run. `also`: who else is told.
     """
-    from esper_ab.control import conduct
+    from esper_ab.control import experiment_run
     from esper_ab.control.chaos import LIMITS
     from esper_ab.launchers import check
     from esper_ab.plan.run_directory import make_run_directory
@@ -198,7 +198,7 @@ def carry_out(
     settle_console(planned.run_dir)
     with ExitStack() as stack:
         told = [*make_observers(stack, planned.run_dir, planned.plan, None, watched=watched), *also]
-        conduct.run(planned.plan, planned.run_dir, launcher, told, limits or (LIMITS if chaos else None), chaos)
+        experiment_run.run(planned.plan, planned.run_dir, launcher, told, limits or (LIMITS if chaos else None), chaos)
 
 
 def write_report(run_dir: Path) -> ReportPaths:

@@ -101,6 +101,7 @@ class Ledger(Event, frozen=True, kw_only=True, tag="ledger"):
     episode: int | None
     detail: str
     last_words: tuple[str, ...] = ()  # lines: the end of a worker's log, with the stacks of one that hung
+    finding: str | msgspec.UnsetType = msgspec.UNSET  # what a training episode showed; entered once per run
 
 
 class ExperimentEnded(Event, frozen=True, kw_only=True, tag="experiment_ended"):

@@ -62,11 +62,19 @@ class RunHistory:
     lost: bool = False  # its replicate was given up, so it is in no comparison
     failed: bool = False  # this run caused the loss; the others of its replicate were cancelled
     taken: list[Taken] = field(default_factory=list)  # once per worker, in order
+    findings: set[str] = field(default_factory=set)  # what the ledger says of its training episodes
 
     @property
     def expected(self) -> bool:
         """Whether the run's endpoint is still to come."""
         return not (self.left_out or self.lost or self.evaluation is not None)
+
+    @property
+    def recorded(self) -> int:
+        """The last point that is recorded; -1 before the first."""
+        if self.evaluation is not None:
+            return self.spec.episodes + 1
+        return -1 if self.warm_up_s is None else len(self.columns)
 
     @property
     def ref(self) -> RunRef:
@@ -154,6 +162,8 @@ class History:
                 self._extend(event)
             case Ledger():
                 self.ledger.append(event)
+                if event.run and event.finding is not msgspec.UNSET:
+                    self.runs[event.run].findings.add(event.finding)
                 if event.category in ("dropped_pair", "cancelled") and event.run:
                     self.runs[event.run].lost = True
                     self.runs[event.run].failed = event.category == "dropped_pair"

@@ -43,4 +43,4 @@ class Alarms:
 
 
 def _key(entry: Ledger, history: History) -> tuple[str, str]:
-    return history.runs[entry.run].ref.group_id, entry.detail.partition(":")[0]
+    return history.runs[entry.run].ref.group_id, str(entry.finding)

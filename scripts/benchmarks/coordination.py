@@ -16,7 +16,7 @@ from support import fake_plans
 from benchmarks.fake_fleet import Fleet
 from benchmarks.machine import FEW, Spread
 from esper_ab.contracts.messages import Lane, RunSpec
-from esper_ab.control import conduct
+from esper_ab.control import experiment_run
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.plan.blocks import Plan
 
@@ -42,7 +42,7 @@ def cell(blocks: int, runs: int, n_envs: int, episodes: int) -> dict[str, Any]:
     plan = _plan(blocks, runs, n_envs, episodes)
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         fleet = Fleet(processes=min(2, blocks * runs), workers=blocks * runs)
-        conduct.run(plan, Path(folder), fleet, ())
+        experiment_run.run(plan, Path(folder), fleet, ())
         rounds = fleet.rounds()[2:-1]  # neither readiness, nor the first episode, nor the evaluation
         size = (Path(folder) / JOURNAL_NAME).stat().st_size / (blocks * runs * episodes)
     of_block = {spec.ref.run: block.index for block in plan.blocks for spec in block.runs}
@@ -135,7 +135,7 @@ def render(record: dict[str, Any]) -> list[str]:
     ]  # fmt: skip
     return [
         "All reports of a round are sent at once by fake workers in two processes, over the real wire, into the real "
-        "hub, intake and journal with its sync; records with seed events, as large as real ones. Times are those that "
+        "hub, machine and journal with its sync; records with seed events, as large as real ones. Times are those that "
         "the workers see. The coordinator's time on its cores counts all its threads and nobody else's work. One "
         f"fdatasync after 8 KiB took {record['sync_ms']['median']:.2f} ms [{record['sync_ms']['low']:.2f}, "
         f"{record['sync_ms']['high']:.2f}] here.",

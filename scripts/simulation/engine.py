@@ -15,7 +15,7 @@ import numpy as np
 from support import fake_plans, fake_worker
 
 from esper_ab.analysis.courses import courses
-from esper_ab.control import conduct
+from esper_ab.control import experiment_run
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 from esper_ab.launchers.inline import InlineLauncher
@@ -68,7 +68,7 @@ def conducted(endpoints: Array, run_dir: Path) -> History:
     fake_worker.accuracy = accuracy
     try:
         plan = fake_plans.plan(replicates=endpoints.shape[1], episodes=1, steps=1, margin=rules.MARGIN)
-        conduct.run(plan, run_dir, InlineLauncher("support.fake_worker:main_in_thread"), ())
+        experiment_run.run(plan, run_dir, InlineLauncher("support.fake_worker:main_in_thread"), ())
     finally:
         fake_worker.accuracy = before
     return load(run_dir).history

@@ -12,9 +12,9 @@ from support.fault_checker import check
 from esper_ab.analysis.audit import audit
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.commands.launch import command
-from esper_ab.control import conduct
+from esper_ab.control import experiment_run
 from esper_ab.control.chaos import Chaos, plan_faults
-from esper_ab.control.liveness import Limits
+from esper_ab.control.rules.liveness import Limits
 from esper_ab.journal.events import Ledger
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
@@ -31,9 +31,9 @@ def test_a_rehearsal_changes_no_result(rng_seed, tmp_path):
     calm, stormy = tmp_path / "calm", tmp_path / "stormy"
     calm.mkdir()
     stormy.mkdir()
-    conduct.run(plan, calm, InlineLauncher("support.fake_worker:main_in_thread"), ())
+    experiment_run.run(plan, calm, InlineLauncher("support.fake_worker:main_in_thread"), ())
     chaos = Chaos(plan_faults(rng_seed, [spec for block in plan.blocks for spec in block.runs]))
-    conduct.run(plan, stormy, LocalLauncher("support.fake_worker:main"), (), LIMITS, chaos)
+    experiment_run.run(plan, stormy, LocalLauncher("support.fake_worker:main"), (), LIMITS, chaos)
 
     events = check(stormy, result_hash(fold(read(calm / JOURNAL_NAME))))
     entries = [event for event in events if isinstance(event, Ledger)]

@@ -10,7 +10,7 @@ from support.fault_checker import check
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import UsageError
-from esper_ab.control import conduct
+from esper_ab.control import experiment_run
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.inline import InlineLauncher
@@ -24,7 +24,7 @@ def finished(tmp_path_factory):
     """A run directory whose experiment is finished."""
     run_dir = tmp_path_factory.mktemp("whole") / "run"
     run_dir.mkdir()
-    conduct.run(fake_plans.plan(episodes=2, replicates=2), run_dir, LAUNCHER, ())
+    experiment_run.run(fake_plans.plan(episodes=2, replicates=2), run_dir, LAUNCHER, ())
     return run_dir
 
 
@@ -73,9 +73,9 @@ def test_the_experiment_goes_on_from_every_line_and_the_bytes_beside_it(finished
         run_dir = cut(finished, tmp_path, size)
         if size < boundaries[0]:
             with pytest.raises(UsageError, match="no event"):
-                conduct.resume(run_dir, LAUNCHER, ())
+                experiment_run.resume(run_dir, LAUNCHER, ())
         else:
-            conduct.resume(run_dir, LAUNCHER, ())
+            experiment_run.resume(run_dir, LAUNCHER, ())
             check(run_dir, expected)
         shutil.rmtree(run_dir)
 
@@ -83,5 +83,5 @@ def test_the_experiment_goes_on_from_every_line_and_the_bytes_beside_it(finished
 def test_a_finished_experiment_is_not_resumed(finished, whole, tmp_path):
     run_dir = cut(finished, tmp_path, len(whole))
     with pytest.raises(UsageError, match="finished"):
-        conduct.resume(run_dir, LAUNCHER, ())
+        experiment_run.resume(run_dir, LAUNCHER, ())
     assert (run_dir / JOURNAL_NAME).read_bytes() == whole

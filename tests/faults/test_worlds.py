@@ -13,7 +13,7 @@ from support.journals import planted_effect
 from support.planted_death import Death
 
 from esper_ab.analysis.result_hash import result_hash
-from esper_ab.control import conduct
+from esper_ab.control import experiment_run
 from esper_ab.journal.events import EpisodeRecorded, Ledger, PointReleased
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
@@ -27,7 +27,7 @@ def undisturbed(tmp_path_factory):
     """Result hash of the experiment without faults."""
     run_dir = tmp_path_factory.mktemp("undisturbed")
     plan = fake_plans.plan(replicates=REPLICATES, episodes=EPISODES)
-    conduct.run(plan, run_dir, InlineLauncher("support.fake_worker:main_in_thread"), ())
+    experiment_run.run(plan, run_dir, InlineLauncher("support.fake_worker:main_in_thread"), ())
     return result_hash(fold(read(run_dir / JOURNAL_NAME)))
 
 

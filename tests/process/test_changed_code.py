@@ -12,7 +12,7 @@ from esper_ab.analysis.analyse import analyse
 from esper_ab.commands.evaluate import other_code
 from esper_ab.commands.extend import extension, preview
 from esper_ab.contracts.errors import UsageError
-from esper_ab.control import conduct, provenance
+from esper_ab.control import experiment_run, provenance
 from esper_ab.journal.events import ExperimentContinued, RunStarted
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
@@ -48,7 +48,7 @@ def test_resume_by_other_code_is_refused_before_anything_is_written(stopped, edi
     before, there = (stopped / JOURNAL_NAME).read_bytes(), provenance.sources()
     edit()
     with pytest.raises(UsageError) as caught:
-        conduct.resume(stopped, THREADS, ())
+        experiment_run.resume(stopped, THREADS, ())
     said = str(caught.value)
     assert "\n" not in said
     assert there in said
@@ -63,7 +63,7 @@ def test_resume_by_other_code_is_refused_before_anything_is_written(stopped, edi
 
 def test_who_goes_on_knowingly_is_blocked_and_told_which_runs(stopped, edit):
     edit()
-    conduct.resume(stopped, THREADS, (), allow_changed_code=True)
+    experiment_run.resume(stopped, THREADS, (), allow_changed_code=True)
     found = findings(stopped)["code"]
     assert found.weight == "blocks"
     assert f"sources {OTHER} in 2 runs" in found.sentence
@@ -72,20 +72,20 @@ def test_who_goes_on_knowingly_is_blocked_and_told_which_runs(stopped, edit):
 def test_the_commit_to_go_back_to_is_named(stopped, edit, monkeypatch):
     git = {"rev-parse": "f" * 40, "status": ""}
     started = fold(events_of(stopped)).started
-    assert conduct.check_code(stopped, fold(events_of(stopped)), allowed=False) is None
+    assert experiment_run.check_code(stopped, fold(events_of(stopped)), allowed=False) is None
     edit()
     monkeypatch.setattr(provenance, "_git", lambda command, *_: git[command])
     with pytest.raises(UsageError) as caught:
-        conduct.check_code(stopped, fold(events_of(stopped)), allowed=False)
+        experiment_run.check_code(stopped, fold(events_of(stopped)), allowed=False)
     assert f"the code here is commit {'f' * 12} (sources {OTHER})" in str(caught.value)
     back = f"`git checkout {started.code['commit']}`" if started.code.get("dirty") == "no" else "bring that code back"
     assert back in str(caught.value)
     git["rev-parse"] = ""  # no checkout
     with pytest.raises(UsageError, match=f"the code here is sources {OTHER}: "):
-        conduct.check_code(stopped, fold(events_of(stopped)), allowed=False)
+        experiment_run.check_code(stopped, fold(events_of(stopped)), allowed=False)
     git["rev-parse"] = started.code.get("commit", "")
     with pytest.raises(UsageError, match="bring that code back"):  # the commit is checked out already
-        conduct.check_code(stopped, fold(events_of(stopped)), allowed=False)
+        experiment_run.check_code(stopped, fold(events_of(stopped)), allowed=False)
 
 
 def test_a_worker_of_other_code_is_told_at_once_and_its_runs_are_named(tmp_path, monkeypatch):
@@ -130,7 +130,7 @@ def test_an_extension_by_other_code_is_refused_likewise(tmp_path, edit):
     before = (run_dir / JOURNAL_NAME).read_bytes()
     edit()
     for attempt in (
-        lambda: conduct.go_on(run_dir, lambda there: extension(run_dir, there, 4), THREADS, ()),
+        lambda: experiment_run.extend(run_dir, lambda there: extension(run_dir, there, 4), THREADS, ()),
         lambda: preview(run_dir, 4),
     ):
         with pytest.raises(UsageError, match="--allow-changed-code"):

@@ -15,9 +15,9 @@ from support.fake_worker import FAULT_VARIABLE
 
 from esper_ab.contracts.errors import Interrupted, UsageError, WorkerFailed, WorkerHung
 from esper_ab.contracts.messages import EpisodeFinished, Progress, Ready, Release
-from esper_ab.control.conduct import run
+from esper_ab.control.experiment_run import run
 from esper_ab.control.hub import Hub
-from esper_ab.control.liveness import Limits
+from esper_ab.control.rules.liveness import Limits
 from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentEnded,
@@ -255,7 +255,7 @@ def test_an_observer_that_fails_is_told_no_more_and_breaks_nothing(tmp_path, cap
 
 
 def test_an_observer_that_is_stuck_does_not_stop_the_run(tmp_path, monkeypatch):
-    monkeypatch.setattr("esper_ab.control.audience._CLOSE_S", 0.05)
+    monkeypatch.setattr("esper_ab.control.observers._CLOSE_S", 0.05)
     release = threading.Event()
     conduct(tmp_path, fake_plans.plan(), Watcher(lambda event: release.wait()))
     release.set()
@@ -337,7 +337,6 @@ def test_a_second_ctrl_c_that_comes_after_the_barrier_ends_the_workers_and_is_to
 
 def test_a_stop_that_takes_long_says_whom_it_waits_for(tmp_path, monkeypatch):
     monkeypatch.setenv(FAULT_VARIABLE, "hang:a/0:2")
-    monkeypatch.setattr("esper_ab.control.coordinator._SAY_S", 0.0)
     said = []
 
     def told(event):
@@ -346,7 +345,7 @@ def test_a_stop_that_takes_long_says_whom_it_waits_for(tmp_path, monkeypatch):
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(Interrupted, match="second Ctrl-C"):
-        conduct(tmp_path, fake_plans.plan(), press_ctrl_c_at(1), Watcher(told))
+        conduct(tmp_path, fake_plans.plan(), press_ctrl_c_at(1), Watcher(told), limits=Limits(say_s=0.0))
     waits = next(line for line in said if "a/0" in line)
     assert waits.startswith("the stop waits for worker w00/1 on cpu:0, in ")
     assert waits.endswith("Ctrl-C ends it at once")

@@ -26,8 +26,8 @@ from esper_ab.analysis.result_hash import result_hash
 from esper_ab.commands.fsck import examine
 from esper_ab.contracts.errors import DiskFull, Interrupted
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings
-from esper_ab.control import conduct
-from esper_ab.control.liveness import Limits
+from esper_ab.control import experiment_run
+from esper_ab.control.rules.liveness import Limits
 from esper_ab.design.boundary_cache import calibrate
 from esper_ab.journal.events import PointReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
@@ -103,7 +103,7 @@ def hash_of(run_dir):
 
 def undisturbed(folder):
     run_dir = new(folder.parent, "undisturbed")  # on another disk
-    conduct.run(plan(), run_dir, LAUNCHER, ())
+    experiment_run.run(plan(), run_dir, LAUNCHER, ())
     return hash_of(run_dir)
 
 
@@ -139,7 +139,7 @@ def the_journal_keeps_whole_lines(folder):
 def a_run_waits_for_room_and_goes_on(folder):
     neighbour = Neighbour(folder, lambda: make_room(folder))
     run_dir = new(folder)
-    conduct.run(plan(), run_dir, LAUNCHER, (Warnings(ledger=True), neighbour))
+    experiment_run.run(plan(), run_dir, LAUNCHER, (Warnings(ledger=True), neighbour))
     assert [notice.partition(" ")[0] for notice in neighbour.notices] == ["no", "there"]
     assert hash_of(run_dir) == undisturbed(folder)
     history = load(run_dir).history
@@ -158,13 +158,13 @@ def a_run_gives_up_after_a_while_and_resumes(folder):
     run_dir = new(folder)
     neighbour = Neighbour(folder)
     with pytest.raises(DiskFull) as caught:
-        conduct.run(plan(), run_dir, LAUNCHER, (neighbour,), IMPATIENT)
+        experiment_run.run(plan(), run_dir, LAUNCHER, (neighbour,), IMPATIENT)
     assert str(caught.value).endswith(f"`esper-ab resume {run_dir}`")
     assert caught.value.exit_code == 75
     assert len(neighbour.notices) == 1
     before = list(read(run_dir / JOURNAL_NAME))
     make_room(folder)
-    conduct.resume(run_dir, LAUNCHER, ())
+    experiment_run.resume(run_dir, LAUNCHER, ())
     after = list(read(run_dir / JOURNAL_NAME))
     assert after[: len(before)] == before
     assert fold(after).ended.status == "finished"
@@ -176,7 +176,7 @@ def ctrl_c_ends_the_wait(folder):
     run_dir = new(folder)
     neighbour = Neighbour(folder, lambda: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(Interrupted, match=r"stopped by SIGINT while there was no room"):
-        conduct.run(plan(), run_dir, LAUNCHER, (neighbour,))
+        experiment_run.run(plan(), run_dir, LAUNCHER, (neighbour,))
     assert load(run_dir).torn_bytes == 0
 
 
@@ -185,7 +185,7 @@ def a_report_is_whole_or_not_at_all(folder):
     from esper_ab.commands.cli import group
 
     run_dir = new(folder)
-    conduct.run(plan(), run_dir, LAUNCHER, ())
+    experiment_run.run(plan(), run_dir, LAUNCHER, ())
     (run_dir / "summary.txt").write_text("an older one")
     journal = (run_dir / JOURNAL_NAME).read_bytes()
     fill(folder)
@@ -197,7 +197,7 @@ def a_report_is_whole_or_not_at_all(folder):
 
 def a_torn_tail_is_not_cut_without_room_to_keep_it(folder):
     run_dir = new(folder)
-    conduct.run(plan(), run_dir, LAUNCHER, ())
+    experiment_run.run(plan(), run_dir, LAUNCHER, ())
     journal = run_dir / JOURNAL_NAME
     torn = journal.read_bytes()[:-10]
     journal.write_bytes(torn)

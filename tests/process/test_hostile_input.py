@@ -116,7 +116,7 @@ import os, sys, threading
 from pathlib import Path
 from support import fake_plans
 from esper_ab.contracts import key_file
-from esper_ab.control import conduct
+from esper_ab.control import experiment_run
 from esper_ab.launchers.local import LocalLauncher
 
 class Watching(LocalLauncher):
@@ -132,7 +132,7 @@ class Watching(LocalLauncher):
 found = []
 run_dir = Path(sys.argv[1])
 if __name__ == "__main__":
-    conduct.run(fake_plans.plan(), run_dir, Watching("support.fake_worker:main", "tcp"), ())
+    experiment_run.run(fake_plans.plan(), run_dir, Watching("support.fake_worker:main", "tcp"), ())
     written = b"".join(path.read_bytes() for path in run_dir.rglob("*") if path.is_file())
     for secret, file, mode, shown in found:
         print(oct(mode[0]), oct(mode[1]), shown, secret.encode() in written, Path(file).exists())

@@ -13,7 +13,7 @@ from support.fake_plans import plan
 from esper_ab.analysis.courses import courses
 from esper_ab.commands.extend import extension
 from esper_ab.contracts.errors import UsageError
-from esper_ab.control.conduct import go_on, run
+from esper_ab.control.experiment_run import extend, run
 from esper_ab.design.design import Contrast
 from esper_ab.journal.events import ExperimentContinued, LookTaken, PlanExtended, RunStarted
 from esper_ab.journal.file import JOURNAL_NAME, read
@@ -95,7 +95,7 @@ def test_an_open_ended_plan_of_one_computation_twice_ends_by_itself(tmp_path):
 
 def test_extending_a_finished_plan_goes_on_where_it_ended_under_the_stricter_rule(tmp_path):
     before = conducted(tmp_path, groups=("a1", "a2"), replicates=6, rng_seed=1)
-    go_on(tmp_path, lambda history: extension(tmp_path, history, 9), LAUNCHER, ())
+    extend(tmp_path, lambda history: extension(tmp_path, history, 9), LAUNCHER, ())
     history = load(tmp_path).history
     assert (history.replicates, history.ended.status) == (9, "finished")
     assert started(tmp_path, "a1") == set(range(9))
@@ -115,7 +115,7 @@ def test_extending_a_finished_plan_goes_on_where_it_ended_under_the_stricter_rul
 def test_what_cannot_be_extended_says_why(tmp_path):
     history = conducted(tmp_path, groups=("a", "b"), replicates=6)
     with pytest.raises(UsageError, match="every comparison is decided"):
-        go_on(tmp_path, lambda there: extension(tmp_path, there, 8), LAUNCHER, ())
+        extend(tmp_path, lambda there: extension(tmp_path, there, 8), LAUNCHER, ())
     with pytest.raises(UsageError, match="has 6 already; name how many it is to have in all"):
         extension(tmp_path, history, 6)
     ended = history.ended

@@ -20,7 +20,7 @@ from support.conducted import counts, events_of, ledger, of, records, resume, ru
 from support.fake_worker import FAULT_VARIABLE, moments
 
 from esper_ab.contracts.records import Moments
-from esper_ab.control.pooling import pooled
+from esper_ab.control.rules.pooling import pooled
 from esper_ab.journal.events import EpisodeRecorded, LookTaken, PointReleased
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.load import load

@@ -17,8 +17,8 @@ from support.children import environment
 from support.fake_worker import FAULT_VARIABLE
 
 from esper_ab.contracts.errors import WorkerFailed, WorkerHung
-from esper_ab.control.conduct import run
-from esper_ab.control.liveness import Limits
+from esper_ab.control.experiment_run import run
+from esper_ab.control.rules.liveness import Limits
 from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, PointReleased, WorkerStarted
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.launchers.local import LocalLauncher

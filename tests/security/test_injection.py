@@ -25,7 +25,7 @@ from esper_ab.contracts.codec import ProtocolError, decode_from_worker, encode
 from esper_ab.contracts.errors import JournalError, UsageError, WorkerFailed
 from esper_ab.contracts.records import Checkpoint
 from esper_ab.contracts.visible import visible, visible_line
-from esper_ab.control.intake import Rejected, point_of
+from esper_ab.control.rules.validation import Rejected, point_of
 from esper_ab.journal.events import ExperimentEnded, Ledger
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.fold import fold

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from esper_ab.control import conduct
+from esper_ab.control import experiment_run
 from esper_ab.journal.events import EpisodeRecorded, Ledger, LookTaken, PlanExtended, RunEvaluated, RunReady
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
@@ -16,12 +16,12 @@ THREADS = InlineLauncher("support.fake_worker:main_in_thread")
 def run(run_dir, plan, *observers, launcher=THREADS, limits=None):
     """The events of a whole experiment."""
     run_dir.mkdir(exist_ok=True)
-    conduct.run(plan, run_dir, launcher, observers, limits)
+    experiment_run.run(plan, run_dir, launcher, observers, limits)
     return events_of(run_dir)
 
 
 def resume(run_dir, *observers, launcher=THREADS, limits=None):
-    conduct.resume(run_dir, launcher, observers, limits)
+    experiment_run.resume(run_dir, launcher, observers, limits)
     return events_of(run_dir)
 
 

@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 
 from esper_ab.commands._exit_status import invoke
-from esper_ab.control import conduct
+from esper_ab.control import experiment_run
 from esper_ab.execution.detach import detach as detached
 from esper_ab.execution.detach import settle_console
 from esper_ab.launchers.local import LocalLauncher
@@ -39,7 +39,7 @@ def command(run_dir: Path, episodes: int, detach: bool, alone: bool) -> None:
     settle_console(run_dir)
     plan = fake_plans.plan(episodes=episodes)
     with LiveView(plan, Console()) as view:
-        conduct.run(plan, run_dir, LocalLauncher("support.fake_worker:main"), [view])
+        experiment_run.run(plan, run_dir, LocalLauncher("support.fake_worker:main"), [view])
     click.echo("the summary")
 
 

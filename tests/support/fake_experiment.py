@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from esper_ab.contracts.errors import EsperError
-from esper_ab.control import conduct
+from esper_ab.control import experiment_run
 from esper_ab.launchers.local import LocalLauncher
 from support import fake_plans, stand_in
 
@@ -20,10 +20,10 @@ if __name__ == "__main__":
     run_dir, launcher = Path(sys.argv[1]), LocalLauncher("support.fake_worker:main")
     try:
         if sys.argv[2] == "resume":
-            conduct.resume(run_dir, launcher, ())
+            experiment_run.resume(run_dir, launcher, ())
         else:
             plan = fake_plans.plan(episodes=int(sys.argv[2]), **dict.fromkeys(sys.argv[3:], True))
-            conduct.run(plan, run_dir, launcher, ())
+            experiment_run.run(plan, run_dir, launcher, ())
     except EsperError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(error.exit_code)

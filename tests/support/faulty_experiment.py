@@ -17,8 +17,8 @@ START_UP_S = 60.0
 
 def main(run_dir: Path, life: str, replicates: int, episodes: int, floor_s: float) -> None:
     """Conduct or resume, with the fake worker."""
-    from esper_ab.control import conduct
-    from esper_ab.control.liveness import Limits
+    from esper_ab.control import experiment_run
+    from esper_ab.control.rules.liveness import Limits
     from esper_ab.journal.file import JOURNAL_NAME
     from esper_ab.launchers.local import LocalLauncher
     from support import fake_plans, planted_death
@@ -26,9 +26,9 @@ def main(run_dir: Path, life: str, replicates: int, episodes: int, floor_s: floa
     planted_death.install(f"coordinator/{life}")
     launcher, limits = LocalLauncher("support.planted_death:worker"), Limits(floor_s=floor_s, start_up_s=START_UP_S)
     if (run_dir / JOURNAL_NAME).exists():
-        conduct.resume(run_dir, launcher, (), limits)
+        experiment_run.resume(run_dir, launcher, (), limits)
     else:
-        conduct.run(fake_plans.plan(replicates=replicates, episodes=episodes), run_dir, launcher, (), limits)
+        experiment_run.run(fake_plans.plan(replicates=replicates, episodes=episodes), run_dir, launcher, (), limits)
 
 
 if __name__ == "__main__":

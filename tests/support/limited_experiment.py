@@ -52,8 +52,8 @@ class Hog:
 
 def main(run_dir: Path, lanes: int, launcher: str, transport: str, kind: str) -> None:
     """Two lanes per block, as many blocks as lanes allow."""
-    from esper_ab.control import conduct, hub
-    from esper_ab.control.liveness import Limits
+    from esper_ab.control import experiment_run, hub
+    from esper_ab.control.rules.liveness import Limits
     from esper_ab.launchers import check
     from esper_ab.launchers.inline import InlineLauncher
     from esper_ab.launchers.local import LocalLauncher
@@ -70,7 +70,7 @@ def main(run_dir: Path, lanes: int, launcher: str, transport: str, kind: str) ->
     check(started_by, plan.lanes)
     taken = Hog(kind)
     limits = Limits(start_up_s=1.0 if kind == "miser" else 60.0)
-    conduct.run(plan, run_dir, started_by, (), limits, taken)
+    experiment_run.run(plan, run_dir, started_by, (), limits, taken)
     sys.stdout.write("exhausted\n" if taken.exhausted else "")
 
 

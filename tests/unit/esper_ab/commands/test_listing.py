@@ -15,7 +15,7 @@ from support.journals import failed_run, planted_effect, write
 from esper_ab.commands.listing import _table, listed
 from esper_ab.commands.logs import lines, sources
 from esper_ab.contracts.errors import JournalError, UsageError
-from esper_ab.control.conduct import go_on
+from esper_ab.control.experiment_run import extend
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.lock import Lock, holder
 from esper_ab.journal.tail import follow
@@ -117,7 +117,7 @@ def test_whoever_follows_a_run_holds_no_record_of_it(tmp_path):
         raise UsageError("it is complete")
 
     with pytest.raises(UsageError, match="it is complete"):
-        go_on(run_dir, nothing_more, None, ())
+        extend(run_dir, nothing_more, None, ())
     for history in (Viewer(run_dir).history, *folded):
         assert {len(run.columns) for run in history.runs.values()} == {8}
         assert {len(run.episodes) for run in history.runs.values()} == {0}

@@ -13,7 +13,7 @@ from support import fake_plans
 
 from esper_ab.contracts import codec
 from esper_ab.contracts.messages import EpisodeFinished, Evaluated, Ready, WorkerMessage
-from esper_ab.control.intake import all_finite, not_finite
+from esper_ab.control.rules.validation import all_finite, not_finite
 
 SPEC = fake_plans.plan(n_envs=2, steps=25).blocks[0].runs[0]
 DRAW = random.Random(0)

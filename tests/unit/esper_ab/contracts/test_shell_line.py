@@ -15,8 +15,8 @@ from esper_ab.contracts.errors import DiskFull
 from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.shell_line import typed
-from esper_ab.control.disk import PHASE, Room
-from esper_ab.control.signals import Signals
+from esper_ab.control.disk import PHASE, DiskSpaceWait
+from esper_ab.control.signals import CaughtSignals
 from esper_ab.execution.detach import Detached
 from esper_ab.live.status import status_text
 
@@ -43,7 +43,7 @@ def test_a_path_with_a_space_can_be_typed_as_it_is_printed(tmp_path):
 
 def test_so_can_that_of_a_run_without_room():
     ref = RunRef(run="a/0", group_id="a", replicate=0, reward_mode="shaped", controller="ppo", device="cpu:0")
-    room = Room(Path("my runs/one"), lambda _: None)
-    with Signals() as signals, room.heeding(signals, 0.0), pytest.raises(DiskFull) as caught:
+    room = DiskSpaceWait(Path("my runs/one"), lambda _: None)
+    with CaughtSignals() as signals, room.heeding(signals, 0.0), pytest.raises(DiskFull) as caught:
         room.note(Progress(run=ref, point=1, step=0, phase=PHASE))
     assert quoted(str(caught.value), "resume") == ["my runs/one"]

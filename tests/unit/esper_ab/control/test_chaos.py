@@ -15,7 +15,7 @@ from support import fake_plans
 from support.fake_worker import episode
 
 from esper_ab.contracts.messages import Progress
-from esper_ab.control.chaos import KINDS, MOST_AT_ONE_POINT, Chaos, Fault, plan_faults
+from esper_ab.control.chaos import KINDS, MOST_AT_ONE_POINT, Chaos, PlannedFault, plan_faults
 from esper_ab.journal.events import EpisodeRecorded, Ledger, RunStarted, WorkerStarted
 
 
@@ -65,7 +65,7 @@ def begun(spec):
 @pytest.mark.parametrize("step", [0, 2])
 def test_it_strikes_once_where_it_was_planned_and_says_so(step, victim):
     spec = specs()[0]
-    chaos = Chaos([Fault(kind="SIGKILL", run=spec.ref.run, point=2, step=step)])
+    chaos = Chaos([PlannedFault(kind="SIGKILL", run=spec.ref.run, point=2, step=step)])
     quiet = [
         started(victim.pid), begun(spec), Progress(run=spec.ref, point=1, step=2, phase="train"),
         Progress(run=spec.ref, point=2, step=1, phase="train"), EpisodeRecorded(record=episode(spec, 1)),
@@ -86,7 +86,7 @@ def test_a_worker_that_has_died_meanwhile_is_left_to_its_successor(victim):
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     spec = specs()[0]
-    chaos = Chaos([Fault(kind="SIGKILL", run=spec.ref.run, point=2, step=1)])
+    chaos = Chaos([PlannedFault(kind="SIGKILL", run=spec.ref.run, point=2, step=1)])
     due = Progress(run=spec.ref, point=2, step=1, phase="train")
     assert [chaos.after(event) for event in (due, begun(spec), started(gone.pid), due)] == [()] * 4
     assert chaos.summary == "0 faults rehearsed (none); 1 planned for work that never came"

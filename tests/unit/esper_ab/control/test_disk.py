@@ -7,8 +7,8 @@ import pytest
 from esper_ab.contracts.errors import DiskFull
 from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.records import RunRef
-from esper_ab.control.disk import PHASE, Room
-from esper_ab.control.signals import Signals
+from esper_ab.control.disk import PHASE, DiskSpaceWait
+from esper_ab.control.signals import CaughtSignals
 
 
 def progress(run="a/0", phase=PHASE):
@@ -23,11 +23,11 @@ def told():
 
 @pytest.fixture
 def room(tmp_path, told):
-    return Room(tmp_path, told.append)
+    return DiskSpaceWait(tmp_path, told.append)
 
 
 def with_limit(room, seconds):
-    with Signals() as signals, room.heeding(signals, seconds):
+    with CaughtSignals() as signals, room.heeding(signals, seconds):
         return room
 
 

@@ -52,7 +52,12 @@ def test_a_pipe_gets_a_line_per_barrier():
     assert "\x1b" not in text
 
 
-def with_pathology(group, runs, detail="ratio explosion: probability ratio up to 6.0"):
+def pathology(run, finding, detail):
+    text = f"{finding}: {detail}"
+    return Ledger(category="ppo_pathology", run=run, episode=0, detail=text, finding=finding)
+
+
+def with_pathology(group, runs):
     """A ledger entry for the first `runs` of a group, each behind its first episode."""
     events = []
     for event in planted_effect():
@@ -60,7 +65,7 @@ def with_pathology(group, runs, detail="ratio explosion: probability ratio up to
         if isinstance(event, EpisodeRecorded) and event.record.episode == 0:
             ref = event.record.run
             if ref.group_id == group and ref.replicate < runs:
-                events.append(Ledger(category="ppo_pathology", run=ref.run, episode=0, detail=detail))
+                events.append(pathology(ref.run, "ratio explosion", "probability ratio up to 6.0"))
     return events
 
 
@@ -72,7 +77,7 @@ def test_a_pathology_is_told_once_per_group_and_then_counted(terminal):
         "! ppo_pathology shaped/0: ratio explosion: probability ratio up to 6.0",
         "! ppo_pathology shaped: ratio explosion in 5 runs, shaped/0 first",
     ]
-    other = Ledger(category="ppo_pathology", run="simplified/0", episode=0, detail="entropy collapse: 0")
+    other = pathology("simplified/0", "entropy collapse", "0")
     alone = show([*with_pathology("shaped", 1), other])
     assert alone.count("ppo_pathology") == 2
     assert " runs, " not in alone

@@ -15,7 +15,7 @@ from support.tensor_world import make_session, moments_of, quiet
 from esper_ab.contracts.messages import Assign, EpisodeFinished, Ready, Release
 from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
 from esper_ab.contracts.settings import GroupSettings
-from esper_ab.control.pooling import pooled
+from esper_ab.control.rules.pooling import pooled
 from workers.commands.evaluate import evaluate_file
 from workers.run import policy_file
 from workers.run.episode import play

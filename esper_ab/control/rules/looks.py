@@ -1,4 +1,4 @@
-"""Which block may start, when it is looked, and what follows from a look. Pure: a history in, events out."""
+"""Interim looks: which block may start before the next one, when one is due, and what follows from it."""
 
 from __future__ import annotations
 

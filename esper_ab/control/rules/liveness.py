@@ -1,4 +1,4 @@
-"""Who is late: workers that owe a sign of life and do not give it in time. Pure: `now` (monotonic, s) is an argument.
+"""Who is late: workers that owe a sign of life and do not give it in time. `now` (monotonic, s) is an argument.
 
 A sign is progress reported by the training loop, not a heartbeat: a worker stuck in Python still answers pings. How
 long to wait scales with what was seen: five times the median time that passed after a sign of the same phase, whoever
@@ -29,6 +29,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     factor: float = 5.0
     pause_s: float = 10.0  # the coordinator itself stood still this long (suspended): nobody is blamed for it
     disk_full_s: float = 600.0  # for room on the disk, before the experiment ends with DiskFull
+    say_s: float = 10.0  # a stop that takes longer says whom it waits for
     deaths: int = 3  # at one point of a run: the last of them costs the replicate, the others are followed by a restart
 
     def of_steps(self, step_s: float) -> Limits:

@@ -9,7 +9,7 @@ import pytest
 from support.journals import planted_effect
 
 from esper_ab.contracts.errors import JournalError
-from esper_ab.control.recorder import Recorder
+from esper_ab.control.event_sink import EventSink
 from esper_ab.journal.events import Ledger
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import begin
@@ -24,41 +24,41 @@ def told():
 
 
 @pytest.fixture
-def recorder(tmp_path, told):
+def sink(tmp_path, told):
     class Observer:
         def observe(self, event):
             told.put(event)
 
     first = planted_effect()[0]
-    recorder = Recorder(Journal(tmp_path), begin(first), [Observer()])
-    recorder.record(first)
-    recorder.commit()
+    sink = EventSink(Journal(tmp_path), begin(first), [Observer()])
+    sink.record(first)
+    sink.commit()
     assert told.get(timeout=PATIENCE_S) == first
-    return recorder
+    return sink
 
 
-def test_a_warning_is_told_at_once_and_an_event_when_it_is_written(recorder, told):
-    recorder.record(ENTRY)
-    recorder.warn("no room")
+def test_a_warning_is_told_at_once_and_an_event_when_it_is_written(sink, told):
+    sink.record(ENTRY)
+    sink.warn("no room")
     assert told.get(timeout=PATIENCE_S) == "no room"
-    recorder.flush()
+    sink.flush()
     assert told.get(timeout=PATIENCE_S) == ENTRY
-    recorder.close()
+    sink.close()
 
 
-def test_what_never_came_into_the_journal_is_never_told(recorder, told, tmp_path):
-    recorder.record(ENTRY)
+def test_what_never_came_into_the_journal_is_never_told(sink, told, tmp_path):
+    sink.record(ENTRY)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "events.jsonl").stat().st_size, hard))
     try:
         with pytest.raises(JournalError):
-            recorder.close()
+            sink.close()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert told.empty()
 
 
-def test_what_found_room_at_last_is_told(recorder, told):
-    recorder.record(ENTRY)
-    recorder.close()
+def test_what_found_room_at_last_is_told(sink, told):
+    sink.record(ENTRY)
+    sink.close()
     assert told.get(timeout=PATIENCE_S) == ENTRY

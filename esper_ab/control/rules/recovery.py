@@ -1,4 +1,4 @@
-"""What a death means: start the worker again, give the replicate up, or end the experiment. Pure.
+"""What a death means: start the worker again, give the replicate up, or end the experiment.
 
 A run whose worker dies three times without getting any further dies of something that a fourth start will not mend: its
 replicate is given up in every group (`Limits.deaths`, for those who want more or fewer starts). A worker that does not

@@ -1,4 +1,4 @@
-"""Those who watch a run: they can neither break it nor slow it down, whatever they do with what they are told."""
+"""Observers of an experiment: whatever they do with what they are told, they neither break it nor slow it down."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Observed = AnyEvent | Progress | str  # a text: what the user should see at once
 
 
 class Observer(Protocol):
-    """Is told, on a thread of the audience's own, every journalled event and sign of life, in order, and warnings.
+    """Is told, on a thread of its own, every journalled event and sign of life, in order, and warnings.
 
     An event comes once it is in the journal, a warning at once: before the events of its round.
     """
@@ -26,7 +26,7 @@ class Observer(Protocol):
     def observe(self, event: Observed) -> None: ...
 
 
-class Audience:
+class ObserverThread:
     """Tells observers from a thread with a queue. One that raises is named once in the log and told no more."""
 
     def __init__(self, observers: Sequence[Observer]) -> None:

@@ -1,4 +1,4 @@
-"""The journal and those who watch it being written: everything that happens is told here, once, in order."""
+"""Where every event of an experiment goes, once and in order: the journal, the history, the observers."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from contextlib import AbstractContextManager, suppress
 
 from esper_ab.contracts.errors import DiskFull, JournalError
 from esper_ab.contracts.messages import Progress
-from esper_ab.control.audience import Audience, Observer
 from esper_ab.control.chaos import Chaos
-from esper_ab.control.disk import Room
-from esper_ab.control.signals import Signals
+from esper_ab.control.disk import DiskSpaceWait
+from esper_ab.control.observers import Observer, ObserverThread
+from esper_ab.control.signals import CaughtSignals
 from esper_ab.journal.events import AnyEvent, ExperimentStarted, Ledger
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import History
 
 
-class Recorder:
-    """Appends events to the journal, folds them and tells the audience of them.
+class EventSink:
+    """Appends events to the journal, folds them and tells the observers of them.
 
     Without room on the disk it waits: `flush`, `commit` and `show` return later, or raise DiskFull or Interrupted.
     """
@@ -28,31 +28,35 @@ class Recorder:
         """`history`: the fold of what the journal holds already, or of the first line that is yet to be recorded."""
         self._journal = journal
         self.history = history
-        self._audience = Audience(observers)
+        self._observers = ObserverThread(observers)
         self._chaos = chaos
-        self._room = Room(journal.run_dir, self.warn)
+        self._disk = DiskSpaceWait(journal.run_dir, self.warn)
 
-    def heeding(self, signals: Signals, disk_full_s: float) -> AbstractContextManager[None]:
+    def heeding(self, signals: CaughtSignals, disk_full_s: float) -> AbstractContextManager[None]:
         """While entered, a wait for room ends at a signal; from now on it ends after `disk_full_s` seconds."""
-        return self._room.heeding(signals, disk_full_s)
+        return self._disk.heeding(signals, disk_full_s)
 
     def record(self, event: AnyEvent) -> None:
-        """Journal one event; in the file after the next `flush`, on disk after the next `commit`."""
-        self._journal.append(event)
+        """Fold one event into the history and `append` it."""
         if not isinstance(event, ExperimentStarted):  # with which the history began
             self.history.add(event)
-        self._audience.note(event)
+        self.append(event)
+
+    def append(self, event: AnyEvent) -> None:
+        """Journal an event that the history has: in the file after the next `flush`, on disk after a `commit`."""
+        self._journal.append(event)
+        self._observers.note(event)
         self._disturb(event)
 
     def flush(self) -> None:
-        """Let readers of the journal and the audience know what has happened since the last time."""
-        self._note(self._room.await_for(self._journal.write))
-        self._audience.tell()
+        """Let readers of the journal and the observers know what has happened since the last time."""
+        self._note(self._disk.await_for(self._journal.write))
+        self._observers.tell()
 
     def commit(self) -> None:
         """The same, and return when it is on the disk."""
-        self._note(self._room.await_for(self._journal.commit))
-        self._audience.tell()
+        self._note(self._disk.await_for(self._journal.commit))
+        self._observers.tell()
 
     def _note(self, paused: Ledger | None) -> None:
         """What is said of a wait for room, once there is some."""
@@ -60,9 +64,9 @@ class Recorder:
             self.record(paused)
 
     def show(self, progress: Progress) -> None:
-        """Tell the audience only: signs of life are never journalled."""
-        self._audience.note(progress)
-        self._note(self._room.note(progress))
+        """Tell the observers only: signs of life are never journalled."""
+        self._observers.note(progress)
+        self._note(self._disk.note(progress))
         self._disturb(progress)
 
     def _disturb(self, event: AnyEvent | Progress) -> None:
@@ -71,16 +75,16 @@ class Recorder:
                 self.record(entry)
 
     def warn(self, text: str) -> None:
-        """Tell the audience only, and of nothing else: what goes on in spite of it."""
-        self._audience.tell_at_once(text)
+        """Tell the observers only, and of nothing else: what goes on in spite of it."""
+        self._observers.tell_at_once(text)
 
     def close(self) -> None:
         """Commit and let go of the run directory; what did not find room before is not waited for again."""
         try:
-            if not self._room.given_up:
+            if not self._disk.given_up:
                 self.commit()
         finally:
             with suppress(DiskFull, JournalError):  # raised before, by whoever waited
                 self._journal.close()
-                self._audience.tell()
-            self._audience.close()
+                self._observers.tell()
+            self._observers.close()

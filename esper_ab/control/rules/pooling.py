@@ -1,4 +1,4 @@
-"""`--share-observation-norm`: one set of observation moments out of those of a block's learners. Pure.
+"""`--share-observation-norm`: one set of observation moments out of those of a block's learners.
 
 A learner reports the moments of all that it has trained on; the release of a point carries those of all learners of the
 block, and holds from the next episode on. The sum does not depend on the order of its terms, so neither start order nor
@@ -14,7 +14,7 @@ import msgspec
 
 from esper_ab.contracts.messages import EpisodeFinished
 from esper_ab.contracts.records import Moments
-from esper_ab.control.intake import Rejected, Report
+from esper_ab.control.rules.validation import Rejected, Report
 from esper_ab.journal.fold import History
 
 

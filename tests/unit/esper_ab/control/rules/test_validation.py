@@ -11,8 +11,8 @@ from support.fake_worker import TIMING, report_of
 
 from esper_ab.contracts.messages import PROTOCOL, Hello, Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
-from esper_ab.control.intake import Rejected, check_hello, digest_of, point_of
-from esper_ab.control.turns import turns
+from esper_ab.control.rules.turns import turns
+from esper_ab.control.rules.validation import Rejected, check_hello, digest_of, point_of
 
 SPEC, OTHER = fake_plans.plan(n_envs=2).blocks[0].runs
 ORDER = WorkerOrder(

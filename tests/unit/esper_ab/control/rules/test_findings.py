@@ -9,11 +9,9 @@ from support.journals import planted_effect
 from esper_ab.analysis.pathologies import UNTRAINED_UPDATES
 from esper_ab.contracts.messages import EpisodeFinished
 from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
-from esper_ab.control.findings import findings, kind_of
-from esper_ab.control.recorder import Recorder
-from esper_ab.control.scribe import Scribe
+from esper_ab.control.rules.findings import findings
+from esper_ab.control.rules.ledger_entries import reported
 from esper_ab.journal.events import EpisodeRecorded, Ledger, RunEvaluated
-from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import fold
 
 
@@ -91,7 +89,7 @@ def test_a_critic_that_has_hardly_learnt_is_not_judged(records) -> None:
 def test_the_ledger_has_one_entry_per_run_and_kind(records) -> None:
     run = [later(records[0], number, ratio_max=6.0, entropy=0.0 if number > 2 else 1.0) for number in range(1, 6)]
     entries = entered(run)
-    assert [(entry.episode, entry.detail.partition(":")[0]) for entry in entries] == [
+    assert [(entry.episode, entry.finding) for entry in entries] == [
         (1, "ratio explosion"), (3, "entropy collapse"),
     ]  # fmt: skip
     envs = tuple(msgspec.structs.replace(env, diverged=True) for env in records[0].envs)
@@ -99,15 +97,13 @@ def test_the_ledger_has_one_entry_per_run_and_kind(records) -> None:
     assert [entry.episode for entry in entered(run)] == [0]
 
 
-def test_what_was_entered_before_a_resume_is_not_entered_again(records, tmp_path) -> None:
-    events = [*planted_effect(), *findings(later(records[0], 1, ratio_max=6.0))]
-    recorder = Recorder(Journal(tmp_path), fold(events, keeps_records=False), ())
-    scribe = Scribe(recorder, fleet=None)
-    before = len(recorder.history.ledger)
+def test_what_was_entered_before_a_resume_is_not_entered_again(records) -> None:
+    history = fold([*planted_effect(), *findings(later(records[0], 1, ratio_max=6.0))], keeps_records=False)
     record = later(records[0], 2, ratio_max=6.0, entropy=0.0)
-    scribe.report(EpisodeFinished(run=record.run, seq=3, record=record))
-    recorder.close()
-    assert [entry.detail.partition(":")[0] for entry in recorder.history.ledger[before:]] == ["entropy collapse"]
+    report = EpisodeFinished(run=record.run, seq=3, record=record)
+    event, entry = reported(report, history.runs[record.run.run])
+    assert event == EpisodeRecorded(record=record)
+    assert entry.finding == "entropy collapse"
 
 
 def entered(run: list[EpisodeRecord]) -> list[Ledger]:
@@ -116,7 +112,7 @@ def entered(run: list[EpisodeRecord]) -> list[Ledger]:
     for record in run:
         for entry in findings(record, known):
             entries.append(entry)
-            known.add(kind_of(entry))
+            known.add(entry.finding)
     return entries
 
 

@@ -1,4 +1,4 @@
-"""The barrier of one block: events in, commands out. Pure: no socket, no clock, no journal.
+"""The barrier of one block: events in, releases out.
 
 A run passes the points 0 (warm), 1 … E (episodes recorded) and E+1 (evaluated). It *arrives* at a point when what it
 did is recorded, and is *released* from it when it may work towards the next one. Who waits for whom is the mode:
@@ -30,9 +30,11 @@ class Arrived(msgspec.Struct, frozen=True):
 
 
 class Died(msgspec.Struct, frozen=True):
-    """The run's worker is gone; the others go on until they need the run."""
+    """The run's worker is gone: the run stands where its records end, and the others go on until they need it."""
 
     run: str
+    recorded: int  # the last point that is recorded of the run
+    released: int  # the last point that any worker of the run was released from, as far as that is recorded
 
 
 class Rejoined(msgspec.Struct, frozen=True):
@@ -42,24 +44,17 @@ class Rejoined(msgspec.Struct, frozen=True):
     point: int
 
 
-class Release(msgspec.Struct, frozen=True):
+class ReleaseRuns(msgspec.Struct, frozen=True):
     """These runs may go on from `point`; at the last point: they are done."""
 
     point: int
     runs: tuple[str, ...]
 
 
-class Abort(msgspec.Struct, frozen=True):
-    """The block cannot get past its present point without this run."""
-
-    run: str
-
-
 Event = Arrived | Died | Rejoined
-Command = Release | Abort
 
 
-class Place(msgspec.Struct, frozen=True):
+class Position(msgspec.Struct, frozen=True):
     """Where one run stands. While `released == arrived` it works towards the next point; before point 0 it warms up."""
 
     arrived: int = BEFORE_START
@@ -67,117 +62,118 @@ class Place(msgspec.Struct, frozen=True):
     dead: bool = False
 
 
-class State(msgspec.Struct, frozen=True):
+class BarrierState(msgspec.Struct, frozen=True):
     """Where the runs of a block stand."""
 
     mode: Mode
     last: int  # E+1
-    places: dict[str, Place]  # by run, in start order
+    positions: dict[str, Position]  # by run, in start order
     turns: tuple[tuple[str, ...], ...]  # alternate: turns[p] is the order of work after point p < last; else empty
 
     @property
     def open(self) -> int:
         """The last point at which every run has arrived."""
-        return min(place.arrived for place in self.places.values())
+        return min(at.arrived for at in self.positions.values())
 
     @property
     def done(self) -> bool:
-        return all(place.released == self.last for place in self.places.values())
+        return all(at.released == self.last for at in self.positions.values())
 
 
-def begin(mode: Mode, runs: tuple[str, ...], last: int, turns: tuple[tuple[str, ...], ...] = ()) -> State:
+def begin(mode: Mode, runs: tuple[str, ...], last: int, turns: tuple[tuple[str, ...], ...] = ()) -> BarrierState:
     """A block before its first arrival; ValueError unless `turns` orders all runs at every point but the last."""
     if mode == "alternate" and [sorted(turn) for turn in turns] != [sorted(runs)] * last:
         raise ValueError(f"alternate needs {last} orders of {', '.join(runs)}")
-    return State(mode, last, dict.fromkeys(runs, Place()), turns)
+    return BarrierState(mode, last, dict.fromkeys(runs, Position()), turns)
 
 
-def step(state: State, event: Event) -> tuple[State, tuple[Command, ...]]:
-    """State after `event`, and what is to be done about it.
+def step(state: BarrierState, event: Event) -> tuple[BarrierState, tuple[ReleaseRuns, ...]]:
+    """Return the state after `event`, and the releases that follow from it.
 
     ValueError for an arrival ahead of its release and for a return to a point never reached: no worker of ours does
     either, so nothing sensible follows from them.
     """
-    place = state.places[event.run]
+    at = state.positions[event.run]
     match event:
         case Arrived(run, point):
-            if point <= place.arrived:
+            if point <= at.arrived:
                 return state, ()
-            if point > min(place.released + 1, state.last):
-                raise ValueError(f"{run} arrived at point {point} but was released from {place.released}")
-            return _release_due(_moved(state, run, Place(arrived=point, released=place.released, dead=place.dead)))
-        case Died(run):
-            if place.dead:
+            if point > min(at.released + 1, state.last):
+                raise ValueError(f"{run} arrived at point {point} but was released from {at.released}")
+            return _release_due(_moved(state, run, Position(arrived=point, released=at.released, dead=at.dead)))
+        case Died(run, recorded, released):
+            if at.dead:
                 return state, ()
-            return _moved(state, run, Place(place.arrived, place.released, dead=True)), (Abort(run),)
+            before = max(at.released, min(released, recorded))
+            return _release_due(_moved(state, run, Position(arrived=recorded, released=before, dead=True)))
         case Rejoined(run, point):
-            if point > place.arrived:
-                raise ValueError(f"{run} cannot return to point {point}: it got to {place.arrived}")
-            before = max(BEFORE_START, min(place.released, point - 1))
-            return _release_due(_moved(state, run, Place(arrived=point, released=before)))
+            if point > at.arrived:
+                raise ValueError(f"{run} cannot return to point {point}: it got to {at.arrived}")
+            before = max(BEFORE_START, min(at.released, point - 1))
+            return _release_due(_moved(state, run, Position(arrived=point, released=before)))
 
 
-def restore(state: State, stood: Mapping[str, tuple[int, int]]) -> tuple[State, tuple[Command, ...]]:
+def restore(state: BarrierState, stood: Mapping[str, tuple[int, int]]) -> tuple[BarrierState, tuple[ReleaseRuns, ...]]:
     """`state` before its first arrival, put where `stood` says: by run, the points arrived at and released from.
 
     Whoever has work left is gone until it has rejoined; whoever has arrived at the end needs no worker any more.
     """
-    places = {
-        run: Place(arrived=arrived, released=min(released, arrived), dead=arrived < state.last)
+    positions = {
+        run: Position(arrived=arrived, released=min(released, arrived), dead=arrived < state.last)
         for run, (arrived, released) in stood.items()
     }
-    return _release_due(msgspec.structs.replace(state, places=places))
+    return _release_due(msgspec.structs.replace(state, positions=positions))
 
 
-def opens(state: State, release: Release) -> bool:
+def opens(state: BarrierState, release: ReleaseRuns) -> bool:
     """Whether this release begins the work after a point, rather than passing on the turn within it."""
     return state.mode != "alternate" or release.point == state.last or release.runs[0] == state.turns[release.point][0]
 
 
-def working(state: State) -> tuple[str, ...]:
+def working(state: BarrierState) -> tuple[str, ...]:
     """Runs on their way to their next point."""
-    return tuple(run for run, place in state.places.items() if _works(state, place) and not place.dead)
+    return tuple(run for run, at in state.positions.items() if _works(state, at) and not at.dead)
 
 
-def _moved(state: State, run: str, place: Place) -> State:
-    return msgspec.structs.replace(state, places=state.places | {run: place})
+def _moved(state: BarrierState, run: str, at: Position) -> BarrierState:
+    return msgspec.structs.replace(state, positions=state.positions | {run: at})
 
 
-def _release_due(state: State) -> tuple[State, tuple[Command, ...]]:
+def _release_due(state: BarrierState) -> tuple[BarrierState, tuple[ReleaseRuns, ...]]:
     """Everything that is due now; in sequence the end of one run is the start of the next."""
-    commands: list[Command] = []
+    commands: list[ReleaseRuns] = []
     while due := _due(state):
-        point = state.places[due[0]].arrived
-        freed = {run: Place(place.arrived, place.arrived) for run, place in state.places.items() if run in due}
-        state = msgspec.structs.replace(state, places=state.places | freed)
-        commands.append(Release(point, due))
+        point = state.positions[due[0]].arrived
+        freed = {run: Position(at.arrived, at.arrived) for run, at in state.positions.items() if run in due}
+        state = msgspec.structs.replace(state, positions=state.positions | freed)
+        commands.append(ReleaseRuns(point, due))
     return state, tuple(commands)
 
 
-def _due(state: State) -> tuple[str, ...]:
+def _due(state: BarrierState) -> tuple[str, ...]:
     """Runs to be released now, which all stand at the same point."""
     if state.mode == "sequence":
         return _next_in_sequence(state)
-    waiting = [run for run, place in state.places.items() if place.released < place.arrived and not place.dead]
+    waiting = [run for run, at in state.positions.items() if at.released < at.arrived and not at.dead]
     if state.mode == "independent":
         return tuple(waiting)
     opened = state.open
-    due = [run for run in waiting if state.places[run].arrived == opened]
+    due = [run for run in waiting if state.positions[run].arrived == opened]
     if state.mode == "lockstep" or opened == state.last:
         return tuple(due)
-    if any(_works(state, place) for place in state.places.values()):
+    if any(_works(state, at) for at in state.positions.values()):
         return ()
-    to_come = [run for run in state.turns[opened] if state.places[run].released < opened]
+    to_come = [run for run in state.turns[opened] if state.positions[run].released < opened]
     return tuple(run for run in to_come[:1] if run in due)
 
 
-def _next_in_sequence(state: State) -> tuple[str, ...]:
+def _next_in_sequence(state: BarrierState) -> tuple[str, ...]:
     """The first run that is not done, if it waits; nobody goes before all are warm or past a run that is gone."""
-    if state.open == BEFORE_START or any(_works(state, place) for place in state.places.values()):
+    if state.open == BEFORE_START or any(_works(state, at) for at in state.positions.values()):
         return ()
-    first = [run for run, place in state.places.items() if place.released < state.last][:1]
-    return tuple(run for run in first if not state.places[run].dead)
+    first = [run for run, at in state.positions.items() if at.released < state.last][:1]
+    return tuple(run for run in first if not state.positions[run].dead)
 
 
-def _works(state: State, place: Place) -> bool:
-    return place.released == place.arrived < state.last
+def _works(state: BarrierState, at: Position) -> bool:
+    return at.released == at.arrived < state.last

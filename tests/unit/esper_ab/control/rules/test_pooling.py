@@ -17,9 +17,9 @@ from support.journals import planted_effect, three_groups
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.records import Moments
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings, GrowthSettings
-from esper_ab.control.intake import OBSERVED_AT_MOST, Rejected, point_of
-from esper_ab.control.pooling import check_width, pooled, to_release
-from esper_ab.control.runs import event_of
+from esper_ab.control.rules.pooling import check_width, pooled, to_release
+from esper_ab.control.rules.runs import event_of
+from esper_ab.control.rules.validation import OBSERVED_AT_MOST, Rejected, point_of
 from esper_ab.design.calibration_file import conditions_of
 from esper_ab.journal.events import EpisodeRecorded, ExperimentStarted, PointReleased
 from esper_ab.journal.fold import begin, fold

@@ -1,14 +1,14 @@
-"""Which barrier a block gets and, where its runs take turns, the order of every episode. Pure."""
+"""Which barrier a block gets and, where its runs take turns, the order of every episode."""
 
 from __future__ import annotations
 
 from esper_ab.contracts.rng import run_path
-from esper_ab.control import barrier
+from esper_ab.control.rules import barrier
 from esper_ab.design.counterbalance import shuffled
 from esper_ab.plan.blocks import Block, Plan
 
 
-def barrier_of(block: Block, plan: Plan) -> barrier.State:
+def barrier_of(block: Block, plan: Plan) -> barrier.BarrierState:
     """The block's barrier before its first arrival. Taking turns implies waiting for each other.
 
     Runs in sequence go in the block's start order, which the plan has chosen.

@@ -1,4 +1,4 @@
-"""What is believed of what a worker reports. Pure: orders and a message in, the point it arrives at out."""
+"""Validation of what workers send: their greeting, and their reports, whose point of arrival is the result."""
 
 from __future__ import annotations
 

@@ -5,30 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.drawn import Choices
 
-from esper_ab.control import barrier
-from esper_ab.control.barrier import Abort, Arrived, Died, Rejoined, Release
+from esper_ab.control.rules import barrier
+from esper_ab.control.rules.barrier import Arrived, Died, Rejoined, ReleaseRuns
 
 RUNS = ("a/0", "b/0", "c/0")
 LAST = 4  # E = 3
 MODES = ("lockstep", "independent", "alternate", "sequence")
-
-
-class Choices:
-    """Decisions read off drawn bytes: one draw per example is quick and still shrinks; after the last byte, zeros."""
-
-    def __init__(self, data):
-        self._bytes = iter(data)
-
-    def number(self, limit):
-        return next(self._bytes, 0) % limit
-
-    def one(self, options):
-        return options[self.number(len(options))]
-
-    def order(self, options):
-        left = list(options)
-        return tuple(left.pop(self.number(len(left))) for _ in options)
 
 
 CHOICES = st.binary(max_size=150).map(Choices)
@@ -44,18 +28,18 @@ class World:
 
     def __init__(self, state):
         self.state = state
-        self.at = dict.fromkeys(RUNS, -1)  # last point reached
+        self.at = dict.fromkeys(RUNS, -1)  # last point that the present worker has reached; of the records for nobody
+        self.recorded = dict.fromkeys(RUNS, -1)
         self.working = set(RUNS)
         self.dead = set()
         self.got = {run: [] for run in RUNS}  # releases received
 
     def feed(self, event):
-        self.state, commands = barrier.step(self.state, event)
-        for command in commands:
-            if isinstance(command, Release):
-                for run in command.runs:
-                    self.receive(run, command.point)
-        return commands
+        self.state, releases = barrier.step(self.state, event)
+        for release in releases:
+            for run in release.runs:
+                self.receive(run, release.point)
+        return releases
 
     def receive(self, run, point):
         assert run not in self.dead
@@ -72,12 +56,17 @@ class World:
     def arrive(self, run):
         self.working.remove(run)
         self.at[run] += 1
+        self.recorded[run] = max(self.recorded[run], self.at[run])
         return self.feed(Arrived(run, self.at[run]))
 
     def die(self, run):
         self.working.discard(run)
         self.dead.add(run)
-        return self.feed(Died(run))
+        self.at[run] = self.recorded[run]
+        return self.feed(self.death(run))
+
+    def death(self, run):
+        return Died(run, self.recorded[run], max(self.got[run], default=-1))
 
     def rejoin(self, run, point):
         self.dead.remove(run)
@@ -116,8 +105,8 @@ def test_deaths_and_returns_never_release_too_early_and_never_deadlock(mode, cho
         if action == "arrive":
             world.arrive(run)
         elif action == "die":
-            assert world.die(run) == (Abort(run),)
-            assert world.feed(Died(run)) == ()
+            world.die(run)
+            assert world.feed(world.death(run)) == ()
         else:
             world.rejoin(run, max(-1, world.at[run] - choices.number(2)))
     for run in sorted(world.dead):
@@ -138,9 +127,9 @@ def test_a_barrier_that_is_restored_anywhere_goes_on_to_the_end(mode, choices):
     for _ in range(choices.number(20)):
         if world.working:
             world.arrive(choices.one(sorted(world.working)))
-    stood = {run: (place.arrived, place.released) for run, place in world.state.places.items()}
+    stood = {run: (at.arrived, at.released) for run, at in world.state.positions.items()}
     restored, commands = barrier.restore(barrier.begin(mode, RUNS, LAST, world.state.turns), stood)
-    assert {run: (place.arrived, place.released) for run, place in restored.places.items()} == stood
+    assert {run: (at.arrived, at.released) for run, at in restored.positions.items()} == stood
     assert commands == ()  # everything due had been released
     world.state, world.working = restored, set()
     world.dead = {run for run in RUNS if world.at[run] < LAST}
@@ -156,7 +145,7 @@ def test_a_barrier_that_is_restored_anywhere_goes_on_to_the_end(mode, choices):
 def test_a_block_that_was_complete_but_for_its_release_is_released_at_once():
     stood = {"a/0": (LAST, LAST - 1), "b/0": (LAST, LAST - 1)}
     state, commands = barrier.restore(barrier.begin("lockstep", ("a/0", "b/0"), LAST), stood)
-    assert commands == (Release(LAST, ("a/0", "b/0")),)
+    assert commands == (ReleaseRuns(LAST, ("a/0", "b/0")),)
     assert state.done
 
 
@@ -190,7 +179,7 @@ def test_lockstep_opens_a_point_for_all_at_once():
     state, commands = barrier.step(state, Arrived("a/0", 0))
     assert commands == ()
     state, commands = barrier.step(state, Arrived("b/0", 0))
-    assert commands == (Release(0, ("a/0", "b/0")),)
+    assert commands == (ReleaseRuns(0, ("a/0", "b/0")),)
 
 
 def test_an_arrival_ahead_of_its_release_is_refused():

@@ -10,11 +10,11 @@ from support.fake_plans import plan
 from support.fake_worker import report_of
 from support.journals import Synthetic, failed_run, planted_effect
 
-from esper_ab.control.intake import Rejected
-from esper_ab.control.recovery import Deaths, any_complete, nothing_left
-from esper_ab.control.runs import NOWHERE, Run, in_progress, run_of
-from esper_ab.journal.events import Ledger, RunEvaluated
-from esper_ab.journal.fold import fold
+from esper_ab.control.rules.recovery import Deaths, any_complete, nothing_left
+from esper_ab.control.rules.runs import NOWHERE, arrival, assignment, event_of, in_progress
+from esper_ab.control.rules.validation import Rejected
+from esper_ab.journal.events import SCHEMA, ExperimentStarted, Ledger, RunEvaluated
+from esper_ab.journal.fold import begin, fold
 
 SPEC = plan().blocks[0].runs[0]
 LOST = [Ledger(category="dropped_pair", run=run, episode=None, detail="") for run in ("shaped/0", "simplified/0")]
@@ -56,24 +56,22 @@ def test_what_is_complete_and_what_is_left():
     assert not nothing_left(fold(alone))
 
 
-def taken_up(recorded, stands=NOWHERE):
-    run = Run(SPEC)
-    for point in range(recorded + 1):
-        run.arrive(report_of(SPEC, point))
-    run.stands = stands
-    return run
+def recorded_up_to(point):
+    history = begin(ExperimentStarted(schema=SCHEMA, plan=plan(), versions={}, machine={}, code={}))
+    for done in range(point + 1):
+        history.add(event_of(report_of(SPEC, done)))
+    return history.runs[SPEC.ref.run]
 
 
 @pytest.mark.parametrize("recorded", range(4))
 @pytest.mark.parametrize("back", range(4))
 def test_points_done_again_are_told_from_new_ones(recorded, back):
-    run, start = taken_up(recorded), max(0, min(recorded, SPEC.episodes) - back)
-    heard = [run.arrive(msgspec.structs.replace(report_of(SPEC, 0), point=start))]
-    heard += [run.arrive(report_of(SPEC, point)) for point in range(start + 1, SPEC.episodes + 2)]
+    run, start = recorded_up_to(recorded), max(0, min(recorded, SPEC.episodes) - back)
+    heard = [arrival(run, NOWHERE, start, msgspec.structs.replace(report_of(SPEC, 0), point=start))]
+    heard += [arrival(run, point - 1, point, report_of(SPEC, point)) for point in range(start + 1, SPEC.episodes + 2)]
     again = recorded - start + 1
     assert heard == ["again"] * again + ["new"] * (len(heard) - again)
-    assert run.complete
-    assert run.arrive(report_of(SPEC, SPEC.episodes + 1)) == "repeat"
+    assert arrival(run, SPEC.episodes + 1, SPEC.episodes + 1, report_of(SPEC, SPEC.episodes + 1)) == "repeat"
 
 
 @pytest.mark.parametrize(("recorded", "stands", "point", "why"), [
@@ -83,23 +81,24 @@ def test_points_done_again_are_told_from_new_ones(recorded, back):
 ])  # fmt: skip
 def test_nobody_reports_a_point_out_of_turn(recorded, stands, point, why):
     with pytest.raises(Rejected, match=why):
-        taken_up(recorded, stands).arrive(report_of(SPEC, point))
+        arrival(recorded_up_to(recorded), stands, point, report_of(SPEC, point))
 
 
 def test_nobody_is_ready_beyond_what_is_recorded_or_twice():
     ready = report_of(SPEC, 0)
     with pytest.raises(Rejected, match="is ready at point 2 of a/0, but point 1 is the last one"):
-        taken_up(1).arrive(msgspec.structs.replace(ready, point=2))
+        arrival(recorded_up_to(1), NOWHERE, 2, ready)
     with pytest.raises(Rejected, match="reports point 2"):
-        taken_up(2, 1).arrive(msgspec.structs.replace(ready, point=2))
-    assert taken_up(2, 1).arrive(ready) == "repeat"
+        arrival(recorded_up_to(2), 1, 2, ready)
+    assert arrival(recorded_up_to(2), 1, 0, ready) == "repeat"
 
 
 def test_an_order_offers_the_newest_checkpoints_first():
-    events = planted_effect()
-    run = run_of(fold(events).runs["shaped/0"])
-    assert run.order(()).point == run.spec.episodes + 1
-    assert [Run(SPEC).order(range(9)).checkpoints, Run(SPEC).order(()).point] == [(8, 7, 6), 0]
+    run = fold(planted_effect()).runs["shaped/0"]
+    assert assignment(run).point == run.spec.episodes + 1
+    fresh = recorded_up_to(NOWHERE)
+    fresh.checkpoints = list(range(9))
+    assert [assignment(fresh).checkpoints, assignment(fresh).point] == [(8, 7, 6), 0]
 
 
 def test_what_is_in_progress_in_a_history():

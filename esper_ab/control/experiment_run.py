@@ -12,15 +12,15 @@ from esper_ab.analysis.trained_by import code_states, named, telling
 from esper_ab.contracts.errors import DiskFull, EsperError, Interrupted, UsageError
 from esper_ab.contracts.shell_line import typed
 from esper_ab.control import provenance
-from esper_ab.control.audience import Observer
 from esper_ab.control.chaos import Chaos
-from esper_ab.control.coordinator import IN_ORDER, Coordinator
+from esper_ab.control.coordinator import Coordinator
+from esper_ab.control.event_sink import EventSink
 from esper_ab.control.fleet import Fleet
 from esper_ab.control.hub import Hub
-from esper_ab.control.liveness import Limits
-from esper_ab.control.recorder import Recorder
-from esper_ab.control.recovery import nothing_left
-from esper_ab.control.signals import Signals
+from esper_ab.control.observers import Observer
+from esper_ab.control.rules.liveness import Limits
+from esper_ab.control.rules.recovery import nothing_left
+from esper_ab.control.signals import CaughtSignals
 from esper_ab.journal.events import (
     SCHEMA,
     AnyEvent,
@@ -53,11 +53,11 @@ def run(
     started = ExperimentStarted(
         schema=SCHEMA, plan=plan, versions=versions(), machine=provenance.machine(), code=provenance.code()
     )
-    recorder = Recorder(Journal(run_dir), begin(started, keeps_records=False), observers, chaos)
-    _carry_out(recorder, started, run_dir, launcher, limits)
+    sink = EventSink(Journal(run_dir), begin(started, keeps_records=False), observers, chaos)
+    _carry_out(sink, started, run_dir, launcher, limits)
 
 
-def go_on(
+def extend(
     run_dir: Path, added: Callable[[History], Extension], launcher: Launcher, observers: Sequence[Observer],
     limits: Limits | None = None, *, allow_changed_code: bool = False,
 ) -> None:  # fmt: skip
@@ -66,15 +66,15 @@ def go_on(
     `added` is asked while nobody else can write to the journal, and may raise UsageError; so may `check_code`.
     """
     journal, history = Journal.take_up(run_dir, partial(_past, run_dir))
-    recorder = Recorder(journal, history, observers)
+    sink = EventSink(journal, history, observers)
     try:
         extension = added(history)
         check_code(run_dir, history, allowed=allow_changed_code)
     except BaseException:
-        recorder.close()
+        sink.close()
         raise
-    recorder.record(ExperimentContinued(versions=versions(), machine=provenance.machine(), code=provenance.code()))
-    _carry_out(recorder, PlanExtended(extension=extension), run_dir, launcher, limits)
+    sink.record(ExperimentContinued(versions=versions(), machine=provenance.machine(), code=provenance.code()))
+    _carry_out(sink, PlanExtended(extension=extension), run_dir, launcher, limits)
 
 
 def resume(
@@ -91,9 +91,9 @@ def resume(
     except BaseException:
         journal.close()
         raise
-    recorder = Recorder(journal, history, observers)
+    sink = EventSink(journal, history, observers)
     continued = ExperimentContinued(versions=versions(), machine=provenance.machine(), code=provenance.code())
-    _carry_out(recorder, continued, run_dir, launcher, limits)
+    _carry_out(sink, continued, run_dir, launcher, limits)
 
 
 def _past(run_dir: Path, events: Iterator[AnyEvent]) -> History:
@@ -137,24 +137,24 @@ def check_resumable(run_dir: Path, history: History, *, allow_changed_code: bool
 
 
 def _carry_out(
-    recorder: Recorder, first: AnyEvent, run_dir: Path, launcher: Launcher, limits: Limits | None
+    sink: EventSink, first: AnyEvent, run_dir: Path, launcher: Launcher, limits: Limits | None
 ) -> None:
-    with closing(recorder):
-        recorder.record(first)
-        recorder.commit()
+    with closing(sink):
+        sink.record(first)
+        sink.commit()
         try:
-            _conduct(run_dir, launcher, recorder, limits or Limits())
+            _execute(run_dir, launcher, sink, limits or Limits())
         except BaseException as error:
-            recorder.record(_ended_by(error))
-            _say_how_to_go_on(error, run_dir, recorder.history)
+            sink.record(_ended_by(error))
+            _say_how_to_go_on(error, run_dir, sink.history)
             raise
-        recorder.record(ExperimentEnded(status="finished", detail=""))
+        sink.record(ExperimentEnded(status="finished", detail=""))
 
 
-def _note_unreported(recorder: Recorder, hub: Hub) -> None:
+def _note_unreported(sink: EventSink, hub: Hub) -> None:
     if hub.unreported:
         detail = f"{hub.unreported} more messages were refused; only the first of a kind are listed"
-        recorder.record(Ledger(category="bad_message", run="", episode=None, detail=detail))
+        sink.record(Ledger(category="bad_message", run="", episode=None, detail=detail))
 
 
 def _ended_by(error: BaseException) -> ExperimentEnded:
@@ -174,27 +174,27 @@ def _say_how_to_go_on(error: BaseException, run_dir: Path, history: History) -> 
         error.add_note(line)
 
 
-def _conduct(run_dir: Path, launcher: Launcher, recorder: Recorder, limits: Limits) -> None:
-    plan = recorder.history.plan
+def _execute(run_dir: Path, launcher: Launcher, sink: EventSink, limits: Limits) -> None:
+    plan = sink.history.plan
     started_before: dict[str, int] = {}
-    for worker in recorder.history.workers:
+    for worker in sink.history.workers:
         started_before[worker.worker] = max(worker.incarnation, started_before.get(worker.worker, 0))
     with (
         descriptors.room_for(len(plan.lanes), launcher.descriptors),
-        Signals() as signals,
-        recorder.heeding(signals, limits.disk_full_s),
+        CaughtSignals() as signals,
+        sink.heeding(signals, limits.disk_full_s),
         closing(Hub(launcher.transport)) as hub,
     ):
         fleet = Fleet(run_dir, hub)
         try:
             fleet.start(plan, launcher, started_before)
-            Coordinator(plan, recorder, hub, fleet, limits.of_steps(plan.step_s)).work(signals)
+            Coordinator(sink, hub, fleet, limits.of_steps(plan.step_s)).work(signals)
         except BaseException as error:
             hurried = fleet.stop(str(error).partition("\n")[0], _LEAVE_NOW_S, signals.ctrl_c)
-            if hurried and isinstance(error, Interrupted) and IN_ORDER in str(error):
-                recorder.record(Ledger(category="interrupted", run="", episode=None, detail=_FURTHER))
+            if hurried and isinstance(error, Interrupted) and error.in_order:
+                sink.record(Ledger(category="interrupted", run="", episode=None, detail=_FURTHER))
                 error.args = (f"{error}; {_FURTHER}",)
             raise
         finally:
-            _note_unreported(recorder, hub)
+            _note_unreported(sink, hub)
         fleet.stop("the experiment is finished", _LEAVE_S, signals.ctrl_c)

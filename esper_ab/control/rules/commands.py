@@ -1,0 +1,72 @@
+"""What the experiment machine asks for. The coordinator performs the commands in the order in which it gets them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from esper_ab.contracts.errors import EsperError
+from esper_ab.contracts.messages import CoordinatorMessage, Progress
+from esper_ab.journal.events import AnyEvent
+
+
+class Append(msgspec.Struct, frozen=True):
+    """Append an event to the journal; the machine's history has it already."""
+
+    event: AnyEvent
+
+
+class Sync(msgspec.Struct, frozen=True):
+    """Wait until every event recorded so far is on the disk. Nobody is released before."""
+
+
+class Flush(msgspec.Struct, frozen=True):
+    """Hand the events recorded so far to the journal's readers and to the observers, without waiting for the disk."""
+
+
+class Send(msgspec.Struct, frozen=True):
+    """Send a message to a worker, which may be gone: its end is reported by itself."""
+
+    identity: str
+    message: CoordinatorMessage
+
+
+class Show(msgspec.Struct, frozen=True):
+    """Tell the observers of a sign of life, which is not journalled."""
+
+    progress: Progress
+
+
+class Warn(msgspec.Struct, frozen=True):
+    """Tell the observers at once; the text is not journalled."""
+
+    text: str
+
+
+class DumpStacks(msgspec.Struct, frozen=True):
+    """Have the worker of a lane write to its log where its threads are."""
+
+    lane: str
+
+
+class EndWorker(msgspec.Struct, frozen=True):
+    """End the worker of a lane and report it as `lost`, with the end of its log."""
+
+    lane: str
+    reason: str  # "": it ended by itself, and its exit status says how
+    hung: bool
+    run_log: str  # relative to the run directory: the log of the run that it works on; "" without a run
+
+
+class RestartWorker(msgspec.Struct, frozen=True):
+    """Start the next incarnation of a lane's worker and report it as `launched`."""
+
+    lane: str
+
+
+class Fail(msgspec.Struct, frozen=True):
+    """Raise `error`: the experiment is over, and no later command counts."""
+
+    error: EsperError
+
+
+Command = Append | Sync | Flush | Send | Show | Warn | DumpStacks | EndWorker | RestartWorker | Fail

@@ -1,0 +1,116 @@
+"""The journal events and warnings that tell of workers and their runs; what follows from them is the machine's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from esper_ab.contracts.messages import Hello, Ready, RunSpec
+from esper_ab.control.rules.findings import findings
+from esper_ab.control.rules.liveness import Laggard, Sign
+from esper_ab.control.rules.runs import episode_at, event_of
+from esper_ab.control.rules.validation import Report
+from esper_ab.control.rules.worker_state import WorkerState
+from esper_ab.journal.events import AnyEvent, Ledger, RunStarted, WorkerStarted
+from esper_ab.journal.fold import History, RunHistory
+
+LAST_WORDS_LINES = 100  # of a log: stacks of a few threads, innermost frame first
+_LINE_CHARS = 300  # of a line of a worker's log that the ledger keeps
+
+
+def worker_started(hello: Hello, lane: str) -> WorkerStarted:
+    return WorkerStarted(
+        worker=hello.worker,
+        incarnation=hello.incarnation,
+        lane=lane,
+        pid=hello.pid,
+        uuids=hello.uuids,
+        torch_version=hello.torch_version,
+        sources=hello.sources,
+    )
+
+
+def other_code(hello: Hello, lane: str, history: History) -> str:
+    """Warn of a worker that imported another state of the code than the experiment began with; "" otherwise."""
+    here = (history.continued[-1] if history.continued else history.started).code.get("sources", "")
+    if not hello.sources or not here or hello.sources == here:
+        return ""
+    return (
+        f"worker {hello.worker}/{hello.incarnation} on {lane} imported another state of the code (sources "
+        f"{hello.sources}) than this began with ({here}): what it records will have the verdict BLOCKED"
+    )
+
+
+def run_started(worker: WorkerState, spec: RunSpec) -> RunStarted:
+    order = worker.order
+    return RunStarted(run=spec.ref, block=spec.block, worker=order.worker, incarnation=order.incarnation)
+
+
+def reported(report: Report, run: RunHistory) -> Iterator[AnyEvent]:
+    """Yield the event of a report, then entries for what in it could confound the comparison."""
+    yield event_of(report)
+    if isinstance(report, Ready):
+        for what in report.damaged:
+            yield Ledger(category="damaged_checkpoint", run=report.run.run, episode=None, detail=what)
+    else:
+        yield from findings(report.record, run.findings)
+
+
+def inexact(run: RunHistory, point: int, how: str) -> Ledger:
+    """What was recorded of a point stays; the entry says that it cannot be had again."""
+    detail = f"point {point} was {how} another result"
+    return Ledger(category="inexact_resume", run=run.ref.run, episode=episode_at(run.spec, point), detail=detail)
+
+
+def bad_message(run: str, detail: str) -> Ledger:
+    return Ledger(category="bad_message", run=run, episode=None, detail=detail)
+
+
+def stop_begins(by: str) -> Ledger:
+    detail = f"{by}: the barrier in progress is finished first; Ctrl-C now stops at once"
+    return Ledger(category="interrupted", run="", episode=None, detail=detail)
+
+
+def stop_waits(worker: WorkerState, run: RunHistory, stands: int, silence: Laggard | None) -> str:
+    """Say which worker a stop waits for; a warning and no entry, as it explains no result."""
+    where = whereabouts(worker, run, stands, silence.last if silence else None)
+    until = f"silent for {silence.silent_s:.0f} s, ended after {silence.limit_s:.0f} s; " if silence else ""
+    return f"the stop waits for {worker.title}, {where}: {until}Ctrl-C ends it at once"
+
+
+def death(worker: WorkerState, run: RunHistory | None, line: str, log: str, *, hung: bool) -> Ledger:
+    """`line`: which worker ended, how and where; `log`: the end of what it wrote."""
+    name, episode = (run.ref.run, episode_at(run.spec, run.recorded + 1)) if run else ("", None)
+    category: Literal["hung_worker", "worker_death"] = "hung_worker" if hung else "worker_death"
+    last_words = tuple(text[:_LINE_CHARS] for text in log.splitlines()[-LAST_WORDS_LINES:])
+    return Ledger(category=category, run=name, episode=episode, detail=line, last_words=last_words)
+
+
+def restart(worker: WorkerState, run: RunHistory | None) -> Ledger:
+    goes_on = f" to take up {run.ref.run} from point {max(0, run.recorded)}" if run else ""
+    name = run.ref.run if run else ""
+    return Ledger(category="restart", run=name, episode=None, detail=f"{worker.title} was started{goes_on}")
+
+
+def start_delayed(worker: WorkerState, lack: str, limit_s: float) -> Ledger:
+    run = worker.run.ref.run if worker.run else ""
+    detail = f"{worker.title} cannot be started: {lack}; it is tried again for up to {limit_s:.0f} s"
+    return Ledger(category="start_delayed", run=run, episode=None, detail=detail)
+
+
+def run_given_up(spec: RunSpec, reason: str, *, failed: bool) -> Ledger:
+    """The run gets no endpoint. `failed`: it is this run of its replicate that could not be completed."""
+    category: Literal["dropped_pair", "cancelled"] = "dropped_pair" if failed else "cancelled"
+    return Ledger(category=category, run=spec.ref.run, episode=None, detail=reason)
+
+
+def whereabouts(worker: WorkerState, run: RunHistory | None, stands: int, sign: Sign | None) -> str:
+    """Say where a worker was, whose last reported point is `stands`; `sign`: its last one, None when it owed none."""
+    if run is None or not worker.greeted:
+        return "between runs" if worker.greeted else "before it was ready for a run"
+    if sign is None:
+        return f"while run {run.ref.run} waited at the barrier of point {stands}"
+    point = stands + 1
+    episode = episode_at(run.spec, point)
+    stage = f"episode {episode}" if episode is not None else "evaluation" if point else "warm-up"
+    return f"in {stage} of run {run.ref.run} (last sign: {sign.phase}, step {sign.step})"

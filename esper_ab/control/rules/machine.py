@@ -1,0 +1,399 @@
+"""The experiment as a machine: each method takes one thing that happened and returns the commands that follow from it.
+
+It opens no socket or file, starts no thread and reads no clock: `now` (monotonic, seconds) is passed in. What has
+happened is the journal's fold, `history`, to which the machine adds each event that it asks to be recorded; a machine
+that is built from the history of another one goes on where that one was. Beside it there is only what no journal can
+hold: where the present workers stand and what they owe.
+"""
+
+from __future__ import annotations
+
+import math
+
+from esper_ab.contracts.errors import EsperError, Interrupted, WorkerFailed, WorkerHung
+from esper_ab.contracts.messages import (
+    Cancel,
+    CoordinatorMessage,
+    EpisodeFinished,
+    Evaluated,
+    Failed,
+    Hello,
+    Progress,
+    Ready,
+    Release,
+    RunSpec,
+    WorkerMessage,
+    WorkerOrder,
+)
+from esper_ab.contracts.visible import visible_line
+from esper_ab.control.rules import commands, ledger_entries, looks, pooling, runs
+from esper_ab.control.rules.blocks import BlocksInProgress
+from esper_ab.control.rules.commands import Command
+from esper_ab.control.rules.liveness import ASSIGNED, START_UP, Limits, Liveness, Sign
+from esper_ab.control.rules.recovery import Deaths, any_complete, nothing_left
+from esper_ab.control.rules.validation import Rejected, Report, check_hello, point_of
+from esper_ab.control.rules.worker_state import Workers, WorkerState
+from esper_ab.journal.events import AnyEvent, PlanExtended, PointReleased
+from esper_ab.journal.fold import History, RunHistory
+from esper_ab.plan.blocks import Block
+
+CTRL_C = "Ctrl-C"
+LAST_WORDS_S = 0.5  # a worker that has ended may have said why; the message can come after the end
+_SUMMARY_CHARS = 1000  # of an error that a worker reports
+_SAY_AGAIN_S = 60.0
+
+
+class ExperimentMachine:
+    """One experiment in progress. Its coordinator performs the commands of one call before it makes the next."""
+
+    def __init__(self, history: History, limits: Limits, now: float) -> None:
+        """`history`: of a new experiment or of one that another machine has left; the machine adds to it."""
+        self._history, self._limits = history, limits
+        self._liveness = Liveness(limits, now)
+        self._deaths = Deaths(limits.deaths)
+        self._workers = Workers()
+        self._blocks = BlocksInProgress()
+        self._to_start = [block for block in history.blocks if not runs.begun(history, block)]
+        self._stopped_by = ""  # the signal; "" while nobody wants to stop
+        self._say_at = math.inf  # when to say whom the stop waits for
+        self._commands: list[Command] = []  # of the call in progress
+
+    # --- where the experiment is ---
+
+    @property
+    def in_progress(self) -> bool:
+        """Whether there is anything to wait for: after a stop, only what is at work."""
+        if self._stopped_by:
+            return bool(self._blocks.at_work())
+        return bool(self._blocks or self._to_start)
+
+    def error_at_end(self) -> EsperError | None:
+        """Return why the experiment is not complete although nothing is in progress."""
+        if self._stopped_by:
+            text = f"stopped by {self._stopped_by} after the barrier in progress; what was recorded is kept"
+            return Interrupted(text, in_order=True)
+        if nothing_left(self._history):
+            return WorkerFailed("every replicate was given up: there is nothing to compare")
+        return None
+
+    # --- what happens ---
+
+    def launched(self, order: WorkerOrder, now: float) -> tuple[Command, ...]:
+        """A worker was started: the first of its lane, or one that was asked for by a RestartWorker or delayed."""
+        worker, is_first = self._workers.ordered(order)
+        self._liveness.sign(worker.identity, Sign(phase=START_UP), now)
+        if not is_first:
+            self._record(ledger_entries.restart(worker, self._run_of(worker)))
+        return self._taken()
+
+    def start_delayed(self, order: WorkerOrder, lack: str) -> tuple[Command, ...]:
+        """A worker could not be started, for want of something that may be there later: it owes nothing until then."""
+        worker, _ = self._workers.ordered(order)
+        self._record(ledger_entries.start_delayed(worker, lack, self._limits.start_up_s))
+        return self._taken()
+
+    def take_over(self) -> tuple[Command, ...]:
+        """Go on where the history ends, once every lane has its worker; a new experiment has nothing to go on with."""
+        history = self._history
+        for block in history.blocks:
+            kept = runs.in_progress(history, block)
+            if kept:
+                self._blocks.restore(block, kept, history.plan)
+            elif runs.given_up(history, block):
+                self._give_up(block, "the rest of a replicate that was being given up")
+            for run in kept:
+                if run.evaluation is None:
+                    self._workers.on_lane(run.ref.device).run = run.spec
+        if not self._blocks or looks.look_due(history):
+            self._look()
+        return self._taken()
+
+    def heard(self, identity: str, message: WorkerMessage, now: float) -> tuple[Command, ...]:
+        """A worker sent a message. Those of an earlier incarnation and of a worker about to be ended do not count."""
+        worker = self._workers.of(identity)
+        if worker is None or worker.fault:
+            return ()
+        try:
+            match message:
+                case Hello():
+                    self._greet(worker, message, now)
+                case Progress():
+                    self._note_progress(worker, message, now)
+                case Ready() | EpisodeFinished() | Evaluated():
+                    self._take_report(worker, message, now)
+                case Failed():
+                    worker.fault = f"reported an error: {visible_line(message.summary, _SUMMARY_CHARS)}"
+                    worker.traceback = message.traceback
+        except Rejected as error:
+            worker.fault = str(error)
+        return self._taken()
+
+    def heard_garbage(
+        self, identity: str, reason: str, *, known: bool, new: bool, cut_off: bool
+    ) -> tuple[Command, ...]:
+        """Bytes came that are no message. `known`: from a worker, present or past; `new`: worth an entry; `cut_off`:
+        nobody listens to it any more."""
+        worker = self._workers.of(identity)
+        if known and worker is None:
+            return ()
+        if new:
+            name = worker.run.ref.run if worker and worker.run else ""
+            self._record(ledger_entries.bad_message(name, f"{identity!r}: {reason}"))
+        if worker and cut_off:
+            worker.fault = f"keeps sending what is no message ({reason})"
+        return self._taken()
+
+    def exited(self, lane: str, now: float) -> tuple[Command, ...]:
+        """The worker of a lane has ended by itself; its last message may still be on its way."""
+        self._workers.on_lane(lane).exited_at = now
+        return ()
+
+    def stop_requested(self, by: str, now: float) -> tuple[Command, ...]:
+        """A signal arrived. Any stops in order; Ctrl-C after that stops at once. SIGTERM may arrive twice for one."""
+        if not self._stopped_by:
+            self._stopped_by = by
+            self._say_at = now + self._limits.say_s
+            self._record(ledger_entries.stop_begins(by))
+        elif by == CTRL_C:
+            self._do(commands.Fail(Interrupted("stopped at once by a second Ctrl-C; what was recorded before is kept")))
+        return self._taken()
+
+    def check_ended(self, now: float) -> tuple[Command, ...]:
+        """End the workers that are at fault, and report those that ended by themselves a moment ago."""
+        for worker in self._workers:
+            if worker.fault or (worker.exited_at is not None and now - worker.exited_at >= LAST_WORDS_S):
+                self._end(worker, worker.fault, hung=False)
+        return self._taken()
+
+    def check_silent(self, now: float) -> tuple[Command, ...]:
+        """Have the workers that are silent for too long write where they are stuck, then end them."""
+        late = {laggard.worker: laggard for laggard in self._liveness.late(now)}
+        silent = [worker for worker in self._workers if worker.identity in late]
+        for worker in silent:
+            self._do(commands.DumpStacks(worker.lane))
+        for worker in silent:
+            laggard = late[worker.identity]
+            what = f"gave no sign of life for {laggard.silent_s:.0f} s (limit {laggard.limit_s:.0f} s)"
+            self._end(worker, what, hung=True)
+        return self._taken()
+
+    def _end(self, worker: WorkerState, reason: str, *, hung: bool) -> None:
+        run_log = worker.run.log_file if worker.run else ""
+        self._do(commands.EndWorker(worker.lane, reason=reason, hung=hung, run_log=run_log))
+
+    def lost(self, lane: str, how: str, log: str, *, hung: bool) -> tuple[Command, ...]:
+        """A worker is gone: its run goes on with another one, unless recovery says that this is no use.
+
+        `how` it ended, and the end of its `log`; "" when it wrote none.
+        """
+        worker = self._workers.on_lane(lane)
+        run = self._run_of(worker)
+        stands = self._blocks.stands(run) if run else runs.NOWHERE
+        where = ledger_entries.whereabouts(worker, run, stands, self._liveness.last(worker.identity))
+        line, log = f"{worker.title} {how}, {where}", log or worker.traceback
+        self._record(ledger_entries.death(worker, run, line, log, hung=hung))
+        account = f"{line}\n{log}" if log else line
+        self._do(commands.Warn(account))
+        self._liveness.forget(worker.identity)
+        kind = WorkerHung if hung else WorkerFailed
+        failure: EsperError | None = None
+        if run is None or not worker.greeted:
+            if self._deaths.outside(lane):
+                failure = kind(f"{account}\nthat was the third time in a row")
+        elif run.evaluation is not None:
+            worker.run = None
+        else:
+            self._blocks.died(run)
+            if self._deaths.in_run(run.ref.run, run.recorded):
+                failure = self._drop(run, how, kind(account))
+        self._do(commands.RestartWorker(lane) if failure is None else commands.Fail(failure))
+        return self._taken()
+
+    def end_round(self, now: float) -> tuple[Command, ...]:
+        """Everything that came in is taken: release who may go on, and start the blocks whose lanes are free."""
+        self._release_due(now)
+        self._start_blocks(now)
+        self._do(commands.Flush())
+        self._say_whom_it_waits_for(now)
+        return self._taken()
+
+    # --- reports ---
+
+    def _greet(self, worker: WorkerState, hello: Hello, now: float) -> None:
+        check_hello(hello, worker.order)
+        if worker.greeted:
+            return
+        worker.greeted = True
+        self._liveness.rest(worker.identity, now)
+        self._record(ledger_entries.worker_started(hello, worker.lane))
+        warning = ledger_entries.other_code(hello, worker.lane, self._history)
+        if warning:
+            self._do(commands.Warn(warning))
+        if worker.run is not None and not self._stopped_by:
+            self._assign(worker, worker.run, now)
+
+    def _note_progress(self, worker: WorkerState, progress: Progress, now: float) -> None:
+        if worker.run is None or progress.run != worker.run.ref or self._liveness.last(worker.identity) is None:
+            return  # overtaken by the run's own report
+        sign = Sign(phase=progress.phase, run=progress.run.run, point=progress.point, step=progress.step)
+        self._liveness.sign(worker.identity, sign, now)
+        self._do(commands.Show(progress))
+
+    def _take_report(self, worker: WorkerState, report: Report, now: float) -> None:
+        name = report.run.run
+        run = self._history.runs.get(name)
+        if run is None or not run.started or run.ref.device != worker.lane:
+            raise Rejected(f"reports about {name}, which it was not assigned")
+        if run.lost:
+            return  # sent before it was cancelled
+        pooling.check_width(self._history, report)
+        point = point_of(report, run.spec)
+        heard = runs.arrival(run, self._blocks.stands(run), point, report)
+        if heard == "repeat":
+            self._take_repeat(worker, run, point, report)
+            return
+        self._deaths.got_on(worker.lane)
+        if heard == "new" or isinstance(report, Ready):
+            for event in ledger_entries.reported(report, run):
+                self._record(event)
+        elif not runs.same_record(run, point, report):
+            self._record(ledger_entries.inexact(run, point, "done again after a restart and had"))
+        self._liveness.rest(worker.identity, now)
+        self._blocks.arrived(run, point)
+
+    def _take_repeat(self, worker: WorkerState, run: RunHistory, point: int, report: Report) -> None:
+        """Nothing new; a worker that has missed its release gets it again. One that is due comes in this round."""
+        if not runs.same_record(run, point, report):
+            self._record(ledger_entries.inexact(run, point, "reported again with"))
+        if self._blocks.may_pass(run, point):
+            self._send(worker, self._release(run, point))
+
+    # --- releases and looks ---
+
+    def _release_due(self, now: float) -> None:
+        """Record what is due and make it durable, then tell those who may go on: one sync for all blocks."""
+        if not self._blocks.anything_due:
+            return
+        released = self._blocks.take_due(stopping=self._stopped_by != "")
+        for block, release in released:
+            moments = pooling.to_release(self._history, block, release.point, self._blocks.runs(block))
+            self._record(PointReleased(block=block, point=release.point, runs=release.runs, observations=moments))
+        self._do(commands.Sync())
+        for _, release in released:
+            for name in release.runs:
+                self._send_on(self._history.runs[name], release.point, now)
+        done = {block for block, _ in released if self._blocks.is_done(block)}
+        for block in done:
+            self._blocks.remove(block)
+        if done and not self._stopped_by:
+            self._look()
+
+    def _release(self, run: RunHistory, point: int) -> Release:
+        """Return what a worker is told that goes on from a point whose release is recorded."""
+        shared = self._history.shared.get((run.spec.block, point)) if run.spec.share_observation_norm else None
+        return Release(run=run.ref.run, point=point, observations=shared)
+
+    def _send_on(self, run: RunHistory, point: int, now: float) -> None:
+        """A worker that is gone meanwhile gets the release again when another one stands there."""
+        worker = self._workers.on_lane(run.ref.device)
+        self._send(worker, self._release(run, point))
+        if point > run.spec.episodes:
+            if worker.run == run.spec:
+                worker.run = None
+        elif self._blocks.stands(run) == point:
+            self._liveness.sign(worker.identity, Sign(phase="released", run=run.ref.run, point=point + 1), now)
+
+    def _look(self) -> None:
+        """Some block is complete or given up: record what the plan's rule says now."""
+        for event in looks.due(self._history):
+            self._record(event)
+            if isinstance(event, PlanExtended):
+                self._to_start.extend(event.extension.blocks)
+        self._do(commands.Sync())
+
+    # --- blocks ---
+
+    def _start_blocks(self, now: float) -> None:
+        """Start every block whose lanes are all free, in order."""
+        if self._stopped_by:
+            return
+        for planned in tuple(self._to_start):
+            if not looks.may_start(self._history, planned):
+                break
+            block = looks.remaining(self._history, planned)
+            workers = [self._workers.on_lane(spec.ref.device) for spec in block.runs]
+            if all(worker.greeted and worker.run is None for worker in workers):
+                self._to_start.remove(planned)
+                if block.runs:
+                    self._blocks.begin(block, self._history.plan)
+                for spec, worker in zip(block.runs, workers, strict=True):
+                    worker.run = spec
+                    self._assign(worker, spec, now)
+
+    def _assign(self, worker: WorkerState, spec: RunSpec, now: float) -> None:
+        """Have the worker begin the run, or take it up where its records end."""
+        run = self._history.runs[spec.ref.run]
+        if not run.started:
+            self._record(ledger_entries.run_started(worker, spec))
+        self._send(worker, runs.assignment(run))
+        self._liveness.sign(worker.identity, Sign(phase=ASSIGNED, run=spec.ref.run), now)
+
+    def _drop(self, run: RunHistory, what: str, error: WorkerFailed | WorkerHung) -> EsperError | None:
+        """Give up the replicate of a run that keeps dying at one point; return why the experiment ends, if it does."""
+        times = "once" if self._limits.deaths == 1 else f"{self._limits.deaths} times"
+        where = f"after point {run.recorded}" if run.recorded > runs.NOWHERE else "before point 0"
+        block = next(block for block in self._history.blocks if block.index == run.spec.block)
+        self._give_up(block, f"{run.ref.run} died {times} {where}: {what}", failed=run.ref.run)
+        self._do(commands.Sync())
+        if self._deaths.gave_up(what) and not any_complete(self._history):
+            return type(error)(f"{error}\nno replicate was complete before several were given up for the same reason")
+        if nothing_left(self._history):
+            return type(error)(f"{error}\nevery replicate was given up: there is nothing to compare")
+        if not self._stopped_by:
+            self._look()
+        return None
+
+    def _give_up(self, block: Block, why: str, failed: str = "") -> None:
+        """The block's runs that have no endpoint get none, and all of its workers are free again, those that have
+        done their runs and wait for the others among them. `failed`: the run to blame."""
+        self._blocks.remove(block.index)
+        reason = f"replicate {block.replicate} was given up: {why}"
+        for spec in sorted(block.runs, key=lambda spec: spec.ref.run != failed):  # the one to blame is on record first
+            if self._history.runs[spec.ref.run].expected:
+                self._record(ledger_entries.run_given_up(spec, reason, failed=spec.ref.run == failed))
+            worker = self._workers.on_lane(spec.ref.device)
+            if worker.run != spec:
+                continue
+            worker.run = None
+            if worker.greeted:
+                self._send(worker, Cancel(run=spec.ref.run, reason=reason))
+                self._liveness.forget(worker.identity)
+
+    def _say_whom_it_waits_for(self, now: float) -> None:
+        if now < self._say_at:
+            return
+        self._say_at = now + _SAY_AGAIN_S
+        for name in self._blocks.at_work():
+            run = self._history.runs[name]
+            worker = self._workers.on_lane(run.ref.device)
+            silence = self._liveness.silence(worker.identity, now)
+            self._do(commands.Warn(ledger_entries.stop_waits(worker, run, self._blocks.stands(run), silence)))
+
+    # --- commands ---
+
+    def _run_of(self, worker: WorkerState) -> RunHistory | None:
+        return self._history.runs[worker.run.ref.run] if worker.run else None
+
+    def _record(self, event: AnyEvent) -> None:
+        self._history.add(event)
+        self._do(commands.Append(event))
+
+    def _send(self, worker: WorkerState, message: CoordinatorMessage) -> None:
+        self._do(commands.Send(worker.identity, message))
+
+    def _do(self, command: Command) -> None:
+        self._commands.append(command)
+
+    def _taken(self) -> tuple[Command, ...]:
+        taken, self._commands = tuple(self._commands), []
+        return taken

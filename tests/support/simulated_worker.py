@@ -1,0 +1,83 @@
+"""A worker as the coordinator knows it, without process or socket: told by messages, asked what it could say next."""
+
+from __future__ import annotations
+
+import functools
+
+from esper_ab.contracts.messages import PROTOCOL, Assign, Cancel, Failed, Hello, Progress, Ready, Release
+from esper_ab.contracts.records import Checkpoint
+from support.fake_worker import phase_of, report_of
+
+
+@functools.cache
+def checkpoint(run, point):
+    return Checkpoint(point=point, file=f"checkpoints/{run}/{point}", sha256="0" * 64, size_bytes=1)
+
+
+class SimulatedWorker:
+    """One incarnation. It does what it is told, once it is asked to."""
+
+    def __init__(self, order):
+        self.order = order
+        self.greeted = self.hung = False
+        self.assign = None
+        self.at = None  # last point that it reported; None before Ready
+        self.working = False
+        self.said = []  # reports of this run, newest last
+        self.brought = None
+
+    @property
+    def identity(self):
+        return self.order.identity
+
+    @property
+    def run(self):
+        return self.assign.spec.ref.run if self.assign else ""
+
+    def receive(self, message):
+        match message:
+            case Assign():
+                self.assign, self.at, self.working, self.said, self.brought = message, None, True, [], None
+            case Release() if message.run == self.run and message.point == self.at and not self.working:
+                self.brought = message.observations
+                self.working = message.point <= self.assign.spec.episodes
+                if not self.working:
+                    self.assign = None
+            case Cancel() if message.run == self.run:
+                if self.working and self.at is not None:
+                    self.report()  # was on its way
+                self.assign, self.working = None, False
+
+    def hello(self):
+        self.greeted = True
+        order = self.order
+        return Hello(
+            worker=order.worker, incarnation=order.incarnation, protocol=PROTOCOL, pid=1, uuids=order.lane.uuids,
+            torch_version="none", sources="",
+        )
+
+    def progress(self):
+        spec, point = self.assign.spec, 0 if self.at is None else self.at + 1
+        return Progress(run=spec.ref, point=point, step=1, phase=phase_of(spec, point))
+
+    def starts(self):
+        """Points where it could take the run up, the newest first: of intact checkpoints, or the beginning."""
+        return [one.point for one in self.assign.checkpoints] + [0]
+
+    def ready(self, point):
+        self.at, self.working = point, False
+        return self._say(Ready(run=self.assign.spec.ref, warm_up_s=0.0, point=point))
+
+    def report(self):
+        """The next piece of work, done."""
+        self.at, self.working = self.at + 1, False
+        spec, point = self.assign.spec, self.at
+        saved = checkpoint(self.run, point) if point <= spec.episodes else None
+        return self._say(report_of(spec, point, saved, self.brought))
+
+    def _say(self, report):
+        self.said.append(report)
+        return report
+
+    def failed(self):
+        return Failed(worker=self.order.worker, run=None, summary="RuntimeError: the planted error", traceback="")

@@ -1,0 +1,472 @@
+"""The experiment as a machine, through worlds of faults: no socket, no process, no file, no clock."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from support import fake_plans
+from support.drawn import Choices
+from support.simulated_worker import SimulatedWorker
+
+from esper_ab.analysis.result_hash import result_hash
+from esper_ab.contracts.errors import Interrupted, WorkerFailed, WorkerHung
+from esper_ab.contracts.messages import Assign, Cancel, Release, WorkerOrder
+from esper_ab.contracts.settings import Arithmetic
+from esper_ab.control.rules import commands
+from esper_ab.control.rules.liveness import Limits
+from esper_ab.control.rules.machine import CTRL_C, ExperimentMachine
+from esper_ab.control.rules.recovery import nothing_left
+from esper_ab.journal.events import (
+    SCHEMA,
+    EpisodeRecorded,
+    ExperimentContinued,
+    ExperimentStarted,
+    Ledger,
+    LookTaken,
+    PlanExtended,
+    PointReleased,
+    RunEvaluated,
+    RunReady,
+)
+from esper_ab.journal.fold import fold
+
+ROUND_S = (1.0, 1.0, 9.0, 60.0)  # the last: the coordinator itself stood still
+MOST_ROUNDS = 300  # of a world without further faults; those here take a tenth of it
+PLANS = {
+    "lockstep": fake_plans.plan(replicates=3, groups=("a", "b", "c"), cores=3),
+    "two blocks at once": fake_plans.plan(replicates=3, cores=4),
+    "independent": fake_plans.plan(replicates=3, sync="independent"),
+    "alternate": fake_plans.plan(replicates=2, groups=("a", "b", "c"), cores=1, placement="alternate"),
+    "sequence": fake_plans.plan(replicates=2, cores=1, placement="sequence"),
+    "shared moments": fake_plans.plan(replicates=2, share_observation_norm=True),
+    "early stop": fake_plans.plan(
+        replicates=9, groups=("a1", "a2", "b"), cores=6, episodes=1, unpaired=True, margin=0.001
+    ),
+    "open-ended": fake_plans.plan(replicates=2, episodes=1, unpaired=True, margin=0.001, open_ended=True),
+}
+EVERY_PLAN = pytest.mark.parametrize("name", PLANS)
+PHASES = [Phase.reuse, Phase.generate, Phase.shrink]
+EXAMPLES = {"early stop": 15}  # its looks are statistics
+WORLDS = st.binary(min_size=600, max_size=600).map(Choices)
+FAULTS = ("progress", "repeat", "die", "die", "fail", "hang", "garbage", "late word")
+
+
+def limits_of(deaths=3):
+    """A hung worker is found within a few rounds."""
+    return Limits(floor_s=5.0, start_up_s=20.0, deaths=deaths)
+
+
+class World:
+    """A coordinator that performs commands on simulated workers, and holds every one of them against what must hold."""
+
+    def __init__(self, plan, events=(), limits=None):
+        self.plan = plan
+        first = ExperimentStarted(schema=SCHEMA, plan=plan, versions={}, machine={}, code={})
+        self.journal = [*events] or [first]
+        self.recorded = fold(self.journal)  # what a reader of the journal would see
+        self.durable = fold(self.journal)  # what would be left after a power cut
+        self.unsynced = []
+        self.now = 0.0
+        self.limits = limits or limits_of()
+        self.workers = {}  # by lane
+        self.gone = []  # earlier incarnations
+        self.delayed = []  # orders of workers that could not be started
+        self.lacking = 0  # rounds until they can
+        self.started = Counter(event.worker for event in self.journal if type(event).__name__ == "WorkerStarted")
+        self.error = None
+        self.machine = ExperimentMachine(fold(self.journal), self.limits, self.now)
+        for n, lane in enumerate(plan.lanes):
+            self.launch(lane, f"w{n:02d}")
+        self.perform(self.machine.take_over())
+
+    def launch(self, lane, worker):
+        order = WorkerOrder(
+            endpoint="", worker=worker, incarnation=self.started[worker] + 1, lane=lane, arithmetic=Arithmetic(),
+            run_dir="", log_file="",
+        )  # fmt: skip
+        self.workers[lane.name] = SimulatedWorker(order)
+        if self.lacking:
+            self.workers[lane.name].hung = True
+            self.delayed.append(lane.name)
+            self.perform(self.machine.start_delayed(order, "no descriptor is free"))
+            return
+        self.started[worker] += 1
+        self.perform(self.machine.launched(order, self.now))
+
+    # --- performing, as the coordinator does ---
+
+    def perform(self, wanted):
+        for command in wanted:
+            if self.error is not None:
+                return
+            match command:
+                case commands.Append() | commands.Sync():
+                    self.keep(command)
+                case commands.Send(identity, message):
+                    self.check_sent(message)
+                    for worker in self.workers.values():
+                        if worker.identity == identity and not worker.hung:
+                            worker.receive(message)
+                case commands.EndWorker(lane, reason, hung):
+                    self.gone.append(self.workers[lane])
+                    self.perform(self.machine.lost(lane, reason or "was killed", "", hung=hung))
+                case commands.RestartWorker(lane):
+                    order = self.workers[lane].order
+                    self.launch(order.lane, order.worker)
+                case commands.Fail(error):
+                    self.error = error
+
+    def keep(self, command):
+        if isinstance(command, commands.Append):
+            self.journal.append(command.event)
+            self.recorded.add(command.event)
+            self.unsynced.append(command.event)
+            return
+        for event in self.unsynced:
+            self.durable.add(event)
+        self.unsynced.clear()
+
+    def check_sent(self, message):
+        if isinstance(message, Release):
+            run = self.durable.runs[message.run]
+            assert run.released >= message.point, "its release is not on the disk"
+            assert run.recorded >= message.point, "what it is released from is not on the disk"
+            assert not run.lost
+            worker = self.workers[run.ref.device]
+            if worker.run == message.run and worker.at == message.point and not worker.working:
+                self.check_barrier(run, message.point)  # else it is the answer to a repeat, and changes nothing
+        elif isinstance(message, Assign):
+            run = self.recorded.runs[message.spec.ref.run]
+            assert run.started
+            assert run.expected, "it has its endpoint, or will have none"
+            assert message.point == max(0, run.recorded)
+        elif isinstance(message, Cancel):
+            assert not self.recorded.runs[message.run].expected
+
+    def check_barrier(self, run, point):
+        """Nobody works towards a point before everybody who has to be at the one before is there."""
+        experiment = self.plan.experiment
+        block = [self.durable.runs[spec.ref.run] for spec in self.durable.blocks[run.spec.block].runs]
+        others = [other for other in block if not other.left_out]
+        if experiment.placement == "sequence":
+            assert point == run.spec.episodes + 1 or all(
+                other.released > run.spec.episodes for other in others[: others.index(run)]
+            )
+        elif experiment.sync == "lockstep":
+            assert min(other.recorded for other in others) >= point
+        if experiment.placement in ("alternate", "sequence") and point <= run.spec.episodes:
+            at_work = [worker for worker in self.workers.values() if worker.working and worker.run != run.ref.run]
+            assert not [worker for worker in at_work if worker.at is not None]
+
+    # --- what may happen ---
+
+    def hear(self, worker, message):
+        self.perform(self.machine.heard(worker.identity, message, self.now))
+
+    def go_on(self, worker, choices):
+        """The worker's next step in peace."""
+        if worker.hung:
+            return
+        if not worker.greeted:
+            self.hear(worker, worker.hello())
+        elif worker.working and worker.at is None:
+            self.hear(worker, worker.ready(choices.one(worker.starts())))
+        elif worker.working:
+            self.hear(worker, worker.report())
+
+    def act(self, action, worker, choices):
+        match action:
+            case "progress" if worker.assign and not worker.hung:
+                self.hear(worker, worker.progress())
+            case "repeat" if worker.said and not worker.hung:
+                self.hear(worker, choices.one(worker.said))
+            case "die" if not worker.hung:
+                worker.hung = True
+                self.perform(self.machine.exited(worker.order.lane.name, self.now))
+            case "fail" if not worker.hung:
+                self.hear(worker, worker.failed())
+            case "hang":
+                worker.hung = True
+            case "garbage":
+                cut_off = choices.number(4) == 3
+                self.perform(
+                    self.machine.heard_garbage(worker.identity, "noise", known=True, new=True, cut_off=cut_off)
+                )
+            case "late word" if self.gone:
+                before = choices.one(self.gone)
+                if before.said:
+                    self.hear(before, before.said[-1])
+
+    def round(self, seconds=ROUND_S[0]):
+        self.now += seconds
+        self.lacking = max(0, self.lacking - 1)
+        if not self.lacking:
+            due, self.delayed = self.delayed, []
+            for lane in due:
+                self.launch(self.workers[lane].order.lane, self.workers[lane].order.worker)
+        for check in (self.machine.check_ended, self.machine.check_silent, self.machine.end_round):
+            if self.error is None:
+                self.perform(check(self.now))
+
+    @property
+    def over(self):
+        return self.error is not None or not self.machine.in_progress
+
+    def some_faults(self, choices):
+        """Rounds in peace first, then some in which a share of what happens are faults."""
+        for _ in range(choices.number(40)):
+            self.in_peace()
+        share = 1 + choices.number(8)
+        for _ in range(choices.number(60)):
+            for _ in range(1 + choices.number(4)):
+                worker = choices.one(list(self.workers.values()))
+                if self.over:
+                    return
+                if choices.number(32) == share:
+                    self.lacking = 1 + choices.number(4)
+                elif choices.number(16) < share and worker.order.lane.name not in self.delayed:
+                    self.act(choices.one(FAULTS), worker, choices)
+                else:
+                    self.go_on(worker, choices)
+            self.round(choices.one(ROUND_S))
+
+    def in_peace(self):
+        for worker in list(self.workers.values()):
+            if not self.over:
+                self.go_on(worker, Choices(b""))
+        if not self.over:
+            self.round()
+
+    def lose_all_workers(self):
+        """Those that have a run; the others would die without having got anywhere."""
+        for worker in list(self.workers.values()):
+            if worker.assign or worker.hung:
+                self.act("die", worker, Choices(b""))
+                self.perform(self.machine.exited(worker.order.lane.name, self.now))
+        self.round()
+
+    def to_the_end(self):
+        """No more faults: whatever is commanded comes to an end."""
+        for _ in range(MOST_ROUNDS):
+            if self.over:
+                self.error = self.error or self.machine.error_at_end()
+                return self
+            self.in_peace()
+        raise AssertionError("it does not end")
+
+    def resumed(self, keep):
+        """The world of another coordinator that finds the first `keep` lines of the journal."""
+        again = ExperimentContinued(versions={}, machine={}, code={})
+        return World(self.plan, [*self.journal[:keep], again], self.limits)
+
+
+def records(events):
+    """Every record, by run and point; AssertionError for one that was recorded twice or out of order."""
+    found = {}
+    for event in events:
+        if isinstance(event, EpisodeRecorded | RunEvaluated):
+            ref, history = event.record.run, len(found.setdefault(event.record.run.run, []))
+            if isinstance(event, EpisodeRecorded):
+                assert event.record.episode == history, f"{ref.run}: {event.record.episode} after {history - 1}"
+            found[ref.run].append(event)
+    return found
+
+
+def check_blocks(history):
+    """A given-up replicate takes its block with it: no run of it is still to come, and one is to blame."""
+    for block in history.blocks:
+        there = [run for spec in block.runs if not (run := history.runs[spec.ref.run]).left_out]
+        if any(run.lost for run in there):
+            assert not any(run.expected for run in there)
+            assert not any(run.lost and run.evaluation is not None for run in there)
+
+
+def check_end(world):
+    history = world.recorded
+    assert history == fold(world.journal)
+    found = records(world.journal)
+    check_blocks(history)
+    for name, run in history.runs.items():
+        if run.evaluation is not None:
+            assert len(found[name]) == run.spec.episodes + 1
+            given_up = any(history.runs[spec.ref.run].lost for spec in history.blocks[run.spec.block].runs)
+            assert given_up or world.error or run.released == run.spec.episodes + 1
+    if world.error is None:
+        assert not any(run.expected for run in history.runs.values())
+        assert not nothing_left(history)
+    else:
+        assert isinstance(world.error, WorkerFailed | WorkerHung)
+    return found
+
+
+def peace(name):
+    """What the experiment comes to without faults."""
+    world = World(PLANS[name]).to_the_end()
+    assert world.error is None
+    return world
+
+
+PEACE = {}
+
+
+def in_peace(name):
+    if name not in PEACE:
+        PEACE[name] = peace(name)
+    return PEACE[name]
+
+
+@EVERY_PLAN
+def test_an_experiment_without_faults_comes_to_its_end(name):
+    world = in_peace(name)
+    found = check_end(world)
+    assert found
+    categories = {event.category for event in world.journal if isinstance(event, Ledger)}
+    assert categories <= {"interrupted"}
+    assert len([event for event in world.journal if isinstance(event, RunReady)]) == len(found)
+
+
+@EVERY_PLAN
+def test_whatever_happens_every_record_is_there_once_and_the_experiment_ends(name):
+    @settings(max_examples=EXAMPLES.get(name, 60), phases=PHASES)
+    @given(choices=WORLDS)
+    def in_every_world(choices):
+        world = World(PLANS[name], limits=limits_of(1 + choices.number(3)))
+        world.some_faults(choices)
+        world.to_the_end()
+        found = check_end(world)
+        if world.error is None and not any(run.lost for run in world.recorded.runs.values()):
+            assert found == records(in_peace(name).journal), "a fault has changed what is computed"
+            assert result_hash(world.recorded) == result_hash(in_peace(name).recorded)
+
+    in_every_world()
+
+
+@EVERY_PLAN
+def test_a_machine_that_takes_over_anywhere_in_the_journal_comes_to_the_same_records(name):
+    @settings(max_examples=EXAMPLES.get(name, 30), phases=PHASES)
+    @given(choices=WORLDS)
+    def in_every_world(choices):
+        world = World(PLANS[name])
+        world.some_faults(choices)
+        again = world.resumed(1 + choices.number(len(world.journal)))
+        again.some_faults(choices)
+        again.to_the_end()
+        found = check_end(again)
+        if again.error is None and not any(run.lost for run in again.recorded.runs.values()):
+            assert found == records(in_peace(name).journal)
+            assert result_hash(again.recorded) == result_hash(in_peace(name).recorded)
+
+    in_every_world()
+
+
+@EVERY_PLAN
+def test_a_machine_that_takes_over_goes_on_as_the_one_would_that_lost_its_workers(name):
+    @settings(max_examples=EXAMPLES.get(name, 30), phases=PHASES)
+    @given(data=st.binary(min_size=600, max_size=600))
+    def in_every_world(data):
+        lived = World(PLANS[name], limits=limits_of(deaths=1_000))
+        lived.some_faults(Choices(data))
+        if lived.over:
+            return
+        lived.lose_all_workers()
+        if lived.over:
+            return  # a worker was lost for the third time before it got to its run
+        kept = len(lived.journal)
+        resumed = lived.resumed(kept)
+        for world in (lived, resumed):
+            world.to_the_end()
+            assert world.error is None
+        assert sequel(resumed.journal[kept:]) == sequel(lived.journal[kept:])
+
+    in_every_world()
+
+
+def sequel(events):
+    """What is recorded and released in each block, in order, and what is concluded."""
+    found = {}
+    for event in events:
+        match event:
+            case EpisodeRecorded() | RunEvaluated():
+                found.setdefault(event.record.run.replicate, []).append(event)
+            case PointReleased():
+                found.setdefault(event.block, []).append(event)
+            case LookTaken() | PlanExtended():
+                found.setdefault("looks", []).append(event)
+    return found
+
+
+@EVERY_PLAN
+def test_a_stop_ends_after_the_barrier_in_progress_and_is_resumed_to_the_same_records(name):
+    @settings(max_examples=EXAMPLES.get(name, 30), phases=PHASES)
+    @given(choices=WORLDS)
+    def in_every_world(choices):
+        world = World(PLANS[name])
+        world.some_faults(choices)
+        if world.over:
+            return
+        world.perform(world.machine.stop_requested("SIGTERM", world.now))
+        reached = {name: max(run.recorded, run.released) for name, run in world.recorded.runs.items()}
+        world.to_the_end()
+        assert not isinstance(world.error, Interrupted) or world.error.in_order
+        if PLANS[name].experiment.placement != "alternate":
+            assert all(run.recorded <= reached.get(name, -1) + 1 for name, run in world.recorded.runs.items())
+        again = world.resumed(len(world.journal)).to_the_end()
+        found = check_end(again)
+        if not any(run.lost for run in again.recorded.runs.values()):
+            assert found == records(in_peace(name).journal)
+
+    in_every_world()
+
+
+def test_a_second_ctrl_c_stops_at_once_and_a_second_sigterm_does_not():
+    world = World(PLANS["lockstep"])
+    for _ in range(4):
+        world.in_peace()
+    for by in ("SIGTERM", "SIGTERM"):
+        world.perform(world.machine.stop_requested(by, world.now))
+    assert world.error is None
+    world.perform(world.machine.stop_requested(CTRL_C, world.now))
+    assert isinstance(world.error, Interrupted)
+    assert not world.error.in_order
+    assert [event.category for event in world.journal if isinstance(event, Ledger)] == ["interrupted"]
+
+
+def test_nothing_counts_that_a_worker_says_after_it_has_failed():
+    world = World(PLANS["lockstep"])
+    for _ in range(3):
+        world.in_peace()
+    worker = next(iter(world.workers.values()))
+    world.hear(worker, worker.failed())
+    kept = len(world.journal)
+    world.go_on(worker, Choices(b""))
+    assert worker.said
+    assert len(world.journal) == kept
+
+
+def test_a_repeat_of_a_complete_run_whose_replicate_was_given_up_is_not_answered_by_a_release():
+    world = World(PLANS["shared moments"], limits=limits_of(deaths=1))
+    one, other = world.workers.values()
+    while world.recorded.runs["a/0"].evaluation is None:
+        for worker in (one, other) if world.recorded.runs["b/0"].recorded < 2 else (one,):
+            world.go_on(worker, Choices(b""))
+        world.round()
+    last = one.said[-1]
+    world.act("die", other, Choices(b""))
+    world.round()
+    world.hear(one, last)  # a release that is not recorded fails in the world
+
+
+def test_a_lane_is_free_again_whose_run_is_complete_when_its_replicate_is_given_up():
+    world = World(PLANS["shared moments"], limits=limits_of(deaths=1))
+    complete, other = world.workers.values()
+    while world.recorded.runs["a/0"].evaluation is None:
+        for worker in (complete, other) if world.recorded.runs["b/0"].recorded < 2 else (complete,):
+            world.go_on(worker, Choices(b""))
+        world.round()
+    world.act("die", other, Choices(b""))
+    world.to_the_end()
+    states = {name: run.state for name, run in world.recorded.runs.items()}
+    assert states == {"a/0": "finished", "b/0": "lost", "a/1": "finished", "b/1": "finished"}
