@@ -11,8 +11,8 @@ from pathlib import Path
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.events import ExperimentStarted
-from esper_ab.journal.fast import chunk, pool
-from esper_ab.journal.fast.chunk import Stretch
+from esper_ab.journal.fast import pool
+from esper_ab.journal.fast.chunk import CHUNK_BYTES, Stretch, stretches
 from esper_ab.journal.file import JOURNAL_NAME, Reading, read
 from esper_ab.journal.fold import History, begin
 from esper_ab.journal.line import event_of
@@ -30,10 +30,10 @@ class Loaded:
     torn_bytes: int  # of an unfinished last line, which is ignored
 
 
-def load(run_dir: Path, large_bytes: int = LARGE_BYTES) -> Loaded:
+def load(run_dir: Path, large_bytes: int = LARGE_BYTES, chunk_bytes: int = CHUNK_BYTES) -> Loaded:
     """Load a run directory's history; UsageError without a journal or event, JournalError for damage before its end.
 
-    `large_bytes`: size from which the journal is read in stretches, with the same result.
+    `large_bytes`: size from which the journal is read in stretches, of `chunk_bytes` each, with the same result.
     """
     path = run_dir / JOURNAL_NAME
     reading = read(path)
@@ -43,7 +43,7 @@ def load(run_dir: Path, large_bytes: int = LARGE_BYTES) -> Loaded:
     if not isinstance(first, ExperimentStarted):
         raise UsageError(f"{path} does not begin with experiment_started: no journal of this tool")
     if path.stat().st_size >= large_bytes:
-        found = _in_stretches(path, first, reading)
+        found = _in_stretches(path, first, reading, chunk_bytes)
         if found is not None:
             return found
     history = begin(first)
@@ -52,11 +52,11 @@ def load(run_dir: Path, large_bytes: int = LARGE_BYTES) -> Loaded:
     return Loaded(history=history, lines=reading.lines, wall_time=reading.wall_time, torn_bytes=reading.torn_bytes)
 
 
-def _in_stretches(path: Path, first: ExperimentStarted, after: Reading) -> Loaded | None:
+def _in_stretches(path: Path, first: ExperimentStarted, after: Reading, chunk_bytes: int) -> Loaded | None:
     """Load the lines after the first, which `after` has read, in stretches. None when anything in them is doubtful."""
     history = begin(first)
     lines, crc, wall_time, torn = after.lines, after.last_crc, after.wall_time, 0
-    for part in pool.read_all(path, chunk.stretches(path, after.intact_bytes)):
+    for part in pool.read_all(path, stretches(path, after.intact_bytes, chunk_bytes)):
         torn = part.torn_bytes
         if not part.lines and not part.doubtful:
             continue

@@ -11,6 +11,7 @@ from collections import Counter
 import pytest
 import zmq
 from support import fake_plans
+from support.conducted import Watcher, of
 from support.fake_worker import FAULT_VARIABLE
 
 from esper_ab.contracts.errors import Interrupted, UsageError, WorkerFailed, WorkerHung
@@ -38,16 +39,6 @@ from esper_ab.launchers.inline import InlineLauncher
 LAUNCHER = InlineLauncher("support.fake_worker:main_in_thread")
 
 
-class Watcher:
-    def __init__(self, act=lambda event: None):
-        self.seen = []
-        self._act = act
-
-    def observe(self, event):
-        self.seen.append(event)
-        self._act(event)
-
-
 def conduct(run_dir, plan, *observers, limits=None):
     run(plan, run_dir, LAUNCHER, observers, limits)
     return list(read(run_dir / JOURNAL_NAME))
@@ -57,10 +48,6 @@ def ended(run_dir):
     (*_, last) = read(run_dir / JOURNAL_NAME)
     assert isinstance(last, ExperimentEnded)
     return last.status
-
-
-def of(kind, events):
-    return [event for event in events if isinstance(event, kind)]
 
 
 def test_one_block_from_start_to_end(tmp_path):

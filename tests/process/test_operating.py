@@ -18,9 +18,10 @@ from pathlib import Path
 
 import pytest
 from support import children
+from support.being_killed import worker_pids
 from support.fake_worker import FAULT_VARIABLE
 
-from esper_ab.journal.events import ExperimentEnded, PointReleased, WorkerStarted
+from esper_ab.journal.events import ExperimentEnded, PointReleased
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import holder, process_started
@@ -34,10 +35,6 @@ ENDLESS = 100_000
 def digests(run_dir):
     runs = load(run_dir).history.runs
     return {name: [*(record.digest for record in run.curve()), run.evaluation.digest] for name, run in runs.items()}
-
-
-def worker_pids(run_dir):
-    return [event.pid for event in read(run_dir / JOURNAL_NAME) if isinstance(event, WorkerStarted)]
 
 
 def wait_for(what, description):

@@ -7,7 +7,19 @@ import multiprocessing
 import pytest
 import zmq
 from support import fake_plans
-from support.conducted import conclusions, counts, events_of, ledger, of, records, resume, run, states, taken_up
+from support.conducted import (
+    Watcher,
+    conclusions,
+    counts,
+    events_of,
+    ledger,
+    of,
+    records,
+    resume,
+    run,
+    states,
+    taken_up,
+)
 from support.fake_worker import FAULT_VARIABLE, report_of
 
 from esper_ab.contracts.codec import encode
@@ -21,16 +33,6 @@ from esper_ab.live.warnings import Warnings
 EVERY_MODE = (
     {}, {"sync": "independent"}, {"cores": 1, "placement": "alternate"}, {"cores": 1, "placement": "sequence"},
 )  # fmt: skip
-
-
-class Watcher:
-    def __init__(self, act=lambda event: None):
-        self.seen = []
-        self._act = act
-
-    def observe(self, event):
-        self.seen.append(event)
-        self._act(event)
 
 
 @pytest.fixture

@@ -9,13 +9,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 import pytest
 from support import fake_plans
-from support.being_killed import killed_at, workers_when_recorded
+from support.being_killed import alive, killed_at, workers_when_recorded
 from support.conducted import conclusions, counts, ledger, of, records, resume, run, states, taken_up
 from support.fake_worker import FAULT_VARIABLE
 from support.in_process import esper_ab
@@ -225,19 +223,6 @@ def command(*args):
 
 
 # --- a coordinator in a process of its own ---
-
-
-@pytest.fixture
-def sockets():
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        yield folder
-
-
-def alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def test_coordinators_killed_one_after_the_other_lose_and_double_nothing(tmp_path, sockets):

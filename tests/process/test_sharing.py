@@ -11,7 +11,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 
 import pytest
 from support import fake_plans
@@ -133,14 +132,13 @@ def test_a_lost_replicate_and_a_group_that_left_do_not_stop_the_others(tmp_path,
     assert released(events)[8, 1] == pooled([moments(spec, 1) for spec in remaining])
 
 
-def test_a_killed_coordinator_goes_on_with_the_same_moments(tmp_path):
+def test_a_killed_coordinator_goes_on_with_the_same_moments(tmp_path, sockets):
     whole = run(tmp_path / "whole", fake_plans.plan(episodes=60, **SHARED))
     run_dir, size = tmp_path / "run", (tmp_path / "whole" / JOURNAL_NAME).stat().st_size
     run_dir.mkdir()
-    with tempfile.TemporaryDirectory(dir="/tmp") as sockets:
-        left = killed_at(run_dir, sockets, size // 3, 60, "share_observation_norm")
-        assert 0 < len(of(EpisodeRecorded, left)) < 120
-        left = killed_at(run_dir, sockets, 2 * size, "resume")
+    left = killed_at(run_dir, sockets, size // 3, 60, "share_observation_norm")
+    assert 0 < len(of(EpisodeRecorded, left)) < 120
+    left = killed_at(run_dir, sockets, 2 * size, "resume")
     assert records(left) == records(whole)
     assert released(left) == released(whole)
     assert counts(left) == {}

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -17,12 +16,6 @@ PATIENCE_S = 120.0
 UNDECIDED = Synthetic(groups={"a": Shape(), "b": Shape(accuracy=70.5, mode="simplified")}, replicates=2, episodes=2)
 COMMANDS = {"resume": planted_effect()[:40], "extend": UNDECIDED.events()}
 MORE = {"resume": (), "extend": ("--replicates", "4")}
-
-
-@pytest.fixture
-def sockets():
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        yield Path(folder)
 
 
 def opened(folder: Path, process: subprocess.Popen[str]) -> str:
@@ -46,10 +39,10 @@ def test_a_run_goes_on_over_what_is_asked_for(tmp_path, sockets, command, transp
     line += ["--transport", transport]
     line.append("--allow-changed-code")  # the journal is made up, and so is the code that it names
     process = subprocess.Popen(
-        line, env=os.environ | {"TMPDIR": str(sockets)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        line, env=os.environ | {"TMPDIR": sockets}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
-        assert opened(sockets, process) == transport
+        assert opened(Path(sockets), process) == transport
     finally:
         while process.poll() is None:
             process.send_signal(signal.SIGINT)

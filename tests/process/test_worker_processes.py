@@ -7,19 +7,18 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 import pytest
 from support import fake_plans
+from support.being_killed import alive, worker_pids
 from support.children import environment
 from support.fake_worker import FAULT_VARIABLE
 
 from esper_ab.contracts.errors import WorkerFailed, WorkerHung
 from esper_ab.control.experiment_run import run
 from esper_ab.control.rules.liveness import Limits
-from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, PointReleased, WorkerStarted
+from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, PointReleased
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.launchers.local import LocalLauncher
 
@@ -29,18 +28,6 @@ PATIENCE_S = 60.0
 def conduct(run_dir, plan, limits=None):
     run(plan, run_dir, LocalLauncher("support.fake_worker:main"), (), limits)
     return list(read(run_dir / JOURNAL_NAME))
-
-
-def alive(pid):
-    """Neither gone nor a zombie that nobody has collected yet."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def worker_pids(run_dir):
-    return [event.pid for event in read(run_dir / JOURNAL_NAME) if isinstance(event, WorkerStarted)]
 
 
 def assert_nobody_left(run_dir, workers=2):
@@ -79,13 +66,6 @@ def test_a_hung_worker_shows_where_it_is_stuck_and_is_ended(tmp_path, monkeypatc
     assert "fake_worker.py" in str(caught.value)
     assert "in _hang" in str(caught.value)
     assert_nobody_left(tmp_path, workers=4)
-
-
-@pytest.fixture
-def sockets():
-    """A folder for sockets that a killed coordinator cannot remove; short, as socket paths have to be."""
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        yield folder
 
 
 def start_experiment(run_dir, sockets, episodes=30_000):

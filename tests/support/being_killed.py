@@ -7,8 +7,10 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.journal.events import WorkerStarted
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.load import load
 from support.children import environment
@@ -47,3 +49,15 @@ def workers_when_recorded(run_dir, process, episodes):
         time.sleep(0.02)
     process.kill()
     raise AssertionError(process.communicate()[1])
+
+
+def alive(pid):
+    """Neither gone nor a zombie that nobody has collected yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def worker_pids(run_dir):
+    return [event.pid for event in read(run_dir / JOURNAL_NAME) if isinstance(event, WorkerStarted)]

@@ -13,6 +13,18 @@ from esper_ab.launchers.inline import InlineLauncher
 THREADS = InlineLauncher("support.fake_worker:main_in_thread")
 
 
+class Watcher:
+    """An observer that keeps every event and acts on it."""
+
+    def __init__(self, act=lambda event: None):
+        self.seen = []
+        self._act = act
+
+    def observe(self, event):
+        self.seen.append(event)
+        self._act(event)
+
+
 def run(run_dir, plan, *observers, launcher=THREADS, limits=None):
     """The events of a whole experiment."""
     run_dir.mkdir(exist_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 from hypothesis import strategies as st
 
 accuracies = st.floats(0.0, 100.0).map(lambda x: round(x, 3))
@@ -17,3 +18,8 @@ def columns(rows: Iterable[tuple[float, float]]) -> tuple[list[float], list[floa
         a.append(one)
         b.append(other)
     return a, b
+
+
+def varied(values: Iterable[float]) -> bool:
+    """Whether their standard deviation is one that rounding cannot make."""
+    return bool(np.std(list(values)) > 0.01)

@@ -51,7 +51,7 @@ class Stretch:
     doubtful: bool = False  # something is wrong; reading line by line finds what
 
 
-def stretches(path: Path, start: int, chunk_bytes: int = CHUNK_BYTES) -> list[tuple[int, int]]:
+def stretches(path: Path, start: int, chunk_bytes: int) -> list[tuple[int, int]]:
     """Split the file from `start` on into (from, to) in bytes, each ending at a line end; the last one may be torn."""
     found = []
     with path.open("rb") as file:

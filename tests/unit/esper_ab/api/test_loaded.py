@@ -11,7 +11,7 @@ import polars
 import pyarrow
 import pytest
 from matplotlib.image import imread
-from support.journals import Synthetic, failed_run, one_replicate, planted_effect, three_groups, write
+from support.journals import Synthetic, failed_run, one_replicate, planted_effect, write
 
 from esper_ab import load_run
 from esper_ab.api.results import Results
@@ -21,11 +21,6 @@ from esper_ab.journal.lock import Lock
 from esper_ab.query import records
 from esper_ab.query.sql import VIEWS, query
 from esper_ab.report.content import content
-
-
-@pytest.fixture(scope="module")
-def run_dir(tmp_path_factory):
-    return write(tmp_path_factory.mktemp("runs") / "three", three_groups())
 
 
 @pytest.fixture(scope="module")

@@ -8,18 +8,13 @@ import json
 import duckdb
 import pytest
 from click.testing import CliRunner
-from support.journals import failed_run, planted_effect, three_groups, write
+from support.journals import failed_run, planted_effect, write
 
 from esper_ab.commands import export as program
 from esper_ab.commands._exit_status import invoke
 from esper_ab.contracts.errors import UsageError
 from esper_ab.query import records
 from esper_ab.query.sql import VIEWS, query
-
-
-@pytest.fixture(scope="module")
-def run_dir(tmp_path_factory):
-    return write(tmp_path_factory.mktemp("runs") / "three", three_groups())
 
 
 def exported(run_dir, out, *args):

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from esper_ab.contracts.machine import Machine
-from esper_ab.health import devices, system
+from esper_ab.health import system
 
 
 @pytest.mark.parametrize(
@@ -26,7 +25,3 @@ def test_a_socket_needs_a_short_path(tmp_path: Path) -> None:
     deep.mkdir()
     assert system.socket_path(deep).level == "problem"
     assert system.socket_path(Path("/nowhere")).level == "problem"
-
-
-def levels(machine: Machine, driver: devices.Driver, pool: str | None = None) -> dict[str, str]:
-    return {finding.topic: finding.level for finding in devices.gpu_findings(machine, driver, pool)}

@@ -11,18 +11,11 @@ import pytest
 from support.journals import one_replicate, write
 
 from esper_ab.journal.events import AnyEvent, EpisodeRecorded, ExperimentContinued, PointReleased
-from esper_ab.journal.fast import chunk
 from esper_ab.journal.file import JOURNAL_NAME, OtherVersion
 from esper_ab.journal.load import load
 
 NEVER = 1 << 60
 NEW = b'"GERMINATED",', b'"GERMINATED","new",'  # a seed event with one number more
-
-
-@pytest.fixture(params=[2_000, 50_000, 32 << 20])
-def chunk_bytes(request, monkeypatch):
-    """Many stretches, some and one; the smallest are of a line or two."""
-    monkeypatch.setattr(chunk.stretches, "__defaults__", (request.param,))
 
 
 def rewrite(run_dir: Path, change: Callable[[int, bytes], bytes]) -> None:
@@ -38,8 +31,7 @@ def rewrite(run_dir: Path, change: Callable[[int, bytes], bytes]) -> None:
 
 
 @pytest.mark.parametrize("of", ["episode", "released"])
-@pytest.mark.usefixtures("chunk_bytes")
-def test_an_unknown_field_is_told_of_in_any_line(tmp_path, of):
+def test_an_unknown_field_is_told_of_in_any_line(tmp_path, load_in_stretches, of):
     run_dir = write(tmp_path / "run", one_replicate())
     kind, changed = b'"kind":"%s"' % of.encode(), []
 
@@ -54,12 +46,11 @@ def test_an_unknown_field_is_told_of_in_any_line(tmp_path, of):
     with pytest.raises(OtherVersion, match="unknown field `mood`") as simple:
         load(run_dir, NEVER)
     with pytest.raises(OtherVersion) as fast:
-        load(run_dir, 0)
+        load_in_stretches(run_dir)
     assert str(fast.value) == str(simple.value)
 
 
-@pytest.mark.usefixtures("chunk_bytes")
-def test_an_unknown_field_is_told_of_deep_in_an_episode_by_another_writer(tmp_path):
+def test_an_unknown_field_is_told_of_deep_in_an_episode_by_another_writer(tmp_path, load_in_stretches):
     """Who goes on with a journal begins with a line that is neither an episode nor a release."""
     events = one_replicate()
     middle = 1 + next(n for n, event in enumerate(events) if isinstance(event, PointReleased) and event.point == 3)
@@ -68,11 +59,10 @@ def test_an_unknown_field_is_told_of_deep_in_an_episode_by_another_writer(tmp_pa
     old, new = b'"val_loss":', b'"mood":1,"val_loss":'
     rewrite(run_dir, lambda place, body: body.replace(old, new) if place > middle else body)
     with pytest.raises(OtherVersion, match="unknown field `mood`"):
-        load(run_dir, 0)
+        load_in_stretches(run_dir)
 
 
-@pytest.mark.usefixtures("chunk_bytes")
-def test_seed_events_of_another_version_are_told_of_though_the_first_episodes_have_none(tmp_path):
+def test_seed_events_of_another_version_are_told_of_though_the_first_episodes_have_none(tmp_path, load_in_stretches):
     """A policy that has not learnt to germinate, or a group that never does."""
     events = [_without_seed_events(event) for event in one_replicate()]
     run_dir = write(tmp_path / "run", events)
@@ -80,7 +70,7 @@ def test_seed_events_of_another_version_are_told_of_though_the_first_episodes_ha
     with pytest.raises(OtherVersion) as simple:
         load(run_dir, NEVER)
     with pytest.raises(OtherVersion) as fast:
-        load(run_dir, 0)
+        load_in_stretches(run_dir)
     assert str(fast.value) == str(simple.value)
 
 

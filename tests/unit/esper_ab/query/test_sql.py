@@ -21,11 +21,6 @@ DOCS = Path(__file__).resolve().parents[4] / "docs" / "sql.md"
 
 
 @pytest.fixture(scope="module")
-def run_dir(tmp_path_factory):
-    return write(tmp_path_factory.mktemp("runs") / "three", three_groups())
-
-
-@pytest.fixture(scope="module")
 def failed_dir(tmp_path_factory):
     return write(tmp_path_factory.mktemp("runs") / "failed", failed_run())
 

@@ -7,15 +7,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from statsmodels.stats.weightstats import ttost_paired
-from support.paired import columns, paired
+from support.paired import columns, paired, varied
 
 from esper_ab.stats.adjusted_difference import adjusted_difference
 from esper_ab.stats.equivalence import equivalence
 from esper_ab.stats.pair import degenerate
-
-
-def varied(values):
-    return np.std(values) > 0.01
 
 
 def plain(a, b):

@@ -8,13 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from scipy import stats
-from support.paired import columns, paired
+from support.paired import columns, paired, varied
 
 from esper_ab.stats.pair_correlation import pair_correlation
-
-
-def varied(values):
-    return np.std(values) > 0.01
 
 
 @given(paired)

@@ -44,12 +44,6 @@ from esper_ab.report.verdict_json import render_verdict
 NEVER = 1 << 60
 
 
-@pytest.fixture(params=[2_000, 50_000, 32 << 20])
-def chunk_bytes(request, monkeypatch):
-    """Many stretches, some and one; the smallest are of a line or two."""
-    monkeypatch.setattr(chunk.stretches, "__defaults__", (request.param,))
-
-
 def numbers(columns: Columns) -> tuple:
     """Everything, so that NaN is equal to NaN."""
     arrays = [columns.episodes, *(columns.of(name) for name in NAMES)]
@@ -115,10 +109,9 @@ def ends_in_a_release() -> list[AnyEvent]:
 
 
 @pytest.mark.parametrize("events", [one_replicate, three_groups, failed_run, said_twice, ends_in_a_release])
-@pytest.mark.usefixtures("chunk_bytes")
-def test_stretches_give_the_same_history(tmp_path, events):
+def test_stretches_give_the_same_history(tmp_path, load_in_stretches, events):
     run_dir = write(tmp_path / "run", events())
-    simple, fast = load(run_dir, NEVER), load(run_dir, 0)
+    simple, fast = load(run_dir, NEVER), load_in_stretches(run_dir)
     assert (fast.lines, fast.wall_time, fast.torn_bytes) == (simple.lines, simple.wall_time, simple.torn_bytes)
     assert fast.history == simple.history
     for name, run in simple.history.runs.items():
@@ -127,10 +120,9 @@ def test_stretches_give_the_same_history(tmp_path, events):
 
 
 @pytest.mark.parametrize("events", [troubled, failed_run, said_twice])
-def test_stretches_give_the_same_report_to_the_byte(tmp_path, monkeypatch, events):
+def test_stretches_give_the_same_report_to_the_byte(tmp_path, events):
     run_dir = write(tmp_path / "run", events())
-    monkeypatch.setattr(chunk.stretches, "__defaults__", (50_000,))
-    simple, fast = load(run_dir, NEVER).history, load(run_dir, 0).history
+    simple, fast = load(run_dir, NEVER).history, load(run_dir, 0, 50_000).history
     for name, run in simple.runs.items():
         assert numbers(fast.runs[name].columns) == numbers(run.columns)
         kept = chunk.CHECKPOINTS_KEPT
@@ -142,19 +134,17 @@ def test_stretches_give_the_same_report_to_the_byte(tmp_path, monkeypatch, event
         assert render(content(fast)) == render(content(simple))
 
 
-@pytest.mark.usefixtures("chunk_bytes")
-def test_a_torn_tail_is_counted_in_both(tmp_path):
+def test_a_torn_tail_is_counted_in_both(tmp_path, load_in_stretches):
     run_dir = write(tmp_path / "run", one_replicate())
     path = run_dir / JOURNAL_NAME
     path.write_bytes(path.read_bytes()[:-700])
-    simple, fast = load(run_dir, NEVER), load(run_dir, 0)
+    simple, fast = load(run_dir, NEVER), load_in_stretches(run_dir)
     assert fast.torn_bytes == simple.torn_bytes > 0
     assert fast.history == simple.history
 
 
 @pytest.mark.parametrize(("what", "by"), [(b'"steps":25', b'"steps":24'), (b'"event":', b'"event" :')])
-@pytest.mark.usefixtures("chunk_bytes")
-def test_damage_is_told_as_by_the_reading_line_by_line(tmp_path, what, by):
+def test_damage_is_told_as_by_the_reading_line_by_line(tmp_path, load_in_stretches, what, by):
     run_dir = write(tmp_path / "run", one_replicate())
     path = run_dir / JOURNAL_NAME
     data = path.read_bytes()
@@ -163,19 +153,18 @@ def test_damage_is_told_as_by_the_reading_line_by_line(tmp_path, what, by):
     with pytest.raises(JournalError) as simple:
         load(run_dir, NEVER)
     with pytest.raises(JournalError) as fast:
-        load(run_dir, 0)
+        load_in_stretches(run_dir)
     assert str(fast.value) == str(simple.value)
 
 
-@pytest.mark.usefixtures("chunk_bytes")
-def test_damage_in_the_last_line_is_found(tmp_path):
+def test_damage_in_the_last_line_is_found(tmp_path, load_in_stretches):
     """No line comes after it that would miss its CRC."""
     run_dir = write(tmp_path / "run", ends_in_a_release())
     path = run_dir / JOURNAL_NAME
     before, _, after = path.read_bytes().rpartition(b'"block":0')
     path.write_bytes(before + b'"block":1' + after)
     with pytest.raises(JournalError, match="its CRC does not match"):
-        load(run_dir, 0)
+        load_in_stretches(run_dir)
 
 
 @pytest.mark.parametrize(
@@ -195,14 +184,13 @@ def test_what_is_read_of_a_line_has_the_types_of_the_whole(lean, full):
 SCRIPT = """
 import sys
 from pathlib import Path
-from esper_ab.journal.fast import chunk, pool
+from esper_ab.journal.fast import pool
 from esper_ab.journal.load import load
 
 print("main module")
-chunk.stretches.__defaults__ = (50_000,)
 answer, answers = pool._answer, []
 pool._answer = lambda *asked: answers.append(answer(*asked)) or answers[-1]
-loaded = load(Path(sys.argv[1]), 0)
+loaded = load(Path(sys.argv[1]), 0, 50_000)
 print(loaded.lines, all(found is not None for found in answers), len(answers) > 1)
 """
 
@@ -228,15 +216,13 @@ def test_a_script_without_a_guard_reads_in_processes(tmp_path, monkeypatch, how)
 def test_without_processes_it_is_read_all_the_same(tmp_path, monkeypatch, python):
     run_dir = write(tmp_path / "run", one_replicate())
     simple = load(run_dir, NEVER)
-    monkeypatch.setattr(chunk.stretches, "__defaults__", (20_000,))
     monkeypatch.setattr(sys, "executable", python)
-    assert load(run_dir, 0).history == simple.history
+    assert load(run_dir, 0, 20_000).history == simple.history
 
 
 def test_a_reader_that_dies_in_between_is_done_without(tmp_path, monkeypatch):
     run_dir = write(tmp_path / "run", three_groups())
     simple = load(run_dir, NEVER)
-    monkeypatch.setattr(chunk.stretches, "__defaults__", (20_000,))
     monkeypatch.setattr(pool.os, "sched_getaffinity", lambda _: {0, 1})
     answer, asked = pool._answer, []
 
@@ -247,18 +233,17 @@ def test_a_reader_that_dies_in_between_is_done_without(tmp_path, monkeypatch):
         return answer(reader, path, place)
 
     monkeypatch.setattr(pool, "_answer", killed)
-    assert load(run_dir, 0).history == simple.history
+    assert load(run_dir, 0, 20_000).history == simple.history
     assert len(asked) > 4
 
 
-@pytest.mark.usefixtures("chunk_bytes")
-def test_a_line_that_is_gone_is_noticed(tmp_path):
+def test_a_line_that_is_gone_is_noticed(tmp_path, load_in_stretches):
     run_dir = write(tmp_path / "run", one_replicate())
     path = run_dir / JOURNAL_NAME
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:10] + lines[11:]))
     with pytest.raises(JournalError, match="line 11"):
-        load(run_dir, 0)
+        load_in_stretches(run_dir)
 
 
 def test_episodes_that_come_out_of_order_are_sorted_and_the_last_word_counts():
