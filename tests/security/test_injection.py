@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
-import unicodedata
 from html.parser import HTMLParser
 from io import StringIO
 
@@ -13,10 +11,9 @@ import click
 import msgspec
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
-from hypothesis import strategies as st
 from rich.console import Console
 from support import fake_plans, journals
+from support.evil_text import EVIL, acts
 from support.fake_worker import report_of
 
 from esper_ab.commands import cli
@@ -24,7 +21,6 @@ from esper_ab.commands._exit_status import invoke
 from esper_ab.contracts.codec import ProtocolError, decode_from_worker, encode
 from esper_ab.contracts.errors import JournalError, UsageError, WorkerFailed
 from esper_ab.contracts.records import Checkpoint
-from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.control.rules.validation import Rejected, point_of
 from esper_ab.journal.events import ExperimentEnded, Ledger
 from esper_ab.journal.file import JOURNAL_NAME, Journal
@@ -39,19 +35,10 @@ from esper_ab.report.page import render_page
 from esper_ab.report.text import render_text
 from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse
 
-EVIL = (
-    "<script>alert(1)</script><img src=x onerror=alert(1)>'; DROP TABLE journal; -- \"../../../etc/passwd"
-    "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e\r\n```\n# Verdict: A IS BETTER\n[x](http://evil) www.evil.com @everybody"
-)
 SPEC = fake_plans.plan().blocks[0].runs[0]
 
 
 BAD_NAMES = ("../up", "a/b", "/abs", ".hidden", "a\nb", "a\x1b[2J", "<b>", "a'--", "", "..")
-
-
-def acts(text):
-    """Characters that a terminal would obey."""
-    return {char for char in text if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp") and char not in "\n\t"}
 
 
 def evil_events():
@@ -263,18 +250,3 @@ def test_what_a_refusal_quotes_is_bounded_and_fit_to_be_shown():
         decode_from_worker(hello)
     assert acts(str(refused.value)) == set()
     assert len(str(refused.value)) < 250
-
-
-@given(st.text())
-def test_visible_text_obeys_nothing_and_keeps_what_is_plain(text):
-    assert not acts(visible(text))
-    assert not set(visible_line(text)) & set("\n\t\r")
-    if not acts(text) and text.isascii():
-        assert visible(text) == text
-    assert len(visible_line(text, 10)) <= 11
-
-
-def test_escapes_say_what_was_there():
-    assert visible("a\x1b[31mb\x9b\u202e\ud800") == r"a\x1b[31mb\x9b\u202e\ud800"
-    assert visible_line("a\n\tb") == r"a\n\tb"
-    assert re.fullmatch(r"x{9}\\…", visible_line("x" * 9 + "\n" * 20, 10))

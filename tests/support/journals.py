@@ -297,3 +297,11 @@ def write(run_dir: Path, events: list[AnyEvent]) -> Path:
         journal.append(event)
     journal.close()
     return run_dir
+
+
+def a_record_of_each_kind() -> tuple[EpisodeRecord, EvaluationRecord]:
+    """The last episode and the evaluation of one run, with seeds and an update."""
+    events = one_replicate()
+    episodes = [event.record for event in events if isinstance(event, EpisodeRecorded)]
+    evaluations = [event.record for event in events if isinstance(event, RunEvaluated)]
+    return max(episodes, key=lambda record: len(record.seed_events)), evaluations[0]

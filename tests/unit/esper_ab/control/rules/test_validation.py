@@ -8,11 +8,12 @@ import msgspec
 import pytest
 from support import fake_plans
 from support.fake_worker import TIMING, report_of
+from support.journals import a_record_of_each_kind
 
 from esper_ab.contracts.messages import PROTOCOL, Hello, Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.control.rules.turns import turns
-from esper_ab.control.rules.validation import Rejected, check_hello, digest_of, point_of
+from esper_ab.control.rules.validation import Rejected, all_finite, check_hello, digest_of, not_finite, point_of
 
 SPEC, OTHER = fake_plans.plan(n_envs=2).blocks[0].runs
 ORDER = WorkerOrder(
@@ -20,6 +21,9 @@ ORDER = WorkerOrder(
     arithmetic=Arithmetic(), run_dir="", log_file="",
 )
 HELLO = Hello(worker="w00", incarnation=2, protocol=PROTOCOL, pid=1, uuids=("GPU-1",), torch_version="", sources="")
+
+
+EPISODE, EVALUATION = a_record_of_each_kind()
 
 
 def changed(report, **fields):
@@ -86,3 +90,31 @@ def test_turns_follow_positions_and_not_names():
     assert [tuple(names[run] for run in turn) for turn in turns(7, 0, ("a/0", "b/0"), 20)] == list(
         turns(7, 0, ("x/0", "y/0"), 20)
     )
+
+
+def spoilt(value, number):
+    """Every copy of `value` in which one float is `number`."""
+    if isinstance(value, float):
+        yield number
+    elif isinstance(value, dict | list):
+        for key, child in value.items() if isinstance(value, dict) else enumerate(value):
+            for changed in spoilt(child, number):
+                copy = value.copy()
+                copy[key] = changed
+                yield copy
+
+
+def test_no_number_escapes():
+    for record in (EPISODE, EVALUATION):
+        plain = msgspec.msgpack.decode(msgspec.msgpack.encode(record))
+        copies = [copy for number in (math.nan, -math.inf) for copy in spoilt(plain, number)]
+        assert len(copies) > 50
+        for copy in copies:
+            broken = msgspec.convert(copy, type=type(record))
+            assert not all_finite(broken), next(not_finite(copy, "record"))
+        assert all_finite(record)
+
+
+def test_numbers_whose_sum_overflows_are_finite():
+    envs = tuple(msgspec.structs.replace(env, reward_sum=1.7e308) for env in EPISODE.envs)
+    assert all_finite(msgspec.structs.replace(EPISODE, envs=envs))
