@@ -102,7 +102,7 @@ def _check_experiment(experiment: object) -> None:
 
 def prepared(what: Declared, runner: Runner) -> Planned:
     """Everything that can be refused is refused here; nothing is started or written yet."""
-    from esper_ab.commands.track import check_tracking
+    from esper_ab.trackers.settings import check_tracking
 
     _check_process(runner.launcher)
     _check_runner(runner)

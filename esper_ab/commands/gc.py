@@ -9,16 +9,18 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from esper_ab.commands._completing import RunDirectory
-from esper_ab.commands._examples import epilog
+from esper_ab.commands._exit_status import epilog
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_line import typed
-
-if TYPE_CHECKING:
-    from esper_ab.journal.fold import History
+from esper_ab.journal.fold import History
+from esper_ab.journal.load import load
+from esper_ab.journal.lock import holder, take
+from esper_ab.live.console import CONSOLE_NAME
+from esper_ab.live.status import state_of
 
 _CHECKPOINTS = "checkpoints"
 _TEMPORARY = re.compile(r"\..+\..+")  # every file is written as .NAME.SOMETHING first, and renamed
@@ -26,7 +28,7 @@ _TEMPORARY = re.compile(r"\..+\..+")  # every file is written as .NAME.SOMETHING
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What can go of one run directory."""
+    """What can be removed of one run directory."""
 
     run_dir: Path
     files: tuple[Path, ...]
@@ -59,13 +61,7 @@ def command(run_dirs: tuple[Path, ...], dry_run: bool, json: bool) -> None:
 
 
 def removable(run_dir: Path) -> Found:
-    """What can go; UsageError when somebody carries the run out, or `run_dir` is none."""
-    from esper_ab.contracts.errors import UsageError
-    from esper_ab.journal.load import load
-    from esper_ab.journal.lock import holder
-    from esper_ab.live.console import CONSOLE_NAME
-    from esper_ab.live.status import state_of
-
+    """What can be removed of `run_dir`; UsageError when a process carries the run out, or it is no run directory."""
     if by := holder(run_dir):
         raise UsageError(f"{run_dir} is in use by {by}; `{typed('stop', run_dir)}` ends it; nothing was removed")
     history = load(run_dir).history
@@ -79,9 +75,7 @@ def removable(run_dir: Path) -> Found:
 
 
 def remove(found: Found) -> None:
-    """UsageError when somebody has begun to carry the run out in between."""
-    from esper_ab.journal.lock import take
-
+    """Remove what was found; UsageError when a process has begun to carry the run out in between."""
     lock = take(found.run_dir)
     try:
         for path in found.files:
@@ -94,13 +88,13 @@ def remove(found: Found) -> None:
 
 
 def _temporary(run_dir: Path) -> Iterator[Path]:
-    """What a process that died was writing."""
+    """Temporary files of `run_dir`: what a process that died was writing."""
     for folder, _, names in os.walk(run_dir):
         yield from (Path(folder, name) for name in names if _TEMPORARY.fullmatch(name))
 
 
 def _checkpoints(run_dir: Path, history: History) -> Iterator[Path]:
-    """Those of runs that are done with; a run that is still to be finished starts again from its own."""
+    """Checkpoints of runs that are complete; a run that is still to be finished starts again from its own."""
     needed = {run_dir / _CHECKPOINTS / name for name, run in history.runs.items() if run.started and run.expected}
     for folder, below, names in os.walk(run_dir / _CHECKPOINTS):
         if Path(folder) in needed:

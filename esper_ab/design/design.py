@@ -15,6 +15,7 @@ from esper_ab.contracts.settings import Settings
 from esper_ab.design.counterbalance import orders_estimable
 from esper_ab.settings.experiment import ExperimentSettings
 
+LEAST_RUNS = 4  # of a calibration, for a spread with limits
 LEAST_PAIRS = 6  # with fewer, no exact test could back a rejection at 5 %: 2 / 2^5 > 0.05
 SEVERAL_LOOKS_FROM = 10  # replicates; below, one look at the end
 _LEAST_DF = 4  # residual degrees of freedom that an adjustment for positions must leave at the first look

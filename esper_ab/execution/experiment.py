@@ -43,7 +43,7 @@ class Planned:
     run_dir: Path
     about: dict[str, Any] = field(default_factory=dict)  # what its author says of it, for [record] of experiment.toml
     generated: str = ""  # the name of the run directory without suffix, when nobody asked for one
-    tracking: Tracking | None = None  # what follows the run, after `track.check_tracking`; no result depends on it
+    tracking: Tracking | None = None  # what follows the run, after `check_tracking`; no result depends on it
 
 
 def planned(asked: ExperimentSettings, out: Path, name: str = "{task}-{time}") -> Planned:
@@ -248,9 +248,9 @@ def observers(
 
     `history`: of an experiment that goes on.
     """
-    from esper_ab.commands.track import Trackers
     from esper_ab.control.run_folders import RunFolders
     from esper_ab.live.warnings import Warnings
+    from esper_ab.trackers.beside import Trackers
     from esper_ab.trackers.state import read_settings
 
     blocks = plan.blocks if history is None else history.blocks

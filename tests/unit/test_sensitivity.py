@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from esper_ab.analysis.sensitivity import Point, PointComparison, multiplicity, summarise, summary_text
 from esper_ab.commands.sensitivity import folder, grid_axes, settings
-from esper_ab.commands.sensitivity_summary import Point, PointComparison, multiplicity, summarise, summary_text
 from esper_ab.contracts.errors import UsageError
 from esper_ab.plan.run_directory import check_name
 
