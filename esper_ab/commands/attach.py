@@ -8,7 +8,6 @@ import click
 
 from esper_ab.commands._completing import RunDirectory
 from esper_ab.commands._exit_status import epilog
-from esper_ab.live.attach import attach, attach_json
 
 
 @click.command(epilog=epilog("esper-ab attach runs/RUN", "esper-ab attach runs/RUN --json | tail -n 1"))
@@ -19,6 +18,8 @@ def command(run_dir: Path, json: bool) -> None:
 
     Any number of viewers may attach; nothing that they do changes the run. Ctrl-C leaves it.
     """
+    from esper_ab.live.attach import attach, attach_json  # with rich: completion and --help are fast
+
     if json:
         attach_json(run_dir)
     else:

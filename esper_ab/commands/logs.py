@@ -17,8 +17,8 @@ from esper_ab.commands._exit_status import epilog
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.visible import visible
 from esper_ab.journal.fold import History
-from esper_ab.live.attach import Viewer
 from esper_ab.live.console import CONSOLE_NAME
+from esper_ab.live.viewer import Viewer
 
 _POLL_S = 0.25
 _CONSOLE = "console"

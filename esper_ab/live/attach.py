@@ -1,72 +1,19 @@
-"""A viewer of a run that somebody else carries out: reads the journal as it grows and touches nothing.
-
-Any number of them may look at one run, from any machine that sees its directory.
-"""
+"""What `esper-ab attach` shows of a run that another process carries out: its live view, or lines of JSON."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import msgspec
 
-from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_line import typed
 from esper_ab.contracts.visible import visible_line
-from esper_ab.journal.events import ExperimentEnded, ExperimentStarted, PointReleased
-from esper_ab.journal.file import JOURNAL_NAME, Reading
-from esper_ab.journal.fold import History, begin
-from esper_ab.journal.load import Loaded
-from esper_ab.journal.lock import holder
-from esper_ab.journal.tail import follow
+from esper_ab.journal.events import ExperimentEnded, PointReleased
 from esper_ab.live.console import rich_console
-from esper_ab.live.status import ExperimentState, state_of, status_of, status_text
+from esper_ab.live.status import status_of, status_text
 from esper_ab.live.terminal import LiveView
-
-_POLL_S = 0.25
-
-
-class Viewer:
-    """Keeps up with one run."""
-
-    def __init__(self, run_dir: Path) -> None:
-        """UsageError when there is no journal or nothing in it; JournalError, here and later, when it is damaged."""
-        self._run_dir = run_dir
-        self._reading: Reading = follow(run_dir / JOURNAL_NAME)
-        self.held = holder(run_dir) is not None  # asked before reading: who has gone by then has written everything
-        first = next(self._reading, None)
-        if not isinstance(first, ExperimentStarted):
-            raise UsageError(f"{run_dir / JOURNAL_NAME} does not begin with experiment_started; try again, or see fsck")
-        self.history: History = begin(first, keeps_records=False)
-        for event in self._reading:
-            self.history.add(event)
-
-    @property
-    def state(self) -> ExperimentState:
-        return state_of(self.history, held=self.held)
-
-    def loaded(self) -> Loaded:
-        """What has been read so far."""
-        at = self._reading
-        return Loaded(history=self.history, lines=at.lines, wall_time=at.wall_time, torn_bytes=at.torn_bytes)
-
-    def batches(self, poll_s: float = _POLL_S) -> Iterator[Reading]:
-        """New events, batch by batch, until the run ends or nobody carries it out any more.
-
-        The consumer adds them to `history`.
-        """
-        while self.state == "running":
-            time.sleep(poll_s)
-            self.held = holder(self._run_dir) is not None
-            yield self._reading
-
-    def catch_up(self) -> None:
-        """For those who do not care for the single event."""
-        self.held = holder(self._run_dir) is not None
-        for event in self._reading:
-            self.history.add(event)
+from esper_ab.live.viewer import Viewer
 
 
 def attach(run_dir: Path) -> None:
@@ -89,7 +36,7 @@ def attach(run_dir: Path) -> None:
 
 
 def attach_json(run_dir: Path) -> None:
-    """`status` as one line of JSON now, after every barrier, and at the end."""
+    """Print the run's status as a line of JSON now, after every barrier, and at the end."""
     viewer = Viewer(run_dir)
     click.echo(_line(viewer))
     try:

@@ -20,8 +20,8 @@ from esper_ab.control.conduct import go_on
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.lock import holder, take
 from esper_ab.journal.tail import follow
-from esper_ab.live.attach import Viewer
 from esper_ab.live.console import CONSOLE_NAME
+from esper_ab.live.viewer import Viewer
 
 
 def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
