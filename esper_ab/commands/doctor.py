@@ -38,7 +38,7 @@ def command(out: Path, json: bool) -> int:
         tree = {"problems": problems, "warnings": _warnings(findings), "findings": msgspec.to_builtins(findings)}
         click.echo(json_module.dumps(tree))
     else:
-        click.echo(text(findings))
+        click.echo(describe_findings(findings))
     return UsageError.exit_code if problems else 0
 
 
@@ -75,7 +75,7 @@ def _machine() -> Machine | str:
         return str(error)
 
 
-def text(findings: list[Finding]) -> str:
+def describe_findings(findings: list[Finding]) -> str:
     """Findings in words: a line for each, its remedy on the next, and a last line with what they come to."""
     width = max(len(finding.topic) for finding in findings)
     lines = []

@@ -52,7 +52,7 @@ def command(json: bool, **options: Any) -> None:
         tree = {"question": asked, "by_slot": count_by_slot(answer), "several_slots": count_several_slots(answer)}
         click.echo(json_module.dumps(msgspec.to_builtins(tree | {"hosts": answer.hosts})))
     else:
-        click.echo(text(asked, answer))
+        click.echo(describe_answer(asked, answer))
 
 
 def make_question(*, slots: str | None, **options: Any) -> SoloQuestion:
@@ -85,7 +85,7 @@ def count_several_slots(answer: SoloAnswer) -> int:
     return sum(len({seed.slot for seed in host.seeds}) > 1 for host in answer.hosts)
 
 
-def text(asked: SoloQuestion, answer: SoloAnswer) -> str:
+def describe_answer(asked: SoloQuestion, answer: SoloAnswer) -> str:
     """The answer in words: a table of slots, then a line per host."""
     hosts = answer.hosts
     accuracies = [host.final_accuracy for host in hosts]

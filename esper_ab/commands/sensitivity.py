@@ -50,10 +50,10 @@ _HASH = 8  # hexadecimal digits
 def command(episodes: str | None, lr: str | None, over: tuple[str, ...], **options: Any) -> None:
     """Repeat a comparison at every combination of settings, each an experiment of its own, side by side."""
     axes = grid_axes(episodes, lr, over)
-    asked = [(setting, _asked(options, setting)) for setting in settings(axes)]
+    asked = [(setting, _asked(options, setting)) for setting in combine_settings(axes)]
     parent = options["out"] / named(asked[0][1], "sensitivity-{task}-{time}")
     once = functools.cache(examine)
-    ready = [(setting, one, plan_of(one, parent / folder(setting), once)) for setting, one in asked]
+    ready = [(setting, one, plan_of(one, parent / name_folder(setting), once)) for setting, one in asked]
     to_run = [(one, point) for _, one, point in ready if not _finished(point)]
     for one, point in to_run:
         if not point.run_dir.exists():
@@ -93,7 +93,7 @@ def grid_axes(episodes: str | None, lr: str | None, over: Sequence[str]) -> dict
     return axes
 
 
-def settings(axes: dict[str, list[str]]) -> list[dict[str, str]]:
+def combine_settings(axes: dict[str, list[str]]) -> list[dict[str, str]]:
     """All combinations of the values in `axes`, the last key varying fastest."""
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
@@ -103,7 +103,7 @@ def _asked(options: dict[str, Any], setting: dict[str, str]) -> ExperimentSettin
     return as_asked({**options, "set": (*options["set"], *own)})
 
 
-def folder(setting: dict[str, str]) -> str:
+def name_folder(setting: dict[str, str]) -> str:
     """Name of a point's folder: its settings, with a hash where they cannot be in a name; other points do not count."""
     told = "_".join(f"{key}-{value}" for key, value in setting.items())
     name = _NOT_IN_A_NAME.sub("-", told)

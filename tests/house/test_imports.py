@@ -143,6 +143,32 @@ def test_a_command_loads_no_more_than_its_allowance(name: str, folder: Path) -> 
 # Libraries that are slow to load, or that not everybody has: a function may import them for itself.
 LIBRARIES = {"torch", "numpy", "scipy", "matplotlib", "duckdb", "rich", "polars", "wandb", "mlflow", "tensorboard"}
 UNCHECKED = ("execution/experiment.py", "api/", "control/", "settings/", "plan/", "commands/_options.py")
+CHECKED = [path for path in sorted((ROOT / "esper_ab").rglob("*.py"))
+           if not str(path.relative_to(ROOT / "esper_ab")).startswith(UNCHECKED)]  # fmt: skip
+
+
+def intrusions(path: Path, source: str) -> list[str]:
+    """Modules private to a room, `_NAME`, that a file of another room imports."""
+    room = ".".join(path.relative_to(ROOT).parent.parts)
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("esper_ab"):
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            private = [name for name in names if name.rpartition(".")[2].startswith("_")]
+            found += [name for name in private if not name.rpartition(".")[2].startswith("__")
+                      and name.rpartition(".")[0] != room]  # fmt: skip
+    return found
+
+
+@pytest.mark.parametrize("path", CHECKED, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_is_private_to_a_room_stays_in_it(path: Path) -> None:
+    assert not intrusions(path, path.read_text())
+
+
+def test_an_intrusion_would_be_found() -> None:
+    source = "from esper_ab.commands import _options\nfrom esper_ab.commands._options import request\n"
+    assert len(intrusions(ROOT / "esper_ab" / "execution" / "experiment.py", source)) == 2
+    assert not intrusions(COMMANDS / "launch.py", source)
 
 
 def unexplained(source: str) -> list[int]:
@@ -171,11 +197,6 @@ def test_an_unexplained_import_would_be_found() -> None:
     assert not unexplained("def f():\n    from esper_ab.design.power import answer  # with scipy\n")
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path for path in sorted((ROOT / "esper_ab").rglob("*.py"))
-     if not str(path.relative_to(ROOT / "esper_ab")).startswith(UNCHECKED)],
-    ids=lambda path: str(path.relative_to(ROOT)),
-)  # fmt: skip
+@pytest.mark.parametrize("path", CHECKED, ids=lambda path: str(path.relative_to(ROOT)))
 def test_an_import_in_a_function_has_a_reason(path: Path) -> None:
     assert not unexplained(path.read_text())
