@@ -25,7 +25,7 @@ from types import ModuleType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "tests" / "support"))  # fake workers and their plans
+sys.path.append(str(ROOT / "tests"))  # fake workers and their plans
 DOCS = ROOT / "docs" / "benchmarks"
 PARTS = ("hosts", "profile", "deterministic", "devices", "coordination", "scaling", "startup", "records")
 

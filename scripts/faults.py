@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "tests" / "support"))
+sys.path.append(str(ROOT / "tests"))
 
-import fault_world  # noqa: E402
-from fault_world import Outcome  # noqa: E402
 from marks import between  # noqa: E402
+from support import fault_world  # noqa: E402
+from support.fault_world import Outcome  # noqa: E402
 
 from esper_ab.analysis.result_hash import result_hash  # noqa: E402
 from esper_ab.journal.load import load  # noqa: E402

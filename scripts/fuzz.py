@@ -19,8 +19,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-import fake_plans
-import hostile
+from support import fake_plans, hostile
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.codec import Assembler, ProtocolError, decode_from_worker
@@ -82,7 +81,7 @@ def peak_bytes() -> int:
 def attack_many(rng: random.Random, count: int) -> bool:
     """Attack experiments from a worker of theirs, over ipc and TCP, and from outside; whether all came out the same."""
     frames = [frame for frame in hostile.frames(rng, count) if outcome(Assembler(), frame) == "refused"]
-    calm = carry_out(InlineLauncher("fake_worker:main_in_thread"))
+    calm = carry_out(InlineLauncher("support.fake_worker:main_in_thread"))
     attacks = {
         "a worker over ipc": hostile.RubbishFirst(frames, "ipc"),
         "a worker over TCP": hostile.RubbishFirst(frames, "tcp"),

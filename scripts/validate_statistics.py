@@ -8,6 +8,7 @@ broken.
 
     scripts/validate_statistics              writes docs/benchmarks/statistics.json and the tables of docs/statistics.md
     scripts/validate_statistics --quick      few experiments, writes nothing; a limit is broken only when surely so
+    scripts/validate_statistics --equivalence    only false EQUIVALENT among several groups: its table and data
 """
 
 from __future__ import annotations
@@ -25,12 +26,13 @@ from typing import Any
 
 from marks import between
 from simulation import agreement, engine, laws, rules, table
-from simulation.results import COVERAGE_LIMIT, ERROR_LIMIT, Row, checks, rows
+from simulation.results import COVERAGE_LIMIT, ERROR_LIMIT, Limit, Row, checks, rows
 from simulation.tasks import SHIFTS, Tally, Task, add, tasks, work
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, DATA = ROOT / "docs" / "statistics.md", ROOT / "docs" / "benchmarks" / "statistics.json"
 MARK = "statistics table"
+EQUIVALENCE_MARK, EQUIVALENCE_DATA = "equivalence table", ROOT / "docs" / "benchmarks" / "equivalence.json"
 RNG_SEED = 20_260_000
 WORKERS = 2
 
@@ -43,17 +45,18 @@ class Scale:
     beyond: int  # of laws for which nothing is promised
     groups: int
     naive: int
+    equivalence: int
     compared: int
     engine: int  # experiments without effect, and as many with one
 
 
-FULL = Scale(pairs=100_000, beyond=20_000, groups=100_000, naive=10_000, compared=1_000, engine=200)
-QUICK = Scale(pairs=2_000, beyond=1_000, groups=2_000, naive=500, compared=50, engine=10)
+FULL = Scale(pairs=100_000, beyond=20_000, groups=100_000, naive=10_000, equivalence=20_000, compared=1_000, engine=200)
+QUICK = Scale(pairs=2_000, beyond=1_000, groups=2_000, naive=500, equivalence=1_000, compared=50, engine=10)
 
 
 def compare(scale: Scale, pool: ProcessPoolExecutor) -> dict[str, dict[str, int]]:
     """Decisions that both codes agree on, by rule; exit status 1 where they differ, or one never occurred."""
-    every = (*rules.PAIR_RULES, *rules.GROUP_RULES)
+    every = rules.EVERY_RULE
     try:
         seeds = range(RNG_SEED, RNG_SEED + len(every))
         found = list(pool.map(agreement.check, every, itertools.repeat(scale.compared), seeds))
@@ -79,12 +82,20 @@ def carry_out(scale: Scale, pool: ProcessPoolExecutor) -> dict[str, dict[str, in
 
 def simulate(scale: Scale, pool: ProcessPoolExecutor) -> list[Row]:
     """All parts, all laws."""
-    todo: list[Task] = [
+    return _done(pool, [
         *tasks("pairs", laws.LAWS, scale.pairs, RNG_SEED),
         *tasks("pairs", laws.ONE_SIDED, scale.beyond, RNG_SEED),
         *tasks("groups", laws.LAWS, scale.groups, RNG_SEED),
         *tasks("naive", (*laws.LAWS, laws.FIXED_LANES), scale.naive, RNG_SEED),
-    ]
+    ])  # fmt: skip
+
+
+def equivalence(scale: Scale, pool: ProcessPoolExecutor) -> list[Row]:
+    """False EQUIVALENT among several groups."""
+    return _done(pool, list(tasks("equivalence", laws.LAWS[:1], scale.equivalence, RNG_SEED, rhos=(0.0,))))
+
+
+def _done(pool: ProcessPoolExecutor, todo: list[Task]) -> list[Row]:
     total: Tally = {}
     start = time.monotonic()
     for done, part in enumerate(pool.map(work, todo), start=1):
@@ -94,40 +105,67 @@ def simulate(scale: Scale, pool: ProcessPoolExecutor) -> list[Row]:
     return rows(total)
 
 
-def write(found: list[Row], compared: dict[str, Any], text: str, broken: list[str]) -> None:
-    """The data, one row per line, and the page; `compared` goes into the data as it is."""
+def write(place: tuple[Path, str], found: list[Row], compared: dict[str, Any], text: str, broken: list[str]) -> None:
+    """The data, one row per line, and the page between the marks; `compared` goes into the data as it is."""
+    data, mark = place
     head = {
         "rng_seed": RNG_SEED, "experiments": vars(FULL), "error_limit": ERROR_LIMIT, "coverage_limit": COVERAGE_LIMIT,
         "broken": broken, **compared,
     }  # fmt: skip
     lines = ",\n".join(json.dumps(row.as_dict()) for row in found)
-    DATA.parent.mkdir(exist_ok=True)
-    DATA.write_text(f'{json.dumps(head, indent=1)[:-2]},\n "rows": [\n{lines}\n]}}\n')
-    PAGE.write_text(between(PAGE.read_text(), MARK, text))
+    data.parent.mkdir(exist_ok=True)
+    data.write_text(f'{json.dumps(head, indent=1)[:-2]},\n "rows": [\n{lines}\n]}}\n')
+    PAGE.write_text(between(PAGE.read_text(), mark, text))
+
+
+def judged(found: list[Row], *, quick: bool) -> tuple[list[Limit], list[str]]:
+    """Every limit, and the sentences of those that are broken."""
+    limits = checks(found)
+    return limits, [limit.sentence for limit in limits if (limit.surely_broken if quick else limit.broken)]
+
+
+def of_equivalence(scale: Scale, pool: ProcessPoolExecutor, *, quick: bool) -> tuple[int, list[str]]:
+    """Measure, print and, unless quick, write the table of several groups: limits checked, and those broken."""
+    found = equivalence(scale, pool)
+    limits, broken = judged(found, quick=quick)
+    text = f"{table.equivalence(found)}\n\n{table.verdict(limits, broken)}"
+    print(text)
+    if not quick:
+        write((EQUIVALENCE_DATA, EQUIVALENCE_MARK), found, {}, text, broken)
+    return len(limits), broken
+
+
+def of_the_rest(scale: Scale, pool: ProcessPoolExecutor, *, quick: bool) -> tuple[int, list[str]]:
+    """The same of all other tables."""
+    agreed = compare(scale, pool)
+    print(f"the package's code agrees on {scale.compared} experiments of each of {len(agreed)} rules", flush=True)
+    engine_found = carry_out(scale, pool)
+    print(f"the engine, too: {engine_found}", flush=True)
+    found = simulate(scale, pool)
+    limits, broken = judged(found, quick=quick)
+    text = "\n\n".join([*table.tables(found), table.engine(found, engine_found), table.verdict(limits, broken)])
+    text = f"{table.introduction(found, scale.compared)}\n\n{text}"
+    print(text)
+    if not quick:
+        known = {"agreed_with_the_package": agreed, "agreed_with_the_engine": engine_found}
+        write((DATA, MARK), found, known, text, broken)
+    return len(limits), broken
 
 
 def main() -> None:
     """Parse the command line and go."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="2,000 experiments per law, for trying; writes nothing")
-    quick = parser.parse_args().quick
-    scale = QUICK if quick else FULL
+    parser.add_argument("--equivalence", action="store_true", help="only false EQUIVALENT among several groups")
+    asked = parser.parse_args()
+    scale = QUICK if asked.quick else FULL
+    parts = [of_equivalence] if asked.equivalence else [of_the_rest, of_equivalence]
     with ProcessPoolExecutor(WORKERS) as pool:
-        agreed = compare(scale, pool)
-        print(f"the package's code agrees on {scale.compared} experiments of each of {len(agreed)} rules", flush=True)
-        engine_found = carry_out(scale, pool)
-        print(f"the engine, too: {engine_found}", flush=True)
-        found = simulate(scale, pool)
-    limits = checks(found)
-    broken = [limit.sentence for limit in limits if (limit.surely_broken if quick else limit.broken)]
-    text = "\n\n".join([*table.tables(found), table.engine(found, engine_found), table.verdict(limits, broken)])
-    text = f"{table.introduction(found, scale.compared)}\n\n{text}"
-    print(text)
-    if not quick:
-        write(found, {"agreed_with_the_package": agreed, "agreed_with_the_engine": engine_found}, text, broken)
+        done = [part(scale, pool, quick=asked.quick) for part in parts]
+    broken = [sentence for _, sentences in done for sentence in sentences]
     for sentence in broken:
         print(f"broken: {sentence}", file=sys.stderr)
-    print(f"{len(limits)} limits, {len(broken)} broken", file=sys.stderr)
+    print(f"{sum(count for count, _ in done)} limits, {len(broken)} broken", file=sys.stderr)
     sys.exit(1 if broken else 0)
 
 

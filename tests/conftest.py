@@ -1,4 +1,4 @@
-"""Puts tests/ on the path, so that every test finds `support`; no deadline per Hypothesis example; a cache of its own.
+"""No deadline per Hypothesis example; a cache of its own.
 
 On a busy machine a deadline measures the neighbours. The cache, of boundaries and downloads, is not the user's. Ctrl-C
 is heard by what tests start, also where a shell started pytest in the background, which makes it deaf.

@@ -1,7 +1,7 @@
-"""What decides: the protocol of every entry of this folder, and of the policies that learn.
+"""Protocol of controllers: of every entry of workers/controllers, and of the policies that learn.
 
 An entry is a file with `def make(settings: ControllerSettings, slots: tuple[str, ...], blueprints: tuple[str, ...]) ->
-Controller`; ValueError, in one line, for settings it cannot honour.
+Controller`; ValueError, in one line, for settings it does not support.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Controller(Protocol):
     learns: bool
 
     def begin_episode(self, n_envs: int) -> None:
-        """Forget everything about earlier episodes."""
+        """Reset all state of earlier episodes."""
 
     def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
-        """One decision per environment, [E, head], that `view.masks` permits; `uniforms` [E, head] in [0, 1)."""
+        """Return one decision per environment, [E, head], valid under `view.masks`; `uniforms` [E, head] in [0, 1)."""

@@ -1,7 +1,7 @@
-"""What a reward may know: the facts measured before decision t, for all environments at once. Nothing else reaches it.
+"""Inputs of a reward: the facts measured before decision t, for all environments at once. A reward sees nothing else.
 
-E environments, S enabled slots in network order. Accuracies are percent, losses nats, contributions points.
-"Not measured" is NaN, never zero. Facts are read only: all reward modes of a step, the records and the next observation
+E environments, S enabled slots in network order. Accuracies are percent, losses nats, contributions points. "Not
+measured" is NaN, never zero. Facts are read only: all reward modes of a step, the records and the next observation
 share their arrays, and numpy raises ValueError where a reward writes into one.
 """
 
@@ -18,7 +18,7 @@ Bools = NDArray[np.bool_]
 
 
 class _ReadOnly:
-    """Arrays of the dataclass below become views that cannot be written to; their owners still can."""
+    """Base of dataclasses whose arrays become read-only views; the owners of the arrays can still write."""
 
     def __post_init__(self) -> None:
         values = vars(self)  # the dataclass is frozen, its dictionary is not
@@ -30,7 +30,7 @@ class _ReadOnly:
 
 @dataclass(frozen=True, kw_only=True)
 class SeedFacts(_ReadOnly):
-    """Per environment and slot, [E, S]; where `present` is False every entry but `potential_before` is meaningless."""
+    """Facts per environment and slot, [E, S]; where `present` is False only `potential_before` has a meaning."""
 
     present: Bools  # a live module (GERMINATED … FOSSILIZED)
     stage: Ints
@@ -41,14 +41,14 @@ class SeedFacts(_ReadOnly):
     total_improvement: Floats  # accuracy minus all-off accuracy
     interaction_sum: Floats
     acc_at_germination: Floats  # NaN when unknown
-    # `_potential.potential` of this slot at the previous decision, 0 when it had no seed then. Read even where
-    # `present` is False: a seed that went since then still owes it (docs/rewards.md, "How the potential telescopes").
+    # `potential.potential` of this slot at the previous decision, 0 when it had no seed then. Used even where `present`
+    # is False: a seed removed since then still repays it (docs/rewards.md, "How the potential telescopes").
     potential_before: Floats
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepFacts(_ReadOnly):
-    """Everything rewards are a function of: facts before decision t, and decision t itself."""
+    """Complete input of a reward: facts before decision t, and decision t itself."""
 
     op: Ints  # [E] the sampled op; always valid
     slot: Ints  # [E] the slot acted on; -1 for WAIT
@@ -65,4 +65,4 @@ class StepFacts(_ReadOnly):
     effective_seed_params: Floats  # [E] rent input (rewards.md 1.9)
     alpha_delta_sq_sum: Floats  # [E] shock input
     fossilized: Ints  # [E] seeds fossilised so far
-    contributing: Ints  # [E] of these, with a contribution of at least 1 point when fossilised
+    contributing: Ints  # [E] fossilised with a contribution of at least 1 point

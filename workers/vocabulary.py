@@ -1,4 +1,4 @@
-"""The integers that rewards, growth, controllers and policies share: stages, ops, and what each action head may say.
+"""Integers shared by rewards, growth, controllers and policies: stages, ops, and the choices of each action head.
 
 Pure; no torch. Order is meaning: a saved policy's head sizes and action indices are read against these tuples.
 """
@@ -9,7 +9,7 @@ from enum import IntEnum
 
 
 class Stage(IntEnum):
-    """Where a seed is in its life; 5 is reserved and never used. An empty slot is DORMANT."""
+    """Stage in a seed's life; 5 is reserved and never used. An empty slot is DORMANT."""
 
     UNKNOWN = 0
     DORMANT = 1
@@ -24,7 +24,7 @@ class Stage(IntEnum):
 
 
 class Op(IntEnum):
-    """What a decision does; the values of the op head."""
+    """Operation of a decision; the values of the op head."""
 
     WAIT = 0
     GERMINATE = 1
@@ -34,7 +34,7 @@ class Op(IntEnum):
     ADVANCE = 5
 
 
-# The same as plain integers, for arrays: numpy compares with a member of an enumeration several times slower.
+# Plain integers for arrays: numpy compares with a member of an enumeration several times slower.
 UNKNOWN, DORMANT, GERMINATED, TRAINING, BLENDING, HOLDING, FOSSILIZED, PRUNED, EMBARGOED, RESETTING = map(int, Stage)
 WAIT, GERMINATE, SET_ALPHA_TARGET, PRUNE, FOSSILIZE, ADVANCE = map(int, Op)
 
@@ -48,7 +48,7 @@ class Curve(IntEnum):
 
 
 class Algorithm(IntEnum):
-    """How a seed's output joins the host's features (DESIGN: identity path keeps its gradient)."""
+    """How a seed's output is combined with the host's features; the identity path keeps its gradient."""
 
     ADD = 0
     MULTIPLY = 1
@@ -74,5 +74,5 @@ OP, SLOT, BLUEPRINT, STYLE, TEMPO, ALPHA_TARGET, ALPHA_SPEED, ALPHA_CURVE = rang
 
 
 def head_sizes(n_slots: int, n_blueprints: int) -> tuple[int, ...]:
-    """Number of choices of each head, in the order of HEADS."""
+    """Return the number of choices of each head, in the order of HEADS."""
     return (len(Op), n_slots, n_blueprints, len(STYLES), len(TEMPOS), len(ALPHA_TARGETS), len(SPEEDS), len(CURVES))

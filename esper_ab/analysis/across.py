@@ -1,4 +1,4 @@
-"""Groups of several run directories side by side: which are one condition, and how the others differ. Pure.
+"""Groups of several run directories side by side: detects equal conditions and compares the others. Pure.
 
 An address of randomness names rng seed and replicate, never a group or an experiment. So equal settings must give equal
 records wherever they ran, and different ones may be paired by replicate. Such a comparison was not declared before the
@@ -24,7 +24,7 @@ from esper_ab.stats.probability_of_improvement import ProbabilityOfImprovement, 
 from esper_ab.stats.sign_flip import SignFlip, sign_flip
 from esper_ab.stats.signed_rank import SignedRank, signed_rank
 
-LEVEL = 0.95  # of intervals, not corrected for how many are shown
+LEVEL = 0.95  # of intervals, not corrected for multiple comparisons
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +40,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     members: tuple[Member, ...]
     endpoints: dict[int, float]  # percent, by replicate
-    confirmed: tuple[int, ...]  # replicates of which several members have records, all of them equal
+    confirmed: tuple[int, ...]  # replicates recorded by several members, all with equal records
 
 
 class Disagreement(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,9 +49,9 @@ class Disagreement(msgspec.Struct, frozen=True, kw_only=True):
     a: Member
     b: Member
     replicates: tuple[int, ...]  # those that differ
-    common: int  # of which both have records
+    common: int  # number of replicates that both recorded
     first: str  # "replicate 2, episode 0" or "replicate 2, evaluation"
-    largest: float | None  # difference of endpoints in points; None while no such replicate has both
+    largest: float | None  # difference of endpoints in points; None while no such replicate has both endpoints
 
 
 class Declared(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,17 +77,17 @@ class Exploratory(msgspec.Struct, frozen=True, kw_only=True):
 
     a: str
     b: str
-    settings: tuple[str, ...]  # in which they differ, of those that are read
+    settings: tuple[str, ...]  # keys of the settings in use that differ
     pairs: tuple[CommonReplicate, ...]
-    plain: PairedDifference | None  # Student's paired t: no position is adjusted for
+    plain: PairedDifference | None  # Student's paired t, not adjusted for positions
     sign_flip: SignFlip | None
     rank: SignedRank | None
     improvement: ProbabilityOfImprovement | None
-    correlation: PairCorrelation | None  # whether the common randomness made the runs alike
+    correlation: PairCorrelation | None  # effect of the common randomness
 
 
 class Across(msgspec.Struct, frozen=True, kw_only=True):
-    """What several comparable run directories say together."""
+    """Result of analysing several comparable run directories together."""
 
     conditions: tuple[Condition, ...]
     disagreements: tuple[Disagreement, ...]
@@ -96,7 +96,7 @@ class Across(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def across(sources: Sequence[Source]) -> Across:
-    """Of sources that `incomparable` finds nothing against."""
+    """Analyse several run directories together; `incomparable` must have found no objection to them."""
     drafts: list[_Draft] = []
     disagreements: list[Disagreement] = []
     for source in sources:
@@ -108,7 +108,7 @@ def across(sources: Sequence[Source]) -> Across:
     exploratory = tuple(
         _explore((x, drafts[i].group), (y, drafts[j].group))
         for (i, x), (j, y) in combinations(enumerate(conditions), 2)
-        if drafts[i].group.settings != drafts[j].group.settings  # else it is a disagreement, no comparison
+        if drafts[i].group.settings != drafts[j].group.settings  # equal settings are a disagreement instead
         and not any(frozenset((m, n)) in decided for m in x.members for n in y.members)
     )
     return Across(
@@ -124,13 +124,13 @@ class _Draft:
         self.members: list[tuple[Member, History]] = []
 
     def runs(self, index: int) -> dict[int, RunHistory]:
-        """Of one member, by replicate."""
+        """Return the runs of one member, by replicate."""
         member, history = self.members[index]
         return {run.ref.replicate: run for run in history.of_group(member.group)}
 
 
 def _place(drafts: list[_Draft], source: Source, group: Group) -> Iterator[Disagreement]:
-    """Add a group to the condition it belongs to, or begin another; equal settings with other records are told."""
+    """Add a group to its condition or begin a new one; yield a disagreement if equal settings have other records."""
     member = Member(source=source.name, group=group.name)
     alike = [draft for draft in drafts if draft.group.settings == group.settings]
     fitting = None
@@ -165,7 +165,7 @@ def _disagreements(draft: _Draft, member: Member, history: History) -> Iterator[
 
 
 def _digests(run: RunHistory) -> dict[str, str]:
-    """Of all its records, in their order."""
+    """Return the digests of all records of a run, in order."""
     columns = run.columns
     found = {f"episode {index}": digest for index, digest in zip(columns.episodes, columns.digests, strict=True)}
     return found | ({"evaluation": run.evaluation.digest} if run.evaluation else {})
@@ -176,7 +176,7 @@ def _common(a: RunHistory | None, b: RunHistory) -> bool:
 
 
 def _parting(a: RunHistory, b: RunHistory) -> str | None:
-    """The first record that both have and that differs."""
+    """Return the first record that both runs have and that differs, or None."""
     first, second = _digests(a), _digests(b)
     return next((place for place in first if place in second and first[place] != second[place]), None)
 
@@ -186,7 +186,7 @@ def _gap(a: float | None, b: float | None) -> float | None:
 
 
 def _named(drafts: Sequence[_Draft]) -> tuple[Condition, ...]:
-    """By the name of the first member; with its run directory where two conditions would have one name."""
+    """Name each condition after its first member, with its run directory where the name is ambiguous."""
     firsts = [draft.members[0][0] for draft in drafts]
     names = [first.group for first in firsts]
     return tuple(
@@ -201,7 +201,7 @@ def _named(drafts: Sequence[_Draft]) -> tuple[Condition, ...]:
 
 
 def _endpoints(draft: _Draft) -> dict[int, float]:
-    """Of any member: where several have a replicate it is the same computation."""
+    """Return the endpoints by replicate from any member that has them, since all members' records are equal."""
     found: dict[int, float] = {}
     for index, (_, history) in enumerate(draft.members):
         for replicate, run in draft.runs(index).items():

@@ -1,4 +1,4 @@
-"""What may be said of groups in several run directories, and what must be said with it. Pure."""
+"""Sentences and caveats about groups of several run directories. Pure."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from esper_ab.analysis.across import LEVEL, Across, Disagreement, Exploratory, Member
 from esper_ab.analysis.comparable import Source
-from esper_ab.design.design import LEAST_PAIRS
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.probability_of_improvement import in_words
 from esper_ab.verdict.sentences import p_text, percent, points
 
 
 def sentence(one: Exploratory) -> str:
-    """One comparison; never a verdict."""
+    """Describe one exploratory comparison; never a verdict."""
     count = len(one.pairs)
     head = f"{one.a} - {one.b}"
     if not one.pairs or one.plain is None:
@@ -35,7 +35,7 @@ def sentence(one: Exploratory) -> str:
 
 
 def disagreement(one: Disagreement) -> str:
-    """Equal settings, other records: the one thing here that is a finding."""
+    """Describe two groups with equal settings and different records, which is a finding rather than exploratory."""
     where = (_called(member) for member in (one.a, one.b))
     gap = "" if one.largest is None else f"; their endpoints differ by up to {one.largest:.2f} points"
     return (
@@ -50,7 +50,7 @@ def _called(member: Member) -> str:
 
 
 def caveats(sources: Sequence[Source], found: Across) -> tuple[str, ...]:
-    """What holds for every exploratory comparison, the most important first; empty when there is none."""
+    """Return the caveats of all exploratory comparisons, the most important first; empty without comparisons."""
     return tuple(_caveats(sources, found)) if found.exploratory else ()
 
 
@@ -99,7 +99,7 @@ def _machines(sources: Sequence[Source]) -> str:
 
 
 def _devices(source: Source) -> str:
-    """Kinds of devices, without their number."""
+    """Return the kinds of devices of a source, without their number."""
     lanes = source.history.plan.lanes
     kinds = {title or device.partition(":")[0] for lane in lanes
              for device, title in zip(lane.devices, lane.titles or ("",) * len(lane.devices), strict=True)}
@@ -107,7 +107,7 @@ def _devices(source: Source) -> str:
 
 
 def _of(source: Source) -> Iterator[str]:
-    """What one run directory brings along."""
+    """Return the caveats of one run directory."""
     history = source.history
     design = history.design
     runs = history.runs.values()

@@ -1,4 +1,4 @@
-"""Journal history -> everything that is concluded from it. Pure; text, JSON and HTML are renderings of the result."""
+"""Journal history -> all conclusions from it. Pure; text, JSON and HTML are renderings of the result."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from esper_ab.verdict.finding import Audit
 from esper_ab.verdict.looks import Course
 from esper_ab.verdict.question import Question
 
-_DIGEST_BYTES = 16  # of the plan's digest that seed the bootstraps
+_DIGEST_BYTES = 16  # bytes of the plan's digest that seed the bootstraps
 
 
 @dataclass(frozen=True, kw_only=True)
 class Analysis:
-    """What the records say."""
+    """All conclusions from one history."""
 
     outcomes: dict[str, RunOutcome]  # by run, in plan order
     comparisons: tuple[Comparison, ...]  # in the order of the design
     audit: Audit
     cross: CrossEvaluation
-    exam: Exam | None  # only of an experiment with --exam
+    exam: Exam | None  # only for an experiment with --exam
     conduct: tuple[Conduct, ...]  # by group
     result_hash: str
 
 
 def analyse(history: History) -> Analysis:
-    """The same history gives the same bytes."""
+    """Analyse a history; deterministic, bootstraps included."""
     found = audit(history)
     comparisons = tuple(_compare(history, contrast, course, found) for contrast, course in courses(history).items())
     per_run = outcomes(history)
@@ -52,7 +52,7 @@ def analyse(history: History) -> Analysis:
 
 
 def conditions(history: History) -> str:
-    """What every verdict is conditional on, in words: another horizon or learning rate may give another answer."""
+    """Describe the conditions of every verdict: another horizon or learning rate may give another answer."""
     experiment = history.plan.experiment
     ppo = {group.settings.ppo for group in experiment.groups if group.settings.controller.name == "ppo"}
     learning = ", ".join(

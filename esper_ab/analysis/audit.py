@@ -1,7 +1,7 @@
 """The audit: whatever could explain a difference between groups other than their settings. Pure.
 
-Each finding is one sentence with its numbers and a weight: it blocks verdicts, caps them, or is said beside them.
-What compares two groups bears on the replicates that their comparison uses, and names both.
+Each finding is one sentence with its numbers and a weight: it blocks verdicts, caps them, or is noted with them. A
+finding about two groups covers the replicates that their comparison uses, and names both.
 """
 
 from __future__ import annotations
@@ -13,40 +13,42 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from esper_ab.analysis import audit_conditions, audit_conduct, audit_ppo
+from esper_ab.analysis import audit_conditions, audit_conduct, audit_floor, audit_ppo
 from esper_ab.analysis.pairs import pairs_of
 from esper_ab.contracts.messages import Lane
-from esper_ab.design.design import LEAST_PAIRS, Contrast
+from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.plan.blocks import Block
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.verdict.finding import Audit, Finding
 
-_WEIGHTS = ("blocks", "caps", "notes")
+_WEIGHTS = ("blocks", "caps", "caps equivalence", "notes")
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where and when one run of a pair stood."""
+    """Lane and start order of one run of a pair."""
 
     replicate: int
     lane: str
-    order: int  # in which the runs of the block start
+    order: int  # start order within the block
     sign: int  # +1 for the first group of the comparison, -1 for the second
 
 
 def audit(history: History) -> Audit:
-    """Of everything recorded so far; a function of the records and the plan alone."""
+    """Audit everything recorded so far; a function of the records and the plan alone."""
     found = [
         *_of_comparisons(history),
         *audit_conditions.findings(history),
         *audit_conduct.findings(history),
         *audit_ppo.findings(history),
+        *audit_floor.findings(history),
     ]
     return Audit(findings=tuple(sorted(found, key=lambda finding: _WEIGHTS.index(finding.weight))))
 
 
 def places_estimable(places: Sequence[Place]) -> bool:
-    """Whether the group difference can be told from the effects of replicate, lane and start order.
+    """Return whether the group difference is identifiable beside replicate, lane and start order.
 
     The column of the group must raise the rank of the others: exact for these small matrices of 0, 1 and -1.
     """
@@ -62,7 +64,7 @@ def places_estimable(places: Sequence[Place]) -> bool:
 
 
 def _indicators(values: Sequence[int] | Sequence[str]) -> NDArray[np.float64]:
-    """[values, distinct values]"""
+    """Return indicator columns, [values, distinct values]."""
     distinct = sorted(set(values))  # type: ignore[type-var]
     return np.array([[float(value == other) for other in distinct] for value in values])
 
@@ -85,7 +87,7 @@ def _of_comparisons(history: History) -> Iterator[Finding]:
 
 
 def _places(blocks: Sequence[Block], contrast: Contrast, replicates: set[int] | None) -> list[Place]:
-    """Both runs of every pair; `replicates` None: of all planned."""
+    """Return the places of both runs of every pair; `replicates` None: of all planned blocks."""
     signs = {contrast.a: 1, contrast.b: -1}
     return [
         Place(replicate=block.replicate, lane=spec.ref.device, order=order, sign=signs[spec.ref.group_id])
@@ -97,7 +99,7 @@ def _places(blocks: Sequence[Block], contrast: Contrast, replicates: set[int] | 
 
 
 def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pairs: int) -> Iterator[Finding]:
-    """With few pairs so far it says something only if the whole plan cannot do better."""
+    """Report an aliased design; with few pairs so far only if the whole plan cannot do better."""
     if pairs < 2 or places_estimable(places):
         return
     if pairs < LEAST_PAIRS and places_estimable(_places(history.blocks, contrast, None)):
@@ -111,8 +113,8 @@ def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pair
 
 
 def _position_balance(history: History, contrast: Contrast, places: Sequence[Place]) -> Iterator[Finding]:
-    """Only where positions are not adjusted for: their effects then cancel by balance or not at all."""
-    adjusted = history.design.adjusted and history.design.test == "t"  # ranks never are
+    """Report unequal start positions, only without adjustment: then their effects cancel by balance or not at all."""
+    adjusted = history.design.adjusted and history.design.test == "t"  # rank tests never adjust
     if adjusted or len(places) < 4:  # with one pair there is nothing to balance
         return
     excess: Counter[int] = Counter()
@@ -146,7 +148,7 @@ def _amounts(history: History, contrast: Contrast, replicates: set[int]) -> Iter
 
 
 def _amount(run: RunHistory) -> tuple[int, int, int]:
-    """Training episodes, environment steps, evaluation hosts under sampled actions.
+    """Return training episodes, environment steps, evaluation hosts under sampled actions.
 
     A diverged host counts with its planned steps: that its episode was shorter is an outcome.
     """
@@ -158,7 +160,7 @@ def _amount(run: RunHistory) -> tuple[int, int, int]:
 
 
 def hardware(lane: Lane) -> str:
-    """The kinds of devices of a lane, as far as the plan knows them."""
+    """Return the kinds of devices of a lane, as far as the plan records them."""
     titles = lane.titles or ("",) * len(lane.devices)
     kinds = {
         title or ("CPU core" if device.startswith("cpu:") else "GPU")

@@ -1,4 +1,4 @@
-"""Were all runs done by the same code, under the same orders, on the same data? Pure."""
+"""Audit of the conditions: same code, same orders and same data for all runs. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from esper_ab.contracts.messages import RunSpec
 from esper_ab.journal.fold import History
 from esper_ab.verdict.finding import Finding, Weight
 
-# What the plan orders alike for every run.
+# Orders that must be equal for all runs.
 _COMMON = (
     "experiment_digest", "rng_seed", "task", "data_dir", "slots", "n_envs", "episodes", "steps", "eval_episodes",
     "arithmetic",
@@ -18,9 +18,9 @@ _COMMON = (
 
 
 def findings(history: History) -> Iterator[Finding]:
-    """Code, versions and machine can differ between the sittings of an experiment that was continued.
+    """Check code, versions and machine, which may differ between the sittings of a continued experiment.
 
-    A sitting that recorded nothing of a run changes nothing.
+    A sitting that recorded no result is ignored.
     """
     sittings = sittings_at_work(history)
     yield from _code(code_states(history), [sitting.code for sitting in sittings])
@@ -37,12 +37,12 @@ def findings(history: History) -> Iterator[Finding]:
 
 
 def _whole(kind: str, weight: Weight, sentence: str) -> Finding:
-    """About the whole experiment."""
+    """Make a finding about the whole experiment."""
     return Finding(kind=kind, weight=weight, groups=(), sentence=sentence)
 
 
 def _coupled(history: History) -> Iterator[Finding]:
-    """Groups that share a normaliser, and whether they always were the same groups."""
+    """Note groups that share a normaliser, and whether the set of sharing groups changed."""
     sentence = (
         "The learning groups share the moments that normalise their observations, so they are coupled: each result "
         "holds in the company of the other groups, and another group would change it."
@@ -71,7 +71,7 @@ def _code(states: Sequence[CodeState], found: Sequence[Mapping[str, str]]) -> It
 
 
 def _counted(runs: Sequence[str]) -> str:
-    """ "shaped/4", "10 runs, shaped/0 first"."""
+    """Return "shaped/4", or "10 runs, shaped/0 first"."""
     return runs[0] if len(runs) == 1 else f"{len(runs)} runs, {runs[0]} first"
 
 
@@ -88,7 +88,7 @@ def _machine(found: Sequence[Mapping[str, str]]) -> Iterator[Finding]:
 
 
 def _differing(found: Sequence[Mapping[str, str]]) -> list[str]:
-    """One entry per key that has several values, or is missing somewhere."""
+    """Return one entry per key that has several values, or is missing somewhere."""
     said = []
     for key in sorted({key for mapping in found for key in mapping}):
         values = list(dict.fromkeys(mapping.get(key, "none") for mapping in found))

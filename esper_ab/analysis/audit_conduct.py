@@ -1,4 +1,4 @@
-"""Did the runs of all groups go alike: time, faults, resumes, diverged hosts? Pure."""
+"""Audit of the execution: time, faults, resumes and diverged hosts by group. Pure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from esper_ab.analysis.conduct import FAULTS, Conduct, conduct
 from esper_ab.journal.fold import History
 from esper_ab.verdict.finding import Finding
 
-UNEQUAL_THROUGHPUT = 1.25  # fastest over slowest group: beyond what the growing of seeds alone usually costs
-COLD_FIRST_EPISODE = 1.5  # first episode over the rest: the warm-up did not do all it was for
+UNEQUAL_THROUGHPUT = 1.25  # fastest over slowest group; above the usual effect of growing seeds
+COLD_FIRST_EPISODE = 1.5  # first episode over the rest; above it the warm-up was incomplete
 
 
 def findings(history: History) -> Iterator[Finding]:
-    """Notes, but for resumes that were not exact: those cap."""
+    """Yield notes on execution, and caps for inexact resumes."""
     groups = conduct(history)
     yield from _inexact(history)
     yield from _faults(history, groups)

@@ -1,7 +1,7 @@
-"""Did the policies of a group learn as PPO is meant to? Pure.
+"""Audit of the policy updates of each learning group. Pure.
 
-What goes wrong in training is an outcome of the group's settings, so it is noted and counted. Two things are not: an
-update that does not see what the policy saw is a fault of the program, and a group that never trained tells nothing.
+Training pathologies are an outcome of the group's settings, so they are noted and counted. Two are more: an update that
+does not see what the policy saw is a fault of the program, and a group that never trained has no meaningful endpoint.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from esper_ab.analysis.pathologies import RATIO_MISMATCH, count_pathologies
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.verdict.finding import Finding
 
-_OP = "op"  # the head that says what to do: used in every decision
+_OP = "op"  # the head that chooses the operation, used in every decision
 
 
 def findings(history: History) -> Iterator[Finding]:
-    """Per group that learns; counts over all recorded updates, also of runs that are not finished."""
+    """Yield findings per learning group; counts are over all recorded updates, also of unfinished runs."""
     for group in history.groups:
         runs = [run for run in history.of_group(group) if any(run.columns.of("learns"))]
         if runs:
@@ -47,7 +47,7 @@ def _pathologies(group: str, runs: Sequence[RunHistory]) -> Iterator[Finding]:
 
 
 def _dead_heads(group: str, runs: Sequence[RunHistory]) -> Iterator[Finding]:
-    """Heads without a choice in every update of a whole run, though the settings leave them one."""
+    """Report heads without a choice in every update of a whole run, although the settings leave them one."""
     dead = Counter(head for run in runs for head in _dead(run))
     if not dead:
         return

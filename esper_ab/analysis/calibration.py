@@ -8,13 +8,14 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.design.boundary_cache import calibrate
 from esper_ab.design.calibration import autocorrelation, factor_effects, intraclass_correlation, last_episodes, spread
 from esper_ab.design.calibration_file import SCHEMA, Calibration, conditions_of
-from esper_ab.design.design import LEAST_PAIRS, LEAST_RUNS, default_looks
+from esper_ab.design.design import LEAST_RUNS, default_looks
 from esper_ab.design.false_claims import false_claims
 from esper_ab.design.power import PowerQuestion
 from esper_ab.design.power_tables import RHO, ROWS, Known, power_tables
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import endpoint, held_out_accuracy
 from esper_ab.settings.differences import flat
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 
 
 def calibration_of(history: History, replicates: int, *, deterministic: bool) -> Calibration:

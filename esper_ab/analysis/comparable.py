@@ -1,4 +1,4 @@
-"""Can groups of several run directories be compared at all? One line for every reason why not. Pure."""
+"""Checks whether groups of several run directories can be compared; one line per objection. Pure."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from esper_ab.journal.fold import History
 class Source:
     """One run directory."""
 
-    name: str  # as its user calls it
+    name: str  # as given by the user
     history: History
     user_rewards: Mapping[str, str] = field(default_factory=dict)  # reference -> sha256, from experiment.toml
 
 
 def incomparable(sources: Sequence[Source]) -> tuple[str, ...]:
-    """One line per setting or fact that must be the same and is not, and per run directory that carries no comparison.
+    """Return one line per setting or fact that must agree and does not, and per run directory unfit for comparison.
 
-    Settings of groups may differ: that is what is compared.
+    Settings of groups may differ: they are what is compared.
     """
     return (*_differing(sources), *(line for source in sources for line in _unfit(source)))
 
@@ -47,7 +47,7 @@ def _line(key: str, values: Mapping[str, str]) -> Iterator[str]:
 
 
 def _facts(source: Source) -> dict[str, str]:
-    """What must be the same for a replicate to mean the same thing; as text by key."""
+    """Return, as text by key, what must agree for a replicate to mean the same in all directories."""
     experiment, started = source.history.plan.experiment, source.history.started
     found = {"rng_seed": str(experiment.rng_seed)}
     for key, text in conditions_of(experiment).items():
@@ -56,7 +56,7 @@ def _facts(source: Source) -> dict[str, str]:
             found |= {f"{key}.{below}": _text(one) for below, one in value.items()}
         else:
             found[key] = _text(value)
-    # Equal sources may be of two commits; a journal without them names its commit only.
+    # Two commits may have equal sources; a journal without their hash has the commit only.
     state = "sources" if "sources" in started.code else "commit"
     found["code"] = f"{state} {started.code.get(state, 'unknown')}"
     return found | {f"version of {package}": version for package, version in started.versions.items()}
@@ -67,7 +67,7 @@ def _text(value: object) -> str:
 
 
 def _rewards(source: Source) -> dict[str, str]:
-    """Reward functions of the user, by the source they had: a path says nothing of what stands there."""
+    """Return the hashes of the user's reward functions, since a path does not identify their code."""
     modes = (group.settings.reward.mode for group in source.history.plan.experiment.groups)
     return {f"source of {mode}": source.user_rewards.get(mode) or "unknown" for mode in modes if ":" in mode}
 
@@ -82,5 +82,5 @@ def _unfit(source: Source) -> Iterator[str]:
             "depend on the groups beside them"
         )
     for finding in audit(source.history).findings:
-        if finding.weight == "blocks" and finding.kind != "aliased":  # no position is balanced between directories
+        if finding.weight == "blocks" and finding.kind != "aliased":  # positions are never balanced across directories
             yield f"audit of {source.name}: {finding.sentence}"

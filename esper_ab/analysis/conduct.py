@@ -1,4 +1,4 @@
-"""How each group's runs went, beside what they came to: amounts, times, faults. Pure; descriptive, never a test."""
+"""Execution of each group's runs: amounts, times, faults. Pure; descriptive, never a test."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from esper_ab.contracts.records import EnvEpisode
 from esper_ab.journal.events import Ledger
 from esper_ab.journal.fold import History, RunHistory
 
-# Ledger category -> what it is called in a sentence, one and several. The other categories have findings of their own.
+# Ledger category -> singular and plural in a sentence. The other categories have findings of their own.
 FAULTS = {
     "worker_death": ("worker death", "worker deaths"),
     "hung_worker": ("hung worker", "hung workers"),
     "restart": ("restart", "restarts"),
+    "start_delayed": ("delayed start", "delayed starts"),
     "bad_message": ("unreadable message", "unreadable messages"),
     "damaged_checkpoint": ("damaged checkpoint", "damaged checkpoints"),
     "cold_start": ("cold start", "cold starts"),
@@ -24,7 +25,7 @@ FAULTS = {
 
 
 class Conduct(msgspec.Struct, frozen=True, kw_only=True):
-    """One group. Times are wall time in seconds; None where nothing is recorded."""
+    """Execution of one group's runs. Times are wall time in seconds; None where nothing is recorded."""
 
     group: str
     runs: int  # planned so far
@@ -34,7 +35,7 @@ class Conduct(msgspec.Struct, frozen=True, kw_only=True):
     episodes: int  # training episodes recorded
     env_steps: int  # host epochs recorded in training
     evaluation_hosts: int
-    wall_s: float  # of the recorded training episodes together
+    wall_s: float  # sum over the recorded training episodes
     episode_s: float | None  # median over training episodes but the first of each run
     warm_up_s: float | None  # median over runs
     first_episode_s: float | None  # median over runs
@@ -45,17 +46,17 @@ class Conduct(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def conduct(history: History) -> tuple[Conduct, ...]:
-    """One per group, in the order of the experiment."""
+    """Return one `Conduct` per group, in the order of the experiment."""
     return tuple(_of_group(group, history.of_group(group), history.ledger) for group in history.groups)
 
 
 def evaluation_hosts(run: RunHistory) -> list[EnvEpisode]:
-    """Every evaluation episode of every environment, sampled and greedy."""
+    """Return every evaluation episode of every environment, sampled and greedy."""
     return [episode.env for episode in run.evaluation.episodes] if run.evaluation else []
 
 
 def faults_of(ledger: Sequence[Ledger], runs: Sequence[RunHistory]) -> dict[str, int]:
-    """Category -> number of entries about these runs."""
+    """Count the ledger entries about these runs by category."""
     names = {run.ref.run for run in runs}
     counted = Counter[str](entry.category for entry in ledger if entry.run in names and entry.category in FAULTS)
     return {category: counted[category] for category in FAULTS if counted[category]}

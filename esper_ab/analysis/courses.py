@@ -1,21 +1,23 @@
-"""Where every comparison of an experiment stands by its own rule. Pure."""
+"""State of every comparison of an experiment by its own rule. Pure."""
 
 from __future__ import annotations
 
 from esper_ab.analysis.pairs import complete_replicates, pairs_of
-from esper_ab.design.design import LEAST_PAIRS, Contrast
+from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.stats.pair import alike
 from esper_ab.verdict.looks import Course, follow
 
 
 def courses(history: History) -> dict[Contrast, Course]:
-    """In the order of the design. A function of the records alone: a report finds what the coordinator found."""
+    """Follow the comparisons in the order of the design, from the records alone, so report and coordinator agree."""
     pairs = {contrast: pairs_of(history, contrast) for contrast in history.design.comparisons}
     return follow(history.design, pairs, complete_replicates(history))
 
 
 def settled(history: History, contrast: Contrast, course: Course) -> bool:
-    """Decided, or never to be decided because the difference does not vary: as in one computation under two names."""
-    differences = {pair.a - pair.b for pair in pairs_of(history, contrast)}
-    constant = len(pairs_of(history, contrast)) >= LEAST_PAIRS and len(differences) == 1
+    """Return whether a comparison is decided, or never will be because the difference is constant."""
+    differences = [pair.a - pair.b for pair in pairs_of(history, contrast)]
+    constant = len(differences) >= LEAST_PAIRS and alike(differences) == len(differences)
     return course.decision != "open" or constant

@@ -1,7 +1,7 @@
-"""Every group's policies scored by every reward mode, with the outcome beside it: does a reward mean anything? Pure.
+"""Cross-evaluation: every group's policies scored by every reward mode, with held-out accuracy. Pure.
 
-All modes are computed on every evaluation episode from the same facts. A mode's rewards may be compared between
-groups, never with another mode's: each has its own scale. Sampled actions only, as in the endpoint.
+All modes are computed on every evaluation episode from the same facts. A mode's rewards may be compared between groups,
+never with another mode's: each has its own scale. Sampled actions only, as in the endpoint.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from esper_ab.stats.correlation import Correlation, correlation
 
 
 class CrossRow(msgspec.Struct, frozen=True, kw_only=True):
-    """The policies of one group; means over runs of the run's mean."""
+    """Scores of one group's policies; means over runs of the run's mean."""
 
     group: str
-    runs: int  # evaluated ones
+    runs: int  # number evaluated
     accuracy: float | None  # held-out, percent
-    rewards: dict[str, float | None]  # reward per evaluation episode, by mode; None: never computed, or never finite
+    rewards: dict[str, float | None]  # reward per evaluation episode, by mode; None: never computed or never finite
 
 
 class RewardMeaning(msgspec.Struct, frozen=True, kw_only=True):
-    """How one mode's reward goes with held-out accuracy, over the evaluations of all groups together."""
+    """Correlation of one mode's reward with held-out accuracy, over the evaluations of all groups together."""
 
     mode: str
     episodes: Correlation  # over evaluation episodes of single environments; those of one run are not independent
@@ -34,7 +34,7 @@ class RewardMeaning(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CrossEvaluation(msgspec.Struct, frozen=True, kw_only=True):
-    """The matrix, groups in the order of the experiment and modes by name, and what each mode means."""
+    """Matrix of groups, in the order of the experiment, by modes, sorted by name, and each mode's correlation."""
 
     modes: tuple[str, ...]
     rows: tuple[CrossRow, ...]
@@ -42,7 +42,7 @@ class CrossEvaluation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cross_evaluation(history: History) -> CrossEvaluation:
-    """Of whatever is evaluated so far; runs that were given up do not count."""
+    """Cross-evaluate everything evaluated so far, except runs that were given up."""
     evaluated = {group: _evaluated(history.of_group(group)) for group in history.groups}
     everything = [episodes for runs in evaluated.values() for episodes in runs]
     modes = tuple(sorted({mode for episodes in everything for episode in episodes for mode in episode.rewards}))

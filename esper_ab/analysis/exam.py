@@ -1,8 +1,8 @@
-"""The reward-efficiency exam: is a reward worth going on with? Every learning group against the control, by four
-criteria, to an outcome with its reason. Pure.
+"""The reward-efficiency exam: each learning group against the control, by four criteria. Pure.
 
-Only the first criterion is a test with an error rate, the comparison of the plan. The others are described by paired
-95 % t intervals that share no error rate; they can send a reward back, never pass one.
+The outcome says whether a reward is worth continuing with, and why. Only the first criterion, the comparison of the
+plan, is a test with an error rate. The others are described by paired 95 % t intervals that share no error rate; they
+can send a reward back, never pass one.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _NOT_WORTH = (Verdict.WORSE, Verdict.WORSE_BELOW_MARGIN, Verdict.BETTER_BELOW_MA
 
 
 class Criterion(msgspec.Struct, frozen=True, kw_only=True):
-    """One question about one group, and its answer. `passed` is None where the data leave it open."""
+    """One question about one group, and its answer; `passed` is None where the data leave it open."""
 
     name: str
     question: str
     passed: bool | None
-    mean: float | None  # of what the question asks about
-    low: float | None  # 95 % t interval; of the accuracy, the repeated interval of the comparison
+    mean: float | None  # of the measure in question
+    low: float | None  # 95 % t interval; for the accuracy, the repeated interval of the comparison
     high: float | None
-    runs: int  # pairs or runs behind it
+    runs: int  # number of pairs or runs
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
-    """What the exam says of one group."""
+    """Outcome of the exam for one group."""
 
     group: str
     criteria: tuple[Criterion, ...]
@@ -45,7 +45,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Exam(msgspec.Struct, frozen=True, kw_only=True):
-    """All learning groups, against one control."""
+    """Outcomes of all learning groups against one control."""
 
     control: str
     judgements: tuple[Judgement, ...]
@@ -54,7 +54,7 @@ class Exam(msgspec.Struct, frozen=True, kw_only=True):
 def exam(
     history: History, outcomes: Mapping[str, RunOutcome], comparisons: Sequence[Comparison]
 ) -> Exam | None:
-    """None unless the experiment is an exam."""
+    """Judge every learning group; None unless the experiment is an exam."""
     experiment = history.plan.experiment
     if not experiment.exam:
         return None
@@ -67,7 +67,7 @@ def exam(
 
 
 def kept_share(outcome: RunOutcome) -> float | None:
-    """Fossilised among fossilised and pruned seeds; None when there was neither."""
+    """Return the share of fossilised among fossilised and pruned seeds; None without any."""
     if outcome.fossilized is None or outcome.pruned is None or outcome.fossilized + outcome.pruned == 0:
         return None
     return outcome.fossilized / (outcome.fossilized + outcome.pruned)
@@ -117,7 +117,7 @@ def _against(
     name: str,
     question: str,
 ) -> Criterion:
-    """Passed when the paired interval of a - b lies above 0, failed when it lies below."""
+    """Judge a paired difference: passed when the interval of a - b is above 0, failed when it is below."""
     both = [(measure(a[r]), measure(b[r])) for r in sorted(a.keys() & b.keys())]
     known = [(x, y) for x, y in both if x is not None and y is not None]
     difference = paired_difference([x for x, _ in known], [y for _, y in known]) if known else None
@@ -125,7 +125,7 @@ def _against(
 
 
 def _decisive(a: Mapping[int, RunOutcome]) -> Criterion:
-    trained = [a[r] for r in sorted(a) if a[r].held_out_accuracy is not None]  # not the lost, nor those in progress
+    trained = [a[r] for r in sorted(a) if a[r].held_out_accuracy is not None]  # excludes lost and unfinished runs
     changes = [run.entropy_change for run in trained if run.entropy_change is not None]
     difference = paired_difference(changes, [0.0] * len(changes)) if changes else None
     question = "does the entropy of its decisions fall in training (nats, last tenth minus first)?"

@@ -10,7 +10,7 @@ from esper_ab.verdict.question import HalfPair, Lost
 
 
 def complete_replicates(history: History) -> int:
-    """Leading replicates of which nothing more will come: every run evaluated, left out or lost."""
+    """Count the leading replicates that are final: every run evaluated, left out or lost."""
     count = 0
     for block in history.blocks:
         if any(history.runs[spec.ref.run].expected for spec in block.runs):
@@ -20,7 +20,7 @@ def complete_replicates(history: History) -> int:
 
 
 def pairs_of(history: History, contrast: Contrast) -> tuple[Pair, ...]:
-    """By replicate: those in which both runs have their endpoint and neither was given up."""
+    """Return the pairs by replicate in which both runs have their endpoint and neither was given up."""
     declared = history.design.endpoint
     found = []
     for block in history.blocks:
@@ -33,7 +33,7 @@ def pairs_of(history: History, contrast: Contrast) -> tuple[Pair, ...]:
 
 
 def lost_of(history: History, contrast: Contrast) -> Lost:
-    """Replicates that will give no pair because a run was given up; what never started is not lost."""
+    """Return the replicates without a pair because a run was given up; a run that never started is not lost."""
     declared = history.design.endpoint
     found = []
     for block in history.blocks:
@@ -52,7 +52,7 @@ def lost_of(history: History, contrast: Contrast) -> Lost:
 
 
 def same_records(history: History, contrast: Contrast) -> bool:
-    """Whether there are pairs, and both runs of each have the same digests throughout: one computation, twice."""
+    """Return whether pairs exist and both runs of each have equal digests throughout: one computation, twice."""
     runs = {group: {run.ref.replicate: run for run in history.of_group(group)} for group in (contrast.a, contrast.b)}
     pairs = pairs_of(history, contrast)
     return bool(pairs) and all(
@@ -61,7 +61,7 @@ def same_records(history: History, contrast: Contrast) -> bool:
 
 
 def endpoint_of(run: RunHistory, declared: str) -> float | None:
-    """Of a run that counts, percent: evaluated and not given up; None otherwise."""
+    """Return a run's endpoint, percent; None unless it is evaluated and not given up."""
     return None if run.evaluation is None or run.lost else endpoint(run, declared)
 
 

@@ -1,6 +1,6 @@
-"""What can go wrong in one PPO update, and how it is told. Pure; the record itself keeps every number.
+"""Pathologies of one PPO update, with a description of each. Pure; the record itself keeps every number.
 
-Knows one episode at a time. What only a whole run can show (a head that never had a choice) is the audit's.
+Each episode is judged alone. What only a whole run shows (a head that never had a choice) is left to the audit.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-RATIO_ALARM = 5.0  # a probability ratio beyond it: one step moved the policy further than clipping can hold
-FIRST_RATIO_ALARM = 1e-3  # before the first step the ratio is 1 up to rounding: the update sees what the policy saw
+RATIO_ALARM = 5.0  # probability ratio; above it one step moved the policy further than clipping can hold
+FIRST_RATIO_ALARM = 1e-3  # |ratio - 1| before the first step, which is rounding if the update sees what the policy saw
 COLLAPSED_ENTROPY = 1e-3  # nats per decision: the policy no longer explores
-# Of the sampled ratios: as many decisions give no gradient as give one. The mean over minibatches includes the first
-# one, in which no ratio is clipped, so that an update that stops early cannot come much nearer to 1.
+# Share of clipped ratios at which as many decisions give no gradient as give one. The mean over minibatches includes
+# the first one, in which no ratio is clipped, so that an update that stops early cannot come much nearer to 1.
 CLIPPED_SHARE = 0.5
-# Returns are normalised to a variance of 1 and the loss is half the mean square: this is what predicting their mean
-# costs. With an explained variance of 0 or less as well, the critic that acted knew less than a constant (the usual
-# reading of that diagnostic, as in OpenAI Baselines' `explained_variance`), and so does the one that was updated.
+# Returns are normalised to a variance of 1 and the loss is half the mean square: this is the loss of predicting their
+# mean. With an explained variance of 0 or less as well, the critic that acted was worse than a constant (the usual
+# reading of that diagnostic, as in OpenAI Baselines' `explained_variance`), and so is the updated one.
 UNINFORMED_VALUE_LOSS = 0.5
-UNTRAINED_UPDATES = 10  # a critic with fewer behind it that explains nothing is untrained, not collapsed
+UNTRAINED_UPDATES = 10  # a critic that explains nothing after fewer updates is untrained, not collapsed
 
 NO_STEP, RATIO_MISMATCH, RATIO_EXPLOSION = "no step", "ratio mismatch", "ratio explosion"
 RATIO_COLLAPSE, ENTROPY_COLLAPSE, VALUE_COLLAPSE = "ratio collapse", "entropy collapse", "value collapse"
 
 
 def pathologies(record: EpisodeRecord) -> dict[str, str]:
-    """Kind -> one line about it with its number; empty for a sound update and for a controller that does not learn."""
+    """Return kind -> one line with its number; empty for a sound update and for a controller that does not learn."""
     if record.ppo is None:
         return {}
     return dict(_found(record.ppo, judge_values=record.episode >= UNTRAINED_UPDATES))  # one update per episode
 
 
 def count_pathologies(columns: Columns) -> dict[str, int]:
-    """Kind -> number of episodes, only those that occur: `pathologies` of every record of a run at once."""
-    import numpy as np  # the coordinator asks one record at a time, and without it
+    """Count the episodes of a run by pathology, only kinds that occur; equals `pathologies` of every record."""
+    import numpy as np  # imported here because the coordinator uses `pathologies` without numpy
 
     def of(name: str) -> NDArray[np.float64]:
         return np.array(columns.of(name))  # comparisons with NaN, which is None here, are false

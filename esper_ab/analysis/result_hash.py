@@ -1,4 +1,4 @@
-"""One line for everything an experiment came to: equal hashes are equal records, to the bit. Pure."""
+"""One hash of an experiment's results: equal hashes mean bit-identical records. Pure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from esper_ab.journal.fold import History, RunHistory
 
 
 def result_hash(history: History) -> str:
-    """Sha256, in hex, over the runs in plan order: name, digest of every episode, of the evaluation, of the policy.
+    """Return the sha256, in hex, over the runs in plan order: name, digests of episodes, evaluation and policy.
 
-    Times, devices, process ids, deaths and restarts are not part of it, so a run that was killed and taken up again has
-    the hash of an undisturbed one. A lost run and one left out after a decision count by name and word alone: nothing
-    of theirs is in a comparison. A run in progress counts with what it has recorded so far.
+    Times, devices, process ids, deaths and restarts are not part of it, so a run that was killed and resumed has the
+    hash of an undisturbed one. A lost run, or one left out after a decision, counts by name and state alone, because no
+    comparison uses its records. A run in progress counts with its records so far.
     """
     digest = hashlib.sha256()
     for run in history.runs.values():

@@ -1,4 +1,4 @@
-"""By which sittings, workers and states of the code the records of an experiment were made. Pure."""
+"""Provenance of an experiment's records by sitting (one coordinator process), worker and state of the code. Pure."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Sitting = ExperimentStarted | ExperimentContinued
 
 
 class CodeState(msgspec.Struct, frozen=True, kw_only=True):
-    """One state of the code, and the runs of which it made records."""
+    """One state of the code, and the runs with records made by it."""
 
-    code: dict[str, str]  # sources, commit, dirty: as far as they are known
+    code: dict[str, str]  # sources, commit, dirty, as far as known
     runs: tuple[str, ...]
 
 
 def recorded_by(run: RunHistory) -> tuple[Taken, ...]:
-    """Whoever took the run up and got at least one record further.
+    """Return the entries of `run.taken` whose worker advanced the run by at least one record.
 
-    What was made again after a damaged checkpoint counts for whoever made it last: it had to give the same digests.
+    Work repeated after a damaged checkpoint counts for the last worker to do it, since it had to give the same digests.
     """
     found = [taken for taken, following in pairwise(run.taken) if following.point > taken.point]
     if run.taken and (run.evaluation is not None or len(run.columns) > run.taken[-1].point):
@@ -32,13 +32,13 @@ def recorded_by(run: RunHistory) -> tuple[Taken, ...]:
 
 
 def sittings_at_work(history: History) -> tuple[Sitting, ...]:
-    """Those in which something was recorded: the others say nothing about the runs."""
+    """Return the sittings in which something was recorded; the others do not affect the runs."""
     at_work = {taken.sitting for run in history.runs.values() for taken in recorded_by(run)}
     return tuple(one for index, one in enumerate(_sittings(history)) if index in at_work)
 
 
 def code_states(history: History) -> tuple[CodeState, ...]:
-    """In the order in which they come in the plan's runs; one, unless code was changed while the experiment lasted."""
+    """Return the states of the code in the plan order of their runs; one, unless the code changed meanwhile."""
     sittings = _sittings(history)
     made = [
         (_code(sittings[taken.sitting].code, taken), name)
@@ -55,12 +55,12 @@ def code_states(history: History) -> tuple[CodeState, ...]:
 
 
 def telling(codes: Sequence[Mapping[str, str]]) -> str:
-    """What tells these states apart: "sources" where all have them (equal ones may be of two commits), or "commit"."""
+    """Return the key that distinguishes these states: "sources" if all have it (commits may share it), or "commit"."""
     return "sources" if all("sources" in code for code in codes) else "commit"
 
 
 def named(code: Mapping[str, str]) -> str:
-    """A state in words: "commit 0123456789ab with changes (sources 5a5a)"; outside of a checkout there is no commit."""
+    """Describe a state: "commit 0123456789ab with changes (sources 5a5a)"; outside of a checkout without commit."""
     sources, commit = f"sources {code.get('sources', 'unknown')}", code.get("commit", "")
     if not commit:
         return sources
@@ -72,8 +72,8 @@ def _sittings(history: History) -> tuple[Sitting, ...]:
 
 
 def _code(sitting: Mapping[str, str], taken: Taken) -> dict[str, str]:
-    """That of the worker; its sitting's where it did not say, and where it is the same."""
+    """Return the code state of a worker; its sitting's when the worker reported none or the same."""
     sources = taken.worker.sources if taken.worker is not None else ""
     if not sources or sources == sitting.get("sources"):
         return dict(sitting)
-    return {"sources": sources}  # of a worker that was started again after an edit: no commit is known
+    return {"sources": sources}  # a worker restarted after an edit, whose commit is unknown

@@ -6,49 +6,47 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any
 
 import msgspec
 
 from esper_ab.api.declared import ABVariant, Experiment, Variant
-from esper_ab.api.in_python import in_python
-from esper_ab.api.keys import dotted, plain
+from esper_ab.api.keys import Settings, dotted, plain
+from esper_ab.api.spelling import in_python, spelled
 from esper_ab.contracts.errors import UsageError
-from esper_ab.execution.experiment import put_together
 from esper_ab.plan.run_directory import check_name
-from esper_ab.settings.assignments import EXPERIMENT_KEYS, SHORT, Assignment, did_you_mean
-from esper_ab.settings.experiment import ExperimentSettings
-from esper_ab.settings.parse import FileSettings, Request
-from esper_ab.trackers.settings import Tracking
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-_OF_TRACKING = tuple(name for name in Tracking.__struct_fields__ if name not in ("description", "tags"))
+from esper_ab.settings.assignments import EXPERIMENT_KEYS, SHORT, Assignment
+from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.parse import FileSettings, Request, assemble
+from esper_ab.trackers.settings import Tracking, change_tracking
 
 
 @dataclass(frozen=True, kw_only=True)
 class Declared:
     """What a file or a program declares, checked as far as it can be without the machine."""
 
-    asked: ExperimentSettings
+    asked: AskedExperiment
     placed: bool  # whether it says itself how runs are placed on devices
     about: dict[str, Any]  # what its author says of it
     tracking: Tracking
 
 
-def declaration(experiment: Experiment, folder: Path) -> Declared:
-    """Everything that `experiment` says; UsageError as `Experiment.settings`."""
+def parse_declaration(experiment: Experiment, folder: Path) -> Declared:
+    """Read everything that `experiment` says; UsageError as `parse_experiment`."""
     return Declared(
-        asked=experiment.settings(folder),
+        asked=parse_experiment(experiment, folder),
         placed="placement" in dotted(experiment.base_config),
         about=about(experiment),
         tracking=tracking_of(experiment),
     )
 
 
-def asked_of(experiment: Experiment, folder: Path) -> ExperimentSettings:
-    """As `Experiment.settings`."""
+def parse_experiment(experiment: Experiment, folder: Path | None = None) -> AskedExperiment:
+    """Read what `experiment` asks for, checked as far as it can be without the machine; UsageError with the remedy.
+
+    `folder`: where relative paths in settings begin; the working directory by default.
+    """
+    folder = folder or Path.cwd()
     for what in ("name", "description", "date", "wandb_project", "wandb_entity"):
         if not isinstance(value := getattr(experiment, what), str):
             raise UsageError(f"the {what} of an experiment is text, not {value!r}")
@@ -59,8 +57,8 @@ def asked_of(experiment: Experiment, folder: Path) -> ExperimentSettings:
         tables={variant.name: tuple(_own(variant, folder)) for variant in experiment.variants},
     )
     tracking_of(experiment)
-    with in_python():
-        return put_together(Request(), file)
+    with spelled(in_python()):
+        return assemble(Request(), file)
 
 
 def _check_variants(experiment: Experiment) -> None:
@@ -105,27 +103,13 @@ def _own(variant: Variant | ABVariant, folder: Path) -> Iterator[Assignment]:
         yield assignment
 
 
-def _assignments(settings: Mapping[str, Any], where: str, folder: Path) -> Iterator[Assignment]:
+def _assignments(settings: Settings, where: str, folder: Path) -> Iterator[Assignment]:
     try:
         values = dotted(settings)
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from None
     for key, value in values.items():
         yield Assignment(SHORT.get(key, key), value, f"{where}: {key}", folder, is_text=False)
-
-
-def checked_tracking(before: Tracking, changes: Mapping[str, Any]) -> Tracking:
-    """`before` with `changes`; UsageError for what no tracker has."""
-    kinds = {field.name: field.type for field in msgspec.structs.fields(Tracking)}
-    for name, value in changes.items():
-        if name not in _OF_TRACKING:
-            raise UsageError(f"set_tracking: no {name!r}; {did_you_mean(name, _OF_TRACKING)}")
-        try:
-            msgspec.convert(value, type=kinds[name], strict=True)
-        except msgspec.ValidationError:
-            right = {bool: "True or False", str: "text"}.get(kinds[name]) or ", ".join(get_args(kinds[name]))
-            raise UsageError(f"set_tracking: {name}={value!r}: expected {right}") from None
-    return msgspec.structs.replace(before, **changes)
 
 
 def tracking_of(experiment: Experiment) -> Tracking:
@@ -137,7 +121,7 @@ def tracking_of(experiment: Experiment) -> Tracking:
     if experiment.wandb_entity or experiment.wandb_project:
         changes = {"wandb": "online"} if told.wandb == "off" else {}
         changes |= {"wandb_entity": experiment.wandb_entity, "wandb_project": experiment.wandb_project}
-    told = checked_tracking(told, changes)
+    told = change_tracking(told, changes)
     if experiment.date and not told.wandb_project:
         told = msgspec.structs.replace(told, wandb_project=f"ab_test_{experiment.name}_{experiment.date}")
     tags = {variant.name: (*variant.tags, *([variant.run] if variant.run else [])) for variant in experiment.variants}

@@ -19,15 +19,15 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from esper_ab.api.asked import Declared, declaration
-from esper_ab.api.declared import Experiment, ExperimentBuilder
-from esper_ab.api.in_python import in_python
+from esper_ab.api.asked import Declared, parse_declaration
+from esper_ab.api.builder import ExperimentBuilder
+from esper_ab.api.declared import Experiment
 from esper_ab.api.running import READING
+from esper_ab.api.spelling import in_python, spelled
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.visible import visible_line
-from esper_ab.execution.experiment import put_together
 from esper_ab.plan.run_directory import check_name
-from esper_ab.settings.parse import Request, read_toml
+from esper_ab.settings.parse import Request, assemble, read_toml
 from esper_ab.trackers.settings import Tracking
 
 _FACTORY = re.compile(r"create_\w+_experiment|get_experiment|experiment")
@@ -44,26 +44,26 @@ class _Found:
     what: Declared
 
 
-def declared_in(path: Path, name: str = "") -> Declared:
-    """The experiment that FILE.toml or FILE.py declares; `name`: which one, by its name or that of its function.
+def load_declaration(path: Path, name: str = "") -> Declared:
+    """Read the experiment that FILE.toml or FILE.py declares; `name`: which one, by its name or its function's.
 
     UsageError, one line that begins with the path, for anything else than exactly one.
     """
     if path.suffix == ".toml":
         if name:
             raise UsageError(f"--experiment {name}: {path} declares one experiment; --experiment is for Python files")
-        return _of_toml(path)
+        return _load_toml(path)
     if path.suffix != ".py":
         raise UsageError(f"{path}: a Python file (.py) or a TOML file (.toml) is expected")
     with _reading(path):
-        return _chosen(path, _found(path, name), name)
+        return _choose(path, _find_experiments(path, name), name)
 
 
-def _of_toml(path: Path) -> Declared:
-    """A file for `launch --config`; the experiment is called as the file unless it has a name."""
+def _load_toml(path: Path) -> Declared:
+    """Read a file for `launch --config`; the experiment is called as the file unless it has a name."""
     file = read_toml(path)
-    with in_python({}):
-        asked = put_together(Request(), file)
+    with spelled(in_python({})):
+        asked = assemble(Request(), file)
     if not asked.name:
         check_name(path.stem, f"{path}: name the experiment in it, as in name = \"rates\"; the file's own name")
         asked = msgspec.structs.replace(asked, name=path.stem)
@@ -85,39 +85,39 @@ def _reading(path: Path) -> Iterator[None]:
             sys.path.remove(str(path.parent.absolute()))
 
 
-def _found(path: Path, name: str) -> list[_Found]:
-    """Every experiment that the file defines; only the one called `name` when a symbol is called so."""
-    code, own = _compiled(path)
+def _find_experiments(path: Path, name: str) -> list[_Found]:
+    """Make every experiment that the file defines; only the one called `name` when a symbol is called so."""
+    code, own = _compile(path)
     module = ModuleType(f"esper_ab_run.{path.stem}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module
-    _guarded(path, lambda: exec(code, module.__dict__))
+    _run_guarded(path, lambda: exec(code, module.__dict__))
     symbols = [symbol for symbol in own if _FACTORY.fullmatch(symbol) and symbol in module.__dict__]
-    callable_so = [symbol for symbol in symbols if not _needs(module.__dict__[symbol])]
+    callable_so = [symbol for symbol in symbols if not _needed_arguments(module.__dict__[symbol])]
     if not callable_so:
         callable_so = [symbol for symbol in own if _is_class(module.__dict__.get(symbol))]
     if not callable_so:
-        raise UsageError(_nothing(path, symbols, module, own))
+        raise UsageError(_explain_nothing(path, symbols, module, own))
     chosen = [name] if name in callable_so else callable_so
-    return [_made(path, symbol, own[symbol], module.__dict__[symbol]) for symbol in chosen]
+    return [_make(path, symbol, own[symbol], module.__dict__[symbol]) for symbol in chosen]
 
 
-def _compiled(path: Path) -> tuple[CodeType, dict[str, int]]:
-    """The file's code, and the names that it defines itself at its top level, with their lines."""
+def _compile(path: Path) -> tuple[CodeType, dict[str, int]]:
+    """Compile the file; also return the names that it defines itself at its top level, with their lines."""
     try:
         source = path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     try:
         tree = ast.parse(source, str(path))
-        return compile(tree, str(path), "exec"), dict(_defined(tree.body))
+        return compile(tree, str(path), "exec"), dict(_iterate_names(tree.body))
     except SyntaxError as error:
         raise UsageError(f"{path}:{error.lineno}: {error.msg}") from None
     except ValueError as error:  # null bytes
         raise UsageError(f"{path}: not Python: {error}") from None
 
 
-def _defined(body: list[ast.stmt]) -> Iterator[tuple[str, int]]:
+def _iterate_names(body: list[ast.stmt]) -> Iterator[tuple[str, int]]:
     for statement in body:
         match statement:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
@@ -129,23 +129,23 @@ def _defined(body: list[ast.stmt]) -> Iterator[tuple[str, int]]:
                 yield name, statement.lineno
             case ast.If() | ast.Try() | ast.With():
                 for part in ("body", "orelse", "finalbody"):
-                    yield from _defined(getattr(statement, part, []))
+                    yield from _iterate_names(getattr(statement, part, []))
 
 
-def _guarded(path: Path, action: Callable[[], Made]) -> Made:
-    """What `action` gives; whatever the file raises becomes one line with the line of the file."""
+def _run_guarded(path: Path, action: Callable[[], Made]) -> Made:
+    """Return what `action` gives; whatever the file raises becomes one line with the line of the file."""
     try:
         return action()
     except (Exception, SystemExit) as error:  # noqa: BLE001  whatever is wrong in it, its author is told where
-        line = _line_of(error.__traceback__, path)
+        line = _find_line(error.__traceback__, path)
         where = f"{path}:{line}" if line else str(path)
         first = (str(error).splitlines() or [""])[0]
         said = first if isinstance(error, EsperError) else f"{type(error).__name__}: {first}".removesuffix(": ")
         raise UsageError(visible_line(f"{where}: {said}", _MESSAGE_CHARS)) from None
 
 
-def _line_of(trace: TracebackType | None, path: Path) -> int | None:
-    """The innermost line of the file itself."""
+def _find_line(trace: TracebackType | None, path: Path) -> int | None:
+    """Find the innermost line of the file itself in a traceback."""
     line = None
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == str(path):
@@ -155,11 +155,11 @@ def _line_of(trace: TracebackType | None, path: Path) -> int | None:
 
 
 def _is_class(value: object) -> bool:
-    return isinstance(value, type) and issubclass(value, Experiment) and not _needs(value)
+    return isinstance(value, type) and issubclass(value, Experiment) and not _needed_arguments(value)
 
 
-def _needs(value: object) -> tuple[str, ...]:
-    """Arguments without which a function or class cannot be called."""
+def _needed_arguments(value: object) -> tuple[str, ...]:
+    """List the arguments without which a function or class cannot be called."""
     if not callable(value):
         return ()
     try:
@@ -170,10 +170,10 @@ def _needs(value: object) -> tuple[str, ...]:
     return tuple(one.name for one in parameters if one.default is one.empty and one.kind not in given)
 
 
-def _nothing(path: Path, symbols: list[str], module: ModuleType, own: dict[str, int]) -> str:
-    """Why there is no experiment in the file."""
+def _explain_nothing(path: Path, symbols: list[str], module: ModuleType, own: dict[str, int]) -> str:
+    """Say why there is no experiment in the file."""
     for symbol in symbols:
-        needed = ", ".join(_needs(module.__dict__[symbol]))
+        needed = ", ".join(_needed_arguments(module.__dict__[symbol]))
         return f"{path}:{own[symbol]}: {symbol} needs {needed}; it is called without arguments, so give them defaults"
     wanted = "define create_NAME_experiment(), get_experiment() or experiment in it"
     imported = [name for name in module.__dict__ if _FACTORY.fullmatch(name) and name != "create_experiment"]
@@ -182,24 +182,24 @@ def _nothing(path: Path, symbols: list[str], module: ModuleType, own: dict[str, 
     return f"{path}: no experiment; {wanted}"
 
 
-def _made(path: Path, symbol: str, line: int, value: Any) -> _Found:
-    """The experiment that a name stands for, called when it must be."""
+def _make(path: Path, symbol: str, line: int, value: Any) -> _Found:
+    """Make the experiment that a name stands for, calling it when it must be."""
     if inspect.iscoroutinefunction(value):
         raise UsageError(f"{path}:{line}: {symbol} is async, and nothing awaits it; define it with def alone")
-    made = _guarded(path, value) if callable(value) else value
+    made = _run_guarded(path, value) if callable(value) else value
     if isinstance(made, ExperimentBuilder):
         raise UsageError(f"{path}:{line}: {symbol} is not built yet; end it with .build()")
     if not isinstance(made, Experiment):
         called = "()" if callable(value) else ""
         raise UsageError(f"{path}:{line}: {symbol}{called} is no experiment but a value of type {type(made).__name__}")
     try:
-        return _Found(symbol=symbol, experiment=made, what=declaration(made, path.parent))
+        return _Found(symbol=symbol, experiment=made, what=parse_declaration(made, path.parent))
     except UsageError as error:
         raise UsageError(f"{path}:{line}: {symbol}: {error}") from None
 
 
-def _chosen(path: Path, found: list[_Found], name: str) -> Declared:
-    """The only one, or the one called `name`; equal ones count as one."""
+def _choose(path: Path, found: list[_Found], name: str) -> Declared:
+    """Return the only one, or the one called `name`; equal ones count as one."""
     different: dict[bytes, _Found] = {}
     for one in found:
         if name in ("", one.symbol, one.experiment.name):
@@ -213,5 +213,5 @@ def _chosen(path: Path, found: list[_Found], name: str) -> Declared:
 
 
 def _digest(what: Declared) -> bytes:
-    """Equal for declarations that are the same in everything."""
+    """Return bytes that are equal for declarations that are the same in everything."""
     return msgspec.json.encode((what.asked, what.placed, what.about, what.tracking))

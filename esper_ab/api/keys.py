@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import numbers
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from esper_ab.contracts.errors import UsageError
+
+Settings: TypeAlias = Mapping[str, Any]  # by key: "ppo.lr", "ppo__lr", or nested as in a TOML file
 
 
 class ReadOnly(Mapping[str, Any]):
     """Settings that nobody can change; unlike a mappingproxy it can be copied and pickled."""
 
-    def __init__(self, settings: Mapping[str, Any]) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._settings = dict(settings)
 
     def __getitem__(self, key: str) -> Any:
@@ -29,8 +32,13 @@ class ReadOnly(Mapping[str, Any]):
         return repr(self._settings)
 
 
-def dotted(settings: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """`{"ppo__lr": 1}`, `{"ppo.lr": 1}` and `{"ppo": {"lr": 1}}` as `{"ppo.lr": 1}`.
+def read_only(settings: Settings) -> Settings:
+    """Copy settings so that nobody can change them; what is no mapping is returned for `dotted` to refuse."""
+    return ReadOnly(copy.deepcopy(dict(settings))) if isinstance(settings, Mapping) else settings
+
+
+def dotted(settings: Settings, above: str = "") -> dict[str, Any]:
+    """Return `{"ppo.lr": 1}` for `{"ppo__lr": 1}`, `{"ppo.lr": 1}` and `{"ppo": {"lr": 1}}`.
 
     UsageError for a key that is said twice.
     """

@@ -14,13 +14,13 @@ from __future__ import annotations
 import hashlib
 from functools import cached_property
 from html import escape
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from esper_ab.api.lookup import Verdicts
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.own_packages import ForeignPackage, import_own
 from esper_ab.contracts.visible import visible
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.load import Loaded, load
@@ -156,7 +156,7 @@ class LoadedRun:
     @property
     def figures(self) -> tuple[str, ...]:
         """Names that `plot` knows."""
-        from esper_ab.report.figures.catalogue import NAMES
+        from esper_ab.report.figures.catalogue import NAMES  # with matplotlib, which records and verdicts do without
 
         return NAMES
 
@@ -165,7 +165,7 @@ class LoadedRun:
 
         UsageError for a name that is none of `figures`, and when there is nothing to draw yet.
         """
-        from esper_ab.report.figures.catalogue import NAMES, figure
+        from esper_ab.report.figures.catalogue import NAMES, figure  # likewise
 
         if name not in NAMES:
             raise UsageError(f"no figure {name!r}; {did_you_mean(name, NAMES)}")
@@ -190,8 +190,8 @@ class LoadedRun:
         if found != run.evaluation.policy_sha256:
             raise UsageError(f"{path} is not the policy that was evaluated: its sha256 is not the journal's")
         try:
-            policy: Policy = import_module(_POLICIES).load(path)
-        except ValueError as error:
+            policy: Policy = import_own(_POLICIES).load(path)
+        except (ValueError, ForeignPackage) as error:
             raise UsageError(str(error)) from None
         return policy
 

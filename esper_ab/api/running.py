@@ -11,22 +11,33 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+from typing import Literal, TypedDict, Unpack
 
+import click
 import msgspec
 
-from esper_ab.api.asked import Declared, declaration
-from esper_ab.api.declared import Experiment, ExperimentBuilder
-from esper_ab.api.in_python import ARGUMENTS, in_python
+from esper_ab.api.asked import Declared, parse_declaration
+from esper_ab.api.builder import ExperimentBuilder
+from esper_ab.api.declared import Experiment
 from esper_ab.api.results import Results, early_end
+from esper_ab.api.spelling import ARGUMENTS, in_python, spelled
 from esper_ab.contracts.errors import EsperError, UsageError, WorkerFailed, WorkerHung
-from esper_ab.execution.experiment import Planned, carry_out, launcher_named, plan_as_text, planned, reported
+from esper_ab.contracts.visible import visible_line
+from esper_ab.control.liveness import Limits
+from esper_ab.execution.experiment import (
+    PlannedExperiment,
+    carry_out,
+    format_plan,
+    make_launcher,
+    plan_experiment,
+    write_report,
+)
+from esper_ab.live.narration import Narration
 from esper_ab.plan.run_directory import check_name
+from esper_ab.report.build import ReportPaths
 from esper_ab.settings.assignments import did_you_mean
-
-if TYPE_CHECKING:
-    from esper_ab.report.build import ReportPaths
-    from esper_ab.settings.experiment import ExperimentSettings
+from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.trackers.settings import check_tracking
 
 _ARGUMENTS = (
     "output_dir", "parallel_runs", "max_parallel_runs", "retry_failed_runs", "max_retries", "name", "verbose",
@@ -57,7 +68,7 @@ class Runner:
     launcher: str = "local"
     watched: bool = False  # a live view
     narrated: bool = False  # a line on stderr for everything that is recorded
-    words: Mapping[str, str] = field(default_factory=lambda: ARGUMENTS)  # what flags of `launch` are called here
+    words: Mapping[str, str] = field(default_factory=lambda: ARGUMENTS)  # key -> what it is called here
 
 
 def run_ab_test(
@@ -86,11 +97,11 @@ def run_ab_test(
         retry_failed_runs=retry_failed_runs, max_retries=max_retries, name=more.get("name", ""),
         launcher=more.get("launcher", "local"), watched=more.get("verbose", False),
     )  # fmt: skip
-    ready = prepared(declaration(experiment, Path.cwd()), runner)
+    planned = prepare(parse_declaration(experiment, Path.cwd()), runner)
     if runner.watched:
-        show_plan(ready)
-    paths, failure = conducted(ready, runner)
-    return Results(ready.run_dir, paths.content, early_end(failure, ready.run_dir, paths.content.history))
+        show_plan(planned)
+    paths, failure = conduct(planned, runner)
+    return Results(planned.run_dir, paths.content, early_end(failure, planned.run_dir, paths.content.history))
 
 
 def _check_experiment(experiment: object) -> None:
@@ -100,53 +111,42 @@ def _check_experiment(experiment: object) -> None:
         raise UsageError(f"run_ab_test: expected an Experiment, as create_experiment(…).build() is, not {experiment!r}")
 
 
-def prepared(what: Declared, runner: Runner) -> Planned:
-    """Everything that can be refused is refused here; nothing is started or written yet."""
-    from esper_ab.trackers.settings import check_tracking
-
+def prepare(what: Declared, runner: Runner) -> PlannedExperiment:
+    """Plan what is declared; whatever can be refused is refused here, and nothing is started or written yet."""
     _check_process(runner.launcher)
     _check_runner(runner)
-    asked = msgspec.structs.replace(_scheduled(what, runner), name=runner.name or what.asked.name)
+    asked = msgspec.structs.replace(_schedule(what, runner), name=runner.name or what.asked.name)
     run_dir = runner.output_dir / asked.name
     if run_dir.exists():
         where = runner.words.get("name", "name=")
         raise UsageError(f"{run_dir} exists already; give this run another name ({where}), or another folder")
     check_tracking(what.tracking)
-    with in_python(runner.words):
-        ready = planned(asked, runner.output_dir)
-    return Planned(
-        plan=ready.plan, machine=ready.machine, run_dir=ready.run_dir, about=what.about, tracking=what.tracking
-    )
+    with spelled(in_python(runner.words)):
+        return plan_experiment(asked, runner.output_dir, tracking=what.tracking, about=what.about)
 
 
-def conducted(ready: Planned, runner: Runner) -> tuple[ReportPaths, EsperError | None]:
-    """Carry the plan out and report; the report, and the error that ended the experiment early, if one did."""
-    from esper_ab.control.liveness import Limits
-    from esper_ab.live.narration import Narration
-
+def conduct(planned: PlannedExperiment, runner: Runner) -> tuple[ReportPaths, EsperError | None]:
+    """Carry the plan out and report. Returns the report, and the error that ended the experiment early, if one did."""
     deaths = 1 + (runner.max_retries if runner.retry_failed_runs else 0)
     failure: EsperError | None = None
     try:
         also = [Narration()] if runner.narrated else []
         limits = Limits(deaths=deaths)
-        carry_out(ready, launcher_named(runner.launcher), watched=runner.watched, limits=limits, also=also)
+        with spelled(in_python(runner.words)):
+            carry_out(planned, make_launcher(runner.launcher), watched=runner.watched, limits=limits, also=also)
     except (WorkerFailed, WorkerHung) as error:
         failure = error
-    return reported(ready.run_dir), failure
+    return write_report(planned.run_dir), failure
 
 
-def show_plan(ready: Planned) -> None:
-    """The plan on stdout, as `esper-ab launch` prints it, below what its author says of it."""
-    import click
-
-    from esper_ab.contracts.visible import visible_line
-
-    variants = ready.about.get("variants", {})
-    said = [ready.about.get("description", ""), *(f"  {name}: {one['description']}" for name, one in variants.items()
+def show_plan(planned: PlannedExperiment) -> None:
+    """Print the plan as `esper-ab launch` does, below what its author says of it."""
+    variants = planned.about.get("variants", {})
+    said = [planned.about.get("description", ""), *(f"  {name}: {one['description']}" for name, one in variants.items()
                                                   if one["description"])]  # fmt: skip
     for line in filter(None, said):
         click.echo(visible_line(line))
-    click.echo(plan_as_text(ready))
+    click.echo(format_plan(planned))
 
 
 def _check_process(launcher: str) -> None:
@@ -193,8 +193,8 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _scheduled(what: Declared, runner: Runner) -> ExperimentSettings:
-    """The experiment with as many runs at the same time as the runner allows.
+def _schedule(what: Declared, runner: Runner) -> AskedExperiment:
+    """Ask for as many runs at the same time as the runner allows.
 
     Fewer than a replicate has variants means: one after the other. The plan says so; results do not depend on it.
     """

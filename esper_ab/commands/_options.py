@@ -1,30 +1,20 @@
-"""The flags that say what to run, shared by every command that trains; and from flags to parse.Request. Light."""
+"""The flags that say what to run, shared by every command that trains, as click decorators. Light."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from esper_ab.commands import _completing as completing
 
-if TYPE_CHECKING:
-    from esper_ab.settings.parse import Request
-
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-# Flag -> key of the experiment. The defaults are those of settings/experiment.py: a flag not given sets nothing.
-_FLAG_KEYS = {"amp": "growth.amp", "threads": "arithmetic.threads"}
 ARGUMENTS = "esper_ab.arguments"
-_LIST_FLAGS = {"slots": "--slots early late", "devices": "--devices cpu:0 cpu:1"}  # with an example
-_AS_THEY_STAND = (
-    "task", "data_dir", "slots", "episodes", "steps", "n_envs", "eval_episodes", "endpoint", "test", "alpha", "margin",
-    "control", "rng_seed", "unpaired", "devices", "devices_per_run", "placement", "order", "sync", "threads", "amp",
-    "share_observation_norm", "max_parallel", "name",
-)  # settings of the experiment; the other flags are none, or not as they stand
+_LIST_FLAGS = ("slots", "devices")  # their values may be several words
 
 _COMPLETED = {
     "--groups": completing.groups,
@@ -168,62 +158,3 @@ class ExperimentCommand(click.Command):
         flags = [word for word in ctx.meta.get(ARGUMENTS, ()) if word.startswith("-")]
         last = flags[-1].removeprefix("--") if flags else ""
         return next((param for param in self.params if param.name == last and last in _LIST_FLAGS), None)
-
-
-def request(options: dict[str, Any]) -> Request:
-    """The flags that say what to run; one that a command does not have counts as not given."""
-    from esper_ab.contracts.errors import UsageError
-    from esper_ab.settings.assignments import split_commas
-    from esper_ab.settings.parse import Request
-
-    flags: dict[str, object] = {
-        _FLAG_KEYS.get(flag, flag): value
-        for flag in _AS_THEY_STAND
-        if (value := options.get(flag)) is not None and value is not False  # 0 is a value, and refused as one
-    }
-    for flag in _LIST_FLAGS:
-        if flag in flags:
-            flags[flag] = [piece for piece in str(flags[flag]).split(",") if piece]
-            if not flags[flag]:
-                example = _LIST_FLAGS[flag]
-                raise UsageError(f"--{flag}: names are missing, as in {example}; leave it out for all there are")
-    if options.get("deterministic") is not None:
-        flags["arithmetic.deterministic"] = options["deterministic"]
-    if options.get("no_telemetry"):
-        flags["telemetry"] = False
-    if options.get("no_early_stop"):
-        flags["early_stop"] = False
-    if options.get("untested") is not None:
-        flags["untested"] = split_commas(options["untested"], "--untested")
-    if options.get("looks") is not None:
-        flags["looks"] = [whole(piece, "--looks") for piece in split_commas(options["looks"], "--looks")]
-    flags |= _replicates(options.get("replicates"), options.get("max"))
-    groups = options.get("groups")
-    return Request(
-        groups=tuple(split_commas(groups, "--groups")) if groups is not None else (),
-        group=tuple(options.get("group") or ()),
-        assignments=tuple(options.get("set") or ()),
-        flags=flags,
-    )
-
-
-def whole(text: str, origin: str) -> int:
-    """A whole number typed at `origin`; UsageError for anything else."""
-    from esper_ab.contracts.errors import UsageError
-
-    if not text.isascii() or not text.isdigit():
-        raise UsageError(f"{origin}: expected a whole number, not {text!r}")
-    return int(text)
-
-
-def _replicates(replicates: str | None, most: int | None) -> dict[str, object]:
-    """`--replicates N`; `auto --max N`: looks on the way to N; `auto`: no maximum."""
-    from esper_ab.contracts.errors import UsageError
-
-    if replicates is None or replicates != "auto":
-        if most is not None:
-            raise UsageError("--max goes with --replicates auto; --replicates N is a maximum already")
-        if replicates is not None and not replicates.isdigit():
-            raise UsageError(f"--replicates: expected a whole number or auto, not {replicates!r}")
-        return {} if replicates is None else {"replicates": whole(replicates, "--replicates")}
-    return {"open_ended": True} if most is None else {"replicates": most}

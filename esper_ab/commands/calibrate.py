@@ -12,14 +12,14 @@ from esper_ab.commands._options import ExperimentCommand, experiment_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.design import LEAST_RUNS
 from esper_ab.execution.experiment import (
-    Planned,
-    as_asked,
-    claimed_here,
-    launcher_named,
-    plan_as_json,
-    plan_as_text,
-    planned,
+    PlannedExperiment,
+    encode_plan,
+    format_plan,
+    make_directory,
+    make_launcher,
+    plan_experiment,
 )
+from esper_ab.settings.flags import parse_flags
 
 _OWN = (
     "groups", "group", "replicates", "max", "looks", "no_early_stop", "control", "untested", "exam", "unpaired",
@@ -43,28 +43,28 @@ _OWN = (
 @experiment_options(without=_OWN)
 def command(mode: str, runs: int, replicates: int, **options: Any) -> None:
     """Train one condition again and again, and show how often each rule would find a difference in it."""
-    ready = _plan(mode, runs, options)
+    planned = _plan(mode, runs, options)
     if not options["json"]:
-        click.echo(plan_as_text(ready))
+        click.echo(format_plan(planned))
     elif options["dry_run"]:
-        click.echo(plan_as_json(ready))
+        click.echo(encode_plan(planned))
     if options["dry_run"]:
         return
-    launcher = launcher_named(options["launcher"], options["transport"])
-    ready = claimed_here(ready, launcher)
+    launcher = make_launcher(options["launcher"], options["transport"])
+    planned = make_directory(planned, launcher)
     # Here, so that --help, completion and --dry-run wait for no scipy.
     from esper_ab.design.calibration_text import calibration_text
     from esper_ab.execution.calibration import calibrate, calibration_file
 
-    found = calibrate(ready, launcher, replicates, watched=not (options["quiet"] or options["json"]))
-    file = calibration_file(ready.run_dir)
+    found = calibrate(planned, launcher, replicates, watched=not (options["quiet"] or options["json"]))
+    file = calibration_file(planned.run_dir)
     if options["json"]:
         click.echo(file.read_text(encoding="utf-8").strip())
     else:
         click.echo(f"{calibration_text(found)}\ncalibration: {file}")
 
 
-def _plan(mode: str, runs: int, options: dict[str, Any]) -> Planned:
+def _plan(mode: str, runs: int, options: dict[str, Any]) -> PlannedExperiment:
     """Plan two groups with the same settings and unpaired randomness: independent runs that change lanes as usual."""
     if runs < LEAST_RUNS or runs % 2:
         raise UsageError(f"--runs {runs}: an even number, {LEAST_RUNS} at least, as in --runs 20")
@@ -72,4 +72,4 @@ def _plan(mode: str, runs: int, options: dict[str, Any]) -> Planned:
         raise UsageError(f"--mode {mode}: one reward mode or controller, as in --mode shaped")
     pairs = str(runs // 2)
     own = {"groups": f"a={mode},b={mode}", "replicates": pairs, "looks": pairs, "no_early_stop": True, "unpaired": True}
-    return planned(as_asked({**options, **own}), options["out"], "calibration-{task}-{time}")
+    return plan_experiment(parse_flags({**options, **own}), options["out"], "calibration-{task}-{time}")

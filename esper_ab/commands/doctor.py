@@ -17,7 +17,7 @@ from esper_ab.control.preflight import examine, expected_bytes
 from esper_ab.control.private_folder import PrivateFolder
 from esper_ab.health import devices, processor, storage, system
 from esper_ab.health.finding import Finding, problem
-from esper_ab.settings.experiment import ExperimentSettings
+from esper_ab.settings.experiment import AskedExperiment
 
 _NAMED = ("torch", "numpy", "pyzmq", "msgspec", "duckdb")  # packages whose version is shown
 
@@ -47,7 +47,7 @@ def examine_machine(out: Path) -> Iterator[Finding]:
     yield from system.package_findings("esper-ab", also=_NAMED)
     machine = _machine()
     if isinstance(machine, str):
-        yield problem("preflight", machine, "`python -c 'import workers.commands.describe'` shows what fails")
+        yield problem("preflight", machine, "`python -P -c 'import workers.commands.describe'` shows what fails")
     else:
         yield from devices.device_findings(machine)
         if machine.task_problem:
@@ -68,9 +68,9 @@ def examine_machine(out: Path) -> Iterator[Finding]:
 
 def _machine() -> Machine | str:
     """The machine as the preflight child finds it, or why it gave no answer."""
-    experiment = ExperimentSettings(name="", groups=(), slots=(), devices=())
+    usual = AskedExperiment(groups=())
     try:
-        return examine(Questions(task=experiment.task, data_dir=experiment.data_dir, user_rewards=()))
+        return examine(Questions(task=usual.task, data_dir=usual.data_dir, user_rewards=()))
     except EsperError as error:
         return str(error)
 

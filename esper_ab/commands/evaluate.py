@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import click
 from esper_ab.analysis.trained_by import code_states, named, telling
 from esper_ab.commands._exit_status import epilog
 from esper_ab.contracts.errors import EsperError
+from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.visible import visible_line
 from esper_ab.control import provenance
 from esper_ab.execution.child import child_environment
@@ -43,7 +43,7 @@ def command(
     arguments += [] if episodes is None else ["--episodes", str(episodes)]
     arguments += [] if rng_seed is None else ["--rng-seed", str(rng_seed)]
     arguments += ["--json"] if json else []
-    child = [sys.executable, "-m", "workers.commands.evaluate", *arguments, "--", *policies]
+    child = child_command("workers.commands.evaluate", *arguments, "--", *policies)
     return subprocess.run(child, check=False, env=child_environment()).returncode
 
 

@@ -13,7 +13,7 @@ from esper_ab.commands._completing import RunDirectory
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._going_on import allow_changed_code, detach_command, detach_flag
 from esper_ab.commands._options import shared_options
-from esper_ab.execution.experiment import launcher_named, reported
+from esper_ab.execution.experiment import make_launcher, write_report
 from esper_ab.live.console import outlive_terminal
 from esper_ab.report.build import printed
 
@@ -49,6 +49,6 @@ def command(run_dir: Path, replicates: int, dry_run: bool, detach: bool, **optio
         detach_command("extend", run_dir, "--replicates", str(replicates), options=options)
         return
     outlive_terminal(run_dir)
-    launcher = launcher_named(options["launcher"], options["transport"])
+    launcher = make_launcher(options["launcher"], options["transport"])
     extend_run(run_dir, replicates, launcher, watched=not (quiet or json), allow_changed_code=allowed)
-    click.echo(printed(reported(run_dir), "json" if json else "text"))
+    click.echo(printed(write_report(run_dir), "json" if json else "text"))

@@ -8,10 +8,8 @@ part counts is what every reader and `resume` do from then on.
 from __future__ import annotations
 
 import hashlib
-import os
-import re
-import time
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -19,6 +17,7 @@ import msgspec
 
 from esper_ab.commands._completing import RunDirectory
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._leftovers import leftovers
 from esper_ab.commands._options import shared_options
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
 from esper_ab.contracts.shell_line import typed
@@ -26,14 +25,11 @@ from esper_ab.journal.events import AnyEvent, EpisodeRecorded, ExperimentStarted
 from esper_ab.journal.file import JOURNAL_NAME, OtherVersion, Reading, cut_off, read
 from esper_ab.journal.fold import History, RunHistory, fold
 from esper_ab.journal.line import event_of
-from esper_ab.journal.lock import holder, take
+from esper_ab.journal.lock import Lock, holder
 
 DAMAGED = JournalError.exit_code
 _LISTED = 8  # names in one line of text; --json has them all
 _CHUNK_BYTES = 1 << 20
-_REPORT_TEMPORARY = re.compile(r"\.(summary\.txt|verdict\.json|report\.html)\..+")  # report/build
-_WORKER_TEMPORARY = re.compile(r"\..+\.pt\.\d+-\d+")  # workers/durable
-_AT_WORK_S = 60.0  # a report can be written while nobody has the run directory
 
 
 @click.command(epilog=epilog("esper-ab fsck runs/RUN", "esper-ab fsck runs/RUN --repair"))
@@ -102,7 +98,7 @@ def examine(run_dir: Path) -> Findings:
         episodes=sum(len(run.columns) for run in runs), evaluations=sum(run.evaluation is not None for run in runs),
         damage=damage, repairable=repairable, behind=_behind(path, reading.intact_bytes, history),
         faults=tuple(_faults(run_dir, runs, checkpoints=not user)),
-        leftovers=() if user else tuple(_leftovers(run_dir)), notes=history.pauses if history else (),
+        leftovers=() if user else _names(run_dir, leftovers(run_dir)), notes=history.pauses if history else (),
     )  # fmt: skip
 
 
@@ -112,17 +108,13 @@ def repair(run_dir: Path) -> Findings:
     UsageError when somebody has the run directory; DiskFull, with nothing changed, without room for what is cut off.
     """
     read(run_dir / JOURNAL_NAME)  # refuses a directory that is none before a lock is made in it
-    lock = -1
     try:
-        lock = take(run_dir)
-        done = _repaired(run_dir)
+        with closing(Lock(run_dir)):
+            done = _repaired(run_dir)
     except OSError as error:
         if error.errno in NO_ROOM:
             raise DiskFull(f"no room in {run_dir} to keep what is cut off; nothing was cut: make room first") from None
         raise UsageError(f"{run_dir} cannot be repaired: {error.strerror} ({error.filename})") from None
-    finally:
-        if lock >= 0:
-            os.close(lock)
     return msgspec.structs.replace(examine(run_dir), done=done)
 
 
@@ -136,9 +128,9 @@ def _repaired(run_dir: Path) -> tuple[str, ...]:
         size = path.stat().st_size - reading.intact_bytes
         kept = cut_off(run_dir, reading.intact_bytes, reading.lines)
         done.append(f"cut {size} bytes off the journal behind line {reading.lines}; they are in {kept.name}")
-    for leftover in _leftovers(run_dir):
-        (run_dir / leftover).unlink()
-        done.append(f"removed {leftover}")
+    for leftover in tuple(leftovers(run_dir)):
+        leftover.unlink()
+        done.append(f"removed {leftover.relative_to(run_dir)}")
     return tuple(done)
 
 
@@ -231,15 +223,8 @@ def _hashed(path: Path) -> tuple[str, int]:
     return digest.hexdigest(), size
 
 
-def _leftovers(run_dir: Path) -> Iterator[str]:
-    """Names of temporary files whose writers are gone, relative to `run_dir`."""
-    for path in sorted(run_dir.iterdir()):
-        if _REPORT_TEMPORARY.fullmatch(path.name) and time.time() - path.stat().st_mtime > _AT_WORK_S:
-            yield path.name
-    for folder in ("checkpoints", "policies"):
-        for path in sorted((run_dir / folder).rglob(".*")):
-            if _WORKER_TEMPORARY.fullmatch(path.name) and path.is_file():
-                yield str(path.relative_to(run_dir))
+def _names(run_dir: Path, paths: Iterable[Path]) -> tuple[str, ...]:
+    return tuple(str(path.relative_to(run_dir)) for path in paths)
 
 
 # --- in words ---

@@ -6,7 +6,7 @@ import json as json_module
 import os
 import re
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,16 +14,17 @@ import click
 
 from esper_ab.commands._completing import RunDirectory
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._leftovers import CHECKPOINTS, files_below, leftovers
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_line import typed
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
-from esper_ab.journal.lock import holder, take
+from esper_ab.journal.lock import Lock, holder
 from esper_ab.live.console import CONSOLE_NAME
 from esper_ab.live.status import state_of
 
-_CHECKPOINTS = "checkpoints"
-_TEMPORARY = re.compile(r"\..+\..+")  # every file is written as .NAME.SOMETHING first, and renamed
+_CHECKPOINT = re.compile(r"\d+\.pt")
+_DEPTH = 3  # of a checkpoint below the folder: GROUP/REPLICATE/POINT.pt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +44,9 @@ class Found:
 def command(run_dirs: tuple[Path, ...], dry_run: bool, json: bool) -> None:
     """Remove checkpoints, temporary files and console output of RUN….
 
-    Journal, policies, experiment.toml, reports and logs stay. Of a run that is not finished, what `resume` needs and
-    the console's output stay, too. A run in progress is refused, and then nothing of the others is removed either.
+    Journal, policies, experiment.toml, reports, logs and files that are not of this tool stay. Of a run that is not
+    finished, what `resume` needs and the console's output stay, too. A run in progress is refused, and then nothing of
+    the others is removed either.
     """
     found = [removable(run_dir) for run_dir in run_dirs]
     for one in found:
@@ -61,12 +63,21 @@ def command(run_dirs: tuple[Path, ...], dry_run: bool, json: bool) -> None:
 
 
 def removable(run_dir: Path) -> Found:
-    """What can be removed of `run_dir`; UsageError when a process carries the run out, or it is no run directory."""
+    """What can be removed of `run_dir`.
+
+    UsageError when a process carries the run out, when it is no run directory, or keeps its checkpoints elsewhere.
+    """
     if by := holder(run_dir):
         raise UsageError(f"{run_dir} is in use by {by}; `{typed('stop', run_dir)}` ends it; nothing was removed")
+    folder = run_dir / CHECKPOINTS
+    if folder.is_symlink():
+        raise UsageError(
+            f"{folder} is a symbolic link, and gc removes nothing outside a run directory; nothing was removed: clear "
+            f"{folder.readlink()} yourself, or remove the link"
+        )
     history = load(run_dir).history
     state = state_of(history, held=False)
-    files = [*_temporary(run_dir), *_checkpoints(run_dir, history)]
+    files = [*leftovers(run_dir), *_checkpoints(folder, history)]
     if state == "finished":
         files += [path for path in [run_dir / CONSOLE_NAME] if path.is_file()]
     kept = "" if state == "finished" else f"; it is {state}, so what `{typed('resume', run_dir)}` needs was kept"
@@ -76,31 +87,21 @@ def removable(run_dir: Path) -> Found:
 
 def remove(found: Found) -> None:
     """Remove what was found; UsageError when a process has begun to carry the run out in between."""
-    lock = take(found.run_dir)
-    try:
+    with closing(Lock(found.run_dir)):
         for path in found.files:
             path.unlink(missing_ok=True)
-        for folder, _, _ in os.walk(found.run_dir / _CHECKPOINTS, topdown=False):
+        for folder, _, _ in os.walk(found.run_dir / CHECKPOINTS, topdown=False):
             with suppress(OSError):  # not empty
                 Path(folder).rmdir()
-    finally:
-        os.close(lock)
 
 
-def _temporary(run_dir: Path) -> Iterator[Path]:
-    """Temporary files of `run_dir`: what a process that died was writing."""
-    for folder, _, names in os.walk(run_dir):
-        yield from (Path(folder, name) for name in names if _TEMPORARY.fullmatch(name))
-
-
-def _checkpoints(run_dir: Path, history: History) -> Iterator[Path]:
+def _checkpoints(folder: Path, history: History) -> Iterator[Path]:
     """Checkpoints of runs that are complete; a run that is still to be finished starts again from its own."""
-    needed = {run_dir / _CHECKPOINTS / name for name, run in history.runs.items() if run.started and run.expected}
-    for folder, below, names in os.walk(run_dir / _CHECKPOINTS):
-        if Path(folder) in needed:
-            below.clear()
-            continue
-        yield from (Path(folder, name) for name in names if not _TEMPORARY.fullmatch(name))
+    needed = {folder / name for name, run in history.runs.items() if run.started and run.expected}
+    for path in files_below(folder):
+        deep = len(path.relative_to(folder).parts) == _DEPTH
+        if deep and _CHECKPOINT.fullmatch(path.name) and path.parent not in needed:
+            yield path
 
 
 def _tree(found: Found, *, dry_run: bool) -> dict[str, object]:

@@ -22,11 +22,10 @@ from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.shell_line import typed
-from esper_ab.settings.experiment import ExperimentSettings
+from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.parse import DEFAULT_GROUPS
 
 _SET = ("task", "episodes", "steps", "n_envs", "replicates")  # written out with their defaults; the others are comments
-_UNFILLED: dict[str, Any] = {"name": "", "slots": (), "devices": ()}  # no default of their own: empty says "find out"
 _FLAGS = {"arithmetic.threads": "threads"}  # key -> flag, where they have different names
 _SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 _NAME_CHARS = 128  # of a run directory
@@ -135,7 +134,7 @@ def _about_groups() -> tuple[str, ...]:
 def _experiment_rows() -> Iterator[tuple[str, Any, str]]:
     """Rows (dotted key, default, description) of the experiment's own settings."""
     told = flag_help()
-    for key, value, allowed in _rows(ExperimentSettings):
+    for key, value, allowed in _rows(AskedExperiment):
         if key == "groups":
             continue
         if key == "task":
@@ -156,8 +155,7 @@ def _rows(struct: type[msgspec.Struct], above: str = "") -> Iterator[tuple[str, 
         if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
             yield from _rows(field.type, f"{key}.")
         else:
-            default = _UNFILLED.get(key) if field.required else field.default
-            yield key, default, _allowed(field.type)
+            yield key, None if field.required else field.default, _allowed(field.type)
 
 
 def _allowed(kind: Any) -> str:

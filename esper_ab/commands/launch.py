@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,21 +15,21 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.control.chaos import Chaos, plan_faults
 from esper_ab.execution.detach import detach, reserve
 from esper_ab.execution.experiment import (
-    Planned,
-    as_asked,
-    calibrated,
+    PlannedExperiment,
     carry_out,
-    claimed,
-    claimed_here,
-    launcher_named,
-    plan_as_json,
-    plan_as_text,
-    planned,
-    reported,
+    claim_directory,
+    encode_plan,
+    format_plan,
+    make_directory,
+    make_launcher,
+    plan_experiment,
+    write_report,
 )
+from esper_ab.launchers import check
 from esper_ab.live.console import outlive_terminal
 from esper_ab.report.build import printed
 from esper_ab.settings.assignments import split_commas
+from esper_ab.settings.flags import parse_flags
 from esper_ab.trackers.settings import Tracking, check_tracking, wandb_mode
 from esper_ab.trackers.subject import NAMES
 from esper_ab.verdict.condition import parse_condition, require
@@ -70,41 +69,40 @@ def command(**options: Any) -> None:
     """
     if options["detach"] and options["fail_unless"]:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
-    calibration = _calibration(options["calibration"])
-    tracking = tracking_of(options)
-    ready = replace(planned(as_asked(options), options["out"]), tracking=tracking)
-    if calibration is not None:
-        ready = calibrated(ready, calibration)
-    groups = [group.name for group in ready.plan.experiment.groups]
-    conditions = [parse_condition(text, groups, ready.plan.design.comparisons) for text in options["fail_unless"]]
-    chaos = _chaos(options["chaos"], ready, options["launcher"])
-    _announce(ready, calibration, options)
+    calibration, tracking = _load_calibration(options["calibration"]), tracking_of(options)
+    asked = parse_flags(options)
+    planned = plan_experiment(asked, options["out"], calibration=calibration, tracking=tracking)
+    groups = [group.name for group in planned.plan.experiment.groups]
+    conditions = [parse_condition(text, groups, planned.plan.design.comparisons) for text in options["fail_unless"]]
+    chaos = _plan_chaos(options["chaos"], planned, options["launcher"])
+    launcher = make_launcher(options["launcher"], options["transport"])
+    check(launcher, planned.plan.lanes)
+    _announce(planned, options)
     if options["dry_run"]:
         return
     if options["detach"]:
-        _detach(ready, as_json=options["json"])
+        _detach(planned, as_json=options["json"])
         return
-    launcher = launcher_named(options["launcher"], options["transport"])
-    ready = claimed_here(ready, launcher)
-    outlive_terminal(ready.run_dir)
-    carry_out(ready, launcher, watched=not (options["quiet"] or options["json"]), chaos=chaos)
+    planned = make_directory(planned, launcher)
+    outlive_terminal(planned.run_dir)
+    carry_out(planned, launcher, watched=not (options["quiet"] or options["json"]), chaos=chaos)
 
-    paths = reported(ready.run_dir)
+    paths = write_report(planned.run_dir)
     click.echo(printed(paths, "json" if options["json"] else "text"))
     if chaos is not None and not options["json"]:
         click.echo(f"chaos: {chaos.summary}\nresult hash: {paths.content.analysis.result_hash}")
     require(conditions, paths.content.comparisons)
 
 
-def _detach(ready: Planned, *, as_json: bool) -> None:
-    """Start this command again under the name of `ready`, without this terminal."""
-    ready = claimed(ready, reserve)
+def _detach(planned: PlannedExperiment, *, as_json: bool) -> None:
+    """Start this command again under the name of `planned`, without this terminal."""
+    planned = claim_directory(planned, reserve)
     typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg != "--detach"]
-    detached = detach("esper_ab.launch", [*typed, "--name", ready.run_dir.name], ready.run_dir)
+    detached = detach("esper_ab.launch", [*typed, "--name", planned.run_dir.name], planned.run_dir)
     click.echo(detached.shown(as_json=as_json))
 
 
-def _calibration(path: Path | None) -> Calibration | None:
+def _load_calibration(path: Path | None) -> Calibration | None:
     """The calibration in the file `path`; None without a file."""
     if path is None:
         return None
@@ -113,31 +111,31 @@ def _calibration(path: Path | None) -> Calibration | None:
     return load_calibration(path)
 
 
-def _chaos(rng_seed: int | None, ready: Planned, launcher: str) -> Chaos | None:
+def _plan_chaos(rng_seed: int | None, planned: PlannedExperiment, launcher: str) -> Chaos | None:
     """The rehearsal of faults that `rng_seed` draws for the plan; None without one."""
     if rng_seed is None:
         return None
     if launcher == "inline":
         raise UsageError("--chaos kills worker processes, and --launcher inline has none; use --launcher local")
-    return Chaos(plan_faults(rng_seed, [spec for block in ready.plan.blocks for spec in block.runs]))
+    return Chaos(plan_faults(rng_seed, [spec for block in planned.plan.blocks for spec in block.runs]))
 
 
-def _announce(ready: Planned, calibration: Calibration | None, options: dict[str, Any]) -> None:
+def _announce(planned: PlannedExperiment, options: dict[str, Any]) -> None:
     """Print the plan: as text before it is carried out, as JSON when it is all that was asked for."""
     if options["json"] and options["dry_run"]:
-        click.echo(plan_as_json(ready))
+        click.echo(encode_plan(planned))
     elif not options["json"]:
-        click.echo(plan_as_text(ready))
-        if calibration is not None:
-            click.echo(f"power: {_power(ready, calibration)}")
+        click.echo(format_plan(planned))
+        if planned.calibration is not None:
+            click.echo(f"power: {_power(planned, planned.calibration)}")
 
 
-def _power(ready: Planned, calibration: Calibration) -> str:
+def _power(planned: PlannedExperiment, calibration: Calibration) -> str:
     """What the plan resolves with the calibrated spread of runs, in words."""
     from esper_ab.design.power_text import describe_design_power  # with scipy, as a calibration
 
     spread = calibration.spread
-    return describe_design_power(ready.plan.design, spread.sd, spread.runs - 1)
+    return describe_design_power(planned.plan.design, spread.sd, spread.runs - 1)
 
 
 def tracking_of(options: dict[str, Any]) -> Tracking:

@@ -9,7 +9,7 @@ import click
 from esper_ab.commands._completing import RunDirectory
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import shared_options
-from esper_ab.execution.experiment import reported
+from esper_ab.execution.experiment import write_report
 from esper_ab.report.build import printed
 from esper_ab.verdict.condition import parse_condition, require
 
@@ -30,7 +30,7 @@ def command(run_dir: Path, json: bool, form: str | None, conditions: tuple[str, 
     """Rebuild summary.txt, verdict.json and report.html of RUN from its journal."""
     if json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other")
-    paths = reported(run_dir)
+    paths = write_report(run_dir)
     history = paths.content.history
     asked = [parse_condition(text, history.groups, history.design.comparisons) for text in conditions]
     click.echo(printed(paths, "json" if json else form or "text"))

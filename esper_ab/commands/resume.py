@@ -11,7 +11,7 @@ from esper_ab.commands._completing import RunDirectory
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._going_on import allow_changed_code, detach_command, detach_flag
 from esper_ab.commands._options import shared_options
-from esper_ab.execution.experiment import launcher_named, reported
+from esper_ab.execution.experiment import make_launcher, write_report
 from esper_ab.live.console import outlive_terminal
 from esper_ab.report.build import printed
 from esper_ab.verdict.condition import parse_condition, require
@@ -41,8 +41,8 @@ def command(run_dir: Path, conditions: tuple[str, ...], detach: bool, **options:
         detach_command("resume", run_dir, options=options)
         return
     outlive_terminal(run_dir)
-    launcher = launcher_named(options["launcher"], options["transport"])
+    launcher = make_launcher(options["launcher"], options["transport"])
     resume_run(run_dir, launcher, watched=not (quiet or json), allow_changed_code=allowed)
-    paths = reported(run_dir)
+    paths = write_report(run_dir)
     click.echo(printed(paths, "json" if json else "text"))
     require(asked, paths.content.comparisons)

@@ -10,11 +10,11 @@ import click
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import ARGUMENTS, ExperimentCommand
 from esper_ab.execution.detach import detach
-from esper_ab.execution.experiment import Planned, plan_as_json
+from esper_ab.execution.experiment import PlannedExperiment, encode_plan
 from esper_ab.live.console import outlive_terminal
 from esper_ab.report.build import printed
 
-_FLAGS = {"name": "--name", "max-parallel": "--max-parallel", "out": "--output-dir"}  # of `launch`, as called here
+_FLAGS = {"name": "--name", "max_parallel": "--max-parallel", "out": "--output-dir"}  # by key
 
 
 @click.command(cls=ExperimentCommand, epilog=epilog(
@@ -50,26 +50,26 @@ def command(file: Path, **options: Any) -> None:
     """
     _check_together(options)
     # Here, so that --help and completion wait for no numpy or scipy.
-    from esper_ab.api.files import declared_in
+    from esper_ab.api.files import load_declaration
     from esper_ab.api.results import Results
-    from esper_ab.api.running import Runner, conducted, prepared, show_plan
+    from esper_ab.api.running import Runner, conduct, prepare, show_plan
 
     runner = Runner(**_runner_arguments(options))
-    ready = prepared(declared_in(file, options["experiment"]), runner)
+    planned = prepare(load_declaration(file, options["experiment"]), runner)
     if not options["json"]:
-        show_plan(ready)
+        show_plan(planned)
     elif options["dry_run"]:
-        click.echo(plan_as_json(ready, about=ready.about, tracking=ready.tracking))
+        click.echo(encode_plan(planned, about=planned.about, tracking=planned.tracking))
     if options["dry_run"]:
         return
     if options["detach"]:
-        _detach(ready, as_json=options["json"])
+        _detach(planned, as_json=options["json"])
         return
-    outlive_terminal(ready.run_dir)
-    paths, failure = conducted(ready, runner)
+    outlive_terminal(planned.run_dir)
+    paths, failure = conduct(planned, runner)
     if failure is None or not options["json"]:  # as JSON the error is all that is said
         click.echo(printed(paths, "json" if options["json"] else "text"))
-    for line in () if options["json"] else Results(ready.run_dir, paths.content, "").failure_lines:
+    for line in () if options["json"] else Results(planned.run_dir, paths.content, "").failure_lines:
         click.echo(line)
     if failure is not None:
         raise failure
@@ -96,8 +96,8 @@ def _runner_arguments(options: dict[str, Any]) -> dict[str, Any]:
     } | retries  # fmt: skip
 
 
-def _detach(ready: Planned, *, as_json: bool) -> None:
-    """Start this command again under the name of `ready`, without this terminal."""
+def _detach(planned: PlannedExperiment, *, as_json: bool) -> None:
+    """Start this command again under the name of `planned`, without this terminal."""
     typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg != "--detach"]
-    detached = detach("esper_ab.commands.cli", ["run", *typed, "--name", ready.run_dir.name], ready.run_dir)
+    detached = detach("esper_ab.commands.cli", ["run", *typed, "--name", planned.run_dir.name], planned.run_dir)
     click.echo(detached.shown(as_json=as_json))

@@ -8,7 +8,7 @@ import functools
 import hashlib
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +20,25 @@ from esper_ab.commands import _completing as completing
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import ExperimentCommand, experiment_options
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.machine import Machine, Questions
 from esper_ab.control.preflight import examine
-from esper_ab.execution.experiment import Planned, as_asked, carry_out, check_new, launcher_named, named, plan_of
+from esper_ab.execution.experiment import (
+    PlannedExperiment,
+    carry_out,
+    check_new,
+    choose_name,
+    examine_machine,
+    make_launcher,
+    plan_on,
+)
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.load import load
 from esper_ab.report.build import build_report
 from esper_ab.settings.assignments import SHORT, split_commas
-from esper_ab.settings.experiment import ExperimentSettings
+from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.flags import parse_flags
 
-_Point = tuple[dict[str, str], ExperimentSettings, Planned]  # a setting, what was asked, what will be run
+_Point = tuple[dict[str, str], PlannedExperiment]  # a setting, and what will be run with it
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST_NAME = 110  # a folder's name has at most 128 characters; one that is set aside gets longer
@@ -50,23 +60,22 @@ _HASH = 8  # hexadecimal digits
 def command(episodes: str | None, lr: str | None, over: tuple[str, ...], **options: Any) -> None:
     """Repeat a comparison at every combination of settings, each an experiment of its own, side by side."""
     axes = grid_axes(episodes, lr, over)
-    asked = [(setting, _asked(options, setting)) for setting in combine_settings(axes)]
-    parent = options["out"] / named(asked[0][1], "sensitivity-{task}-{time}")
+    asked = [(setting, _parse(options, setting)) for setting in combine_settings(axes)]
+    parent = options["out"] / choose_name(asked[0][1], "sensitivity-{task}-{time}")
     once = functools.cache(examine)
-    ready = [(setting, one, plan_of(one, parent / name_folder(setting), once)) for setting, one in asked]
-    to_run = [(one, point) for _, one, point in ready if not _finished(point)]
-    for one, point in to_run:
+    points = [(setting, _plan(one, parent / name_folder(setting), once)) for setting, one in asked]
+    to_run = [point for _, point in points if not _finished(point)]
+    for point in to_run:
         if not point.run_dir.exists():
-            check_new(one, point.run_dir)
+            check_new(point.asked, point.run_dir)
     if options["dry_run"]:
-        _preview(parent, ready, as_json=options["json"])
+        _preview(parent, points, as_json=options["json"])
         return
     if not options["json"]:
-        click.echo(f"{parent}: {len(ready)} points, {len(ready) - len(to_run)} finished already")
-    points = [(setting, point) for setting, _, point in ready]
-    for one, point in to_run:
+        click.echo(f"{parent}: {len(points)} points, {len(points) - len(to_run)} finished already")
+    for point in to_run:
         if not options["json"]:
-            click.echo(f"\n{point.run_dir.name}: {len(one.groups)} groups x {one.replicates} replicates")
+            click.echo(f"\n{point.run_dir.name}: {_size(point.asked)}")
         _run(point, options)
         _write(parent, points)
     found = _write(parent, points)
@@ -98,9 +107,19 @@ def combine_settings(axes: dict[str, list[str]]) -> list[dict[str, str]]:
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
 
-def _asked(options: dict[str, Any], setting: dict[str, str]) -> ExperimentSettings:
+def _parse(options: dict[str, Any], setting: dict[str, str]) -> AskedExperiment:
     own = tuple(f"{key}={value}" for key, value in setting.items())
-    return as_asked({**options, "set": (*options["set"], *own)})
+    return parse_flags({**options, "set": (*options["set"], *own)})
+
+
+def _plan(asked: AskedExperiment, run_dir: Path, examine: Callable[[Questions], Machine]) -> PlannedExperiment:
+    machine = examine_machine(asked, examine)
+    plan = plan_on(machine, asked, run_dir.name)
+    return PlannedExperiment(asked=asked, machine=machine, plan=plan, run_dir=run_dir)
+
+
+def _size(asked: AskedExperiment) -> str:
+    return f"{len(asked.groups)} groups x {asked.replicates} replicates"
 
 
 def name_folder(setting: dict[str, str]) -> str:
@@ -113,7 +132,7 @@ def name_folder(setting: dict[str, str]) -> str:
     return f"{name[: _LONGEST_NAME - _HASH - 1]}-{digest}"
 
 
-def _finished(point: Planned) -> bool:
+def _finished(point: PlannedExperiment) -> bool:
     """Whether the point has been run to its end; UsageError when its folder holds another experiment."""
     if not (point.run_dir / JOURNAL_NAME).exists():
         return False
@@ -123,11 +142,11 @@ def _finished(point: Planned) -> bool:
     return history.ended is not None and history.ended.status == "finished"
 
 
-def _run(point: Planned, options: dict[str, Any]) -> None:
+def _run(point: PlannedExperiment, options: dict[str, Any]) -> None:
     """Run one point and write its report; what an interrupted attempt left is kept under another name."""
     if point.run_dir.exists():
         _set_aside(point.run_dir)
-    launcher = launcher_named(options["launcher"], options["transport"])
+    launcher = make_launcher(options["launcher"], options["transport"])
     carry_out(point, launcher, watched=not (options["quiet"] or options["json"]))
     build_report(point.run_dir)
 
@@ -141,9 +160,9 @@ def _set_aside(run_dir: Path) -> None:
     run_dir.rename(next(path for path in kept if not path.exists()))
 
 
-def _write(parent: Path, points: Sequence[tuple[dict[str, str], Planned]]) -> Sensitivity:
+def _write(parent: Path, points: Sequence[_Point]) -> Sensitivity:
     """Write sensitivity.json and summary.txt about all points, those to come among them."""
-    def told(setting: dict[str, str], point: Planned) -> Point:
+    def told(setting: dict[str, str], point: PlannedExperiment) -> Point:
         said = _said(point.run_dir) if _finished(point) else ()
         return Point(setting=setting, run=point.run_dir.name, digest=point.plan.digest, comparisons=said)
 
@@ -171,19 +190,19 @@ def _said(run_dir: Path) -> tuple[PointComparison, ...]:
     )
 
 
-def _preview(parent: Path, ready: Sequence[_Point], *, as_json: bool) -> None:
+def _preview(parent: Path, points: Sequence[_Point], *, as_json: bool) -> None:
     if as_json:
-        points = [
+        rows = [
             {"setting": setting, "run": point.run_dir.name, "finished": _finished(point), "plan": point.plan}
-            for setting, _, point in ready
+            for setting, point in points
         ]
-        click.echo(msgspec.json.encode({"parent": str(parent), "points": points}))
+        click.echo(msgspec.json.encode({"parent": str(parent), "points": rows}))
         return
-    click.echo(f"{parent}: {len(ready)} points")
-    for setting, one, point in ready:
+    click.echo(f"{parent}: {len(points)} points")
+    for setting, point in points:
         told = ", ".join(f"{key}={value}" for key, value in setting.items())
         done = ", finished" if _finished(point) else ""
-        click.echo(f"  {point.run_dir.name}: {told}; {len(one.groups)} groups x {one.replicates} replicates{done}")
+        click.echo(f"  {point.run_dir.name}: {told}; {_size(point.asked)}{done}")
 
 
 def _print(parent: Path, found: Sensitivity, *, as_json: bool) -> None:

@@ -38,7 +38,7 @@ def command(run_dir: Path, now: bool, json: bool) -> None:
     status(run_dir)  # refuses what is no run directory
     by = holder(run_dir)
     if by is not None:
-        if not (now or json):
+        if by.pid and not (now or json):
             click.echo(f"told process {by.pid}; waiting for its barrier in progress, which --now would not")
         end(run_dir, by, now=now)
     found = status(run_dir)
@@ -76,6 +76,8 @@ def _process(run_dir: Path, by: Holder) -> int:
     """A descriptor of the process `by` itself: its number may belong to another by the time a signal is sent."""
     if by.host != socket.gethostname():
         raise UsageError(f"{run_dir} is carried out by {by}: stop it there")
+    if not by.pid:
+        raise UsageError(f"{run_dir} is carried out by a process that its .lock does not name: end it where it runs")
     try:
         process = os.pidfd_open(by.pid)
     except OSError:

@@ -1,7 +1,7 @@
-"""Bytes <-> messages: msgpack under hard limits, then strict typed decoding. Knows no socket.
+"""Bytes <-> messages: msgpack under hard limits, then strict typed decoding. Independent of sockets.
 
 The limits are checked before anything typed is built, so a hostile peer cannot make a small frame expensive. A frame
-that is too short to break any of them is decoded into its type at once, in a tenth of the time.
+that is too short to break any of them is decoded into its type directly, in a tenth of the time.
 """
 
 from __future__ import annotations
@@ -16,20 +16,23 @@ from esper_ab.contracts.messages import Chunk, CoordinatorMessage, Message, Work
 from esper_ab.contracts.records import MOST_KEYS
 from esper_ab.contracts.visible import visible_line
 
-FRAME_LIMIT_BYTES = 1 << 20  # of one frame on the wire
+FRAME_LIMIT_BYTES = 1 << 20  # largest frame on the wire
 CHUNK_BYTES = 512 << 10
-MESSAGE_LIMIT_BYTES = 64 << 20  # of one message put together from chunks
-_WHY_CHARS = 200  # a reason may quote what was sent
+MESSAGE_LIMIT_BYTES = 64 << 20  # largest message after reassembly from chunks
+_WHY_CHARS = 200  # bounded because a reason may quote the peer's bytes
 _MAX_DEPTH = 12
 _MAX_ARRAY = 1 << 18
 _MAX_MAP = MOST_KEYS
 _MAX_STR = 1 << 16
-_CONTAINERS = 1024  # lists and maps of a message of no length, and one more for every so many bytes: an empty one takes
-_BYTES_PER_CONTAINER = 16  # one byte on the wire and seventy in memory, so a frame of them would be a bomb
+# A message may hold _CONTAINERS lists and maps plus one per _BYTES_PER_CONTAINER of its length: an empty container is
+# one byte on the wire and seventy in memory, so a frame full of them would exhaust memory.
+_CONTAINERS = 1024
+_BYTES_PER_CONTAINER = 16
 
-_SHORT_BYTES = 32 << 10  # a list has a byte per entry, and a typed container is longer than _BYTES_PER_CONTAINER
+# A frame this short breaks no limit: a list has a byte per entry, a typed container is above _BYTES_PER_CONTAINER.
+_SHORT_BYTES = 32 << 10
 
-# msgspec learns a type when it first meets it, and two threads making it do so at once crash (seen with 0.22): so now.
+# msgspec analyses a type on first use, and two threads doing so at once crash (seen with 0.22). So do it at import.
 msgspec.json.Decoder(WorkerMessage)
 msgspec.json.Decoder(CoordinatorMessage)
 _DIRECT = msgspec.msgpack.Decoder(WorkerMessage)
@@ -37,14 +40,14 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 
 class ProtocolError(ValueError):
-    """Bytes that are not a message of this protocol: one line saying where and why, fit to be shown."""
+    """Bytes that are not a message of this protocol; one line with place and reason, safe to print on a terminal."""
 
     def __init__(self, why: str) -> None:
         super().__init__(visible_line(why, _WHY_CHARS))
 
 
 def _check_depth(value: Any) -> None:
-    """Iterative, so that deep nesting cannot exhaust the stack of whoever looks at it later."""
+    """Raise ProtocolError for nesting deeper than _MAX_DEPTH; iterative, so deep input cannot exhaust the stack."""
     level, depth = [value], 0
     while level:
         depth += 1
@@ -60,7 +63,7 @@ def _check_depth(value: Any) -> None:
 
 
 class _Budget:
-    """How many lists and maps may still come."""
+    """Counter that limits how many lists and maps one message may contain."""
 
     def __init__(self, size_bytes: int) -> None:
         self._left = _CONTAINERS + size_bytes // _BYTES_PER_CONTAINER
@@ -103,9 +106,9 @@ def _decode(data: bytes, kinds: Any) -> Any:
 
 
 def decode_from_worker(data: bytes) -> WorkerMessage:
-    """Raise ProtocolError unless `data` is exactly one message a worker may send."""
+    """Decode one worker message; ProtocolError unless `data` is exactly one."""
     if len(data) <= _SHORT_BYTES:
-        with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # what is wrong with it is said below
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # `_decode` reports the error
             message: WorkerMessage = _DIRECT.decode(data)
             return message
     message = _decode(data, WorkerMessage)
@@ -113,18 +116,18 @@ def decode_from_worker(data: bytes) -> WorkerMessage:
 
 
 def decode_from_coordinator(data: bytes) -> CoordinatorMessage:
-    """Raise ProtocolError unless `data` is exactly one message a coordinator may send."""
+    """Decode one coordinator message; ProtocolError unless `data` is exactly one."""
     message: CoordinatorMessage = _decode(data, CoordinatorMessage)
     return message
 
 
 def encode(message: Message) -> bytes:
-    """One message as msgpack bytes; floats must be finite (a record says None instead)."""
+    """Encode one message as msgpack bytes; floats must be finite (records hold None instead)."""
     return _ENCODER.encode(message)
 
 
 def split(data: bytes, seq: int) -> list[bytes]:
-    """Frames to send for encoded `data`: itself, or numbered chunks when it is above the chunk size."""
+    """Return the frames to send for encoded `data`: `data` itself, or numbered chunks when above the chunk size."""
     if len(data) <= CHUNK_BYTES:
         return [data]
     pieces = [data[i : i + CHUNK_BYTES] for i in range(0, len(data), CHUNK_BYTES)]
@@ -132,14 +135,14 @@ def split(data: bytes, seq: int) -> list[bytes]:
 
 
 class Assembler:
-    """Puts the chunks of one peer together again; bounded; out-of-order or oversized pieces raise ProtocolError."""
+    """Reassembles the chunks of one peer in bounded memory; out-of-order or oversized pieces raise ProtocolError."""
 
     def __init__(self) -> None:
         self._seq = -1
         self._pieces: list[bytes] = []
 
     def add(self, chunk: Chunk) -> WorkerMessage | None:
-        """The whole message once its last piece is in, else None."""
+        """Add one chunk; return the whole message once its last piece is in, else None."""
         if chunk.index == 0:
             self._seq, self._pieces = chunk.seq, []
         limit = MESSAGE_LIMIT_BYTES // CHUNK_BYTES

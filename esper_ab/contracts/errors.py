@@ -1,10 +1,10 @@
 """Errors for the person at the terminal: one line with the remedy, and an exit code.
 
     EsperError
-    ├── UsageError        2   what was asked cannot be done: flag, key, name, device, file
-    ├── WorkerFailed      4   a worker died or reported an error; its log's end is shown
+    ├── UsageError        2   the request cannot be carried out: flag, key, name, device, file
+    ├── WorkerFailed      4   a worker died or reported an error; the end of its log is shown
     ├── WorkerHung       11   a worker made no progress in time
-    ├── ConditionNotMet  12   a verdict is not what --fail-unless asks for
+    ├── ConditionNotMet  12   a verdict does not meet --fail-unless
     ├── DiskFull         75   there is no room on the disk; nothing recorded is lost
     ├── JournalError      5   a run directory's journal is damaged
     └── Interrupted     130   Ctrl-C
@@ -13,20 +13,62 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})  # of an OSError that goes away when somebody makes room
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})  # errno values of an OSError that goes away when space is freed
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting that a message names, so that each front end can spell it as its users write it.
+
+    `value`: None names the key alone. `assigned`: the command line has no flag for it, only `--set KEY=VALUE`.
+    """
+
+    key: str  # of the experiment or of all groups: "n_envs"
+    value: object = None
+    assigned: bool = False
+
+
+Spelling = Callable[[Setting], str]
+
+
+def as_flag(setting: Setting) -> str:
+    """Spell a setting as the command line takes it: `--n-envs 2`, `--slots early late`, `--set ppo.minibatches=2`."""
+    if setting.assigned:
+        return f"--set {setting.key}={setting.value}"
+    flag, value = f"--{setting.key.replace('_', '-')}", setting.value
+    if value is None:
+        return flag
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        value = ("," if setting.key == "looks" else " ").join(map(str, value))
+    return f"{flag} {value}"
 
 
 class EsperError(Exception):
-    """Base: `str(error)` is what the user reads; `exit_code` is what the shell gets."""
+    """Base class: `str(error)` is shown to the user; `exit_code` is returned to the shell."""
 
     exit_code = 1
 
 
 class UsageError(EsperError):
-    """What was asked cannot be done as asked."""
+    """The request cannot be carried out as given. Its parts are text and the settings that the text names.
+
+    `str(error)` spells settings as flags, `spelled` as another front end has them.
+    """
 
     exit_code = 2
+
+    def __init__(self, *parts: str | Setting) -> None:
+        super().__init__(*parts)
+
+    def spelled(self, spelling: Spelling) -> str:
+        """Return the message with every setting as `spelling` writes it."""
+        return "".join(spelling(part) if isinstance(part, Setting) else part for part in self.args)
+
+    def __str__(self) -> str:
+        return self.spelled(as_flag)
 
 
 class WorkerFailed(EsperError):
@@ -42,7 +84,7 @@ class JournalError(EsperError):
 
 
 class DiskFull(EsperError):
-    """No room on the disk, or none left of a quota; what was recorded before is kept."""
+    """No room on the disk, or a quota is exhausted; everything recorded before is kept."""
 
     exit_code = 75
 
@@ -54,7 +96,7 @@ class WorkerHung(EsperError):
 
 
 class ConditionNotMet(EsperError):
-    """The verdict is not what --fail-unless asks for."""
+    """The verdict does not meet --fail-unless."""
 
     exit_code = 12
 

@@ -1,11 +1,11 @@
-"""One hash for the code itself: it tells states of it apart that no commit holds."""
+"""One hash of the installed code, which distinguishes states that no commit holds."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
-import importlib.util
-from pathlib import Path
+
+from esper_ab.contracts.own_packages import folder
 
 _PACKAGES = ("esper_ab", "workers")
 _SOURCES = (".py", ".npz")
@@ -13,21 +13,23 @@ _SHOWN = 16  # hexadecimal digits
 
 
 def sources() -> str:
-    """sha256, shortened, over names and contents of all modules of both packages and of the data that ships with them.
+    """Return a shortened sha256 over names and contents of all modules of both packages and the data shipped with them.
 
-    As they lie on disk now: what a process that starts now will import.
+    Reads the files on disk now, which are those that a process started now will import.
     """
     whole = hashlib.sha256()
     for package in _PACKAGES:
-        spec = importlib.util.find_spec(package)  # finds it without importing it
-        for folder in (spec.submodule_search_locations or ()) if spec else ():
-            for path in sorted(path for path in Path(folder).rglob("*") if path.suffix in _SOURCES):
-                content = hashlib.sha256(path.read_bytes()).hexdigest()
-                whole.update(f"{package}/{path.relative_to(folder).as_posix()} {content}\n".encode())
+        root = folder(package)
+        for path in sorted(path for path in root.rglob("*") if path.suffix in _SOURCES):
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            whole.update(f"{package}/{path.relative_to(root).as_posix()} {content}\n".encode())
     return whole.hexdigest()[:_SHOWN]
 
 
 @functools.cache
 def sources_imported() -> str:
-    """`sources` when this process first asked: what a thread that starts later works with, whatever is edited."""
+    """Return `sources()` as of the first call in this process.
+
+    Threads that start later use the modules imported by then, even if the files are edited meanwhile.
+    """
     return sources()

@@ -1,7 +1,7 @@
-"""The keys of one worker's connection, as the hub leaves them in a file for it: CURVE, each key 40 characters of Z85.
+"""Key file of one worker's connection, written by the hub: CURVE keys, each 40 characters of Z85.
 
-The order of a worker names the file and does not hold the keys: an order may be logged, pickled, or put on a command
-line by a launcher.
+A worker's order names the file instead of holding the keys, because a launcher may log the order, pickle it, or put it
+on a command line.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ import msgspec
 
 
 class KeyFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a worker needs to prove who it is, and to know whom it talks to."""
+    """Keys with which a worker authenticates itself and the coordinator."""
 
     server_public: str
     public: str
     secret: str
 
     def __repr__(self) -> str:
-        """Without the secret: this may be printed."""
+        """Omit the secret, because this may be printed."""
         return f"KeyFile(public={self.public!r})"
 
 
 def write(path: Path, keys: KeyFile) -> None:
-    """A new file that only its owner may read; FileExistsError when there is one."""
+    """Create a file that only its owner may read; FileExistsError when it exists."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(msgspec.json.encode(keys))
 
 
 def read(path: Path) -> KeyFile:
-    """OSError when there is no such file, msgspec.ValidationError when it is another one."""
+    """Read a key file; OSError when it is missing, msgspec.ValidationError when it is no key file."""
     return msgspec.json.decode(path.read_bytes(), type=KeyFile)

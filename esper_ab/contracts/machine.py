@@ -1,4 +1,4 @@
-"""What the preflight child is asked and what it answers: devices, catalogues, checks of what the user brought along."""
+"""Question and answer of the preflight child: devices, catalogues, checks of rewards, controllers and data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from esper_ab.contracts.settings import ControllerSettings, Settings
 
 
 class ControllerQuestion(Settings, frozen=True, kw_only=True):
-    """A group whose controller is to be made once, to see whether its settings can be honoured."""
+    """A group whose controller the child constructs once, to check its settings."""
 
     group: str
     settings: ControllerSettings
@@ -18,7 +18,7 @@ class ControllerQuestion(Settings, frozen=True, kw_only=True):
 
 
 class Questions(Settings, frozen=True, kw_only=True):
-    """What to check besides what the machine has."""
+    """Experiment-specific checks for the preflight child, besides reporting the machine."""
 
     task: str
     data_dir: str
@@ -38,7 +38,7 @@ class Device(Settings, frozen=True, kw_only=True):
 
 
 class TaskFacts(Settings, frozen=True, kw_only=True):
-    """One entry of workers/tasks, as far as planning needs it."""
+    """The facts about one entry of workers/tasks that planning needs."""
 
     name: str
     title: str
@@ -47,11 +47,12 @@ class TaskFacts(Settings, frozen=True, kw_only=True):
     sample_values: int  # numbers per sample: C·H·W
     host_params: int
     host_multiply_adds: int  # of one forward pass of one sample
+    classes: int = 0  # of the labels; 0: not known
     host_values: int = 0  # activations of all convolutions of one sample; 0 in plans older than this field
 
 
 class UserReward(Settings, frozen=True, kw_only=True):
-    """A reward function that is no entry of the catalogue."""
+    """A reward function that is not an entry of the catalogue."""
 
     reference: str
     sha256: str  # of its source files together; "" when it has none
@@ -61,7 +62,7 @@ class UserReward(Settings, frozen=True, kw_only=True):
 
 
 class Machine(Settings, frozen=True, kw_only=True):
-    """What is there."""
+    """The child's answer: devices, catalogues, and problems found."""
 
     torch_version: str
     cuda_build: str  # CUDA version torch was built for; "" for a CPU build
@@ -71,13 +72,13 @@ class Machine(Settings, frozen=True, kw_only=True):
     blueprints: tuple[str, ...]
     tasks: tuple[TaskFacts, ...]
     multiply_adds_per_s: float  # measured: training a small grouped convolution, one thread or the first GPU
-    start_s: float = 0.0  # measured by whoever asked: from the start of a process to an answer by its torch
-    cpu_bf16: Literal["", "avx512_bf16", "amx_bf16"] = ""  # the best instructions for bfloat16 that the CPU has
+    start_s: float = 0.0  # measured by the parent: from starting a process until its torch answers
+    cpu_bf16: Literal["", "avx512_bf16", "amx_bf16"] = ""  # best bfloat16 instructions of the CPU; "": none
     user_rewards: tuple[UserReward, ...]
     controller_problems: dict[str, str] = msgspec.field(default_factory=dict)  # group -> why it cannot be made
-    task_problem: str  # why the asked task's data cannot be read; ""
-    gpu_problem: str  # a GPU is there but torch cannot use it; ""
+    task_problem: str  # why the task's data cannot be read; "" when they can
+    gpu_problem: str  # why torch cannot use a GPU that exists; ""
 
     def names(self, kind: str) -> tuple[str, ...]:
-        """Names of the devices of a kind: "cuda" or "cpu"."""
+        """Return the names of the devices of a kind: "cuda" or "cpu"."""
         return tuple(device.name for device in self.devices if device.name.startswith(f"{kind}:"))

@@ -1,4 +1,4 @@
-"""Everything that workers and coordinator say to each other. Any edit here bumps PROTOCOL; docs/protocol.md explains.
+"""All messages between workers and coordinator. Any edit here bumps PROTOCOL; docs/protocol.md explains.
 
 A run's life is a line of points: 0 = warm, 1 … E = training episode 0 … E-1 recorded, E+1 = evaluated.
 `Release(point=p)` acknowledges point p and permits the work towards p+1.
@@ -26,21 +26,21 @@ class Lane(Message, frozen=True, kw_only=True, tag="Lane"):
 
     name: str  # "cpu:0", "cuda:1", "cuda:0+cuda:1"
     devices: tuple[str, ...]  # ("cuda:0", "cuda:1")
-    uuids: tuple[str, ...]  # what the worker asserts against, one per device; "" for CPU
-    titles: tuple[str, ...] = ()  # what the devices are, one per device; "" for CPU; empty when not known
+    uuids: tuple[str, ...]  # checked by the worker, one per device; "" for CPU
+    titles: tuple[str, ...] = ()  # product names, one per device; "" for CPU; empty when not known
 
 
 class RewardCode(Message, frozen=True, kw_only=True, tag="RewardCode"):
-    """Which state of a user's reward function is meant: that of the time of planning, whatever is edited later."""
+    """The state of a user's reward function at the time of planning, which all runs use whatever is edited later."""
 
     reference: str  # as in the settings
-    folder: str  # of its copy and those of what it imports beside it, relative to the run directory; "": not copied
+    folder: str  # of its copy and of the local modules it imports, relative to the run directory; "": not copied
     file: str  # its copy, relative to that folder; "" when there is none
-    sha256: str  # of the copies together, or of the installed module; "" when that has no source
+    sha256: str  # of all copies together, or of the installed module; "" when that has no source
 
 
 class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):
-    """One worker's complete orders for one run. Nothing else reaches a worker."""
+    """One worker's complete orders for one run; a worker receives nothing else."""
 
     ref: RunRef
     block: int
@@ -62,11 +62,11 @@ class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):
     policy_file: FileBelow  # relative to the run directory
     log_file: FileBelow  # relative to the run directory
     reward_code: tuple[RewardCode, ...] = ()  # of the user's own functions among the modes above
-    share_observation_norm: bool = False  # normalise by what the releases bring; only where somebody learns
+    share_observation_norm: bool = False  # normalise by the moments in the releases; only where a policy learns
 
 
 class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):
-    """What a launcher hands to a new worker: enough to set up its process and to say Hello. Its runs come by wire."""
+    """Start order of a new worker: enough to set up its process and to say Hello. Its runs come by wire."""
 
     endpoint: str
     worker: str  # "w00"; with the incarnation, its identity on the wire: "w00/1"
@@ -79,7 +79,7 @@ class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):
 
     @property
     def identity(self) -> str:
-        """Name on the wire: an earlier incarnation's messages are told from this one's."""
+        """Name on the wire; the incarnation distinguishes this worker's messages from those of its predecessors."""
         return f"{self.worker}/{self.incarnation}"
 
 
@@ -87,7 +87,7 @@ class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):
 
 
 class Hello(Message, frozen=True, kw_only=True, tag="Hello"):
-    """First word of a worker: which lane, which incarnation, which protocol, which state of the code."""
+    """First message of a worker: lane, incarnation, protocol, hash of the code."""
 
     worker: str
     incarnation: int
@@ -99,7 +99,7 @@ class Hello(Message, frozen=True, kw_only=True, tag="Hello"):
 
 
 class Ready(Message, frozen=True, kw_only=True, tag="Ready"):
-    """The run is warm and stands at `point`: 0 when it begins, else the point of the checkpoint it was taken up from.
+    """The run is warm at `point`: 0 for a new run, else the point of the checkpoint from which it was restored.
 
     `warm_up_s` is excluded from every record.
     """
@@ -107,12 +107,12 @@ class Ready(Message, frozen=True, kw_only=True, tag="Ready"):
     run: RunRef
     warm_up_s: float
     point: int = 0
-    # One sentence for every checkpoint that was offered and not intact.
+    # One sentence per offered checkpoint that was damaged.
     damaged: Annotated[tuple[str, ...], Meta(max_length=16)] = ()
 
 
 class Progress(Message, frozen=True, kw_only=True, tag="Progress"):
-    """Sign of life: step within the work towards the next point. Never journalled."""
+    """Heartbeat: step within the work towards the next point. Never journalled."""
 
     run: RunRef
     point: int
@@ -121,17 +121,17 @@ class Progress(Message, frozen=True, kw_only=True, tag="Progress"):
 
 
 class EpisodeFinished(Message, frozen=True, kw_only=True, tag="EpisodeFinished"):
-    """Points 1 … E. Kept by the worker until the release that acknowledges it."""
+    """Record of a training episode, points 1 … E. The worker keeps it until the release that acknowledges it."""
 
     run: RunRef
     seq: int
     record: EpisodeRecord
-    checkpoint: Checkpoint | None = None  # None: the run has no state beyond its orders, as with a fixed controller
-    observations: Moments | None = None  # of all its training episodes so far, where they are shared
+    checkpoint: Checkpoint | None = None  # None for a fixed controller, whose run has no state beyond its orders
+    observations: Moments | None = None  # over its training episodes so far; only with a shared normaliser
 
 
 class Evaluated(Message, frozen=True, kw_only=True, tag="Evaluated"):
-    """Point E+1: the run's last word."""
+    """Record of the evaluation, point E+1; the last message about a run."""
 
     run: RunRef
     seq: int
@@ -139,7 +139,7 @@ class Evaluated(Message, frozen=True, kw_only=True, tag="Evaluated"):
 
 
 class Failed(Message, frozen=True, kw_only=True, tag="Failed"):
-    """The worker cannot go on. `summary` is one line; the traceback is in the log, too."""
+    """The worker cannot continue. `summary` is one line; the log has the traceback, too."""
 
     worker: str
     run: RunRef | None
@@ -160,9 +160,9 @@ class Chunk(Message, frozen=True, kw_only=True, tag="Chunk"):
 
 
 class Assign(Message, frozen=True, kw_only=True, tag="Assign"):
-    """Do this run: warm up, then say Ready. With `point` > 0: take it up where its records end.
+    """Start this run: warm up, then answer Ready. With `point` > 0 resume it where its records end.
 
-    `checkpoints`, newest first: the first intact one is where the run goes on; without any it begins anew.
+    `checkpoints`, newest first: the run resumes from the first intact one; without any it starts from the beginning.
     """
 
     spec: RunSpec
@@ -171,22 +171,22 @@ class Assign(Message, frozen=True, kw_only=True, tag="Assign"):
 
 
 class Release(Message, frozen=True, kw_only=True, tag="Release"):
-    """Point `point` is on disk; go on towards the next one. At point E+1: the run is done, await the next Assign."""
+    """Point `point` is on disk; continue towards the next one. At point E+1 the run is done: await the next Assign."""
 
     run: str
     point: int
-    observations: Moments | None = None  # of all learners of the block up to this point, where they are shared
+    observations: Moments | None = None  # over the block's learners up to this point; only with a shared normaliser
 
 
 class Cancel(Message, frozen=True, kw_only=True, tag="Cancel"):
-    """Give the run up and await the next Assign: its replicate cannot be completed."""
+    """Give up the run, whose replicate cannot be completed, and await the next Assign."""
 
     run: str
     reason: str
 
 
 class Stop(Message, frozen=True, kw_only=True, tag="Stop"):
-    """Leave. `reason` goes to the worker's log."""
+    """Exit. `reason` goes to the worker's log."""
 
     reason: str
 

@@ -1,7 +1,7 @@
 """Facts about finished work, as workers report them and the journal keeps them.
 
 Everything in `outcome` fields may be compared between groups. Rewards may not: each mode has its own scale.
-Floats are finite or None: a worker converts a non-finite number to None and says so (`diverged`, ledger).
+Floats are finite or None: a worker replaces a non-finite number by None and reports that (`diverged`, ledger).
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-# What decoding lets through as part of a path: never absolute, never up, no name of a hidden file.
+# Path parts that decoding accepts: never absolute, no "..", no hidden files.
 GroupName = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")]
 FileBelow = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*\Z")]
-MOST_KEYS = 512  # of a map in any message
+MOST_KEYS = 512  # largest map in any message
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """Base of what is reported: immutable, keyword-only, unknown keys refused.
+    """Base of reported facts: immutable, keyword-only, unknown keys refused.
 
-    Not looked through by the collector of cycles, for what is immutable is in none: it would take most of the time.
+    gc=False because immutable structs cannot form cycles, and the garbage collector's scans would dominate decoding.
     """
 
 
 class RunRef(Record, frozen=True, kw_only=True):
-    """Who speaks: on every message and every record."""
+    """Identifies the run that a message or record is about."""
 
     run: Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}/[0-9]+\Z")]  # "<group_id>/<replicate>"
     group_id: GroupName
@@ -57,7 +57,7 @@ class EnvEpisode(Record, frozen=True, kw_only=True):
 
 
 class HeadUse(Record, frozen=True, kw_only=True):
-    """How one action head was used in the decisions of a rollout, by the policy that made them."""
+    """Use of one action head in the decisions of a rollout, by the policy that made them."""
 
     entropy: float | None  # mean of entropy / ln(valid choices), 0 … 1, where it had a choice; None: it never had
     learnable: float  # share of the valid decisions in which the head was used with more than one valid choice
@@ -85,7 +85,7 @@ class PPOUpdate(Record, frozen=True, kw_only=True):
 
 
 class SeedEvent(Record, frozen=True, kw_only=True, array_like=True):
-    """One change in the life of a seed. `contribution` is the last measured one, in points."""
+    """One change in the life of a seed. `contribution` is the last one measured, in points."""
 
     env: int
     step: int
@@ -110,7 +110,7 @@ class Timing(Record, frozen=True, kw_only=True):
 
 
 class Moments(Record, frozen=True, kw_only=True):
-    """Running moments of what a policy observes, a number per column, in float64; they add up to those of all rows."""
+    """Running moments of a policy's observations per column, in float64; moments of parts can be merged."""
 
     count: Annotated[int, Meta(ge=0)]  # rows
     mean: tuple[float, ...]
@@ -130,7 +130,7 @@ class EpisodeRecord(Record, frozen=True, kw_only=True):
 
 
 class Checkpoint(Record, frozen=True, kw_only=True):
-    """A run's whole state at `point`, on disk before the record of that point was sent."""
+    """Reference to a run's whole state at `point`, on disk before the record of that point was sent."""
 
     point: int  # 1 … E: after training episode point - 1
     file: FileBelow  # relative to the run directory
@@ -144,7 +144,7 @@ class EvaluationEpisode(Record, frozen=True, kw_only=True):
     episode: int
     actions: Literal["sampled", "greedy"]
     env: EnvEpisode
-    # The episode's reward under every mode: policy A under reward B.
+    # The episode's reward under every mode, also those its policy was not trained with.
     rewards: Annotated[dict[str, float | None], Meta(max_length=MOST_KEYS)]
 
 

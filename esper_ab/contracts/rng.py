@@ -1,7 +1,8 @@
-"""Randomness by address: the same path gives the same numbers, whoever draws, whenever, in whatever order.
+"""Randomness by address: a path always gives the same numbers, independent of caller, time and order of draws.
 
 Counter-based Philox4x64 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3") with a 128-bit key hashed
 from the path. torch's CPU generator keeps only 32 bits of its seed, so nothing that affects a result uses it.
+
 A path names replicate, phase, episode, env, step, slot and purpose, never a group or a device: groups with the same
 settings draw the same numbers, and no draw's address depends on how many draws came before.
 """
@@ -32,11 +33,11 @@ class RngPath(msgspec.Struct, frozen=True):
         return RngPath(self.rng_seed, (*self.parts, part))
 
     def key(self) -> int:
-        """128-bit key; str and int parts never collide ("1" and 1 differ), nor do ("ab", "c") and ("a", "bc")."""
+        """Return the 128-bit key; "1" and 1 give different keys, as do ("ab", "c") and ("a", "bc")."""
         return int.from_bytes(self._key_bytes(), "little")
 
     def generator(self) -> np.random.Generator:
-        """A fresh numpy generator at this address."""
+        """Return a new numpy generator at this address."""
         import numpy as np
 
         return np.random.Generator(np.random.Philox(_key_source()(self._key_bytes())))
@@ -48,7 +49,10 @@ class RngPath(msgspec.Struct, frozen=True):
 
 @functools.cache
 def _key_source() -> Callable[[bytes], np.random.SeedSequence]:
-    """Hands its bytes to Philox as the key. Philox(key=…) asks the system for entropy first, only to overwrite it."""
+    """Return a seed sequence class that hands its bytes to Philox as the key.
+
+    Philox(key=…) would first read entropy from the system, only to overwrite it.
+    """
     import numpy as np
     from numpy.random.bit_generator import ISeedSequence
 
@@ -59,10 +63,10 @@ def _key_source() -> Callable[[bytes], np.random.SeedSequence]:
         def generate_state(self, n_words: int, dtype: object = np.uint64) -> NDArray[np.uint32 | np.uint64]:
             return np.frombuffer(self._key, dtype="<u8", count=n_words)
 
-    return cast("Callable[[bytes], np.random.SeedSequence]", Key)  # what numpy's stubs ask for
+    return cast("Callable[[bytes], np.random.SeedSequence]", Key)  # the type in numpy's stubs
 
 
 def run_path(rng_seed: int, replicate: int, label: str = "") -> RngPath:
-    """Root of all randomness of one replicate; `label` is non-empty only for unpaired calibration."""
+    """Return the root of all randomness of one replicate; `label` is non-empty only for unpaired calibration."""
     path = RngPath(rng_seed) / "replicate" / replicate
     return path / "unpaired" / label if label else path

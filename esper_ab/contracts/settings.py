@@ -1,4 +1,4 @@
-"""Settings of one group: everything in which two groups may differ. Frozen, typed, every key known.
+"""Settings of one group: everything in which two groups may differ. Frozen and typed; unknown keys are refused.
 
 Accuracies are percentages (0-100) everywhere; a difference of accuracies is in points.
 """
@@ -13,7 +13,7 @@ from msgspec import Meta
 Positive = Annotated[float, Meta(gt=0.0)]
 NonNegative = Annotated[float, Meta(ge=0.0)]
 Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
-_LARGEST = 2**63 - 1  # what a message can carry
+_LARGEST = 2**63 - 1  # largest integer of a message
 PositiveInt = Annotated[int, Meta(ge=1, le=_LARGEST)]
 NonNegativeInt = Annotated[int, Meta(ge=0, le=_LARGEST)]
 
@@ -25,7 +25,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class ControllerSettings(Settings, frozen=True, kw_only=True):
-    """Who decides: `ppo` learns; `wait`, `random`, `heuristic` and `schedule` do not."""
+    """The controller: `ppo` learns; `wait`, `random`, `heuristic` and `schedule` do not."""
 
     name: str = "ppo"
     # For `schedule`: an entry per decision, "step:op:slot[:head=value…]", as "1:germinate:early:blueprint=conv_light".
@@ -56,7 +56,7 @@ class PPOSettings(Settings, frozen=True, kw_only=True):
 
 
 class GrowthSettings(Settings, frozen=True, kw_only=True):
-    """How hosts and seeds train, and what may be grafted."""
+    """Training of hosts and seeds, and the blueprints that may be grafted."""
 
     batch_size: PositiveInt = 128
     host_lr: Positive = 0.01
@@ -67,7 +67,7 @@ class GrowthSettings(Settings, frozen=True, kw_only=True):
     gates: Literal["permissive", "strict"] = "permissive"
     max_seeds: NonNegativeInt = 0  # live and fossilised seeds per environment; 0: as many as slots
     blueprints: tuple[str, ...] = DEFAULT_BLUEPRINTS  # ordered: the order of the blueprint head
-    amp: Literal["off", "bf16", "fp16", "auto"] = "off"  # activations of host training; no plan holds "auto"
+    amp: Literal["off", "bf16", "fp16", "auto"] = "off"  # activations of host training; plans hold no "auto"
 
 
 class RewardSettings(Settings, frozen=True, kw_only=True):
@@ -137,7 +137,7 @@ class GroupSettings(Settings, frozen=True, kw_only=True):
 
 
 class Arithmetic(Settings, frozen=True, kw_only=True):
-    """What fixes a result's bits besides code and rng seed; chosen once per experiment, the same for every worker."""
+    """Settings that determine a result's bits besides code and rng seed; one choice per experiment, for all workers."""
 
     threads: PositiveInt = 1  # per worker
     precision: Literal["float32"] = "float32"

@@ -1,4 +1,4 @@
-"""Command lines that a user is told to type, as the shell will read them back."""
+"""Command lines suggested to a user, quoted so that a shell reads them back unchanged."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from pathlib import Path
 
 
 def typed(command: str, *arguments: str | Path) -> str:
-    """`esper-ab COMMAND ARGUMENT …`, with quotes around what has a space or another sign of the shell's in it."""
+    """Return `esper-ab COMMAND ARGUMENT …`; arguments with spaces or shell characters are quoted."""
     return shlex.join(["esper-ab", command, *map(str, arguments)])

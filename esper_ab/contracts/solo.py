@@ -1,4 +1,4 @@
-"""What `esper-ab heuristic` asks the data plane, and what comes back: a controller alone, compared with nobody."""
+"""Question and answer of `esper-ab heuristic` and the data plane: one controller alone, without a comparison."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from esper_ab.contracts.settings import NonNegativeInt, PositiveInt, Settings
 
 
 class SoloQuestion(Settings, frozen=True, kw_only=True):
-    """Which hosts the heuristic is to grow."""
+    """The hosts that the heuristic is to grow."""
 
     task: str
     data_dir: str  # "": the task's own default
@@ -19,19 +19,19 @@ class SoloQuestion(Settings, frozen=True, kw_only=True):
 
 
 class Seed(Settings, frozen=True, kw_only=True):
-    """One life in one slot."""
+    """The life of one seed in one slot."""
 
     slot: str
     blueprint: str
     germinated: int  # step, from 1
-    advanced: int  # how often
-    end: str  # "fossilized", "pruned", or "" when it was under way at the end of the episode
+    advanced: int  # number of times
+    end: str  # "fossilized", "pruned", or "" when still alive at the end of the episode
     end_step: int | None
     contribution: float | None  # points, last measured
 
 
 class Host(Settings, frozen=True, kw_only=True):
-    """One host, grown from nothing for one episode."""
+    """One host, grown from scratch in one episode."""
 
     episode: int
     env: int
@@ -40,12 +40,12 @@ class Host(Settings, frozen=True, kw_only=True):
     params_added: int
     settled_step: int | None  # when the stabilisation latch opened; None: never
     unsettled_steps: int  # steps without a live seed at which the latch was still closed
-    improving_steps: int  # steps without a live seed at which it was open and there was no plateau
+    improving_steps: int  # steps without a live seed at which the latch was open and there was no plateau
     diverged: bool
 
 
 class SoloAnswer(Settings, frozen=True, kw_only=True):
-    """What came of it."""
+    """The hosts that were grown."""
 
     slots: tuple[str, ...]
     hosts: tuple[Host, ...]

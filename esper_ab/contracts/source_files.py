@@ -1,4 +1,4 @@
-"""Files of a user's code: copied, and hashed so that two hashes are equal when all files are, by name and content."""
+"""Copying and hashing a user's source files; hashes are equal exactly when all names and contents are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def source_sha256(root: Path, files: Iterable[str]) -> str:
-    """sha256 over names and contents of `files`, which lie below `root`. OSError where one cannot be read."""
+    """Return the sha256 over names and contents of `files`, relative to `root`. OSError when one cannot be read."""
     whole = hashlib.sha256()
     for file in sorted(files):
         whole.update(f"{file} {hashlib.sha256((root / file).read_bytes()).hexdigest()}\n".encode())
@@ -17,7 +17,7 @@ def source_sha256(root: Path, files: Iterable[str]) -> str:
 
 
 def copy_files(root: Path, files: Sequence[str], target: Path) -> None:
-    """The same files below `target`. OSError where one cannot be read or written."""
+    """Copy `files`, relative to `root`, to the same places below `target`. OSError when a file cannot be copied."""
     for file in files:
         (target / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(root / file, target / file)

@@ -1,18 +1,18 @@
-"""Text of somebody else's making (a log, a message, a name in a journal) on its way to a terminal: shown, not obeyed.
+"""Escaping of untrusted text (a log, a message, a name in a journal) for a terminal.
 
-What makes a terminal act, or reorders or hides what a reader sees, appears as its escape: an ESC as `\\x1b`.
+Characters that control a terminal, or that reorder or hide text, appear as their escape: an ESC as `\\x1b`.
 """
 
 from __future__ import annotations
 
 
 def visible(text: str) -> str:
-    """`text` with its lines and tabs, and nothing else that has no shape of its own."""
+    """Return `text` with every non-printable character escaped, except newlines and tabs."""
     return _escaped(text, keep="\n\t")
 
 
 def visible_line(text: str, limit: int | None = None) -> str:
-    """The same in one line, of at most `limit` characters and an ellipsis."""
+    """Return `text` on one line, newlines and tabs escaped too, cut to `limit` characters and an ellipsis."""
     shown = _escaped(text[:limit], keep="")
     return shown if limit is None or max(len(text), len(shown)) <= limit else f"{shown[:limit]}…"
 

@@ -32,7 +32,7 @@ from esper_ab.journal.events import (
 )
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import History, begin, fold
-from esper_ab.launchers import Launcher
+from esper_ab.launchers import Launcher, descriptors
 from esper_ab.plan.blocks import Extension, Plan
 from esper_ab.plan.run_directory import versions
 
@@ -180,6 +180,7 @@ def _conduct(run_dir: Path, launcher: Launcher, recorder: Recorder, limits: Limi
     for worker in recorder.history.workers:
         started_before[worker.worker] = max(worker.incarnation, started_before.get(worker.worker, 0))
     with (
+        descriptors.room_for(len(plan.lanes), launcher.descriptors),
         Signals() as signals,
         recorder.heeding(signals, limits.disk_full_s),
         closing(Hub(launcher.transport)) as hub,

@@ -62,12 +62,14 @@ class Coordinator:
         """
         self._hub.watch(signals.descriptor)
         for seat in self._fleet:
-            self._liveness.sign(seat.identity, Sign(phase=START_UP), time.monotonic())
+            self._note_start(seat, again=False)
         self._take_over()
         while self._blocks or (self._to_start and not self._stopped_by):
             for incoming in self._hub.poll(_POLL_S):
                 self._take(incoming, signals)
             self._check_workers(time.monotonic())
+            for seat in self._fleet.try_again(time.monotonic(), self._limits.start_up_s):
+                self._note_start(seat, again=True)
             self._release_due()
             self._start_blocks()
             self._recorder.flush()
@@ -343,11 +345,18 @@ class Coordinator:
     def _restart(self, seat: Seat) -> None:
         """Another worker on the same lane; it is handed the seat's run when it has greeted."""
         self._fleet.restart(seat)
+        if seat.run:
+            self._runs[seat.run.ref.run].stands = NOWHERE
+        self._note_start(seat, again=True)
+
+    def _note_start(self, seat: Seat, *, again: bool) -> None:
+        """A worker that was started owes a sign of life; that a start is delayed is on record."""
+        if seat.delay is not None:
+            self._scribe.delay(seat, self._limits.start_up_s)
+            return
         self._liveness.sign(seat.identity, Sign(phase=START_UP), time.monotonic())
-        run = self._runs[seat.run.ref.run] if seat.run else None
-        if run:
-            run.stands = NOWHERE
-        self._scribe.restart(seat, run)
+        if again:
+            self._scribe.restart(seat, self._runs[seat.run.ref.run] if seat.run else None)
 
     def _drop(self, run: Run, what: str, error: WorkerFailed | WorkerHung) -> None:
         """Give up the replicate of a run that keeps dying at one point; `error` when it is not the first such one."""

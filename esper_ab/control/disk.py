@@ -96,8 +96,10 @@ class Room:
         left = began + self._limit_s - time.monotonic()
         if left <= 0:
             self._give_up()
-        watched = [self._signals.descriptor] if self._signals else []
-        select.select(watched, [], [], min(left, _TRY_S))
+        poll = select.poll()  # select() knows no descriptor beyond 1023
+        if self._signals:
+            poll.register(self._signals.descriptor, select.POLLIN)
+        poll.poll(1000 * min(left, _TRY_S))
         caught = self._signals.read() if self._signals else ()
         if caught:
             self.given_up = True

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.errors import EsperError, UsageError
+from esper_ab.contracts.errors import EsperError, Setting, UsageError
 from esper_ab.contracts.machine import Machine, Questions
+from esper_ab.contracts.own_packages import child_command
 
 _TIMEOUT_S = 120.0  # importing torch from a cold network disk takes tens of seconds
 _LOG_BYTES_PER_ENV_EPISODE = 4096  # journal line and log, measured generously
@@ -20,9 +20,9 @@ _SPARE_BYTES = 64 << 20  # policies, report, and room for others
 
 
 def examine(questions: Questions) -> Machine:
-    """Answers of `python -m workers.commands.describe`; EsperError with the end of its output when it cannot answer."""
+    """Answers of the module `workers.commands.describe`; EsperError with the end of its output when it has none."""
     environment = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **os.environ}
-    command = [sys.executable, "-m", "workers.commands.describe", msgspec.json.encode(questions).decode()]
+    command = child_command("workers.commands.describe", msgspec.json.encode(questions).decode())
     began = time.monotonic()
     try:
         child = subprocess.run(command, capture_output=True, env=environment, timeout=_TIMEOUT_S, check=False)
@@ -48,7 +48,7 @@ def expected_bytes(env_episodes: int) -> int:
 def check_run_dir(run_dir: Path, needed_bytes: int) -> None:
     """UsageError unless `run_dir` is new, can be made and has room; nothing is made."""
     if run_dir.exists():
-        raise UsageError(f"{run_dir} exists already; choose another with --name or --out")
+        raise UsageError(f"{run_dir} exists already; choose another with ", Setting("name"), " or ", Setting("out"))
     parent = next(folder for folder in run_dir.absolute().parents if folder.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         raise UsageError(f"{run_dir} cannot be made: {parent} is not a folder that can be written; choose another")

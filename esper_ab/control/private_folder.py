@@ -9,9 +9,13 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+
+from esper_ab.contracts.regular_file import open_regular
 
 _PREFIX = "esper-"
 _OWNER = ".owner"
@@ -26,7 +30,7 @@ class PrivateFolder:
         _sweep(place)
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
         unnamed = self.path / f"{_OWNER}.new"
-        self._owner = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._owner = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._owner, fcntl.LOCK_EX)
         unnamed.rename(self.path / _OWNER)  # nobody can see it unlocked
 
@@ -36,13 +40,19 @@ class PrivateFolder:
 
 
 def _sweep(place: Path) -> None:
-    """Remove folders of ours whose owner is gone. What is not ours, or not to be opened, is left alone."""
+    """Remove folders of ours whose owner is gone. What is not ours may be anything, and is not opened."""
     for folder in place.glob(f"{_PREFIX}*"):
         with suppress(OSError):
-            owner = os.open(folder / _OWNER, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            if not _ours(folder.lstat(), stat.S_ISDIR):
+                continue
+            owner = open_regular(folder / _OWNER, os.O_WRONLY)
             try:
-                if folder.stat().st_uid == os.getuid():
+                if _ours(os.fstat(owner), stat.S_ISREG):
                     fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     shutil.rmtree(folder, ignore_errors=True)
             finally:
                 os.close(owner)
+
+
+def _ours(found: os.stat_result, is_kind: Callable[[int], bool]) -> bool:
+    return is_kind(found.st_mode) and found.st_uid == os.getuid()

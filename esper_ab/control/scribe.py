@@ -110,6 +110,13 @@ class Scribe:
         detail = f"{seat.title} was started{goes_on}"
         self._recorder.record(Ledger(category="restart", run=run.name if run else "", episode=None, detail=detail))
 
+    def delay(self, seat: Seat, limit_s: float) -> None:
+        """A worker cannot be started now."""
+        assert seat.delay is not None, "its start is delayed"
+        detail = f"{seat.title} cannot be started: {seat.delay.lack}; it is tried again for up to {limit_s:.0f} s"
+        run = seat.run.ref.run if seat.run else ""
+        self._recorder.record(Ledger(category="start_delayed", run=run, episode=None, detail=detail))
+
     def given_up(self, spec: RunSpec, why: str, *, failed: bool) -> str:
         """Why the run gets no endpoint, in words. `failed`: it is this run that could not be completed."""
         detail = f"replicate {spec.ref.replicate} was given up: {why}"

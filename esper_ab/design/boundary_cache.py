@@ -1,4 +1,4 @@
-"""Boundaries of a plan, computed once: the simulation takes a second, and the same plan is made again and again.
+"""Cache of a plan's stopping boundaries: their simulation takes a second, and the same plan is made again and again.
 
 Deterministic with or without the cache: the generator is seeded by the arguments. A file that is missing, damaged or
 not writable is no error; the boundaries are computed anew.
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-_METHOD = 1  # part of the seed and of the file's name: raise it when the computation changes
+_METHOD = 1  # part of the seed and of the file's name; increment when the computation changes
 
 
 class _Arguments(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class _File(msgspec.Struct, frozen=True, kw_only=True):
 def calibrate(
     sides: Sequence[tuple[int, int]], positions: int, looks: tuple[int, ...], alphas: tuple[float, ...]
 ) -> tuple[tuple[float, ...], ...]:
-    """Nominal p [alphas][looks] of `stats/boundaries.py`; of type `design.Calibrate`."""
+    """Return nominal p [alphas][looks] of `design/boundaries.py`; implements `design.Calibrate`."""
     if len(looks) == 1:
         return tuple((alpha,) for alpha in alphas)
     used = tuple((a, b) for a, b in sides[: looks[-1]])
@@ -51,7 +51,7 @@ def calibrate(
 
 
 def _folder() -> Path | None:
-    """In the user's cache; None for a user without a home."""
+    """Return the folder in the user's cache; None for a user without a home."""
     with contextlib.suppress(RuntimeError):
         return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "esper_ab" / "boundaries"
     return None
@@ -81,7 +81,7 @@ def _read(path: Path, arguments: _Arguments) -> tuple[tuple[float, ...], ...] | 
 
 
 def _write(path: Path, file: _File) -> None:
-    """All of it or nothing: another process may read at the same time."""
+    """Write the file atomically, because another process may read it at the same time."""
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.stem[:16])

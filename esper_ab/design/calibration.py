@@ -1,4 +1,4 @@
-"""What runs of one condition say about chance: their spread, their curves, the effect of device and order.
+"""Estimates of chance from runs of one condition: their spread, their curves, the effect of device and order.
 
 Every run is of the same condition with its own randomness (A/A), so whatever differs between them is chance or place.
 """
@@ -50,7 +50,7 @@ class LevelEffect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FactorEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """Effects of a factor's levels; `aliased`: it goes with another factor, whose effect this may be as well."""
+    """Effects of a factor's levels; `aliased`: confounded with another factor, whose effect this may be as well."""
 
     factor: str
     aliased: bool
@@ -58,7 +58,7 @@ class FactorEffect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def spread(values: ArrayLike, level: float = _LEVEL) -> Spread:
-    """values [runs], at least two."""
+    """Compute the spread of values [runs], at least two."""
     x = np.asarray(values, dtype=np.float64)
     if x.ndim != 1 or x.size < 2 or not np.isfinite(x).all():
         raise ValueError(f"the spread of runs needs at least two finite values in one dimension, not {x.shape}")
@@ -68,10 +68,10 @@ def spread(values: ArrayLike, level: float = _LEVEL) -> Spread:
 
 
 def autocorrelation(curves: ArrayLike) -> float | None:
-    """Lag-1 autocorrelation within runs, curves [runs, episodes]: of what is left of a curve without trend and run.
+    """Return the lag-1 autocorrelation within runs of curves [runs, episodes], after removing trend and run means.
 
-    The mean curve over runs and each run's own mean are taken off; sums are pooled over runs. Biased downwards with few
-    episodes, by about 1 / episodes. None with fewer than four episodes or two runs, or when nothing varies.
+    The mean curve over runs and each run's own mean are subtracted; sums are pooled over runs. Biased downwards with
+    few episodes, by about 1 / episodes. None with fewer than four episodes or two runs, or when nothing varies.
     """
     x = _curves(curves)
     runs, episodes = x.shape
@@ -85,13 +85,13 @@ def autocorrelation(curves: ArrayLike) -> float | None:
 
 
 def last_episodes(curves: ArrayLike) -> NDArray[np.float64]:
-    """The last tenth of the episodes, two at least if there are: of curves [runs, episodes]."""
+    """Return the last tenth of the episodes of curves [runs, episodes], at least two if there are."""
     x = _curves(curves)
     return x[:, -max(2, math.ceil(x.shape[1] / 10)) :]
 
 
 def intraclass_correlation(curves: ArrayLike) -> Intraclass | None:
-    """ICC(C,1) of curves [runs, episodes] without a trend worth speaking of, with its F limits at 95 %.
+    """Compute ICC(C,1) of curves [runs, episodes] with negligible trend, with its F limits at 95 %.
 
     McGraw & Wong (1996), "Forming inferences about some intraclass correlation coefficients". The limits take episodes
     of a run as independent given the run. None with fewer than two runs or episodes, or when nothing varies.
@@ -116,9 +116,9 @@ def intraclass_correlation(curves: ArrayLike) -> Intraclass | None:
 
 
 def factor_effects(values: ArrayLike, factors: Mapping[str, Sequence[str]]) -> tuple[FactorEffect, ...]:
-    """Least squares of values [runs] on the factors' levels (one label per run); factors with one level are left out.
+    """Fit values [runs] on the factors' levels (one label per run) by least squares; one-level factors are left out.
 
-    Together when that can be told apart, else each factor alone and marked as aliased.
+    Jointly when all are identifiable, else each factor alone and marked as aliased.
     """
     y = np.asarray(values, dtype=np.float64)
     varied = {name: labels for name, labels in factors.items() if len(set(labels)) > 1}
@@ -139,7 +139,7 @@ def factor_effects(values: ArrayLike, factors: Mapping[str, Sequence[str]]) -> t
 def _level_effects(
     y: NDArray[np.float64], matrix: NDArray[np.float64], first: int, levels: Sequence[str]
 ) -> tuple[LevelEffect, ...]:
-    """Columns `first` … of the fit: level 1, 2, … against level 0, with t intervals."""
+    """Return the effects of columns `first` … of the fit: level 1, 2, … against level 0, with t intervals."""
     df = y.size - matrix.shape[1]
     if df < 1:
         return ()
@@ -155,7 +155,7 @@ def _level_effects(
 
 
 def _indicators(labels: Sequence[str]) -> NDArray[np.float64]:
-    """[runs, levels - 1]: one column per level but the first, in the order of appearance."""
+    """Return indicator columns [runs, levels - 1]: one per level but the first, in order of appearance."""
     levels = list(dict.fromkeys(labels))
     return np.array([[float(label == level) for level in levels[1:]] for label in labels])
 
@@ -168,11 +168,11 @@ def _curves(curves: ArrayLike) -> NDArray[np.float64]:
 
 
 def _rounding(x: NDArray[np.float64]) -> float:
-    """A sum of squares that is rounding, not variation."""
+    """Return the largest sum of squares of `x` that rounding alone can explain."""
     return float((ROUNDING * np.max(np.abs(x))) ** 2 * x.size)
 
 
 def _double_centred(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Without the mean of each run and of each episode."""
+    """Subtract the mean of each run and of each episode; the grand mean becomes 0."""
     centred: NDArray[np.float64] = x - x.mean(axis=0) - x.mean(axis=1, keepdims=True) + x.mean()
     return centred

@@ -1,6 +1,6 @@
-"""calibration.json: what runs of one condition said about chance, tied to task, settings and code.
+"""calibration.json: the chance variation of one condition, tied to task, settings and code.
 
-Of use only to an experiment that trains this condition in the same way; `check_belongs` says so or refuses.
+It applies only to an experiment that trains this condition in the same way; `check_belongs` verifies that.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from esper_ab.design.calibration import FactorEffect, Intraclass, Spread
 from esper_ab.design.false_claims import FalseClaims
 from esper_ab.design.power import PowerTable
 from esper_ab.settings.differences import flat
-from esper_ab.settings.experiment import ExperimentSettings, Group
+from esper_ab.settings.experiment import Group, ResolvedExperiment
 
 SCHEMA = 1
 FILE_NAME = "calibration.json"
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Accuracies in percent, differences in points; what cannot be estimated is None or empty."""
+    """Results of a calibration: accuracies in percent, differences in points; None or empty where not estimable."""
 
     schema: int
     mode: str  # reward mode or controller that was calibrated
-    conditions: dict[str, str]  # what an experiment must share with it: task, horizon, endpoint, … as JSON
+    conditions: dict[str, str]  # must equal those of an experiment: task, horizon, endpoint, … as JSON
     settings: dict[str, str]  # of the condition, every key
     experiment: str  # plan digest of the runs
     versions: dict[str, str]
@@ -35,16 +35,16 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     autocorrelation: float | None  # lag 1, of training accuracy by episode within runs
     intraclass: Intraclass | None  # of training accuracy in the last episodes
     effects: tuple[FactorEffect, ...]  # of device and start order on the endpoint
-    deterministic: bool  # whether one replicate, run in two lanes on the same randomness, gave the same records
-    planned: int  # replicates of the experiment that was asked about
-    replicates: int  # for which the rules were tried: no more than half the runs
+    deterministic: bool  # True: one replicate, run in two lanes on the same randomness, gave the same records
+    planned: int  # replicates of the planned experiment
+    replicates: int  # with which the rules were simulated: at most half the runs
     claims: tuple[FalseClaims, ...]
     margin: float
     power: tuple[PowerTable, ...]  # by pair correlation
 
     @property
     def sentence(self) -> str:
-        """What is known of chance, for a report that cannot tell more."""
+        """The chance variation in one sentence, for a report without an estimate of its own."""
         s = self.spread
         return (
             f"Runs of one mode differ by about {s.sd:.2g} points (standard deviation of {s.runs} runs of {self.mode}, "
@@ -52,8 +52,8 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         )
 
 
-def conditions_of(experiment: ExperimentSettings) -> dict[str, str]:
-    """What makes runs of two experiments comparable besides the settings of their groups; as JSON by key."""
+def conditions_of(experiment: ResolvedExperiment) -> dict[str, str]:
+    """Return, as JSON by key, what besides the groups' settings must agree for runs to be comparable."""
     kept = {
         "task": experiment.task,
         "slots": experiment.slots,
@@ -64,13 +64,13 @@ def conditions_of(experiment: ExperimentSettings) -> dict[str, str]:
         "endpoint": experiment.endpoint,
         "arithmetic": experiment.arithmetic,
     }
-    if experiment.share_observation_norm:  # no calibration has it: runs that are to be independent cannot share
+    if experiment.share_observation_norm:  # never calibrated: independent runs cannot share a normaliser
         kept["share_observation_norm"] = True
     return {key: msgspec.json.encode(value).decode() for key, value in kept.items()}
 
 
 def load_calibration(path: Path) -> Calibration:
-    """The calibration at `path`, or in the run directory `path`; UsageError when there is none that can be read."""
+    """Read the calibration at `path`, a file or a run directory; UsageError when there is none that can be read."""
     file = path / FILE_NAME if path.is_dir() else path
     try:
         found = msgspec.json.decode(file.read_bytes(), type=Calibration)
@@ -83,11 +83,13 @@ def load_calibration(path: Path) -> Calibration:
     return found
 
 
-def check_belongs(calibration: Calibration, experiment: ExperimentSettings, code: Mapping[str, str]) -> str:
+def check_belongs(
+    calibration: Calibration, experiment: ResolvedExperiment, code: Mapping[str, str]
+) -> tuple[str, ...]:
     """UsageError unless a group of the resolved `experiment` is the calibrated condition, trained in the same way.
 
-    Returns a sentence to be said with it when `code`, the state of the code now, is not the one that calibrated; else
-    "": an edit of a comment changes the code's hash, so this is for the reader to judge.
+    Returns a note for the plan when `code`, the state of the code now, is not the one that calibrated; else none: an
+    edit of a comment changes the code's hash, so this is for the reader to judge.
     """
     here = conditions_of(experiment)
     apart = [
@@ -100,11 +102,11 @@ def check_belongs(calibration: Calibration, experiment: ExperimentSettings, code
     if apart:
         raise UsageError(f"--calibration does not belong to this experiment: {'; '.join(apart)}; calibrate anew")
     there, now = calibration.code.get("sources", "unknown"), code.get("sources", "unknown")
-    return "" if there == now else f"The calibration was made by another state of the code ({there}; now {now})."
+    return () if there == now else (f"The calibration was made by another state of the code ({there}; now {now}).",)
 
 
 def _apart(calibration: Calibration, group: Group) -> list[str]:
-    """Settings in which a group is not the calibrated condition."""
+    """Return one phrase per setting in which a group differs from the calibrated condition."""
     settings = flat(group)
     return [
         f"{key} was {there}, is {settings.get(key)} in {group.name}"

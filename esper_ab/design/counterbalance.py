@@ -1,7 +1,7 @@
-"""Which group takes which position in a block, so that no position favours a group. Pure.
+"""Assignment of groups to positions in a block, so that no position favours a group. Pure.
 
-A position is what differs between the runs of one block besides their group: the lane and the start order, which go
-together. Williams (1949), "Experimental designs balanced for the estimation of residual effects of treatments".
+A position is what differs between the runs of one block besides their group: the lane and the start order, which are
+tied. Williams (1949), "Experimental designs balanced for the estimation of residual effects of treatments".
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from esper_ab.contracts.rng import RngPath
 
 
 def williams_square(n: int) -> tuple[tuple[int, ...], ...]:
-    """Rows (one per block) of treatments by position, [rows, n]: n rows when n is even, 2n when it is odd.
+    """Return rows (one per block) of treatments by position, [rows, n]: n rows when n is even, 2n when it is odd.
 
     Every treatment is equally often in every position and equally often directly after every other one.
     """
@@ -27,18 +27,18 @@ def williams_square(n: int) -> tuple[tuple[int, ...], ...]:
 
 
 def cycle(n: int) -> int:
-    """Blocks after which every group has been equally often in every position."""
+    """Return the number of blocks after which every group has been equally often in every position."""
     return len(williams_square(n))
 
 
 def order(n: int, block: int) -> tuple[int, ...]:
-    """Group in each position of the block that is number `block` on its set of lanes."""
+    """Return the group in each position of the block with index `block` on its set of lanes."""
     rows = williams_square(n)
     return rows[block % len(rows)]
 
 
 def shuffled(n: int, path: RngPath) -> tuple[int, ...]:
-    """0 … n-1 in an order drawn at `path`: sorted by independent 128-bit hashes."""
+    """Return 0 … n-1 in an order drawn at `path`: sorted by independent 128-bit hashes."""
     return tuple(sorted(range(n), key=lambda i: (path / i).key()))
 
 
@@ -57,11 +57,11 @@ def _rank(matrix: list[list[Fraction]]) -> int:
 
 
 def orders_estimable(orders: Sequence[tuple[int, ...]]) -> bool:
-    """Whether group differences can be told from block and position effects in blocks run in these `orders`.
+    """Return whether blocks run in these `orders` identify group differences beside block and position effects.
 
     Exact: the rank of [block, position] must grow by n - 1 when the groups are added.
     """
-    orders = tuple(dict.fromkeys(orders))  # a block that repeats an order tells nothing new about groups and positions
+    orders = tuple(dict.fromkeys(orders))  # a repeated order adds no rank for groups and positions
     n = len(orders[0])
 
     def indicator(index: int, size: int) -> list[Fraction]:
@@ -77,6 +77,6 @@ def orders_estimable(orders: Sequence[tuple[int, ...]]) -> bool:
 
 
 def blocks_needed(n: int) -> int:
-    """The least number of consecutive blocks from which group differences are estimable beside the positions."""
+    """Return the least number of consecutive blocks in which group differences are estimable beside the positions."""
     orders = [order(n, block) for block in range(cycle(n))]
     return next(count for count in range(1, len(orders) + 1) if orders_estimable(orders[:count]))

@@ -10,13 +10,13 @@ from itertools import combinations
 
 import msgspec
 
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.settings import Settings
 from esper_ab.design.counterbalance import orders_estimable
 from esper_ab.settings.experiment import ExperimentSettings
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 
 LEAST_RUNS = 4  # of a calibration, for a spread with limits
-LEAST_PAIRS = 6  # with fewer, no exact test could back a rejection at 5 %: 2 / 2^5 > 0.05
 SEVERAL_LOOKS_FROM = 10  # replicates; below, one look at the end
 _LEAST_DF = 4  # residual degrees of freedom that an adjustment for positions must leave at the first look
 EXTENSION_STRICTNESS = 5.0  # evidence beyond the declared maximum, as a multiple of 1/alpha: e >= 100 at 5 %
@@ -87,27 +87,34 @@ def check_design(experiment: ExperimentSettings) -> None:
     for key, asked in (("control", (experiment.control,)), ("untested", experiment.untested)):
         for name in asked:
             if name and name not in names:
-                raise UsageError(f"--{key} {name}: no such group; the groups are {', '.join(names)}")
+                raise UsageError(Setting(key, name), f": no such group; the groups are {', '.join(names)}")
     if experiment.control in experiment.untested:
-        raise UsageError(f"--untested {experiment.control}: it is the control that the others are compared with")
+        raise UsageError(
+            Setting("untested", experiment.control), ": it is the control that the others are compared with"
+        )
     if not comparisons(experiment):
-        raise UsageError("--untested leaves no two groups to compare")
+        raise UsageError(Setting("untested"), " leaves no two groups to compare")
     _check_looks(experiment)
 
 
 def _check_looks(experiment: ExperimentSettings) -> None:
     if experiment.test == "rank" and experiment.open_ended:
-        raise UsageError("--test rank has no rule that is valid at any time: name a number of replicates, or --test t")
+        raise UsageError(
+            Setting("test", "rank"), " has no rule that is valid at any time: name a number of replicates, or ",
+            Setting("test", "t"),
+        )  # fmt: skip
     looks = experiment.looks
     if looks and experiment.open_ended:
-        raise UsageError("--looks goes with a number of replicates; without a maximum it is looked after every pair")
+        raise UsageError(
+            Setting("looks"), " goes with a number of replicates; without a maximum it is looked after every pair"
+        )
     if looks and (list(looks) != sorted(set(looks)) or looks[-1] != experiment.replicates):
         raise UsageError(
-            f"--looks {','.join(map(str, looks))}: ascending and ending at the {experiment.replicates} replicates, as "
-            f"in --looks {','.join(map(str, default_looks(experiment.replicates)))}"
-        )
+            Setting("looks", looks), f": ascending and ending at the {experiment.replicates} replicates, as in ",
+            Setting("looks", default_looks(experiment.replicates)),
+        )  # fmt: skip
     if len(looks) > 1 and looks[0] < LEAST_PAIRS:
-        raise UsageError(f"--looks {looks[0]}: the first look needs {LEAST_PAIRS} replicates at least")
+        raise UsageError(Setting("looks", looks[0]), f": the first look needs {LEAST_PAIRS} replicates at least")
 
 
 def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:

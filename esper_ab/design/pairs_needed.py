@@ -1,7 +1,7 @@
-"""How many pairs would resolve a difference of a given size: from the spread of the pairs, never from their mean.
+"""Number of pairs needed to resolve a difference of a given size, from the spread of the pairs, never from their mean.
 
 Power of the two-sided paired t by the noncentral t distribution; the range comes from the chi-square limits of the SD.
-The test may ask for another p at every number of pairs: then `p_bound` is a function of it.
+If the test uses another p at every number of pairs, `p_bound` is a function of that number.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from collections.abc import Callable
 import msgspec
 from scipy import optimize, stats
 
-from esper_ab.design.design import LEAST_PAIRS
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.sd_limits import sd_limits
 
 POWER = 0.8
 _SD_LIMITS = 0.8  # confidence of the range
 _MOST = 100_000
 
-PBound = float | Callable[[int], float]  # two-sided p that rejects, by the number of pairs
+PBound = float | Callable[[int], float]  # two-sided p that rejects, or a function of the number of pairs
 
 
 class PairsNeeded(msgspec.Struct, frozen=True, kw_only=True):
-    """Pairs for 80 % power at `margin` points, LEAST_PAIRS at least; their number at the 80 % limits of the SD."""
+    """Pairs for 80 % power at `margin` points, at least LEAST_PAIRS; `low` and `high` at the 80 % limits of the SD."""
 
     margin: float
     alpha: float  # two-sided p that rejects with `pairs` pairs
@@ -33,7 +33,7 @@ class PairsNeeded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def power(sd: float, margin: float, pairs: int, alpha: float, columns: int = 1) -> float:
-    """P(two-sided paired t rejects at alpha | true mean difference = margin, SD of differences = sd).
+    """Return P(two-sided paired t rejects at alpha | true mean difference = margin, SD of differences = sd).
 
     `columns` of the design: tau and the position effects; pairs - columns degrees of freedom.
     """
@@ -46,7 +46,7 @@ def power(sd: float, margin: float, pairs: int, alpha: float, columns: int = 1) 
 
 
 def pairs_needed(sd: float, df: int, margin: float, p_bound: PBound = 0.05, columns: int = 1) -> PairsNeeded:
-    """sd > 0: standard deviation of the differences with df degrees of freedom; margin > 0 in the same unit."""
+    """Compute the pairs needed; sd > 0 of the differences with df degrees of freedom, margin > 0 in the same unit."""
     sd_low, sd_high = sd_limits(sd, df, _SD_LIMITS)
     pairs = _least(sd, margin, p_bound, columns)
     return PairsNeeded(
@@ -59,7 +59,7 @@ def pairs_needed(sd: float, df: int, margin: float, p_bound: PBound = 0.05, colu
 
 
 def smallest_resolvable(sd: float, pairs: int, alpha: float, columns: int = 1) -> float | None:
-    """The true difference that `pairs` pairs find at two-sided p <= alpha with 80 % power; None: none, however large.
+    """Return the true difference that `pairs` pairs detect at two-sided p <= alpha with 80 % power; None: not any.
 
     sd > 0 in points; the result is in points.
     """

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from esper_ab.design.counterbalance import cycle, order
-from esper_ab.design.design import LEAST_PAIRS, Calibrate, adjusts, default_looks
+from esper_ab.design.design import Calibrate, adjusts, default_looks
 from esper_ab.design.pairs_needed import POWER
 from esper_ab.design.t_process import Draws, TProcess, draw, t_process, t_values
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.sd_limits import sd_limits
 
 SD_LIMITS = 0.8  # confidence of the range that comes from the uncertainty of the SD

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from esper_ab.design.design import Design
 from esper_ab.design.power import PowerQuestion, PowerRow, PowerTable, ReplicatesNeeded
 from esper_ab.design.power_tables import RHO, Answer, Known, power_tables
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
 
 
 def power_text(found: Answer) -> str:
@@ -37,10 +38,11 @@ def _resolves(row: PowerRow) -> str:
     if row.smallest is None:
         return f"{row.replicates} replicates cannot carry a verdict at all; 6 are the least."
     looks = ", ".join(map(str, row.looks))
+    short = f" EQUIVALENT takes {LEAST_EQUIVALENCE_PAIRS} pairs." if row.replicates < LEAST_EQUIVALENCE_PAIRS else ""
     return (
         f"{row.replicates} replicates (looks at {looks}) find a difference of {row.smallest:.2g} points"
         f"{_range(row.smallest_low, row.smallest_high, '.2g')} with 80 % power; one of the margin's size with "
-        f"{row.power:.0%}."
+        f"{row.power:.0%}.{short}"
     )
 
 

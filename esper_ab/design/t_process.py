@@ -1,9 +1,9 @@
-"""The law of the adjusted paired t over successive looks, read off the design alone, and simulation of its paths.
+"""Joint distribution of the adjusted paired t over successive interim looks, from the design alone, and its simulation.
 
 Let V_k be the differences of the first n_k pairs with position effects projected out; V_k lies in V_k+1, and the least
-squares of `adjusted_difference` is the one-sample t in V_k. Rotated within each step from look to look, what a step
-adds is one normal coordinate along tau's column and a chi-square of all the others. So the law depends on two numbers
-per look only: the information on tau and the degrees of freedom.
+squares of `adjusted_difference` is the one-sample t in V_k. Rotated within each step from look to look, a step adds one
+normal coordinate along tau's column and a chi-square of all the others. So the distribution depends on two numbers per
+look only: the information on tau and the degrees of freedom.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NO_GAIN = 1e-9  # a gain of information below this is rounding
 
 
 class TProcess(msgspec.Struct, frozen=True, kw_only=True):
-    """Looks that can test tau: their replicates, the information (pairs of a balanced plan) and df of the t at each."""
+    """Looks that can test tau: their replicates, information (pairs of a balanced plan) and df of the t at each."""
 
     looks: tuple[int, ...]
     information: tuple[float, ...]
@@ -35,9 +35,10 @@ class Draws(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def t_process(sides: Sequence[tuple[int, int]], positions: int, looks: Sequence[int]) -> TProcess:
-    """`sides`: positions (of a, of b) per replicate; `positions` 1: not adjusted; `looks`: ascending replicates.
+    """Compute the looks' information and df from `sides`, the positions (of a, of b) per replicate.
 
-    Looks at which tau is aliased with position effects, or without a degree of freedom, are left out.
+    `positions` 1: not adjusted; `looks`: ascending replicates. Looks at which tau is aliased with position effects, or
+    without a degree of freedom, are left out.
     """
     kept, information, df = [], [], []
     for look in looks:
@@ -51,7 +52,7 @@ def t_process(sides: Sequence[tuple[int, int]], positions: int, looks: Sequence[
 
 
 def draw(process: TProcess, paths: int, rng: np.random.Generator) -> Draws:
-    """The randomness of `paths` experiments, free of effect and scale."""
+    """Draw the randomness of `paths` experiments, free of effect and scale."""
     gains = _gains(process)
     dimensions = np.diff(np.asarray(process.df) + 1, prepend=0) - (gains > 0.0)
     normal = rng.standard_normal((len(process.looks), paths))
@@ -63,7 +64,7 @@ def draw(process: TProcess, paths: int, rng: np.random.Generator) -> Draws:
 
 
 def t_values(process: TProcess, draws: Draws, effect: float = 0.0) -> NDArray[np.float64]:
-    """t of every look and path, [looks, paths], when tau is `effect` standard deviations of a pair."""
+    """Return t of every look and path, [looks, paths], when tau is `effect` standard deviations of a pair."""
     t = np.empty_like(draws.normal)
     along, square = np.zeros(draws.normal.shape[1]), np.zeros(draws.normal.shape[1])
     steps = zip(_gains(process), process.information, process.df, strict=True)
@@ -79,7 +80,7 @@ def t_values(process: TProcess, draws: Draws, effect: float = 0.0) -> NDArray[np
 
 
 def _gains(process: TProcess) -> NDArray[np.float64]:
-    """What each step adds to the information."""
+    """Return the information that each look adds to the one before."""
     gains = np.diff(np.asarray(process.information), prepend=0.0)
     gains[gains < _NO_GAIN] = 0.0
     return gains

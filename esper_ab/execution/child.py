@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 
 from esper_ab.contracts.errors import EsperError, UsageError
+from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.visible import visible_line
 
 
@@ -16,13 +16,13 @@ def child_environment() -> dict[str, str]:
 
 
 def answer_of(module: str, *arguments: str) -> str:
-    """What `python -m module` printed; UsageError when it refuses (status 2), EsperError when it fails.
+    """What module `module` printed, run as a program; UsageError when it refuses (status 2), EsperError when it fails.
 
     Its last line on stderr is the message in both cases.
     """
     child = subprocess.run(
-        [sys.executable, "-m", module, *arguments], capture_output=True, text=True, errors="replace",
-        env=child_environment(), check=False,
+        child_command(module, *arguments), capture_output=True, text=True, errors="replace", env=child_environment(),
+        check=False,
     )  # fmt: skip
     if child.returncode == 0:
         return child.stdout

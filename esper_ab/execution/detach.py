@@ -9,13 +9,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from esper_ab.contracts.errors import EsperError, Interrupted
+from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.shell_line import typed
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.lock import holder
@@ -56,7 +56,7 @@ class NotStarted(EsperError):
 
 
 def detach(module: str, args: Sequence[str], run_dir: Path) -> Detached:
-    """Start `python -m module args` by itself; return once it has `run_dir` and has written to its journal.
+    """Start module `module` with `args` by itself; return once it has `run_dir` and has written to its journal.
 
     `args` must not ask for detaching again. Whatever can be refused should have been refused before: what the command
     refuses by itself comes back as NotStarted.
@@ -70,7 +70,7 @@ def detach(module: str, args: Sequence[str], run_dir: Path) -> Detached:
     begin, size = _end_of(first), _journal_bytes(run_dir)
     with first.open("ab") as file:
         child = subprocess.Popen(
-            [sys.executable, "-m", module, *args], stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment,
+            child_command(module, *args), stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment,
             start_new_session=True,
         )  # fmt: skip
     try:

@@ -1,11 +1,9 @@
-"""From what was asked to a plan, and from a plan to finished runs: the way of every command that trains.
-
-Imports little: everything heavy comes when it is called.
-"""
+"""Plan an experiment that was asked for, and carry a plan out: the way of every command that trains."""
 
 from __future__ import annotations
 
 import itertools
+import shutil
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -13,246 +11,194 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from esper_ab.commands._options import request
-from esper_ab.contracts.errors import UsageError
+import click
+import msgspec
+
+from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.machine import Machine, Questions
+from esper_ab.control import provenance
+from esper_ab.control.audience import Observer
+from esper_ab.control.chaos import LIMITS, Chaos
+from esper_ab.control.liveness import Limits
+from esper_ab.control.preflight import check_run_dir, examine, expected_bytes
+from esper_ab.control.run_folders import RunFolders
+from esper_ab.design.boundary_cache import calibrate
 from esper_ab.execution.detach import reserved, settle_console
+from esper_ab.journal.fold import History
+from esper_ab.launchers import Launcher, Transport, check
+from esper_ab.launchers.inline import InlineLauncher
+from esper_ab.launchers.local import LocalLauncher
+from esper_ab.live.console import rich_console, waiting
+from esper_ab.live.warnings import Warnings
+from esper_ab.plan.blocks import Plan, make_plan
+from esper_ab.plan.estimate import estimate
+from esper_ab.plan.run_directory import check_name, make_run_directory
+from esper_ab.plan.text import WIDTH, plan_text
+from esper_ab.report.build import ReportPaths, build_report
+from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.precision import precision_notes
+from esper_ab.settings.resolve import collect_questions, resolve
+from esper_ab.trackers.beside import Trackers
+from esper_ab.trackers.settings import Tracking
+from esper_ab.trackers.state import read_settings, save_settings
 
 if TYPE_CHECKING:
-    from esper_ab.contracts.machine import Machine, Questions
-    from esper_ab.control.audience import Observer
-    from esper_ab.control.chaos import Chaos
-    from esper_ab.control.liveness import Limits
     from esper_ab.design.calibration_file import Calibration
-    from esper_ab.journal.fold import History
-    from esper_ab.launchers import Launcher, Transport
-    from esper_ab.plan.blocks import Plan
-    from esper_ab.report.build import ReportPaths
-    from esper_ab.settings.experiment import ExperimentSettings
-    from esper_ab.settings.parse import FileSettings, Request
-    from esper_ab.trackers.settings import Tracking
 
 _NARROWEST = 40  # characters: in a narrower terminal sentences are wrapped by the terminal
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planned:
+class PlannedExperiment:
     """What will be run, on what, and where it will be kept; nothing is started or written yet."""
 
-    plan: Plan
+    asked: AskedExperiment
     machine: Machine
+    plan: Plan
     run_dir: Path
-    about: dict[str, Any] = field(default_factory=dict)  # what its author says of it, for [record] of experiment.toml
     generated: str = ""  # the name of the run directory without suffix, when nobody asked for one
+    calibration: Calibration | None = None
     tracking: Tracking | None = None  # what follows the run, after `check_tracking`; no result depends on it
+    about: dict[str, Any] = field(default_factory=dict)  # what its author says of it, for [record] of experiment.toml
 
 
-def planned(asked: ExperimentSettings, out: Path, name: str = "{task}-{time}") -> Planned:
-    """Everything that can be refused is refused here, before anything starts or is written.
+def plan_experiment(
+    asked: AskedExperiment, out: Path, pattern: str = "{task}-{time}", *, calibration: Calibration | None = None,
+    tracking: Tracking | None = None, about: dict[str, Any] | None = None,
+) -> PlannedExperiment:  # fmt: skip
+    """Plan a new experiment below `out`; whatever can be refused is refused here, before anything starts or is written.
 
-    `name`: of the run directory when `asked` has none; with a suffix when there is one of that name.
+    `pattern`: of the directory's name when `asked` has none; it gets a suffix when there is one of that name.
     """
-    from esper_ab.control.preflight import examine
-
-    run_dir = out / named(asked, name)
+    run_dir = out / choose_name(asked, pattern)
     generated = "" if asked.name else run_dir.name
     if generated:
-        run_dir = _free(run_dir)
+        run_dir = _find_free(run_dir)
     check_new(asked, run_dir)
-    return replace(plan_of(asked, run_dir, examine), generated=generated)
+    machine = examine_machine(asked, examine)
+    return PlannedExperiment(
+        asked=asked, machine=machine, plan=plan_on(machine, asked, run_dir.name, calibration), run_dir=run_dir,
+        generated=generated, calibration=calibration, tracking=tracking, about=about or {},
+    )  # fmt: skip
 
 
-def _free(run_dir: Path) -> Path:
-    """`run_dir`, or with the first of the suffixes -2, -3, … that neither a run nor one that is being detached has."""
-    suffixed = (run_dir.with_name(f"{run_dir.name}-{number}") for number in itertools.count(2))
-    return next(path for path in itertools.chain((run_dir,), suffixed) if not (path.exists() or reserved(path)))
-
-
-def claimed(ready: Planned, take: Callable[[Path], None]) -> Planned:
-    """The same under a name that is this command's alone: where none was asked for, one that `take` gets.
-
-    `take` raises FileExistsError when somebody was faster, who may have launched in the same second; UsageError when
-    nobody can have it.
-    """
-    import click
-    import msgspec
-
-    run_dir = ready.run_dir
-    while ready.generated:
-        try:
-            take(run_dir)
-            break
-        except FileExistsError:
-            run_dir = _free(run_dir.with_name(ready.generated))
-        except OSError as error:
-            raise UsageError(f"{run_dir} cannot be made: {error.strerror}; choose another with --out") from None
-    if run_dir == ready.run_dir:
-        return ready
-    click.echo(f"{ready.run_dir} has been taken by another run meanwhile; this one goes into {run_dir}", err=True)
-    experiment = msgspec.structs.replace(ready.plan.experiment, name=run_dir.name)
-    return replace(ready, run_dir=run_dir, plan=msgspec.structs.replace(ready.plan, experiment=experiment))
-
-
-def claimed_here(ready: Planned, launcher: Launcher) -> Planned:
-    """As `claimed`, by making the run directory, after what `carry_out` would refuse was refused."""
-    from esper_ab.launchers import check
-
-    check(launcher, ready.plan.lanes)
-    return claimed(ready, lambda run_dir: run_dir.mkdir(parents=True))
-
-
-def named(asked: ExperimentSettings, name: str) -> str:
-    """The name asked for, or `name` with task and time filled in; UsageError when it cannot name a folder."""
-    from esper_ab.plan.run_directory import check_name
-
-    name = asked.name or name.format(task=asked.task, time=f"{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}")
+def choose_name(asked: AskedExperiment, pattern: str) -> str:
+    """Return the name asked for, or `pattern` with task and time; UsageError when it cannot name a folder."""
+    name = asked.name or pattern.format(task=asked.task, time=f"{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}")
     check_name(name)
     return name
 
 
-def check_new(asked: ExperimentSettings, run_dir: Path) -> None:
-    """UsageError unless `run_dir` can be made and has room for the experiment."""
-    from esper_ab.control.preflight import check_run_dir, expected_bytes
+def _find_free(run_dir: Path) -> Path:
+    """Return `run_dir`, or it with the first suffix -2, -3, … that no run has, nor one that is being detached."""
+    suffixed = (run_dir.with_name(f"{run_dir.name}-{number}") for number in itertools.count(2))
+    return next(path for path in itertools.chain((run_dir,), suffixed) if not (path.exists() or reserved(path)))
 
+
+def check_new(asked: AskedExperiment, run_dir: Path) -> None:
+    """UsageError unless `run_dir` can be made and has room for the experiment."""
     env_episodes = len(asked.groups) * asked.replicates * asked.n_envs * (asked.episodes + 2 * asked.eval_episodes)
     check_run_dir(run_dir, expected_bytes(env_episodes))
 
 
-def plan_of(asked: ExperimentSettings, run_dir: Path, examine: Callable[[Questions], Machine]) -> Planned:
-    """The plan on the machine that `examine` finds; UsageError for what it does not have."""
-    import msgspec
-
-    from esper_ab.design.boundary_cache import calibrate
-    from esper_ab.live.console import waiting
-    from esper_ab.plan.blocks import make_plan
-    from esper_ab.plan.estimate import estimate
-    from esper_ab.settings.precision import precision_notes
-    from esper_ab.settings.resolve import questions, resolve
-
+def examine_machine(asked: AskedExperiment, examine: Callable[[Questions], Machine]) -> Machine:
+    """Ask `examine` all that the experiment needs to know of this machine, which takes some seconds."""
     with waiting("looking at this machine"):
-        machine = examine(questions(asked))
-    experiment = resolve(msgspec.structs.replace(asked, name=run_dir.name), machine)
-    plan = make_plan(experiment, machine, calibrate)
-    notes = (*plan.notes, *precision_notes(asked, experiment, machine))
-    plan = msgspec.structs.replace(plan, notes=notes, step_s=estimate(plan, machine).step_s)
-    return Planned(plan=plan, machine=machine, run_dir=run_dir)
+        return examine(collect_questions(asked))
 
 
-def plan_as_text(ready: Planned) -> str:
-    """What will be done and what it costs, in sentences that fit a terminal."""
-    import shutil
+def plan_on(machine: Machine, asked: AskedExperiment, name: str, calibration: Calibration | None = None) -> Plan:
+    """Resolve and plan; UsageError for what the machine does not have, and for a calibration of something else."""
+    experiment = resolve(asked, machine, name)
+    remarks, run_sd = precision_notes(asked, experiment, machine), None
+    if calibration is not None:
+        from esper_ab.design.calibration_file import check_belongs  # with scipy, as the calibration itself
 
-    from esper_ab.plan.estimate import estimate
-    from esper_ab.plan.text import WIDTH, plan_text
+        remarks += check_belongs(calibration, experiment, provenance.code())
+        run_sd = calibration.spread.sd
+    return make_plan(experiment, machine, calibrate, remarks=remarks, run_sd=run_sd)
 
+
+def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) -> PlannedExperiment:
+    """Make the directory's name this command's alone: where none was asked for, the first that `take` gets.
+
+    A name that is lost to somebody who launched in the same second is replaced, and the plan made again under the new
+    one. `take` raises FileExistsError when somebody was faster; UsageError when nobody can have it.
+    """
+    run_dir = planned.run_dir
+    while planned.generated:
+        try:
+            take(run_dir)
+            break
+        except FileExistsError:
+            run_dir = _find_free(run_dir.with_name(planned.generated))
+        except OSError as error:
+            raise UsageError(
+                f"{run_dir} cannot be made: {error.strerror}; choose another with ", Setting("out")
+            ) from None
+    if run_dir == planned.run_dir:
+        return planned
+    click.echo(f"{planned.run_dir} has been taken by another run meanwhile; this one goes into {run_dir}", err=True)
+    plan = plan_on(planned.machine, planned.asked, run_dir.name, planned.calibration)
+    return replace(planned, run_dir=run_dir, plan=plan)
+
+
+def make_directory(planned: PlannedExperiment, launcher: Launcher) -> PlannedExperiment:
+    """Claim the run directory by making it, after what `carry_out` would refuse was refused."""
+    check(launcher, planned.plan.lanes)
+    return claim_directory(planned, lambda run_dir: run_dir.mkdir(parents=True))
+
+
+def format_plan(planned: PlannedExperiment) -> str:
+    """Write what will be done and what it costs, in sentences that fit a terminal."""
+    plan = planned.plan
     width = min(WIDTH, max(_NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns))
-    return plan_text(ready.plan, estimate(ready.plan, ready.machine), ready.run_dir, width)
+    return plan_text(plan, estimate(plan.experiment, plan.lanes, planned.machine), planned.run_dir, width)
 
 
-def plan_as_json(ready: Planned, **more: Any) -> bytes:
-    """The same, whole, with `more` beside it."""
-    import msgspec
-
-    from esper_ab.plan.estimate import estimate
-
-    cost = estimate(ready.plan, ready.machine)
-    return msgspec.json.encode({"plan": ready.plan, "estimate": cost, "run_dir": str(ready.run_dir), **more})
-
-
-def calibrated(ready: Planned, calibration: Calibration) -> Planned:
-    """The same with what is known of chance in its plan; UsageError when the calibration is of something else.
-
-    A calibration by another state of the code is a note of the plan.
-    """
-    import msgspec
-
-    from esper_ab.control import provenance
-    from esper_ab.design.calibration_file import check_belongs
-
-    remark = check_belongs(calibration, ready.plan.experiment, provenance.code())
-    notes = (*ready.plan.notes, remark) if remark else ready.plan.notes
-    return replace(ready, plan=msgspec.structs.replace(ready.plan, run_sd=calibration.spread.sd, notes=notes))
-
-
-def as_asked(options: dict[str, Any]) -> ExperimentSettings:
-    """Flags and file put together; slots, devices and name may still be empty.
-
-    An exam has its own groups unless others are named.
-    """
-    from esper_ab.settings import exam
-    from esper_ab.settings.parse import FileSettings, read_toml
-
-    file = read_toml(options["config"]) if options["config"] else FileSettings()
-    wanted, is_exam = request(options), bool(options.get("exam"))
-    if is_exam and not (wanted.groups or wanted.group or file.groups or file.tables):
-        wanted = replace(wanted, groups=exam.GROUPS)
-    asked = put_together(wanted, file)
-    return exam.as_exam(asked) if is_exam and not asked.exam else asked
-
-
-def put_together(wanted: Request, file: FileSettings) -> ExperimentSettings:
-    """As `parse`, with the names that this installation has, and as an exam when one is asked for."""
-    from esper_ab.contracts import catalog
-    from esper_ab.settings import exam
-    from esper_ab.settings.parse import Catalogue, parse
-    from esper_ab.settings.resolve import check_names
-
-    catalogue = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
-    asked = parse(wanted, file, catalogue)
-    for group in asked.groups:
-        check_names(group, catalogue.rewards, catalogue.controllers)
-    return exam.as_exam(asked) if asked.exam else asked
+def encode_plan(planned: PlannedExperiment, **more: Any) -> bytes:
+    """Encode plan, estimate and run directory as JSON, with `more` beside them."""
+    plan = planned.plan
+    cost = estimate(plan.experiment, plan.lanes, planned.machine)
+    return msgspec.json.encode({"plan": plan, "estimate": cost, "run_dir": str(planned.run_dir), **more})
 
 
 def carry_out(
-    ready: Planned, launcher: Launcher, *, watched: bool, chaos: Chaos | None = None, limits: Limits | None = None,
-    also: Sequence[Observer] = (),
+    planned: PlannedExperiment, launcher: Launcher, *, watched: bool, chaos: Chaos | None = None,
+    limits: Limits | None = None, also: Sequence[Observer] = (),
 ) -> None:  # fmt: skip
     """Make the run directory, train, evaluate and journal; the live view is one observer among others.
 
-    A `ready` whose name was generated has been through `claimed_here`.
+    One whose name was generated has been through `make_directory`.
 
     `limits`: of silence and deaths; by default those of a rehearsal of faults, or of any run. `also`: who else is told.
     """
-    from esper_ab.control import conduct
-    from esper_ab.control.chaos import LIMITS
-    from esper_ab.launchers import check
-    from esper_ab.plan.run_directory import make_run_directory
-    from esper_ab.trackers.settings import Tracking
-    from esper_ab.trackers.state import save_settings
+    from esper_ab.control import conduct  # with numpy, scipy and zmq, which a plan and --help do not wait for
 
-    check(launcher, ready.plan.lanes)
-    make_run_directory(ready.run_dir, ready.plan, ready.machine, ready.about, claimed=bool(ready.generated))
-    if ready.tracking not in (None, Tracking()):  # with tags and no tracker: `esper-ab track` may be called later
-        save_settings(ready.run_dir, ready.tracking)  # read by `observers`, now and when the run goes on later
-    settle_console(ready.run_dir)
+    check(launcher, planned.plan.lanes)
+    make_run_directory(planned.run_dir, planned.plan, planned.machine, planned.about, claimed=bool(planned.generated))
+    if planned.tracking not in (None, Tracking()):  # with tags and no tracker: `esper-ab track` may be called later
+        save_settings(planned.run_dir, planned.tracking)  # read by `make_observers`, now and when the run goes on later
+    settle_console(planned.run_dir)
     with ExitStack() as stack:
-        told = [*observers(stack, ready.run_dir, ready.plan, None, watched=watched), *also]
-        conduct.run(ready.plan, ready.run_dir, launcher, told, limits or (LIMITS if chaos else None), chaos)
+        told = [*make_observers(stack, planned.run_dir, planned.plan, None, watched=watched), *also]
+        conduct.run(planned.plan, planned.run_dir, launcher, told, limits or (LIMITS if chaos else None), chaos)
 
 
-def reported(run_dir: Path) -> ReportPaths:
-    """The report, written anew, which takes some seconds."""
-    from esper_ab.live.console import waiting
-    from esper_ab.report.build import build_report
-
+def write_report(run_dir: Path) -> ReportPaths:
+    """Analyse the journal and write the report files anew, which takes some seconds."""
     with waiting("writing the report"):
         return build_report(run_dir)
 
 
-def observers(
+def make_observers(
     stack: ExitStack, run_dir: Path, plan: Plan, history: History | None, *, watched: bool
 ) -> list[Observer]:
-    """Those who are told what happens: the folder of each run, stderr of what goes wrong, trackers, the live view.
+    """Start what follows an experiment: the folder of each run, warnings on stderr, trackers, the live view.
 
-    `stack` closes the view and then, after a run that succeeded, waits a little for the trackers.
-
-    `history`: of an experiment that goes on.
+    `stack` closes the view and then, after a run that succeeded, waits a little for the trackers. `history`: of an
+    experiment that goes on.
     """
-    from esper_ab.control.run_folders import RunFolders
-    from esper_ab.live.warnings import Warnings
-    from esper_ab.trackers.beside import Trackers
-    from esper_ab.trackers.state import read_settings
-
     blocks = plan.blocks if history is None else history.blocks
     told: list[Observer] = [RunFolders(run_dir, plan, blocks), Warnings(ledger=not watched)]
     if (tracking := read_settings(run_dir)).anything:
@@ -260,19 +206,14 @@ def observers(
         stack.push(trackers.settle)
         told.append(trackers)
     if watched:
-        from esper_ab.live.console import rich_console
-        from esper_ab.live.terminal import LiveView
+        from esper_ab.live.terminal import LiveView  # with rich, which a plan and --help do not wait for
 
         told.append(stack.enter_context(LiveView(plan, rich_console(), history=history)))
     return told
 
 
-def launcher_named(name: str, transport: Transport = "ipc") -> Launcher:
-    """`local`: processes; `inline`: threads of this one. `transport`: how they talk to the coordinator."""
+def make_launcher(name: str, transport: Transport = "ipc") -> Launcher:
+    """Make the launcher `local` (processes) or `inline` (threads); `transport`: how they talk to the coordinator."""
     if name == "inline":
-        from esper_ab.launchers.inline import InlineLauncher
-
         return InlineLauncher(transport=transport)
-    from esper_ab.launchers.local import LocalLauncher
-
     return LocalLauncher(transport=transport)

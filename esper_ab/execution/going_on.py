@@ -10,7 +10,7 @@ from esper_ab.analysis.courses import courses, settled
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control import conduct
 from esper_ab.design.design import rule
-from esper_ab.execution.experiment import observers
+from esper_ab.execution.experiment import make_observers
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 from esper_ab.launchers import Launcher, check
@@ -30,7 +30,7 @@ def resume_run(run_dir: Path, launcher: Launcher, *, watched: bool, allow_change
     history = unfinished(run_dir, allow_changed_code=allow_changed_code)
     check(launcher, history.plan.lanes)
     with ExitStack() as stack:
-        told = observers(stack, run_dir, history.plan, history, watched=watched)
+        told = make_observers(stack, run_dir, history.plan, history, watched=watched)
         conduct.resume(run_dir, launcher, told, allow_changed_code=allow_changed_code)
 
 
@@ -57,7 +57,7 @@ def extend_run(
     history = load(run_dir).history
     check(launcher, history.plan.lanes)
     with ExitStack() as stack:
-        told = observers(stack, run_dir, history.plan, history, watched=watched)
+        told = make_observers(stack, run_dir, history.plan, history, watched=watched)
         conduct.go_on(
             run_dir, lambda there: extension(run_dir, there, replicates), launcher, told,
             allow_changed_code=allow_changed_code,

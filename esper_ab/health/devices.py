@@ -1,4 +1,4 @@
-"""GPUs as the driver and as torch see them. Texts of nvidia-smi and the preflight's answer in, findings out."""
+"""GPUs as seen by the driver and by torch. Texts of nvidia-smi and the preflight's answer in, findings out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BF16 = 8.0  # compute capability of Ampere, the first with bf16 arithmetic
 
 
 class Driver(msgspec.Struct, frozen=True, kw_only=True):
-    """What nvidia-smi says; empty without it."""
+    """The answer of nvidia-smi; empty without it."""
 
     version: str = ""
     cuda: str = ""  # the newest CUDA it supports
@@ -29,19 +29,19 @@ class Driver(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def device_findings(machine: Machine) -> Iterator[Finding]:
-    """All about the GPUs of this machine, or that there are none."""
+    """Check the GPUs of this machine, or report that there are none."""
     yield from gpu_findings(machine, ask_driver(), os.environ.get("CUDA_VISIBLE_DEVICES"))
 
 
 def ask_driver() -> Driver:
-    """Empty where no driver answers."""
+    """Query the driver; empty where none answers."""
     return parse_driver(
         _smi(f"--query-gpu={_FIELDS}", "--format=csv,noheader"), _smi(), _version_file()
     )
 
 
 def parse_driver(table: str, screen: str, version_file: str) -> Driver:
-    """`table`: the CSV of `_FIELDS`; `screen`: nvidia-smi's own, for its CUDA version; `version_file`: of /proc."""
+    """Parse nvidia-smi's CSV of `_FIELDS` (`table`), its plain output (`screen`) and the /proc file of the driver."""
     rows = [[cell.strip() for cell in row] for row in csv.reader(table.splitlines()) if len(row) == 4]
     cuda = re.search(r"CUDA Version:\s*([0-9.]+)", screen)
     loaded = re.search(r"Kernel Module\D*([0-9.]+)", version_file)
@@ -52,7 +52,7 @@ def parse_driver(table: str, screen: str, version_file: str) -> Driver:
 
 
 def gpu_findings(machine: Machine, driver: Driver, pool: str | None) -> Iterator[Finding]:
-    """`pool`: CUDA_VISIBLE_DEVICES, which an experiment takes as the devices it may use."""
+    """Check GPUs against driver and torch; `pool`: CUDA_VISIBLE_DEVICES, the devices an experiment may use."""
     gpus = [device for device in machine.devices if device.name.startswith("cuda:")]
     build = f"torch {machine.torch_version}, {f'CUDA {machine.cuda_build}' if machine.cuda_build else 'for the CPU'}"
     if machine.gpu_problem:
@@ -74,7 +74,7 @@ def gpu_findings(machine: Machine, driver: Driver, pool: str | None) -> Iterator
 
 
 def _against(build: str, cuda_build: str, driver: Driver) -> Finding:
-    """CUDA's major version of the build must not be newer than the driver's; a newer minor one is compatible."""
+    """Check that CUDA's major version of the build is not newer than the driver's; a newer minor one is compatible."""
     if not driver.version:
         return ok("torch", f"{build}; no NVIDIA driver")
     what = f"{build}; driver {driver.version}, {f'CUDA {driver.cuda} at most' if driver.cuda else 'CUDA unknown'}"

@@ -1,4 +1,4 @@
-"""Cores, how many of them may be used, what they can do, and memory. Texts of /proc and /sys in, findings out."""
+"""CPU cores, quota and instructions, and memory. Texts of /proc and /sys in, findings out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LITTLE_BYTES = 2 << 30  # for two workers and the report
 
 
 def processor_findings() -> Iterator[Finding]:
-    """Of this process: what holds for it holds for its workers."""
+    """Check this process's CPU and memory; its workers inherit the limits."""
     usable, there = len(os.sched_getaffinity(0)), os.cpu_count() or 1
     yield cores(usable, there)
     yield quota(cpu_quota(cgroup_folders()), usable)
@@ -23,7 +23,7 @@ def processor_findings() -> Iterator[Finding]:
 
 
 def cores(usable: int, there: int) -> Finding:
-    """Affinity: cores of the machine that this process may not use."""
+    """Report whether CPU affinity excludes cores of the machine."""
     if usable < there:
         return warning(
             "cores", f"{usable} of {there} cores may be used (CPU affinity)",
@@ -33,7 +33,7 @@ def cores(usable: int, there: int) -> Finding:
 
 
 def cgroup_folders() -> list[Path]:
-    """Folders of this process's control group, v2 and v1, the innermost first."""
+    """Return the folders of this process's control group, v2 and v1, the innermost first."""
     folders: list[Path] = []
     for line in _text(Path("/proc/self/cgroup")).splitlines():
         _, controllers, path = line.split(":", 2)
@@ -44,7 +44,7 @@ def cgroup_folders() -> list[Path]:
 
 
 def cpu_quota(folders: list[Path]) -> float | None:
-    """The least number of cores' worth of time that a group of `folders` allows; None without a limit."""
+    """Return the least CPU quota among `folders`, in cores; None without a limit."""
     limits = []
     for folder in folders:
         words = _text(folder / "cpu.max").split()  # v2: "150000 100000" or "max 100000"
@@ -56,7 +56,7 @@ def cpu_quota(folders: list[Path]) -> float | None:
 
 
 def quota(cores_worth: float | None, usable: int) -> Finding:
-    """A quota below the number of cores stops every worker for part of each period."""
+    """Warn of a quota below the number of cores, which stops every worker for part of each period."""
     if cores_worth is None or cores_worth >= usable:
         return ok("cpu quota", "none below the number of cores")
     return warning(
@@ -66,7 +66,7 @@ def quota(cores_worth: float | None, usable: int) -> Finding:
 
 
 def features(cpuinfo: str) -> Finding:
-    """Instructions that decide how fast the CPU path is, and whether bf16 is arithmetic there."""
+    """Report the instructions that decide the speed of the CPU path, and whether bf16 is native."""
     flags: set[str] = set()
     for line in cpuinfo.splitlines():
         name, _, value = line.partition(":")
@@ -81,13 +81,13 @@ def features(cpuinfo: str) -> Finding:
 
 
 def memory_limit(folders: list[Path]) -> int | None:
-    """The least limit that a group of `folders` sets, bytes; None without one."""
+    """Return the least limit that a group of `folders` sets, bytes; None without one."""
     texts = [_text(folder / name).strip() for folder in folders for name in ("memory.max", "memory.limit_in_bytes")]
     return min((int(text) for text in texts if text.isdigit() and int(text) < 1 << 60), default=None)
 
 
 def memory(meminfo: str, limit_bytes: int | None) -> Finding:
-    """Available memory of the machine, or what the control group leaves of it."""
+    """Report the machine's available memory, or the control group's limit if lower."""
     words = {line.split(":")[0]: line.split() for line in meminfo.splitlines() if ":" in line}
     available = int(words["MemAvailable"][1]) << 10 if "MemAvailable" in words else 0
     room = available if limit_bytes is None else min(available, limit_bytes)

@@ -20,10 +20,10 @@ _NETWORK = re.compile(
 )
 _VOLATILE = ("tmpfs", "ramfs")
 _SYNCS = 9
-_SLOW_S = 0.05  # of one fdatasync; an experiment pays it once per record
+_SLOW_S = 0.05  # one fdatasync, which an experiment waits for once per record
 _LITTLE_BYTES = 1 << 30
 _LITTLE_FILES = 10_000
-_CLOCK_S = 2.0  # between the clock here and the one that stamps files
+_CLOCK_S = 2.0  # tolerated between the local clock and file timestamps
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Mount:
 
 
 def storage_findings(out: Path, needed_bytes: int) -> Iterator[Finding]:
-    """Of the folder that `out` is, or would be made in; `needed_bytes`: of the smallest experiment."""
+    """Check the folder of `out`, existing or to be created; `needed_bytes`: those of the smallest experiment."""
     folder = next(one for one in (out.absolute(), *out.absolute().parents) if one.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         yield problem("run folder", f"{folder} is not a folder that can be written", "choose another with --out")
@@ -48,7 +48,7 @@ def storage_findings(out: Path, needed_bytes: int) -> Iterator[Finding]:
 
 
 def parse_mounts(text: str) -> list[Mount]:
-    """Mounts in their order; blanks in names are written as \\040 there."""
+    """Parse /proc/mounts, in order; there blanks in names are escaped as \\040."""
     mounts = []
     for line in text.splitlines():
         words = line.split()
@@ -59,7 +59,7 @@ def parse_mounts(text: str) -> list[Mount]:
 
 
 def mount_of(folder: Path, mounts: list[Mount]) -> Mount:
-    """The mount that `folder` is on: the deepest one above it, and of these the last."""
+    """Return the mount that `folder` is on: the deepest one above it, and of these the last."""
     above = [mount for mount in mounts if folder.is_relative_to(mount.point)]
     return max(enumerate(above), key=lambda pair: (len(Path(pair[1].point).parts), pair[0]))[1] if above else Mount(
         "/", "unknown", ()
@@ -67,7 +67,7 @@ def mount_of(folder: Path, mounts: list[Mount]) -> Mount:
 
 
 def file_system(folder: Path, mount: Mount) -> Finding:
-    """What the kind of file system means for the journal's lock (flock) and for its fdatasync after every record."""
+    """Report what the file system means for the journal's lock (flock) and for its fdatasync after every record."""
     what = f"{folder} is on {mount.kind} ({mount.point})"
     if mount.kind == "lustre" and not {"flock", "localflock"} & set(mount.options):
         return problem(
@@ -92,7 +92,7 @@ def file_system(folder: Path, mount: Mount) -> Finding:
 
 
 def room(folder: Path, needed_bytes: int) -> Finding:
-    """Free bytes, and free files where the file system counts them."""
+    """Report free bytes, and free inodes where the file system counts them."""
     free_bytes, counts = shutil.disk_usage(folder).free, os.statvfs(folder)
     what = f"{free_bytes / 2**30:.1f} GiB free in {folder}"
     remedy = "make room, `esper-ab gc` finished runs, or choose another place with --out"
@@ -104,7 +104,7 @@ def room(folder: Path, needed_bytes: int) -> Finding:
 
 
 def _tried(folder: Path) -> Iterator[Finding]:
-    """A file there, locked, written and synchronised as a journal is; nothing stays."""
+    """Lock, write and sync a temporary file as a journal does; it is removed afterwards."""
     try:
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".esper-doctor-") as file:
             yield _lock(file.fileno())
@@ -123,7 +123,7 @@ def _lock(descriptor: int) -> Finding:
 
 
 def _sync_s(descriptor: int) -> list[float]:
-    """Seconds of single fdatasyncs after a record's worth of bytes."""
+    """Return the seconds of single fdatasyncs after a record's worth of bytes."""
     taken = []
     for _ in range(_SYNCS):
         os.write(descriptor, b"x" * 4096)
@@ -134,7 +134,7 @@ def _sync_s(descriptor: int) -> list[float]:
 
 
 def sync_time(taken_s: list[float]) -> Finding:
-    """The median and the worst."""
+    """Report median and worst time of an fdatasync."""
     median_s, worst_s = statistics.median(taken_s), max(taken_s)
     what = f"median {1e3 * median_s:.2g} ms, worst {1e3 * worst_s:.2g} ms of {len(taken_s)}"
     if median_s > _SLOW_S:
@@ -143,7 +143,7 @@ def sync_time(taken_s: list[float]) -> Finding:
 
 
 def clocks(ahead_s: float) -> Finding:
-    """How far the clock that stamps files is ahead of the one here."""
+    """Report how far file timestamps are ahead of the local clock."""
     if abs(ahead_s) > _CLOCK_S:
         return warning(
             "clock", f"files are stamped {ahead_s:+.1f} s from the clock here",

@@ -16,17 +16,18 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 from esper_ab.health.finding import Finding, ok, problem, warning
+from esper_ab.launchers.local import nothing_of_the_user
 
 _FEW_FILES = 1024
 _FEW_PROCESSES = 512
-_SOCKET_PATH_BYTES = 107  # of sun_path: unix(7), without the closing zero
+_SOCKET_PATH_BYTES = 107  # size of sun_path without the closing zero: unix(7)
 _LITTLE_SHM_BYTES = 64 << 20
 _SPAWN_S = 60.0
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)\s*>=\s*([0-9.]+)")
 
 
 def system_findings(socket_folder: Path) -> Iterator[Finding]:
-    """`socket_folder`: where the coordinator would put its socket."""
+    """Check process limits, shared memory, sockets and spawning; `socket_folder`: that of the coordinator's socket."""
     yield from limits({name: resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[0]
                        for name in ("NOFILE", "NPROC", "CORE")})  # fmt: skip
     yield shared_memory(Path("/dev/shm"))
@@ -35,7 +36,7 @@ def system_findings(socket_folder: Path) -> Iterator[Finding]:
 
 
 def limits(soft: dict[str, int]) -> Iterator[Finding]:
-    """`soft`: limits by the names of resource(2); -1 is none."""
+    """Check the limits in `soft`, by the names of resource(2); -1: no limit."""
     files, processes, core = soft["NOFILE"], soft["NPROC"], soft["CORE"]
     few = 0 <= files < _FEW_FILES
     yield (
@@ -58,7 +59,7 @@ def _limit(value: int) -> str:
 
 
 def shared_memory(folder: Path) -> Finding:
-    """torch and its libraries keep what processes share in /dev/shm."""
+    """Check /dev/shm, which torch and its libraries use for memory shared between processes."""
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         return warning("shared memory", f"{folder} cannot be written", "mount it; docker: --shm-size 1g")
     free_bytes = shutil.disk_usage(folder).free
@@ -69,7 +70,7 @@ def shared_memory(folder: Path) -> Finding:
 
 
 def socket_path(folder: Path) -> Finding:
-    """A unix socket is bound where the coordinator would have its own."""
+    """Bind a unix socket in the folder where the coordinator would bind its own."""
     path = folder / "hub"
     used = len(os.fsencode(path))
     if used > _SOCKET_PATH_BYTES:
@@ -85,11 +86,12 @@ def socket_path(folder: Path) -> Finding:
 
 
 def spawning() -> Finding:
-    """A process started as workers are, but without torch."""
+    """Start a process as workers are started, but without torch."""
     begin = time.perf_counter()
     try:
         child = multiprocessing.get_context("spawn").Process(target=os.getpid)
-        child.start()
+        with nothing_of_the_user():
+            child.start()
         child.join(_SPAWN_S)
         status = child.exitcode
         if status is None:
@@ -106,7 +108,7 @@ def spawning() -> Finding:
 
 
 def package_findings(package: str, *, also: Iterable[str]) -> Iterator[Finding]:
-    """Python, and the versions of what `package` requires; those of `also` are named, the others only if too old."""
+    """Check Python and the requirements of `package`; list versions of `also`, others only if too old."""
     yield ok("python", f"{sys.version.split()[0]} at {sys.executable}")
     asked = [_REQUIREMENT.match(text) for text in requires(package) or () if "extra ==" not in text]
     named, wrong = [], []
@@ -130,7 +132,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def terminal_findings() -> Iterator[Finding]:
-    """Where lines go, and whether every character gets there."""
+    """Check where output goes, and whether its encoding has every character."""
     encoding = (sys.stdout.encoding or "none").lower()
     try:
         locale.setlocale(locale.LC_ALL, "")

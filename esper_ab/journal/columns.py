@@ -1,4 +1,4 @@
-"""The training episodes of one run as columns of numbers: what reports, views and the audit need, in 400 bytes each.
+"""The training episodes of one run as columns of numbers, 400 bytes per episode, for reports, views and the audit.
 
 A record as Python objects takes ten times that. No numpy here, because the live view and `status` read these, too.
 """
@@ -15,25 +15,25 @@ from typing import Any
 from msgspec.structs import astuple
 
 from esper_ab.contracts.records import EnvEpisode, EpisodeRecord, PPOUpdate
-from esper_ab.journal.fast.lean import LeanEpisode, LeanHost
+from esper_ab.journal.lean import LeanEpisode, LeanHost
 
 _NAN = math.nan
-# Of the policy's update; counts and truths are numbers here.
+# Fields of PPOUpdate; counts and booleans are stored as doubles.
 UPDATE = (
     "policy_loss", "value_loss", "entropy", "op_entropy", "approx_kl", "clip_fraction", "explained_variance",
     "grad_norm", "first_ratio_error", "ratio_max", "epochs_done", "stopped_by_kl", "advantage_std", "return_mean",
 )  # fmt: skip
 N_OPS = 6
-OPS = tuple(f"op_{place}" for place in range(N_OPS))  # executed per host, by place in the op head
-# NaN where a record has no such number: a record itself never has one that is not finite.
+OPS = tuple(f"op_{place}" for place in range(N_OPS))  # executed per host, by index in the op head
+# NaN means absent: the numbers in a record are always finite.
 NAMES = (
-    "envs",  # hosts
+    "envs",  # number of hosts
     "accuracy",  # mean test accuracy of the hosts, percent
     "reward",  # mean over hosts, on the scale of the run's own mode
     "params_added",  # mean over hosts
-    "steps",  # of all hosts together
-    "diverged_steps",  # of the hosts that diverged, together
-    "diverged",  # hosts
+    "steps",  # sum over hosts
+    "diverged_steps",  # sum over the hosts that diverged
+    "diverged",  # number of hosts that diverged
     *OPS,
     "total_s",
     "learns",  # 1 where the policy was updated, else 0
@@ -41,14 +41,14 @@ NAMES = (
 )
 _WITHOUT = dict.fromkeys(NAMES, _NAN) | dict.fromkeys(("envs", "steps", "diverged_steps", "diverged"), 0.0)
 _NO_OPS = (_NAN,) * N_OPS
-_AT_ONCE = 32  # records: more would have left the processor's cache before they are looked at
+_AT_ONCE = 32  # records converted together; more would fall out of the processor's cache
 
 
 class Columns:
-    """Numbers by name and episode, episodes ascending. What they give out is not a copy: to be read only."""
+    """Numbers by name and episode, episodes ascending. Getters return internal arrays: do not modify them."""
 
     def __init__(self) -> None:
-        self._waiting: list[EpisodeRecord | LeanEpisode] = []  # newer than what is below
+        self._waiting: list[EpisodeRecord | LeanEpisode] = []  # newer than the episodes in the columns
         self._episodes = array("q")
         self._digests: list[str] = []
         self._host_params: set[int] = set()
@@ -64,7 +64,7 @@ class Columns:
 
     @property
     def newest(self) -> int:
-        """The last episode; -1 before the first."""
+        """Index of the last episode; -1 before the first."""
         return self._waiting[-1].episode if self._waiting else self._episodes[-1] if self._episodes else -1
 
     @property
@@ -79,32 +79,32 @@ class Columns:
 
     @property
     def host_params(self) -> set[int]:
-        """Of all hosts."""
+        """Distinct parameter counts of the hosts."""
         self._settle()
         return self._host_params
 
     @property
     def heads(self) -> tuple[str, ...]:
-        """In the order of the first record that has any."""
+        """Names of the action heads, in the order of the first record that has any."""
         self._settle()
         return tuple(self._uses)
 
     def of(self, name: str) -> array[float]:
-        """One number of every episode, by its name in NAMES; NaN where there is none."""
+        """Return one number of every episode, by its name in NAMES; NaN where it is absent."""
         self._settle()
         return self._numbers[name]
 
     def known(self, name: str) -> list[float]:
-        """The same without those that are not there."""
-        return [value for value in self.of(name) if value == value]  # NaN is not itself
+        """Return the values of column `name` that are present, without NaN."""
+        return [value for value in self.of(name) if value == value]  # false for NaN
 
     def head(self, name: str) -> tuple[array[float], array[float]]:
-        """Entropy and learnable share of every episode; NaN where the head has none, or the record does not name it."""
+        """Return entropy and learnable share of a head for every episode; NaN where the record has none."""
         self._settle()
         return self._uses[name]
 
     def add(self, record: EpisodeRecord | LeanEpisode) -> None:
-        """One more. It takes the place of an earlier one of the same episode."""
+        """Add one episode; it replaces an earlier record of the same episode."""
         if record.episode <= self.newest:
             later = self._cut(bisect_left(self.episodes, record.episode))
             if later.episodes[0] == record.episode:
@@ -117,7 +117,7 @@ class Columns:
             self._settle()
 
     def _settle(self) -> None:
-        """What waits comes into the columns, those that are alike a column at a time."""
+        """Move the waiting records into the columns, runs of records of one shape a column at a time."""
         waiting, self._waiting = self._waiting, []
         for (n, learns, heads), found in groupby(waiting, _shape):
             alike = list(found)
@@ -133,7 +133,7 @@ class Columns:
             self._digests.extend([record.digest for record in alike])
 
     def _add_uses(self, heads: tuple[str, ...], updates: Sequence[PPOUpdate], count: int) -> None:
-        """Of `count` records; all updates have these heads in this order."""
+        """Append the head columns for `count` records, whose updates all have these heads in this order."""
         self._name(heads)
         found = dict(zip(heads, zip(*[update.heads.values() for update in updates], strict=True), strict=True))
         for name, (entropies, shares) in self._uses.items():
@@ -142,7 +142,7 @@ class Columns:
             shares.extend(_nan(count) if uses is None else _doubles([use.learnable for use in uses]))
 
     def extend(self, other: Columns) -> None:
-        """All episodes of `other`, which come after these."""
+        """Append all episodes of `other`, which must come after these."""
         self._settle()
         self._name(other.heads)
         for name, column in self._numbers.items():
@@ -155,13 +155,13 @@ class Columns:
         self._host_params |= other._host_params
 
     def _name(self, heads: Iterable[str]) -> None:
-        """Heads that no record before may have had."""
+        """Create columns for heads not seen before, NaN for all earlier episodes."""
         for name in heads:
             if name not in self._uses:
                 self._uses[name] = _nan(len(self._episodes)), _nan(len(self._episodes))
 
     def _cut(self, place: int) -> Columns:
-        """What is from `place` on, which is taken out of these."""
+        """Remove the episodes from index `place` on and return them."""
         rest = Columns()
         rest._name(self.heads)
         for mine, theirs in zip(self._arrays(), rest._arrays(), strict=True):
@@ -178,12 +178,12 @@ class Columns:
 
 
 def _shape(record: EpisodeRecord | LeanEpisode) -> tuple[int, bool, tuple[str, ...]]:
-    """Hosts, whether there is an update, its heads: what records have in common that are taken together."""
+    """Return number of hosts, presence of an update, and its heads; records of one shape are converted together."""
     return len(record.envs), record.ppo is not None, () if record.ppo is None else tuple(record.ppo.heads)
 
 
 def _of_hosts(hosts: Sequence[EnvEpisode | LeanHost], n: int) -> dict[str, Sequence[Any]]:
-    """By name, of each `n` hosts together: they are those of one record."""
+    """Return the host columns by name; `hosts` holds `n` hosts per record, one record after the other."""
     if not n:
         return {}
 
@@ -213,7 +213,7 @@ def _mean_known(values: Sequence[float | None]) -> float:
 
 
 def _of_updates(updates: Sequence[PPOUpdate]) -> dict[str, Sequence[Any]]:
-    """By name; its heads are among them, too."""
+    """Return the fields of the updates as columns by name, `heads` included."""
     columns = zip(*map(astuple, updates), strict=True)
     return dict(zip(PPOUpdate.__struct_fields__, columns, strict=True)) if updates else {}
 
@@ -223,7 +223,7 @@ def _nan(count: int) -> array[float]:
 
 
 def _doubles(values: Sequence[Any]) -> array[float]:
-    """NaN for None, of which there are few: they are looked for only where there are some."""
+    """Convert to doubles, None to NaN; None is rare, so the slow path is tried only when needed."""
     try:
         return array("d", values)
     except TypeError:

@@ -1,4 +1,4 @@
-"""The records of one run's training episodes: in memory, or still in the journal and read when asked for."""
+"""The training episode records of one run: in memory, or read from the journal on request."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from esper_ab.journal.line import event_of
 
 
 class Episodes(Mapping[int, EpisodeRecord]):
-    """Every record with all it holds. Those on disk are read anew each time, and may be asked for by the thousand.
+    """Mapping from episode to complete record. Records on disk are read anew on each access and not kept in memory.
 
-    JournalError for one that is damaged meanwhile or, which loading has not looked at, says what is not known.
+    JournalError for a line that was damaged meanwhile, or that holds something this version does not know, which
+    loading does not check.
     """
 
     def __init__(self) -> None:
         self._here: dict[int, EpisodeRecord] = {}
         self._path = Path()
         self._there = array("q")  # episodes, ascending
-        self._offsets = array("q")  # of their lines in the journal, bytes
+        self._offsets = array("q")  # byte offsets of their lines in the journal
 
     def __setitem__(self, episode: int, record: EpisodeRecord) -> None:
         self._here[episode] = record
@@ -40,7 +41,7 @@ class Episodes(Mapping[int, EpisodeRecord]):
             file.seek(self._offsets[place])
             event = event_of(file.readline())
         if not isinstance(event, EpisodeRecorded):
-            deque(read(self._path), maxlen=0)  # says which line is not as it must be, and why
+            deque(read(self._path), maxlen=0)  # raises with the line and the reason
             raise JournalError(f"{self._path} was changed while it was read: no episode where there was one")
         return event.record
 
@@ -58,7 +59,7 @@ class Episodes(Mapping[int, EpisodeRecord]):
         return sum(1 for _ in self) if self._here and self._there else len(self._here) + len(self._there)
 
     def leave_in(self, path: Path, episodes: array[int], offsets: array[int]) -> None:
-        """More episodes, after all those so far, whose lines in the journal at `path` begin at `offsets`."""
+        """Add later episodes without reading them; `offsets`: where their lines begin in the file at `path`, bytes."""
         self._path = path
         self._there.extend(episodes)
         self._offsets.extend(offsets)

@@ -1,4 +1,4 @@
-"""The kinds of journal line. The journal is the only source of truth: every report is a fold of these."""
+"""The kinds of journal line. The journal is the only source of truth: every report is a fold of these events."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ExperimentStarted(Event, frozen=True, kw_only=True, tag="experiment_starte
 
 
 class ExperimentContinued(Event, frozen=True, kw_only=True, tag="experiment_continued"):
-    """Another coordinator took over; what it runs on may differ from what the first one ran on."""
+    """A new coordinator continues the experiment; versions, machine and code may differ from those of the first."""
 
     versions: dict[str, str]
     machine: dict[str, str]
@@ -53,7 +53,7 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="run_started"):
 class RunReady(Event, frozen=True, kw_only=True, tag="run_ready"):
     run: RunRef
     warm_up_s: float
-    point: int = 0  # where it stands: above 0 when it was taken up from a checkpoint
+    point: int = 0  # above 0 when the run was restored from a checkpoint
 
 
 class EpisodeRecorded(Event, frozen=True, kw_only=True, tag="episode"):
@@ -72,32 +72,32 @@ class PointReleased(Event, frozen=True, kw_only=True, tag="released"):
     block: int
     point: int
     runs: tuple[str, ...]
-    observations: Moments | msgspec.UnsetType = msgspec.UNSET  # merged over the block; what its learners go on with
+    observations: Moments | msgspec.UnsetType = msgspec.UNSET  # over the block; its learners use these from here on
 
 
 class LookTaken(Event, frozen=True, kw_only=True, tag="look"):
-    """The complete replicates were looked at, by the plan's rule; the numbers are a function of the records before."""
+    """An interim look by the plan's rule; its numbers are a function of the records before it."""
 
-    replicates: int  # complete ones; the look of this many
+    replicates: int  # complete replicates, which identify the look
     decided: tuple[Contrast, ...]  # at this look
-    leaving: tuple[str, ...]  # groups without any open comparison: not in the blocks that start after this look
+    leaving: tuple[str, ...]  # groups without any open comparison: left out of blocks that start after this look
 
 
 class PlanExtended(Event, frozen=True, kw_only=True, tag="plan_extended"):
-    """More blocks than planned at first; from here on the rule of `extension.design` holds."""
+    """Blocks added to the plan; from here on the rule of `extension.design` applies."""
 
     extension: Extension
 
 
 class Ledger(Event, frozen=True, kw_only=True, tag="ledger"):
-    """Something that could confound the comparison; printed beside every number."""
+    """A possible confounder of the comparison; printed beside every number."""
 
     category: Literal[
         "restart", "non_finite", "dropped_pair", "cancelled", "unequal_devices", "cold_start", "inexact_resume",
         "ppo_pathology", "worker_death", "hung_worker", "bad_message", "interrupted", "chaos", "damaged_checkpoint",
-        "disk_full",
+        "disk_full", "start_delayed",
     ]
-    run: str  # "" when it concerns the experiment
+    run: str  # "" when it concerns the whole experiment
     episode: int | None
     detail: str
     last_words: tuple[str, ...] = ()  # lines: the end of a worker's log, with the stacks of one that hung

@@ -1,4 +1,4 @@
-"""`events.jsonl`: the journal on disk. One writer, any number of readers; knows bytes and lines, not what events mean.
+"""`events.jsonl`: the journal on disk. One writer, any number of readers; handles bytes and lines, not their meaning.
 
 One event per line, each line a JSON object, so jq and DuckDB read the file as it is:
 
@@ -24,11 +24,11 @@ from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageErro
 from esper_ab.contracts.shell_line import typed
 from esper_ab.journal.events import AnyEvent
 from esper_ab.journal.line import FIRST_PREV, Line, decode, written, wrong_tail
-from esper_ab.journal.lock import take
+from esper_ab.journal.lock import JOURNAL_NAME as JOURNAL_NAME
+from esper_ab.journal.lock import Lock
 
-JOURNAL_NAME = "events.jsonl"
 _COPY_BYTES = 1 << 20
-_LINES_AT_ONCE = 16  # of a write: a call costs as much as some kilobytes, and what is joined should stay in the cache
+_LINES_AT_ONCE = 16  # per write: a call costs as much as some kilobytes, and the joined lines should fit the cache
 Past = TypeVar("Past")
 
 
@@ -37,41 +37,42 @@ def _now() -> datetime:
 
 
 class OtherVersion(JournalError):
-    """A line is intact, but says what this version of esper_ab does not know."""
+    """An intact line holds something that this version of esper_ab does not know."""
 
 
 class Journal:
-    """The one writer of a run directory's journal. Events are on disk once `commit` has returned.
+    """The only writer of a run directory's journal. Events are on disk once `commit` has returned.
 
     Without room on the disk `write` and `commit` raise DiskFull, leave whole lines, and can be called again.
     """
 
     def __init__(self, run_dir: Path, wall_clock: Callable[[], datetime] = _now) -> None:
-        """Lock `run_dir` and begin its journal; UsageError when another process or an earlier run has it."""
+        """Lock `run_dir` and create its journal; UsageError when another process holds it or a journal exists."""
         self._begin(run_dir, wall_clock)
         try:
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self._lock.hold_journal()
             sync_directory(run_dir)
         except FileExistsError:
-            os.close(self._lock)
+            self._lock.close()
             raise UsageError(f"{self._path} exists: this run directory has been used; choose another name") from None
         except OSError as error:
-            os.close(self._lock)
+            self._lock.close()
             raise self._cannot_write(error) from error
 
     @classmethod
     def reopen(cls, run_dir: Path, wall_clock: Callable[[], datetime] = _now) -> tuple[Journal, list[AnyEvent]]:
-        """As `take_up`, with the events one by one."""
+        """Reopen the journal of an earlier process; return it and the list of its events. Errors as in `take_up`."""
         return cls.take_up(run_dir, list, wall_clock)
 
     @classmethod
     def take_up(
         cls, run_dir: Path, fold: Callable[[Iterator[AnyEvent]], Past], wall_clock: Callable[[], datetime] = _now
     ) -> tuple[Journal, Past]:
-        """The journal of an earlier process, to be continued, and what `fold` makes of its events.
+        """Reopen the journal of an earlier process to continue it; return it and the result of `fold` on its events.
 
-        An unfinished last line is cut off and kept beside the journal. UsageError when another process has it,
-        JournalError when a line before the last is damaged; what `fold` raises is passed on.
+        An unfinished last line is cut off and kept in a file of its own. UsageError when another process holds the
+        journal, JournalError when a line before the last is damaged; errors of `fold` are passed on.
         """
         reading = read(run_dir / JOURNAL_NAME)
         journal = cls.__new__(cls)
@@ -81,35 +82,35 @@ class Journal:
             whole = journal._path.stat().st_size - reading.torn_bytes
             if reading.torn_bytes:
                 cut_off(run_dir, whole, reading.lines)
-            journal._file = os.open(journal._path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+            journal._file = os.open(journal._path, os.O_RDWR | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
-            os.close(journal._lock)
+            journal._lock.close()
             raise journal._cannot_write(error) from error
         except BaseException:
-            os.close(journal._lock)
+            journal._lock.close()
             raise
         journal._n, journal._prev = reading.lines, reading.last_crc
         journal._size = journal._committed = whole
         return journal, past
 
     def _begin(self, run_dir: Path, wall_clock: Callable[[], datetime]) -> None:
-        """Everything that a journal without a line has, but its file."""
+        """Lock the run directory and initialise everything except the file."""
         self.run_dir = run_dir
         self._path = run_dir / JOURNAL_NAME
         self._wall_clock = wall_clock
         self._n = 0
         self._prev = FIRST_PREV
-        self._size = self._committed = 0  # bytes of the lines in the file; of those that are on the disk for certain
-        self._since: list[bytes] = []  # the lines since the last commit
-        self._written = 0  # how many of them are in the file
-        self._doubtful = False  # whether what is behind `_committed` may be anything
+        self._size = self._committed = 0  # bytes of the lines in the file; of those certainly on disk
+        self._since: list[bytes] = []  # lines since the last commit
+        self._written = 0  # number of them in the file
+        self._doubtful = False  # True: the contents after `_committed` are unknown
         try:
-            self._lock = take(run_dir)
+            self._lock = Lock(run_dir)
         except OSError as error:
             raise self._cannot_write(error) from error
 
     def append(self, event: AnyEvent) -> None:
-        """Add one line, which is in the file after the next `write` or `commit`."""
+        """Append one line, which is in the file after the next `write` or `commit`."""
         stamp = self._wall_clock().isoformat(timespec="milliseconds")
         data, crc = written(self._n, self._prev, stamp, event)
         self._since.append(data)
@@ -117,7 +118,7 @@ class Journal:
         self._prev = crc
 
     def write(self) -> None:
-        """Have every appended line in the file, for those who read it. DiskFull or JournalError when they cannot be."""
+        """Write every appended line to the file, for readers to see. DiskFull or JournalError on failure."""
         try:
             self._begin_anew()
             while self._written < len(self._since):
@@ -131,7 +132,7 @@ class Journal:
             raise self._cannot_write(error) from error
 
     def commit(self) -> None:
-        """Return when every appended line is on the disk: one fdatasync. DiskFull or JournalError when it cannot be."""
+        """Write every appended line and force it to disk with one fdatasync. DiskFull or JournalError on failure."""
         self.write()
         try:
             os.fdatasync(self._file)
@@ -143,15 +144,15 @@ class Journal:
         self._written = 0
 
     def close(self) -> None:
-        """Commit and let go of the run directory, which happens in any case."""
+        """Commit, then close the file and release the lock even if that fails."""
         try:
             self.commit()
         finally:
             os.close(self._file)
-            os.close(self._lock)
+            self._lock.close()
 
     def _take_back(self) -> None:
-        """Part of a line may be there. Whole ones stay: whoever follows the journal may have read them."""
+        """Truncate a partly written line. Whole lines stay, because a reader may have seen them."""
         if self._doubtful:
             return
         try:
@@ -166,9 +167,9 @@ class Journal:
             self._doubtful = True
 
     def _begin_anew(self) -> None:
-        """Have the lines since the last commit written once more, if they are in doubt.
+        """Truncate to the last commit and have all later lines written again, if their state is in doubt.
 
-        A sync that fails does so once: the next one returns although the lines have never come to the disk.
+        A failing sync reports its error only once: the next one succeeds although the lines never reached the disk.
         """
         if self._doubtful:
             os.ftruncate(self._file, self._committed)
@@ -184,9 +185,9 @@ class Journal:
 
 
 def cut_off(run_dir: Path, at: int, lines: int) -> Path:
-    """Shorten the journal to its first `at` bytes, which are `lines` lines; the file that the rest is kept in.
+    """Shorten the journal to its first `at` bytes, which are `lines` lines; return the file that keeps the rest.
 
-    The rest is on disk before the journal is shortened, so it is lost at no moment. OSError changes no journal.
+    The rest is on disk before the journal is shortened, so it is never lost. OSError leaves the journal unchanged.
     """
     kept, descriptor = _new_file(run_dir, f"{JOURNAL_NAME}.torn-{lines}")
     with (run_dir / JOURNAL_NAME).open("r+b") as journal:
@@ -207,7 +208,7 @@ def cut_off(run_dir: Path, at: int, lines: int) -> Path:
 
 
 def _new_file(folder: Path, name: str) -> tuple[Path, int]:
-    """The first of NAME, NAME.1, NAME.2, … that is not there, and its descriptor."""
+    """Create the first of NAME, NAME.1, NAME.2, … that does not exist; return its path and descriptor."""
     for count in itertools.count():
         path = folder / (f"{name}.{count}" if count else name)
         with suppress(FileExistsError):
@@ -216,28 +217,28 @@ def _new_file(folder: Path, name: str) -> tuple[Path, int]:
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
-    """A full disk shortens a write without an error, so the count is what tells."""
+    """Write all of `data`; loops because a full disk shortens a write without an error."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
 
 
 def sync_directory(folder: Path) -> None:
-    """Return when the names of the files in `folder` are on the disk."""
+    """Force the directory entries of `folder` to disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     os.fsync(descriptor)
     os.close(descriptor)
 
 
 class Reading(Iterator[AnyEvent]):
-    """Verified events of a journal, read lazily and in order; raises JournalError at the first damaged line.
+    """Iterator over a journal's verified events, lazy and in order; raises JournalError at the first damaged line.
 
-    What the attributes say is about the part read so far: `lines` intact ones, `wall_time` of the last event (ISO 8601,
-    "" before the first), `intact_bytes`, `torn_bytes` of an unfinished last line (0 until the end is reached).
+    The attributes describe the part read so far: `lines` intact ones, `wall_time` of the last event (ISO 8601, ""
+    before the first), `intact_bytes`, `torn_bytes` of an unfinished last line (0 until the end is reached).
     """
 
     def __init__(self, path: Path, source: Iterator[bytes] | None = None) -> None:
-        """`source`: the file's lines, when somebody else reads them (journal/tail)."""
+        """Read the lines of `path`, or those from `source` (journal/tail)."""
         self._path = path
         self._source = _lines(path) if source is None else source
         self._prev = FIRST_PREV
@@ -260,7 +261,7 @@ class Reading(Iterator[AnyEvent]):
 
     @property
     def last_crc(self) -> str:
-        """Of the last intact line read."""
+        """CRC of the last intact line read."""
         return self._prev
 
     def _verified(self, data: bytes) -> Line:
@@ -282,7 +283,7 @@ class Reading(Iterator[AnyEvent]):
 
 
 def read(path: Path) -> Reading:
-    """Events of the journal file at `path`. UsageError when there is none; JournalError, while reading, on damage."""
+    """Return a journal's events, read lazily; UsageError without a file, JournalError, while reading, on damage."""
     if not path.is_file():
         raise UsageError(f"no journal at {path}; a run directory holds {JOURNAL_NAME}")
     return Reading(path)

@@ -1,6 +1,6 @@
 """The history of an experiment as a fold of its journal's events. Pure: no file, no clock, no numpy.
 
-`History.add` takes one event at a time, so the live view and the report see the same thing at the same point.
+`History.add` takes one event at a time, so the live view and the report agree at every point.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ RunState = Literal["planned", "warming up", "training", "evaluating", "finished"
 
 @dataclass(frozen=True, kw_only=True)
 class Taken:
-    """A worker took a run up, at its beginning or later."""
+    """A worker started or resumed a run."""
 
-    point: int  # where the run stood
+    point: int  # of the run at that time
     sitting: int  # 0: when the experiment started; n: when it was continued for the n-th time
-    worker: WorkerStarted | None  # None where the journal names none
+    worker: WorkerStarted | None  # None when the journal names none
 
 
 @dataclass(kw_only=True)
 class RunHistory:
-    """What is known of one run."""
+    """The recorded state of one run."""
 
     spec: RunSpec
     started: bool = False
@@ -56,16 +56,16 @@ class RunHistory:
     episodes: Episodes = field(default_factory=Episodes)
     columns: Columns = field(default_factory=Columns, compare=False)  # the numbers of the same episodes
     checkpoints: list[Checkpoint] = field(default_factory=list)  # in the order in which they were recorded
-    observations: Moments | None = None  # reported with the newest episode, where they are shared
+    observations: Moments | None = None  # reported with the newest episode; only with a shared normaliser
     evaluation: EvaluationRecord | None = None
     left_out: bool = False  # never started, because every comparison of its group was decided before
-    lost: bool = False  # its replicate was given up: it is in no comparison
-    failed: bool = False  # and it was this run that could not be completed; the others were cancelled
-    taken: list[Taken] = field(default_factory=list)  # by workers, one after the other
+    lost: bool = False  # its replicate was given up, so it is in no comparison
+    failed: bool = False  # this run caused the loss; the others of its replicate were cancelled
+    taken: list[Taken] = field(default_factory=list)  # once per worker, in order
 
     @property
     def expected(self) -> bool:
-        """Whether an endpoint is still to come."""
+        """Whether the run's endpoint is still to come."""
         return not (self.left_out or self.lost or self.evaluation is not None)
 
     @property
@@ -85,33 +85,33 @@ class RunHistory:
         return "warming up" if self.started else "planned"
 
     def add(self, record: EpisodeRecord, *, keep: bool) -> None:
-        """One more training episode; `keep`: with all it holds, not its numbers only."""
+        """Add a training episode, with its record if `keep`, else only its columns."""
         if keep:
             self.episodes[record.episode] = record
         else:
-            record = msgspec.structs.replace(record, seed_events=())  # most of it; the columns keep some for a while
+            record = msgspec.structs.replace(record, seed_events=())  # most of its memory; the columns buffer it
         self.columns.add(record)
 
     def curve(self) -> tuple[EpisodeRecord, ...]:
-        """Episode records in order: every one with all it holds; `columns` has their numbers at no cost."""
+        """Return the complete episode records in order; for numbers alone `columns` is far cheaper."""
         return tuple(self.episodes[index] for index in sorted(self.episodes))
 
 
 @dataclass(kw_only=True)
 class History:
-    """Everything a journal says, so far."""
+    """Everything that a journal has recorded so far."""
 
     started: ExperimentStarted
-    design: Design  # the rule that holds now
+    design: Design  # the rule that applies now
     blocks: list[Block]  # all planned so far, by replicate
     runs: dict[str, RunHistory]  # by run name, in plan order
     looks: list[LookTaken] = field(default_factory=list)
     continued: list[ExperimentContinued] = field(default_factory=list)
     workers: list[WorkerStarted] = field(default_factory=list)
     ledger: list[Ledger] = field(default_factory=list)
-    shared: dict[tuple[int, int], Moments] = field(default_factory=dict)  # observations released, by block and point
+    shared: dict[tuple[int, int], Moments] = field(default_factory=dict)  # observation moments, by block and point
     ended: ExperimentEnded | None = None
-    keeps_records: bool = field(default=True, compare=False)  # False: of training episodes from now on only the columns
+    keeps_records: bool = field(default=True, compare=False)  # False: of new training episodes keep only the columns
 
     @property
     def plan(self) -> Plan:
@@ -119,27 +119,27 @@ class History:
 
     @property
     def replicates(self) -> int:
-        """Planned so far."""
+        """Number of replicates planned so far."""
         return len(self.blocks)
 
     @property
     def pauses(self) -> tuple[str, ...]:
-        """Waits for room on the disk, a sentence each: nothing was lost by them."""
+        """Waits for room on the disk, one sentence each; they lost nothing."""
         return tuple(f"{entry.run}: {entry.detail}" if entry.run else entry.detail for entry in self.ledger
                      if entry.category == "disk_full")  # fmt: skip
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Names in the order of the experiment."""
+        """Group names in the order of the experiment."""
         return tuple(group.name for group in self.plan.experiment.groups)
 
     def of_group(self, group: str) -> tuple[RunHistory, ...]:
-        """The runs of one group, by replicate."""
+        """Return the runs of one group, by replicate."""
         runs = [run for run in self.runs.values() if run.ref.group_id == group]
         return tuple(sorted(runs, key=lambda run: run.ref.replicate))
 
     def add(self, event: AnyEvent) -> None:
-        """Take one more event; ValueError for a second first line. Anything after an end means: it goes on."""
+        """Add one event; ValueError for a second first line. Any event after the end reopens the experiment."""
         if isinstance(event, ExperimentStarted):
             raise ValueError("a journal starts once")
         self.ended = event if isinstance(event, ExperimentEnded) else None
@@ -166,7 +166,7 @@ class History:
                 self.runs[event.run.run].started = True
             case RunReady():
                 run = self.runs[event.run.run]
-                if run.warm_up_s is None:  # that of the first start
+                if run.warm_up_s is None:  # keep that of the first start
                     run.warm_up_s = event.warm_up_s
                 worker = next((one for one in reversed(self.workers) if one.lane == run.ref.device), None)
                 run.taken.append(Taken(point=event.point, sitting=len(self.continued), worker=worker))
@@ -195,7 +195,7 @@ class History:
                 run.left_out = True
 
     def _extend(self, event: PlanExtended) -> None:
-        """Groups that left before stay away."""
+        """Add the blocks of an extension; groups that left before stay out of them."""
         gone = {group for look in self.looks for group in look.leaving}
         self.design = event.extension.design
         self.blocks.extend(event.extension.blocks)
@@ -205,9 +205,9 @@ class History:
 
 
 def begin(started: ExperimentStarted, *, keeps_records: bool = True) -> History:
-    """The history right after the first line: every planned run, none started.
+    """Return the history after the first line: every planned run, none started.
 
-    `keeps_records`: False for whoever folds as long as a run lasts, and would come to hold all of it in memory.
+    `keeps_records`: False in processes that live as long as the experiment, to bound their memory.
     """
     runs = {spec.ref.run: RunHistory(spec=spec) for block in started.plan.blocks for spec in block.runs}
     plan = started.plan
@@ -217,7 +217,10 @@ def begin(started: ExperimentStarted, *, keeps_records: bool = True) -> History:
 
 
 def fold(events: Iterable[AnyEvent], *, keeps_records: bool = True) -> History:
-    """History of a whole journal, as `begin` says; ValueError unless it begins with `experiment_started`."""
+    """Return the history of a whole journal; ValueError unless it begins with `experiment_started`.
+
+    `keeps_records`: False to keep only the columns of training episodes.
+    """
     iterator = iter(events)
     first = next(iterator, None)
     if not isinstance(first, ExperimentStarted):

@@ -1,4 +1,4 @@
-"""The form of one line of a journal, for all who write or read one: numbered, chained, with its CRC inside the object.
+"""Format of one journal line, for writers and readers: numbered, chained, with its CRC inside the JSON object.
 
     {"n":3,"prev":"8a698ba7","t":"2026-11-21T20:41:52.737+00:00","event":{"kind":"episode",…},"crc":"5d41402a"}
 """
@@ -11,8 +11,8 @@ import msgspec
 
 from esper_ab.journal.events import AnyEvent
 
-FIRST_PREV = "00000000"  # of the first line, which has none before it
-_TAIL = b',"crc":"%08x"}\n'  # over the bytes before it
+FIRST_PREV = "00000000"  # `prev` of the first line
+_TAIL = b',"crc":"%08x"}\n'  # CRC over the bytes before it
 _TAIL_BYTES = len(_TAIL % 0)
 _CRC_IN_TAIL = slice(-11, -3)
 _EPISODE, _KIND_WITHIN = b'"event":{"kind":"episode"', 120  # bytes from the start of a line
@@ -32,14 +32,14 @@ _decoder = msgspec.json.Decoder(Line)
 
 
 def written(n: int, prev: str, stamp: str, event: AnyEvent) -> tuple[bytes, str]:
-    """The line, and its CRC for the next one."""
+    """Encode one line; return it and its CRC, the `prev` of the next one."""
     body = b'{"n":%d,"prev":"%s","t":"%s","event":%s' % (n, prev.encode(), stamp.encode(), msgspec.json.encode(event))
     tail = _TAIL % zlib.crc32(body)
     return body + tail, tail[_CRC_IN_TAIL].decode()
 
 
 def wrong_tail(data: bytes) -> str:
-    """"" for a line that ends in the CRC of its contents; else what is wrong with it."""
+    """Check that a line ends in the CRC of its contents; return "" or what is wrong."""
     if data.endswith(_TAIL % zlib.crc32(memoryview(data)[:-_TAIL_BYTES])):
         return ""
     digits = data[_CRC_IN_TAIL].decode(errors="replace")
@@ -48,12 +48,12 @@ def wrong_tail(data: bytes) -> str:
 
 
 def decode(data: bytes) -> Line:
-    """What a line says, whether or not its CRC is right; MsgspecError when it is none of this version of esper_ab."""
+    """Decode a line without checking its CRC; MsgspecError when it is not a line of this version of esper_ab."""
     return _decoder.decode(data)
 
 
 def line_of(data: bytes) -> Line | None:
-    """The same, None instead of an error."""
+    """Decode a line without checking its CRC; None when it is not a line of this version of esper_ab."""
     try:
         return decode(data)
     except msgspec.MsgspecError:
@@ -61,11 +61,11 @@ def line_of(data: bytes) -> Line | None:
 
 
 def event_of(data: bytes) -> AnyEvent | None:
-    """The event of one line that is intact by itself, whatever stands before it; else None."""
+    """Return the event of a line that is intact by itself, regardless of chaining; else None."""
     line = None if wrong_tail(data) else line_of(data)
     return None if line is None else line.event
 
 
 def is_episode(data: bytes) -> bool:
-    """Whether a line holds a training episode, without decoding it."""
+    """Return whether a line holds a training episode, without decoding it."""
     return data.find(_EPISODE, 0, _KIND_WITHIN) >= 0

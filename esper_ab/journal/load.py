@@ -1,7 +1,7 @@
-"""Run directory -> verified history. The only way in which readers come to a journal's events.
+"""Run directory -> verified history. The only way in which readers access a journal's events.
 
-A large journal is read in stretches, by as many processes as there are cores, for the numbers of its episodes; the
-records stay on disk until they are asked for. Whatever is not as it must be is left to the reading line by line.
+A large journal is read in stretches, by as many processes as there are cores, for the numbers of its episodes; records
+stay on disk until requested. If anything is wrong, the journal is read line by line instead, which reports the error.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from esper_ab.journal.file import JOURNAL_NAME, Reading, read
 from esper_ab.journal.fold import History, begin
 from esper_ab.journal.line import event_of
 
-LARGE_BYTES = 16 << 20  # from here on in stretches
+LARGE_BYTES = 16 << 20  # journals of this size and more are read in stretches
 
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded:
-    """A history and where it stops."""
+    """A history and the end of the journal that it was read from."""
 
     history: History
     lines: int  # intact
     wall_time: str  # ISO 8601, of the last event
-    torn_bytes: int  # of an unfinished last line, which counts as not written
+    torn_bytes: int  # of an unfinished last line, which is ignored
 
 
 def load(run_dir: Path, large_bytes: int = LARGE_BYTES) -> Loaded:
-    """UsageError when there is no journal or nothing in it yet; JournalError when it is damaged before its end.
+    """Load a run directory's history; UsageError without a journal or event, JournalError for damage before its end.
 
-    `large_bytes`: the size from which on it is read in stretches, which gives the same.
+    `large_bytes`: size from which the journal is read in stretches, with the same result.
     """
     path = run_dir / JOURNAL_NAME
     reading = read(path)
@@ -53,7 +53,7 @@ def load(run_dir: Path, large_bytes: int = LARGE_BYTES) -> Loaded:
 
 
 def _in_stretches(path: Path, first: ExperimentStarted, after: Reading) -> Loaded | None:
-    """What follows on the first line, which is all that `after` has read. None when anything in it is doubtful."""
+    """Load the lines after the first, which `after` has read, in stretches. None when anything in them is doubtful."""
     history = begin(first)
     lines, crc, wall_time, torn = after.lines, after.last_crc, after.wall_time, 0
     for part in pool.read_all(path, chunk.stretches(path, after.intact_bytes)):
@@ -67,7 +67,7 @@ def _in_stretches(path: Path, first: ExperimentStarted, after: Reading) -> Loade
 
 
 def _add(history: History, path: Path, part: Stretch) -> bool:
-    """False when there is more in it than numbers can say."""
+    """Add a stretch to the history; False when a line needs the reading line by line."""
     for data in part.others:
         event = event_of(data)
         if event is None:

@@ -1,10 +1,12 @@
-"""Who has a run directory: a lock that the kernel lets go of however its holder ends, and a line that names the holder.
+"""Locks of a run directory, released by the kernel however their holder ends, with a line that names the holder.
 
 The line is one JSON object in `.lock`:
 
     {"pid":4711,"host":"node3","started":123456,"since":"2026-01-31T10:15:00+00:00"}
 
-It stays when the holder has gone; only together with the lock does it say anything.
+It remains after the holder has ended, so it is valid only while the lock is held. The journal is locked as well: the
+name `.lock` can be removed during a run, and the next process would lock another file of that name. The journal's is a
+write lock (F_OFD_SETLK), because whoever may read the journal can put a read lock on it.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import fcntl
 import os
 import socket
+import struct
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,19 +22,21 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.regular_file import NotRegular, open_regular
 
-LOCK_NAME = ".lock"
+LOCK_NAME, JOURNAL_NAME = ".lock", "events.jsonl"
 _TRIES = 10  # somebody who only asks holds the lock for an instant
 _TRY_S = 0.02
+_FLOCK = "hhqqi4x"  # struct flock of fcntl(2): kind, whence, start, length (0: all of it), process
 _STARTED_FIELD = 19  # starttime in /proc/PID/stat, counted from the field after the name: proc(5)
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
-    """The process that has a run directory."""
+    """The process that holds a run directory."""
 
-    pid: int  # 0: it has not said so yet
+    pid: int  # 0: the holder has not written its line yet
     host: str
-    started: int  # of the process, clock ticks since boot: with `pid` no other process on `host` has it
+    started: int  # start time, clock ticks since boot; with `pid` it identifies the process on `host`
     since: str  # when it took the run directory, ISO 8601
 
     def __str__(self) -> str:
@@ -42,7 +47,7 @@ _UNKNOWN = Holder(pid=0, host="", started=0, since="")
 
 
 def process_started(pid: int) -> int | None:
-    """Start time of a process of this machine, clock ticks since boot; None when there is none (or a zombie)."""
+    """Return the start time of a local process, clock ticks since boot; None when it does not exist or is a zombie."""
     try:
         after_name = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -50,43 +55,113 @@ def process_started(pid: int) -> int | None:
     return None if after_name[0] in "ZX" else int(after_name[_STARTED_FIELD])
 
 
-def take(run_dir: Path) -> int:
-    """A descriptor that holds the lock until it is closed; UsageError that names the holder when there is one."""
-    descriptor = os.open(run_dir / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    for left in reversed(range(_TRIES)):
+class Lock:
+    """A run directory that nobody else writes to, until `close`."""
+
+    def __init__(self, run_dir: Path) -> None:
+        """UsageError, which names the holder, when somebody has it, and when `.lock` is no file."""
+        self._run_dir = run_dir
+        self._held: list[int] = []
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            break
-        except BlockingIOError:
-            if left:
-                time.sleep(_TRY_S)
-    else:
-        by = _named(descriptor)
-        os.close(descriptor)
-        raise UsageError(f"{run_dir} is in use by {by}; wait for it, stop it or choose another name")
-    own = Holder(
-        pid=os.getpid(), host=socket.gethostname(), started=process_started(os.getpid()) or 0,
-        since=datetime.now(UTC).isoformat(timespec="seconds"),
-    )  # fmt: skip
-    line = msgspec.json.encode(own) + b"\n"
-    os.pwrite(descriptor, line, 0)  # before the rest of an older line is cut off: the first line is always whole
-    os.ftruncate(descriptor, len(line))
-    return descriptor
+            self._held.append(_locked(run_dir))
+            if (run_dir / JOURNAL_NAME).exists():
+                self.hold_journal()
+            self._sign()
+        except NotRegular as error:
+            self.close()
+            raise UsageError(f"{error.filename} {error.strerror}: remove it; a lock is a file of its own") from None
+        except BaseException:
+            self.close()
+            raise
+
+    def hold_journal(self) -> None:
+        """Lock the journal, too, now that there is one; UsageError when somebody writes to it."""
+        journal = os.open(self._run_dir / JOURNAL_NAME, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._held.append(journal)
+        try:
+            fcntl.fcntl(journal, fcntl.F_OFD_SETLK, _whole_file(fcntl.F_WRLCK))
+        except (BlockingIOError, PermissionError):
+            if _is_written_to(journal):
+                raise UsageError(
+                    f"{self._run_dir} is in use by another process, whose .lock was removed; wait for it, end it or "
+                    "choose another name"
+                ) from None
+
+    def close(self) -> None:
+        """Let go of it."""
+        while self._held:
+            os.close(self._held.pop())
+
+    def _sign(self) -> None:
+        own = Holder(
+            pid=os.getpid(), host=socket.gethostname(), started=process_started(os.getpid()) or 0,
+            since=datetime.now(UTC).isoformat(timespec="seconds"),
+        )  # fmt: skip
+        line = msgspec.json.encode(own) + b"\n"
+        os.pwrite(self._held[0], line, 0)  # before the rest of an older line is cut off: the first is always whole
+        os.ftruncate(self._held[0], len(line))
 
 
 def holder(run_dir: Path) -> Holder | None:
-    """Who has `run_dir` now, None when nobody has. Asks for a shared lock and gives it back at once."""
+    """Return the present holder of `run_dir`, or None. Takes a shared lock for an instant."""
     try:
-        descriptor = os.open(run_dir / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = open_regular(run_dir / LOCK_NAME, os.O_RDONLY)
     except OSError:
-        return None
+        return _unnamed_holder(run_dir)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return _named(descriptor)
     finally:
         os.close(descriptor)
-    return None
+    return _unnamed_holder(run_dir)
+
+
+def _locked(run_dir: Path) -> int:
+    """A descriptor that holds the lock on the file that is called `.lock` now."""
+    for left in reversed(range(_TRIES)):
+        descriptor = open_regular(run_dir / LOCK_NAME, os.O_RDWR | os.O_CREAT)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_still(run_dir / LOCK_NAME, descriptor):
+                return descriptor
+            by = _UNKNOWN
+        except BlockingIOError:
+            by = _named(descriptor)
+        os.close(descriptor)
+        if left:
+            time.sleep(_TRY_S)
+    raise UsageError(f"{run_dir} is in use by {by}; wait for it, stop it or choose another name")
+
+
+def _is_still(path: Path, descriptor: int) -> bool:
+    """Whether the file of that name is still the one that was opened."""
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def _unnamed_holder(run_dir: Path) -> Holder | None:
+    """The process that writes to the journal although `.lock`, as far as it can be read, names none."""
+    try:
+        journal = os.open(run_dir / JOURNAL_NAME, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return _UNKNOWN if _is_written_to(journal) else None
+    finally:
+        os.close(journal)
+
+
+def _is_written_to(journal: int) -> bool:
+    """Whether another open of the journal has a lock on it that only those can have who may write."""
+    found = fcntl.fcntl(journal, fcntl.F_OFD_GETLK, _whole_file(fcntl.F_RDLCK))
+    return bool(struct.unpack(_FLOCK, found)[0] != fcntl.F_UNLCK)
+
+
+def _whole_file(kind: int) -> bytes:
+    return struct.pack(_FLOCK, kind, os.SEEK_SET, 0, 0, 0)
 
 
 def _named(descriptor: int) -> Holder:

@@ -1,4 +1,4 @@
-"""What each run came to, as numbers that may be compared between groups. Pure; no numpy, so the live view may use it.
+"""Numbers of each run that may be compared between groups. Pure; no numpy, so the live view may use it.
 
 The endpoint is one number per run: by default the mean test accuracy over all environments and sampled episodes of the
 evaluation. Rewards are listed, too, but each mode has its own scale: they are compared within a mode only.
@@ -19,9 +19,9 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """One run in numbers; None where it has not got that far or the number does not exist."""
 
     run: RunRef
-    endpoint: float | None  # what is compared: the one that the plan declares, percent
-    held_out_accuracy: float | None  # of hosts that the trained policy grew by sampled actions
-    greedy_accuracy: float | None  # the same with greedy actions
+    endpoint: float | None  # declared by the plan, percent; the number that is compared
+    held_out_accuracy: float | None  # of hosts grown by the trained policy's sampled actions, percent
+    greedy_accuracy: float | None  # of hosts grown by its greedy actions, percent
     params_added: float | None  # mean per host, at the end of an evaluation episode
     gain_per_kparam: float | None  # points above the never-grown host per 1,000 added parameters; needs a `wait` group
     fossilized: float | None  # mean per host
@@ -34,29 +34,29 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def mean(values: Iterable[float | None]) -> float | None:
-    """Exactly rounded mean of what is not None; None when nothing is left."""
+    """Return the exactly rounded mean of the values that are not None; None when there are none."""
     present = [value for value in values if value is not None]
     return math.fsum(present) / len(present) if present else None
 
 
 def mean_known(values: Iterable[float]) -> float | None:
-    """The same of numbers of `Columns`, in which NaN stands for None."""
+    """Return the exactly rounded mean of the values that are not NaN (absent in `Columns`); None without any."""
     known = [value for value in values if value == value]
     return math.fsum(known) / len(known) if known else None
 
 
 def episode_mean(record: EpisodeRecord, value: Callable[[EnvEpisode], float | None]) -> float | None:
-    """Mean of `value` over the environments of one episode."""
+    """Return the mean of `value` over the environments of one episode."""
     return mean(value(env) for env in record.envs)
 
 
 def held_out_accuracy(record: EpisodeRecord) -> float | None:
-    """Mean test accuracy of the hosts at the end of one training episode, percent."""
+    """Return the mean test accuracy of the hosts at the end of one training episode, percent."""
     return episode_mean(record, lambda env: env.final_accuracy)
 
 
 def endpoint(run: RunHistory, declared: str) -> float | None:
-    """What one run comes to, percent; `declared` as in the design. None until all that it needs is recorded."""
+    """Return the endpoint of one run, percent; `declared` as in the design. None until all its records exist."""
     if declared == "evaluation":
         return evaluated_accuracy(run.evaluation)
     curve = run.columns.of("accuracy")
@@ -66,12 +66,12 @@ def endpoint(run: RunHistory, declared: str) -> float | None:
 
 
 def evaluated_accuracy(evaluation: EvaluationRecord | None) -> float | None:
-    """Mean test accuracy of the hosts that the frozen policy grew by sampled actions, percent."""
+    """Return the mean test accuracy of the hosts that the frozen policy grew by sampled actions, percent."""
     return _evaluated(evaluation, "sampled", lambda env: env.final_accuracy)
 
 
 def entropy_change(run: RunHistory) -> float | None:
-    """Mean policy entropy of the last tenth of the episodes minus that of the first; needs two episodes."""
+    """Return mean policy entropy of the last tenth of the episodes minus the first, nats; None below two episodes."""
     columns = run.columns
     entropies = [value for value, learns in zip(columns.of("entropy"), columns.of("learns"), strict=True) if learns]
     if len(entropies) < 2:
@@ -82,7 +82,7 @@ def entropy_change(run: RunHistory) -> float | None:
 
 
 def outcomes(history: History) -> dict[str, RunOutcome]:
-    """By run name, in plan order."""
+    """Return the outcome of every run by name, in plan order."""
     floors = _floors(history)
     declared = history.design.endpoint
     return {name: _outcome(run, declared, floors.get(run.ref.replicate)) for name, run in history.runs.items()}
@@ -97,7 +97,7 @@ def _evaluated(
 
 
 def _floors(history: History) -> dict[int, float]:
-    """Replicate -> endpoint of the never-grown host: of the group whose controller is `wait`."""
+    """Return by replicate the endpoint of the never-grown host, that is of the group with controller `wait`."""
     found: dict[int, float] = {}
     for run in history.runs.values():
         accuracy = evaluated_accuracy(run.evaluation)

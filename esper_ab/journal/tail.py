@@ -1,4 +1,4 @@
-"""A journal that somebody is writing: the events there are, and later, from the same reading, those added since."""
+"""Following a journal that is being written: the events there are, and later those appended since."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _CHUNK_BYTES = 1 << 20
 
 
 class _Tail(Iterator[bytes]):
-    """Whole lines. An unfinished last one is read anew each time: its writer may take it back and write another."""
+    """Iterator over whole lines. An unfinished last line is read anew each time, because its writer may replace it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._offset = 0  # of the first byte not yet read as part of a whole line
-        self._whole: deque[bytes] = deque()  # read and not yet given out
+        self._offset = 0  # first byte not yet read as part of a whole line
+        self._whole: deque[bytes] = deque()  # read and not yet returned
 
     def __next__(self) -> bytes:
         if not self._whole:
@@ -39,7 +39,7 @@ class _Tail(Iterator[bytes]):
 
 
 def follow(path: Path) -> Reading:
-    """As `file.read`; iterated again after its end it goes on with what was appended. UsageError without a file."""
+    """Read a growing journal; iterating again after the end yields appended events. UsageError without a file."""
     if not path.is_file():
         raise UsageError(f"no journal at {path}; a run directory holds {path.name}")
     return Reading(path, _Tail(path))

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any
 
 from esper_ab.contracts.messages import WorkerOrder
+from esper_ab.contracts.own_packages import add_working_directory, import_own
 
 
 def call(entry: str, order: WorkerOrder) -> None:
-    """Call "module:function" with `order`, where the worker is to live: only there its module is imported."""
+    """Import and call "module:function" with `order`, in the worker's own process or thread."""
     module, _, function = entry.partition(":")
-    main: Callable[[WorkerOrder], Any] = getattr(importlib.import_module(module), function)
+    main: Callable[[WorkerOrder], Any] = getattr(import_own(module), function)
     main(order)
+
+
+def call_in_process(entry: str, order: WorkerOrder) -> None:
+    """The same in a process of its own, which finds users' modules where the preflight found them."""
+    add_working_directory()
+    call(entry, order)

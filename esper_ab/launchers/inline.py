@@ -1,21 +1,24 @@
-"""A worker as a thread of this process, for tests and debuggers: it cannot be killed, and shares torch's settings."""
+"""Launcher of workers as threads, for tests and debuggers: they cannot be killed and share torch's settings."""
 
 from __future__ import annotations
 
+import errno
 import faulthandler
 import os
 import threading
 import traceback
 from pathlib import Path
 
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import WorkerOrder
+from esper_ab.contracts.own_packages import ForeignPackage, claim
 from esper_ab.launchers import Transport, _entry
 
 DEFAULT_ENTRY = "workers.process.entry:main_in_thread"
 
 
 class InlineWorker:
-    """A daemon thread; its sentinel is a pipe whose other end it closes when it ends."""
+    """A worker on a daemon thread; its sentinel is a pipe whose other end closes when the thread ends."""
 
     def __init__(self, order: WorkerOrder, entry: str) -> None:
         self._order, self._entry = order, entry
@@ -26,13 +29,18 @@ class InlineWorker:
         self.exitcode: int | None = None
         self.sentinel, self._ended = os.pipe()
         self._thread = threading.Thread(target=self._run, name=order.identity, daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:
+            os.close(self.sentinel)
+            os.close(self._ended)
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from None
 
     def _run(self) -> None:
         try:
             _entry.call(self._entry, self._order)
             self.exitcode = 0
-        except BaseException:  # noqa: BLE001  whatever ends a thread is its end, as it would be a process's
+        except BaseException:  # noqa: BLE001  any exception ends the worker, as in a process
             self.exitcode = 1
             with self._log.open("a") as log:
                 traceback.print_exc(file=log)
@@ -40,12 +48,12 @@ class InlineWorker:
             os.close(self._ended)
 
     def dump_stacks(self) -> None:
-        """Stacks of all threads of this process, the worker's among them."""
+        """Write the stacks of all threads of this process, the worker's among them, to its log."""
         with self._log.open("a") as log:
             faulthandler.dump_traceback(file=log, all_threads=True)
 
     def kill(self) -> None:
-        """Abandon it: as a daemon it ends with this process at the latest."""
+        """Abandon the thread; as a daemon it ends with this process at the latest."""
 
     def join(self, timeout_s: float) -> bool:
         self._thread.join(timeout_s)
@@ -61,8 +69,14 @@ class InlineLauncher:
     """Starts each worker as a thread."""
 
     for_gpus = False
+    descriptors = 12  # a pipe, both ends of a connection, and what a context of libzmq takes
 
     def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "ipc") -> None:
+        """UsageError when this process has imported another package `workers` than the one that has the entry."""
+        try:
+            claim(entry.partition(":")[0])
+        except ForeignPackage as error:
+            raise UsageError(f"launcher inline: {error}, or take launcher local") from None
         self._entry = entry
         self.transport = transport
 

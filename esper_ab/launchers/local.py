@@ -1,7 +1,7 @@
-"""A worker as a process of this machine: torch.multiprocessing's spawn context, one Process each.
+"""Launcher of workers as local processes: torch.multiprocessing's spawn context, one Process each.
 
-Not `torch.multiprocessing.spawn`: on the first failure that ends the siblings, and here the barrier decides what a
-death means. The child sets its own environment before it imports torch; nothing of this process is forked into it.
+Not `torch.multiprocessing.spawn`: on the first failure that ends the siblings, while here the barrier decides what a
+death means. The child sets its own environment before it imports torch; nothing is inherited by fork.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.launchers import Transport, _entry
 
 DEFAULT_ENTRY = "workers.process.entry:main"
+_SAFE_PATH = "PYTHONSAFEPATH"
 
 
 class LocalWorker:
@@ -39,7 +40,7 @@ class LocalWorker:
         return self._exitcode
 
     def dump_stacks(self) -> None:
-        """The worker's faulthandler answers SIGUSR1, even when its Python is stuck."""
+        """Request the stacks by SIGUSR1; the worker's faulthandler answers even when its Python is stuck."""
         if self.exitcode is None:
             os.kill(self.pid, signal.SIGUSR1)
 
@@ -60,6 +61,7 @@ class LocalLauncher:
     """Starts each worker as a spawned process."""
 
     for_gpus = True
+    descriptors = 3  # two pipes of multiprocessing, a connection
 
     def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "ipc") -> None:
         self._entry = entry
@@ -69,16 +71,16 @@ class LocalLauncher:
         import torch.multiprocessing
 
         process = torch.multiprocessing.get_context("spawn").Process(
-            target=_entry.call, args=(self._entry, order), name=order.identity, daemon=False
+            target=_entry.call_in_process, args=(self._entry, order), name=order.identity, daemon=False
         )
-        # A child inherits the mask, so what a terminal (Ctrl-C, hang-up) or timeout(1) (SIGTERM) sends to everybody is
-        # for this process alone from the child's first instruction. The tracker, which keeps a blocked SIGHUP blocked,
-        # is started first: it unblocks the other two here, and once running it leaves the mask alone.
+        # A child inherits the mask, so signals that a terminal (Ctrl-C, hang-up) or timeout(1) (SIGTERM) sends to the
+        # whole group reach only this process, from the child's first instruction on. The resource tracker, which keeps
+        # a blocked SIGHUP blocked, is started first: its start unblocks the other two here; later it leaves the mask.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
         try:
-            resource_tracker.ensure_running()
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-            with _no_main_module():
+            with nothing_of_the_user():
+                resource_tracker.ensure_running()
+                signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
                 process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -86,15 +88,22 @@ class LocalLauncher:
 
 
 @contextmanager
-def _no_main_module() -> Iterator[None]:
-    """While entered, a spawned process is told of no main module, so it imports none.
+def nothing_of_the_user() -> Iterator[None]:
+    """While entered, a spawned process imports neither the main module nor, to begin with, from the working directory.
 
     multiprocessing has every child import the parent's main module again, for functions that may live there. A worker's
-    entry does not, and a script or notebook that starts an experiment would start it again in every worker.
+    entry does not, and a script or notebook that starts an experiment would start it again in every worker. And a child
+    begins as `python -c`, for which a queue.py in the working directory comes before the standard library's, whatever
+    the parent has on its sys.path, which the child is told a moment later.
     """
-    main = sys.modules["__main__"]
+    main, safe = sys.modules["__main__"], os.environ.get(_SAFE_PATH)
     sys.modules["__main__"] = ModuleType("__main__")
+    os.environ[_SAFE_PATH] = "1"
     try:
         yield
     finally:
         sys.modules["__main__"] = main
+        if safe is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = safe

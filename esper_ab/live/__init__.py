@@ -1,1 +1,1 @@
-"""Looking at an experiment while it runs. Subscribers only: nothing here is on the training path or loads numpy."""
+"""Views of an experiment while it runs. Subscribers only: nothing here is on the training path or loads numpy."""

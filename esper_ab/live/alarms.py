@@ -1,4 +1,4 @@
-"""What of the ledger a live view shows: a pathology of updates once per group, and how many runs it befell. Pure."""
+"""Lines for ledger entries in a live view: a pathology of updates is shown once per group, then counted. Pure."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from esper_ab.journal.fold import History
 
 
 class Alarms:
-    """`line(entry)` for every entry, then `counts()`."""
+    """Formats ledger entries: `line(entry)` for each, and `counts()` at the end."""
 
     def __init__(self, before: History | None) -> None:
-        """`before`: what happened when nobody looked; its pathologies count, and are not told again."""
+        """Count the pathologies in `before`, the history before the view opened, without showing them again."""
         self._runs: dict[tuple[str, str], dict[str, None]] = {}  # group and kind -> runs, in order
-        self._repeated: set[tuple[str, str]] = set()  # since these were told
+        self._repeated: set[tuple[str, str]] = set()  # repeated after they were shown
         if before is not None:
             for entry in before.ledger:
                 if entry.category == "ppo_pathology":
                     self._befell(entry, before).setdefault(entry.run)
 
     def line(self, entry: Ledger, history: History) -> str:
-        """What to say now; "" for a pathology that an earlier run of the group had as well."""
+        """Return the line to show; "" for a pathology that an earlier run of the group also had."""
         if entry.category == "ppo_pathology":
             befell = self._befell(entry, history)
             befell.setdefault(entry.run)
@@ -31,7 +31,7 @@ class Alarms:
         return f"! {entry.category}{about}: {visible_line(entry.detail)}"
 
     def counts(self) -> list[str]:
-        """A line for each group and pathology of which not every run was told."""
+        """Return one line per group and pathology that affected further runs after the first was shown."""
         return [
             f"! ppo_pathology {group}: {visible_line(kind)} in {len(runs)} runs, {next(iter(runs))} first"
             for (group, kind), runs in self._runs.items()

@@ -17,11 +17,11 @@ from esper_ab.live.viewer import Viewer
 
 
 def attach(run_dir: Path) -> None:
-    """Show the run in this terminal until it ends; Ctrl-C ends the viewer and not the run."""
+    """Show the experiment in this terminal until it ends; Ctrl-C ends only the viewer."""
     viewer, console = Viewer(run_dir), rich_console()
     try:
         if viewer.state == "running" and not console.is_terminal:
-            click.echo(status_text(run_dir))  # where it is now: the next line may be a while
+            click.echo(status_text(run_dir))  # present state, since the next line may take a while
         if viewer.state == "running" or console.is_terminal:
             with LiveView(viewer.history.plan, console, history=viewer.history) as view:
                 for events in viewer.batches():
@@ -36,7 +36,7 @@ def attach(run_dir: Path) -> None:
 
 
 def attach_json(run_dir: Path) -> None:
-    """Print the run's status as a line of JSON now, after every barrier, and at the end."""
+    """Print the status as one line of JSON now, after every barrier, and at the end."""
     viewer = Viewer(run_dir)
     click.echo(_line(viewer))
     try:

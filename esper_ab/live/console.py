@@ -1,7 +1,7 @@
-"""The terminal of a run may go away: from then on its output goes to RUN/console.log, and the run goes on.
+"""Survival of a lost terminal: output is redirected to RUN/console.log, and the experiment continues.
 
-A terminal that hangs up sends SIGHUP to everybody in the foreground and answers every later write with EIO; a pipe
-whose reader has gone answers EPIPE. Ignoring the signal is not enough: the next line printed would end the run.
+A terminal that hangs up sends SIGHUP to its foreground processes and answers every later write with EIO; a pipe whose
+reader has gone answers EPIPE. Ignoring the signal is not enough: the next line printed would end the experiment.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from esper_ab.contracts.regular_file import open_regular
+
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
     from rich.console import Console
@@ -26,12 +28,12 @@ if TYPE_CHECKING:
 CONSOLE_NAME = "console.log"
 _GONE = (errno.EIO, errno.EPIPE, errno.ENXIO)
 _STANDARD = (0, 1, 2)
-_ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")  # colours and movements, in what a terminal did not take any more
+_ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")  # colours and cursor movements, removed before writing to the file
 
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """While entered, `what` stands on stderr if that is a terminal that can take it away again; else nothing."""
+    """Show `what` on stderr while entered, if that is a terminal that can erase it afterwards; else nothing."""
     shown = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     if shown:
         _show(f"{what} …")
@@ -43,15 +45,15 @@ def waiting(what: str) -> Iterator[None]:
 
 
 def _show(text: str) -> None:
-    with suppress(OSError):  # nobody looks any more
+    with suppress(OSError):  # the terminal has gone
         sys.stderr.write(text)
         sys.stderr.flush()
 
 
 def rich_console() -> Console:
-    """stdout for rich: what is no terminal gets plain lines, even where FORCE_COLOR asks for more, as in many CIs.
+    """Create a rich console for stdout: plain lines unless it is a terminal, even with FORCE_COLOR, as in many CIs.
 
-    NO_COLOR and TERM are rich's own to heed; whether it is still a terminal, it asks each time.
+    rich itself handles NO_COLOR and TERM, and checks at every use whether stdout is still a terminal.
     """
     from rich.console import Console
 
@@ -59,9 +61,10 @@ def rich_console() -> Console:
 
 
 def outlive_terminal(run_dir: Path) -> None:
-    """From now to the end of this process; call it once, before the run starts. `run_dir` may not be there yet.
+    """Keep this process alive and its output in a file when its terminal goes; call once, before the experiment starts.
 
-    A SIGHUP that is ignored already, as under nohup, stays ignored. Streams that lead to a file are left alone.
+    `run_dir` need not exist yet. A SIGHUP that is already ignored, as under nohup, stays ignored. Streams that lead to
+    a file are left alone.
     """
     fallback = _Fallback(run_dir)
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
@@ -79,7 +82,7 @@ def _leads_to(stream: object, descriptor: int) -> bool:
 
 
 class _Fallback:
-    """Puts a file in the place of a descriptor, so that everybody who writes to it writes there."""
+    """Redirects descriptors of a lost terminal to a file, for every writer in this process."""
 
     def __init__(self, run_dir: Path) -> None:
         self._path = run_dir / CONSOLE_NAME
@@ -87,12 +90,14 @@ class _Fallback:
         self._replaced: set[int] = set()
 
     def hang_up(self, number: int, frame: FrameType | None) -> None:
-        """Handler of SIGHUP."""
+        """Handle SIGHUP by redirecting the terminal's descriptors."""
         self._replace(self._terminals)
 
     def write(self, descriptor: int, data: ReadableBuffer) -> int:
-        """As os.write; to the file when nobody is there any more. When the disk is full, too, what is said is lost:
-        no output is worth a run."""
+        """Write like os.write, or to the file once the reader has gone.
+
+        Output that the file cannot take either, as on a full disk, is dropped rather than ending the experiment.
+        """
         if descriptor in self._replaced:
             return self._to_file(descriptor, data)
         try:
@@ -105,15 +110,14 @@ class _Fallback:
         return self._to_file(descriptor, data)
 
     def _to_file(self, descriptor: int, data: ReadableBuffer) -> int:
-        """Lines only: what was being drawn when the terminal went comes here, too."""
+        """Write `data` without escape sequences, which a redraw in progress may contain."""
         with suppress(OSError):
             os.write(descriptor, _ESCAPES.sub(b"", bytes(data)))
         return memoryview(data).nbytes
 
     def _replace(self, descriptors: set[int]) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         try:
-            file = os.open(self._path, flags, 0o644)
+            file = open_regular(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError:
             file = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         if not self._replaced:
@@ -121,13 +125,13 @@ class _Fallback:
             with suppress(OSError):
                 os.write(file, f"--- {stamp}: the terminal has gone; what it would have shown follows\n".encode())
         for descriptor in descriptors - self._replaced:
-            os.dup2(file, descriptor)  # nobody reads from 0; at its end a read would fail, as at a dead terminal
+            os.dup2(file, descriptor)  # also 0, which is not read; a read at its end fails, as at a dead terminal
         self._replaced |= descriptors
         os.close(file)
 
 
 class _Survivor(io.RawIOBase):
-    """A standard stream below its buffer."""
+    """Raw layer of a standard stream that writes through the fallback."""
 
     def __init__(self, descriptor: int, fallback: _Fallback) -> None:
         self._descriptor = descriptor

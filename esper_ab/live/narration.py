@@ -1,4 +1,4 @@
-"""A line on stderr for everything that is recorded: for `--verbose`, and for logs that are read later."""
+"""One line on stderr per recorded event: for `--verbose`, and for logs that are read later."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from esper_ab.journal.outcomes import evaluated_accuracy, held_out_accuracy
 
 
 class Narration:
-    """An observer; what goes wrong is told by live/warnings.py."""
+    """Observer that prints a line per event; live/warnings.py prints failures."""
 
     def observe(self, event: AnyEvent | Progress | str) -> None:
         line = None if isinstance(event, str | Progress) else told(event)
@@ -32,7 +32,7 @@ class Narration:
 
 
 def told(event: AnyEvent) -> str | None:
-    """One journalled event in words; None for one that says nothing to a reader."""
+    """Describe one journalled event in a line; None for one without interest to a reader."""
     match event:
         case WorkerStarted():
             return f"worker {event.worker}/{event.incarnation} on {event.lane}: process {event.pid}"

@@ -1,4 +1,4 @@
-"""History -> what a person wants to see during a run: recent numbers per group, paired differences so far. Pure."""
+"""History -> numbers of a live view: recent means per group, paired differences so far. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class DifferenceNow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def group_now(history: History, group: str) -> GroupNow:
-    """Where `group` is."""
+    """Return the present numbers of `group`."""
     runs = history.of_group(group)
     latest = [run.columns for run in runs if len(run.columns)][-1:]  # the latest replicate that has any
 
@@ -55,7 +55,7 @@ def group_now(history: History, group: str) -> GroupNow:
 
 
 def differences_now(history: History) -> tuple[DifferenceNow, ...]:
-    """The planned comparisons; a run counts with its last RECENT training episodes, once all of them are recorded."""
+    """Return the planned comparisons so far: mean of the last RECENT training episodes over fully trained pairs."""
     trained: dict[tuple[str, int], float] = {}
     for run in history.runs.values():
         if len(run.columns) >= run.spec.episodes:

@@ -1,4 +1,4 @@
-"""How far a run directory is: a fold of its journal and a look at its lock. Loads neither numpy nor torch."""
+"""Status of a run directory: a fold of its journal and a check of its lock. Loads neither numpy nor torch."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _AT_WORK = ("warming up", "training", "evaluating")
 
 
 class RunStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """One run."""
+    """Status of one run."""
 
     run: str
-    state: RunState | Literal["stopped"]  # stopped: begun, not finished, and nobody works on it
+    state: RunState | Literal["stopped"]  # stopped: begun and unfinished, without a process working on it
     device: str
     episodes: int  # recorded
     of_episodes: int
 
 
 class LookNow(msgspec.Struct, frozen=True, kw_only=True):
-    """A look that was taken."""
+    """An interim look that was taken."""
 
     replicates: int
     decided: tuple[str, ...]  # "a - b"
@@ -38,10 +38,10 @@ class LookNow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """A run directory, now."""
+    """Present status of a run directory."""
 
     experiment: str
-    state: ExperimentState  # stale: nobody holds the lock and the journal has no end
+    state: ExperimentState  # stale: the lock is free and the journal has no end
     detail: str
     last_event: str  # wall time, ISO 8601
     torn_bytes: int  # of an unfinished last line
@@ -50,17 +50,17 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     differences: tuple[DifferenceNow, ...]
     looks: tuple[LookNow, ...]  # taken so far
     ledger: int  # entries
-    notes: tuple[str, ...] = ()  # of these, what is no fault: waits for room on the disk
+    notes: tuple[str, ...] = ()  # ledger entries that are no faults: waits for room on the disk
 
 
 def status(run_dir: Path) -> Status:
-    """UsageError when `run_dir` has no journal; JournalError when it is damaged."""
-    held = holder(run_dir) is not None  # before reading: a run that ends in between is then seen as finished
+    """Return the status of `run_dir`; UsageError without a journal, JournalError when it is damaged."""
+    held = holder(run_dir) is not None  # before reading, so that an end in between is seen as finished
     return status_of(load(run_dir), held=held)
 
 
 def status_of(loaded: Loaded, *, held: bool) -> Status:
-    """`held`: whether somebody has the run directory."""
+    """Derive the status from a loaded journal; `held`: whether a process holds the run directory."""
     history = loaded.history
     state = state_of(history, held=held)
     return Status(
@@ -95,13 +95,13 @@ def status_of(loaded: Loaded, *, held: bool) -> Status:
 
 
 def status_json(run_dir: Path, **more: Any) -> str:
-    """`status` as indented JSON, with `more` behind it."""
+    """Return the status of `run_dir` as indented JSON, followed by the keys of `more`."""
     tree = msgspec.to_builtins(status(run_dir)) | more
     return msgspec.json.format(msgspec.json.encode(tree), indent=2).decode()
 
 
 def status_text(run_dir: Path) -> str:
-    """`status` for a terminal."""
+    """Return the status of `run_dir` as text for a terminal."""
     found = status(run_dir)
     detail = f": {visible_line(found.detail)}" if found.detail else ""
     lines = [f"{found.experiment}: {found.state}{detail} (last event {found.last_event})"]
@@ -137,7 +137,7 @@ def _percent(value: float | None) -> str:
 
 
 def state_of(history: History, *, held: bool) -> ExperimentState:
-    """In one word; `held` as in `status_of`."""
+    """Return the experiment's state in one word; `held`: whether a process holds the run directory."""
     if history.ended is not None:
         return history.ended.status
     return "running" if held else "stale"

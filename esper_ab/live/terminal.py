@@ -1,6 +1,6 @@
-"""The experiment in the terminal while it runs: a bar with the time left, and after every barrier a table of groups.
+"""Live view of an experiment in the terminal: a bar with the time left, and after every barrier a table of groups.
 
-An observer of the coordinator: it is told of every journalled event and every sign of life, and answers nothing. On a
+An observer of the coordinator: it receives every journalled event and every heartbeat, and returns nothing. On a
 terminal it redraws in place; in a pipe or a file it writes a line per barrier, not more often than every few seconds.
 """
 
@@ -29,25 +29,25 @@ from esper_ab.live.recent import DIFFERENCE_LABEL, RECENT, REWARD_LABEL, GroupNo
 from esper_ab.plan.blocks import Plan
 
 _REDRAW_S = 0.2
-_ECHO = 4  # columns right of the bar for what a terminal echoes of Ctrl-C twice, lest it wraps and moves the cursor
+_ECHO = 4  # columns kept free for the echo of two Ctrl-C, which would wrap and move the cursor
 _COLUMNS = ("group", "episodes", "held-out %", REWARD_LABEL, "params added", "entropy", "s / episode")
-_WIDE = 80  # terminal columns from which on all of them fit
-_LONGEST = 16  # word that no column breaks
+_WIDE = 80  # terminal columns that fit all table columns
+_LONGEST = 16  # longest word that is never broken
 _LINE_S = 5.0  # least time between plain lines
 
 
 class LiveView:
-    """`with LiveView(plan, console) as view: ...; view.observe(event)`."""
+    """Live view as a context manager and observer: `with LiveView(plan, console) as view: view.observe(event)`."""
 
     def __init__(
         self, plan: Plan, console: Console, clock: Callable[[], float] = time.monotonic, history: History | None = None
     ) -> None:
-        """`clock`: seconds, monotonic; only the time left and the pace of redrawing depend on it.
+        """Create the view; `clock`: seconds, monotonic, used only for the time left and the pace of redrawing.
 
-        `history`: what happened before, when an experiment goes on; a copy of the viewer's own.
+        `history`: the past of a continued experiment; the view takes it over and adds to it.
         """
         if history:
-            history.keeps_records = False  # they would fill the memory, and are not shown
+            history.keeps_records = False  # records would fill the memory and are not shown
         self._console = console
         self._clock = clock
         blocks = history.blocks if history else plan.blocks
@@ -73,13 +73,13 @@ class LiveView:
             speed_estimate_period=300.0,
             auto_refresh=False,
         )
-        self._before = self._done()  # takes no part in the pace
+        self._before = self._done()  # excluded from the pace
         self._task = self._bar.add_task("training", total=self._total(), completed=int(self._before))
         self._live = Live(console=console, auto_refresh=False, transient=False)
 
     @property
     def _redraws(self) -> bool:
-        """Asked each time: a terminal may hang up."""
+        """Whether the view redraws in place; evaluated each time because a terminal may hang up."""
         return self._console.is_terminal and not self._console.is_dumb_terminal
 
     def __enter__(self) -> LiveView:
@@ -91,7 +91,7 @@ class LiveView:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with suppress(OSError):  # nobody looks any more
+        with suppress(OSError):  # the terminal has gone
             for line in self._alarms.counts():
                 self._tell(line)
             if self._live.is_started:
@@ -99,7 +99,7 @@ class LiveView:
                 self._live.stop()
 
     def observe(self, event: AnyEvent | messages.Progress | str) -> None:
-        """Take one journalled event or one sign of life; warnings are for stderr."""
+        """Process one journalled event or heartbeat; strings are warnings, which go to stderr elsewhere."""
         self._leave_a_dead_terminal()
         if isinstance(event, str):
             return
@@ -114,11 +114,11 @@ class LiveView:
             self._after(event, self._history)
 
     def tick(self) -> None:
-        """Time has passed."""
+        """Redraw because time has passed."""
         self._redraw()
 
     def _leave_a_dead_terminal(self) -> None:
-        """Whatever is in its place now (live/console.py) gets lines, without colours and without redrawing."""
+        """Switch to plain lines without colours once the terminal is gone (its replacement: live/console.py)."""
         if self._live.is_started and not self._redraws:
             self._console.is_interactive, self._console.no_color = False, True
             with suppress(OSError):
@@ -147,13 +147,13 @@ class LiveView:
         self._console.print(visible(line), markup=False, highlight=False, soft_wrap=not self._redraws)
 
     def _total(self) -> float:
-        """Work planned now, in episodes, less that of runs that will never start."""
+        """Return the work planned now, in episodes, without runs that will never start."""
         runs = self._history.runs if self._history else {}
         given_up = {name for name, run in runs.items() if run.left_out or run.lost}
         return sum(_work(spec) for name, spec in self._specs.items() if name not in given_up)
 
     def _done(self) -> float:
-        """Work done, by whomever, in episodes."""
+        """Return the work done, in episodes, including that before this view."""
         if self._history is None:
             return 0.0
         recorded = (
@@ -170,7 +170,7 @@ class LiveView:
         self._live.update(Group(self._state, Constrain(self._bar, self._console.width - _ECHO)), refresh=True)
 
     def _line(self, event: PointReleased, history: History) -> None:
-        """Barriers at which a replicate begins or is complete are always told."""
+        """Print a line per barrier, rate-limited except where a replicate begins or is complete."""
         ends = {0, *(self._specs[name].episodes + 1 for name in event.runs)}
         now = self._clock()
         if now - self._lined < _LINE_S and event.point not in ends:
@@ -189,7 +189,7 @@ class LiveView:
 
 
 def _picture(history: History, width: int) -> Group:
-    """The table of groups and below it the differences, when there are any."""
+    """Return the table of groups and, if there are any, the differences below it."""
     differences = [*_differences(history), f"({DIFFERENCE_LABEL})"]
     lines = [Text(line) for line in differences] if len(differences) > 1 else []
     return Group(_table(history, width), *lines)
@@ -208,12 +208,12 @@ def _work(spec: RunSpec) -> float:
 
 
 def _evaluation_work(spec: RunSpec) -> float:
-    """Every evaluation episode is done with sampled and with greedy actions."""
+    """Return the evaluation's work in episodes; each is done with sampled and with greedy actions."""
     return 2.0 * spec.eval_episodes
 
 
 def _fraction(spec: RunSpec, progress: messages.Progress) -> float:
-    """Episodes' worth of work done since the last point."""
+    """Return the work since the last point, in episodes."""
     if progress.phase == "evaluate":
         return min(progress.step / spec.steps, _evaluation_work(spec))
     return min(progress.step / spec.steps, 1.0) if progress.phase == "train" else 0.0
@@ -229,7 +229,7 @@ def _point_name(event: PointReleased, specs: dict[str, RunSpec]) -> str:
 
 
 def _table(history: History, width: int) -> Table:
-    """Columns as wide as their longest word, or wider; in a narrow terminal the last two are left out."""
+    """Build the table of groups, columns as wide as their longest word; narrow terminals omit the last two."""
     columns = _COLUMNS if width >= _WIDE else _COLUMNS[:-2]
     table = Table(
         title=f"last {RECENT} training episodes",

@@ -1,6 +1,6 @@
-"""A viewer of a run that another process carries out: reads the journal as it grows and touches nothing.
+"""Viewer of an experiment run by another process: follows the journal as it grows and changes nothing.
 
-Any number of them may look at one run, from any machine that sees its directory.
+Any number of viewers may attach, from any machine that sees the run directory.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _POLL_S = 0.25
 
 
 class Viewer:
-    """The history of one run, kept up with its journal."""
+    """Follows the journal of one run directory."""
 
     def __init__(self, run_dir: Path) -> None:
-        """UsageError when there is no journal or nothing in it; JournalError, here and later, when it is damaged."""
+        """Read the journal so far; UsageError when missing or empty, JournalError, here and later, when damaged."""
         self._run_dir = run_dir
         self._reading: Reading = follow(run_dir / JOURNAL_NAME)
-        self.held = holder(run_dir) is not None  # asked before reading: who has gone by then has written everything
+        self.held = holder(run_dir) is not None  # before reading: a holder gone by then has written everything
         first = next(self._reading, None)
         if not isinstance(first, ExperimentStarted):
             raise UsageError(f"{run_dir / JOURNAL_NAME} does not begin with experiment_started; try again, or see fsck")
@@ -41,12 +41,12 @@ class Viewer:
         return state_of(self.history, held=self.held)
 
     def loaded(self) -> Loaded:
-        """The journal as far as it has been read."""
+        """Return what has been read so far."""
         at = self._reading
         return Loaded(history=self.history, lines=at.lines, wall_time=at.wall_time, torn_bytes=at.torn_bytes)
 
     def batches(self, poll_s: float = _POLL_S) -> Iterator[Reading]:
-        """New events, batch by batch, until the run ends or nobody carries it out any more.
+        """Yield new events, batch by batch, until the experiment ends or its process has gone.
 
         The consumer adds them to `history`.
         """
@@ -56,7 +56,7 @@ class Viewer:
             yield self._reading
 
     def catch_up(self) -> None:
-        """Add all new events to `history`."""
+        """Add all new events to `history` without yielding them."""
         self.held = holder(self._run_dir) is not None
         for event in self._reading:
             self.history.add(event)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.machine import Device, Machine
 from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import RunRef
@@ -16,10 +16,11 @@ from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import Settings
 from esper_ab.design.counterbalance import blocks_needed, order, shuffled
 from esper_ab.design.design import Calibrate, Design, extended, make_design
+from esper_ab.plan.estimate import estimate
 from esper_ab.plan.notes import estimand, notes
 from esper_ab.plan.reward_code import code_of
 from esper_ab.settings.differences import Difference, differences
-from esper_ab.settings.experiment import ExperimentSettings, Group
+from esper_ab.settings.experiment import Group, ResolvedExperiment
 
 LaneSet = tuple[Lane, ...]  # the lanes of one block, by position
 
@@ -35,7 +36,7 @@ class Block(Settings, frozen=True, kw_only=True):
 class Plan(Settings, frozen=True, kw_only=True):
     """Everything decided before the first run; hashed, journalled, shown by --dry-run."""
 
-    experiment: ExperimentSettings
+    experiment: ResolvedExperiment
     digest: str  # sha256 over the experiment, less its name and the order of its groups
     lanes: tuple[Lane, ...]
     idle_devices: tuple[str, ...]
@@ -44,7 +45,8 @@ class Plan(Settings, frozen=True, kw_only=True):
     design: Design  # what is compared, by which rule
     estimand: str  # one sentence
     notes: tuple[str, ...]  # what the user should know: several axes, time slicing, idle devices, too few replicates
-    step_s: float = 0.0  # estimated: a host epoch with its validation; 0 where it is not known
+    step_s: float = 0.0  # estimated: a host epoch with its validation; 0 in journals that do not have it
+    chance: float | None = None  # percent: accuracy of guessing a class; None: not known
     run_sd: float | None = None  # points: how much runs of one condition differ, from a calibration; None: unknown
 
 
@@ -55,10 +57,14 @@ class Extension(Settings, frozen=True, kw_only=True):
     blocks: tuple[Block, ...]
 
 
-def make_plan(experiment: ExperimentSettings, machine: Machine, calibrate: Calibrate) -> Plan:
-    """The plan of a resolved experiment; UsageError when its devices cannot carry one block.
+def make_plan(
+    experiment: ResolvedExperiment, machine: Machine, calibrate: Calibrate, *, remarks: Sequence[str] = (),
+    run_sd: float | None = None,
+) -> Plan:  # fmt: skip
+    """Decide everything that is decided before the first run; UsageError when the devices cannot carry one block.
 
-    `calibrate` computes the boundaries of the looks.
+    `calibrate` computes the boundaries of the looks. `remarks`: notes of those who resolved and calibrated, which
+    follow the plan's own. `run_sd`: points, from a calibration.
     """
     sets = _lane_sets(experiment, machine)
     digest = digest_of(experiment, machine)
@@ -78,8 +84,16 @@ def make_plan(experiment: ExperimentSettings, machine: Machine, calibrate: Calib
         differences=differences(experiment.groups),
         design=make_design(experiment, [_names(block) for block in blocks], calibrate),
         estimand=estimand(experiment, machine),
-        notes=notes(experiment, machine, lanes, idle, len(sets)),
+        notes=(*notes(experiment, machine, lanes, idle, len(sets)), *remarks),
+        step_s=estimate(experiment, lanes, machine).step_s,
+        chance=_chance(experiment, machine),
+        run_sd=run_sd,
     )
+
+
+def _chance(experiment: ResolvedExperiment, machine: Machine) -> float | None:
+    classes = next(task.classes for task in machine.tasks if task.name == experiment.task)
+    return 100.0 / classes if classes else None
 
 
 def extend(plan: Plan, design: Design, planned: int, more: int) -> Extension:
@@ -111,7 +125,7 @@ def _names(block: Block) -> tuple[str, ...]:
     return tuple(spec.ref.group_id for spec in block.runs)
 
 
-def positions(experiment: ExperimentSettings, replicate: int, turn: int) -> tuple[int, ...]:
+def positions(experiment: ResolvedExperiment, replicate: int, turn: int) -> tuple[int, ...]:
     """Group in each position of the block of `replicate`, the `turn`-th on its set of lanes."""
     n_groups = len(experiment.groups)
     if experiment.order == "fixed":
@@ -130,7 +144,7 @@ def _places(ref: RunRef, lane: Lane, n_envs: int) -> dict[str, Any]:
     }
 
 
-def digest_of(experiment: ExperimentSettings, machine: Machine) -> str:
+def digest_of(experiment: ResolvedExperiment, machine: Machine) -> str:
     """sha256 of what the experiment is: neither its name nor the order of its groups; a user's reward by its source."""
     groups = tuple(sorted(experiment.groups, key=lambda group: group.name))
     nameless = msgspec.structs.replace(experiment, name="", groups=groups)
@@ -138,7 +152,7 @@ def digest_of(experiment: ExperimentSettings, machine: Machine) -> str:
     return hashlib.sha256(msgspec.json.encode([nameless, sources], order="sorted")).hexdigest()
 
 
-def _lane_sets(experiment: ExperimentSettings, machine: Machine) -> tuple[LaneSet, ...]:
+def _lane_sets(experiment: ResolvedExperiment, machine: Machine) -> tuple[LaneSet, ...]:
     """As many sets of lanes as blocks may run at once, each set fit for one block.
 
     No more sets than leave every one of them enough blocks to tell groups from lanes.
@@ -155,16 +169,16 @@ def _lane_sets(experiment: ExperimentSettings, machine: Machine) -> tuple[LaneSe
     return tuple(tuple(_lane(unit, devices, f"/{i}") for i in range(n_groups)) for unit in units[:at_once])
 
 
-def _most_blocks(experiment: ExperimentSettings) -> int:
+def _most_blocks(experiment: ResolvedExperiment) -> int:
     """Blocks that `max_parallel` lets train at the same time; UsageError when not even one."""
     n_groups, most = len(experiment.groups), experiment.max_parallel
     in_turn = experiment.placement in ("alternate", "sequence")
     each = 1 if in_turn else n_groups
     if 0 < most < each:
         raise UsageError(
-            f"--max-parallel {most}, but the {n_groups} runs of a block train at the same time; --placement sequence "
-            f"trains one after the other, or allow {n_groups}"
-        )
+            Setting("max_parallel", most), f", but the {n_groups} runs of a block train at the same time; ",
+            Setting("placement", "sequence"), f" trains one after the other, or allow {n_groups}",
+        )  # fmt: skip
     return most // each or experiment.replicates
 
 
@@ -177,28 +191,29 @@ def _lane(devices: Sequence[str], known: dict[str, Device], suffix: str = "") ->
     )
 
 
-def _refuse_too_few(experiment: ExperimentSettings, n_units: int) -> None:
+def _refuse_too_few(experiment: ResolvedExperiment, n_units: int) -> None:
     n_groups, per_run, there = len(experiment.groups), experiment.devices_per_run, len(experiment.devices)
     if per_run > experiment.n_envs:
         raise UsageError(
-            f"--devices-per-run {per_run} with --n-envs {experiment.n_envs}: a device would hold no environment; "
-            f"at most {experiment.n_envs}"
-        )
+            Setting("devices_per_run", per_run), " with ", Setting("n_envs", experiment.n_envs),
+            f": a device would hold no environment; at most {experiment.n_envs}",
+        )  # fmt: skip
     if n_units == 0:
         raise UsageError(
-            f"--devices-per-run {per_run}, but the pool has {there} ({', '.join(experiment.devices)}); "
-            f"at most {there}"
-        )
+            Setting("devices_per_run", per_run), f", but the pool has {there} ({', '.join(experiment.devices)}); "
+            f"at most {there}",
+        )  # fmt: skip
     if experiment.placement == "spread" and n_units < n_groups:
         raise UsageError(
-            f"{n_groups} groups of {per_run} each need {n_groups * per_run} devices with --placement spread, but the "
-            f"pool has {there} ({', '.join(experiment.devices)}); --placement share runs them side by side on "
-            f"{per_run}, --placement alternate or sequence in turn"
-        )
+            f"{n_groups} groups of {per_run} each need {n_groups * per_run} devices with ",
+            Setting("placement", "spread"), f", but the pool has {there} ({', '.join(experiment.devices)}); ",
+            Setting("placement", "share"), f" runs them side by side on {per_run}, ",
+            Setting("placement", "alternate"), " or sequence in turn",
+        )  # fmt: skip
 
 
 def _block(
-    experiment: ExperimentSettings, machine: Machine, digest: str, replicate: int, lanes: LaneSet, turn: int
+    experiment: ResolvedExperiment, machine: Machine, digest: str, replicate: int, lanes: LaneSet, turn: int
 ) -> Block:
     """Block of `replicate`, the `turn`-th on its lanes."""
     places = positions(experiment, replicate, turn)
@@ -210,7 +225,7 @@ def _block(
 
 
 def _run_spec(
-    experiment: ExperimentSettings, machine: Machine, digest: str, group: Group, place: tuple[int, Lane]
+    experiment: ResolvedExperiment, machine: Machine, digest: str, group: Group, place: tuple[int, Lane]
 ) -> RunSpec:
     """Orders that depend on this group, its replicate and its lane, and on no other group."""
     replicate, lane = place

@@ -1,4 +1,4 @@
-"""Rough memory and time of a plan, from the task's size and the machine's measured speed. Pure.
+"""Rough memory and time of an experiment, from the task's size and the machine's measured speed. Pure.
 
     one host epoch = steps · STEP_S + work / speed
     work           = n_envs · GROWN · (3 · train + VALIDATED · validation) · (multiply-adds + VALUE · values)
@@ -15,10 +15,12 @@ knows better after one episode.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from esper_ab.contracts.machine import Machine, TaskFacts
+from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.settings import Settings
-from esper_ab.plan.blocks import Plan
+from esper_ab.settings.experiment import ResolvedExperiment
 
 _PASSES = 3  # forward, and a backward pass that costs about two
 _GROWN = 1.0  # a host with seeds against the bare host, over an episode
@@ -32,7 +34,7 @@ _FLOAT_BYTES = 4
 
 
 class Estimate(Settings, frozen=True, kw_only=True):
-    """What a plan may take."""
+    """What an experiment may take."""
 
     duration_s: float  # with the start of the workers; without the report
     start_up_s: float  # of that, until the first worker trains
@@ -52,36 +54,35 @@ def epoch_s(task: TaskFacts, n_envs: int, batch_size: int, speed: float, step_s:
     return math.ceil(trained / batch_size) * step_s + work / speed
 
 
-def estimate(plan: Plan, machine: Machine) -> Estimate:
-    """Duration and memory of the whole plan; [E] environments train together, blocks one after another per lane set."""
-    asked = plan.experiment
-    task = next(task for task in machine.tasks if task.name == asked.task)
-    batch = min(group.settings.growth.batch_size for group in asked.groups)
-    on_gpu = any(device.startswith("cuda") for lane in plan.lanes for device in lane.devices)
-    speed, devices = machine.multiply_adds_per_s, asked.devices_per_run
+def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine) -> Estimate:
+    """Estimate duration and memory of all runs; [E] environments train together, blocks in turn on each lane set."""
+    task = next(task for task in machine.tasks if task.name == experiment.task)
+    batch = min(group.settings.growth.batch_size for group in experiment.groups)
+    on_gpu = any(device.startswith("cuda") for lane in lanes for device in lane.devices)
+    speed, devices = machine.multiply_adds_per_s, experiment.devices_per_run
     if on_gpu:  # the devices of a run work at the same time
-        host_epoch_s = epoch_s(task, math.ceil(asked.n_envs / devices), batch, speed, _GPU_STEP_S)
+        host_epoch_s = epoch_s(task, math.ceil(experiment.n_envs / devices), batch, speed, _GPU_STEP_S)
     else:  # they take turns
-        host_epoch_s = epoch_s(task, asked.n_envs, batch, speed, devices * _STEP_S)
-    step_s = host_epoch_s * _queue(plan, machine)
-    run_s = step_s * asked.steps * (asked.episodes + 2 * asked.eval_episodes)  # sampled and greedy evaluation
-    at_once = max(1, len(plan.lanes) // len(asked.groups))
+        host_epoch_s = epoch_s(task, experiment.n_envs, batch, speed, devices * _STEP_S)
+    step_s = host_epoch_s * _queue(experiment, lanes, machine)
+    episodes = experiment.episodes + 2 * experiment.eval_episodes  # sampled and greedy evaluation
+    run_s = step_s * experiment.steps * episodes
+    at_once = max(1, len(lanes) // len(experiment.groups))
     data = sum(task.sizes) * task.sample_values * _FLOAT_BYTES
-    start_up_s = machine.start_s * (1 + max(1.0, len(plan.lanes) / max(1, len(machine.names("cpu")))))
+    start_up_s = machine.start_s * (1 + max(1.0, len(lanes) / max(1, len(machine.names("cpu")))))
     return Estimate(
-        duration_s=start_up_s + run_s * math.ceil(asked.replicates / at_once),
+        duration_s=start_up_s + run_s * math.ceil(experiment.replicates / at_once),
         start_up_s=start_up_s,
         step_s=step_s,
-        memory_bytes=len(plan.lanes) * (_WORKER_BYTES + data + asked.n_envs * _ENV_BYTES),
+        memory_bytes=len(lanes) * (_WORKER_BYTES + data + experiment.n_envs * _ENV_BYTES),
         basis=f"rough: {speed / 1e9:.1f} billion multiply-adds per second measured, hosts taken as {_GROWN:g} times "
         f"their bare size{', and steps on a GPU as never measured' if on_gpu else ''}",
     )
 
 
-def _queue(plan: Plan, machine: Machine) -> float:
-    """How many runs wait for one another on a device or a core."""
-    asked = plan.experiment
-    if asked.placement != "spread":
-        return len(asked.groups)
-    busy = sum(lane.devices[0].startswith("cpu:") for lane in plan.lanes)
-    return max(1.0, busy * asked.arithmetic.threads / max(1, len(machine.names("cpu"))))
+def _queue(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine) -> float:
+    """Count the runs that wait for one another on a device or a core."""
+    if experiment.placement != "spread":
+        return len(experiment.groups)
+    busy = sum(lane.devices[0].startswith("cpu:") for lane in lanes)
+    return max(1.0, busy * experiment.arithmetic.threads / max(1, len(machine.names("cpu"))))

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.messages import Lane
-from esper_ab.settings.experiment import ExperimentSettings
+from esper_ab.settings.experiment import ResolvedExperiment
 
 FIXED_BYTES = 2 << 30
 ENV_BYTES = 3 << 19  # parameters, momentum and moments of one environment
@@ -34,7 +34,7 @@ def run_bytes(task: TaskFacts, n_envs: int, batch_size: int) -> int:
     return FIXED_BYTES + splits + training_bytes(task, n_envs, batch_size)
 
 
-def too_much(experiment: ExperimentSettings, machine: Machine, lanes: Sequence[Lane]) -> str:
+def too_much(experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane]) -> str:
     """One sentence on the first GPU whose runs may not fit, with what would help; "" when all may."""
     task = next(task for task in machine.tasks if task.name == experiment.task)
     batch = max(group.settings.growth.batch_size for group in experiment.groups)

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import Lane
 from esper_ab.design.counterbalance import cycle
-from esper_ab.design.design import LEAST_PAIRS
 from esper_ab.plan.gpu_memory import too_much
 from esper_ab.settings.differences import capital, named, pairs_by_axes
-from esper_ab.settings.experiment import ExperimentSettings
+from esper_ab.settings.experiment import ResolvedExperiment
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 
 
-def estimand(experiment: ExperimentSettings, machine: Machine) -> str:
-    """What is estimated, in one sentence; docs/statistics.md gives the reasons."""
+def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
+    """Say in one sentence what is estimated; docs/statistics.md gives the reasons."""
     task = next(task for task in machine.tasks if task.name == experiment.task)
     pairing = "independent randomness per group" if experiment.unpaired else "the same randomness in every group"
     return (
@@ -26,9 +26,9 @@ def estimand(experiment: ExperimentSettings, machine: Machine) -> str:
 
 
 def notes(
-    experiment: ExperimentSettings, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str], blocks_at_once: int
+    experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str], blocks_at_once: int
 ) -> tuple[str, ...]:
-    """All that apply, the most important first."""
+    """Write all notes that apply to a plan, the most important first."""
     return (
         *_on_inference(experiment, blocks_at_once),
         *_on_sharing(experiment),
@@ -37,12 +37,17 @@ def notes(
     )
 
 
-def _on_inference(experiment: ExperimentSettings, blocks_at_once: int) -> Iterator[str]:
+def _on_inference(experiment: ResolvedExperiment, blocks_at_once: int) -> Iterator[str]:
     replicates, full = experiment.replicates, cycle(len(experiment.groups)) * blocks_at_once
     if replicates == 1:
         yield "1 replicate: nothing will follow about the groups; one run of each says nothing about their spread."
     elif replicates < LEAST_PAIRS:
         yield f"{replicates} replicates cannot carry a verdict: at least {LEAST_PAIRS} are needed (--replicates)."
+    elif replicates < LEAST_EQUIVALENCE_PAIRS and not experiment.open_ended:
+        yield (
+            f"{replicates} replicates can show no EQUIVALENT, nor that a difference is smaller than the margin: at "
+            f"least {LEAST_EQUIVALENCE_PAIRS} are needed, for fewer runs too often show none of a group's collapses."
+        )
     if experiment.order == "balanced" and replicates > 1 and replicates % full:
         yield (
             f"{replicates} replicates are not a multiple of {full}: groups are not equally often in every position; "
@@ -63,7 +68,7 @@ def _on_inference(experiment: ExperimentSettings, blocks_at_once: int) -> Iterat
         yield "unpaired: the groups of a replicate do not share randomness; for calibration, not for comparison."
 
 
-def _on_sharing(experiment: ExperimentSettings) -> Iterator[str]:
+def _on_sharing(experiment: ResolvedExperiment) -> Iterator[str]:
     if not experiment.share_observation_norm:
         return
     learners = [group.name for group in experiment.groups if group.settings.controller.name == "ppo"]
@@ -78,7 +83,7 @@ def _on_sharing(experiment: ExperimentSettings) -> Iterator[str]:
         )
 
 
-def _on_differences(experiment: ExperimentSettings) -> Iterator[str]:
+def _on_differences(experiment: ResolvedExperiment) -> Iterator[str]:
     groups = {group.name: group.settings for group in experiment.groups}
     alike: dict[tuple[str, ...], list[tuple[str, str]]] = {}
     for pair, axes in pairs_by_axes(experiment.groups).items():
@@ -100,7 +105,7 @@ def _on_differences(experiment: ExperimentSettings) -> Iterator[str]:
 
 
 def _on_devices(
-    experiment: ExperimentSettings, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str]
+    experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str]
 ) -> Iterator[str]:
     cpu_lanes = [lane for lane in lanes if lane.devices[0].startswith("cpu:")]
     threads, cores = experiment.arithmetic.threads, len(machine.names("cpu"))

@@ -12,14 +12,14 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.shell_line import typed
 from esper_ab.plan.blocks import Plan
 from esper_ab.plan.reward_code import keep
-from esper_ab.settings.experiment import ExperimentSettings
+from esper_ab.settings.experiment import ResolvedExperiment
 
 FOLDER_OF_RUNS, CONFIG_NAME = "runs", "config.toml"  # in a run directory, and in the folder of each of its runs
 _PACKAGES = ("esper-ab", "torch", "numpy", "scipy", "msgspec", "pyzmq", "msgpack", "duckdb")
@@ -94,7 +94,7 @@ def run_folder(ref: RunRef) -> str:
     return f"{ref.group_id}-{ref.replicate}"
 
 
-def _settings(experiment: ExperimentSettings) -> dict[str, Any]:
+def _settings(experiment: ResolvedExperiment) -> dict[str, Any]:
     """As read_toml reads it."""
     tree: dict[str, Any] = msgspec.to_builtins(experiment)
     groups = tree.pop("groups")
@@ -139,6 +139,8 @@ def make_run_directory(
             shutil.rmtree(run_dir)
             raise
     except FileExistsError:
-        raise UsageError(f"{run_dir} exists already; choose another with --name or --out") from None
+        raise UsageError(
+            f"{run_dir} exists already; choose another with ", Setting("name"), " or ", Setting("out")
+        ) from None
     except OSError as error:
-        raise UsageError(f"{run_dir} cannot be made: {error.strerror}; choose another with --out") from None
+        raise UsageError(f"{run_dir} cannot be made: {error.strerror}; choose another with ", Setting("out")) from None

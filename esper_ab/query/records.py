@@ -1,4 +1,4 @@
-"""A run directory as tables: the views of docs/sql.md and what was concluded from them, for data frames and files."""
+"""A run directory as tables: the views of docs/sql.md and the conclusions, for data frames and files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from esper_ab.verdict.comparison import Comparison
 
 KINDS = ("pandas", "polars", "pyarrow", "duckdb")  # the first that is installed; duckdb always is
-# Rows by run; within it as they come, where nothing else tells them apart. n: the order of the journal.
+# Rows by run, then by the columns that identify a row; n: the order of the journal.
 _ORDER = {
     "runs": "group_id, replicate",
     "episodes": "group_id, replicate, episode",
@@ -41,7 +41,7 @@ CREATE TABLE pairs (
 
 
 def add_conclusions(connection: DuckDBPyConnection, comparisons: Sequence[Comparison]) -> None:
-    """The tables `comparisons` and `pairs`, one row per comparison and per pair, in the order of the design."""
+    """Create the tables `comparisons` and `pairs`, one row per comparison and per pair, in the order of the design."""
     connection.execute(_CONCLUDED)
     for table, rows in (("comparisons", _comparisons(comparisons)), ("pairs", _pairs(comparisons))):
         for row in rows:
@@ -70,13 +70,13 @@ def _pairs(comparisons: Sequence[Comparison]) -> Iterator[tuple[Any, ...]]:
 
 
 def table_sql(name: str) -> str:
-    """SQL of one of TABLES with its rows in a fixed order."""
+    """Return SQL for one of TABLES with its rows in a fixed order."""
     numbered = f"SELECT *, row_number() OVER () AS n FROM {name}"
     return f"SELECT * EXCLUDE (n) FROM ({numbered}) ORDER BY {_ORDER[name]}"
 
 
 def relation(connection: DuckDBPyConnection, sql: str) -> DuckDBPyRelation:
-    """What one SELECT gives, computed when it is read; UsageError for anything else, so that the tables stay."""
+    """Return the lazy result of one SELECT; UsageError for anything else, so that the tables stay unchanged."""
     import duckdb
 
     try:
@@ -89,7 +89,7 @@ def relation(connection: DuckDBPyConnection, sql: str) -> DuckDBPyRelation:
 
 
 def kind_of(asked: str | None) -> str:
-    """What frames are made of: `asked`, or the first of KINDS that is installed. UsageError when it cannot be."""
+    """Return the frame type: `asked`, or the first of KINDS that is installed. UsageError when it is unavailable."""
     if asked is None:
         return next(kind for kind in KINDS if find_spec(kind) is not None)
     if asked not in KINDS:
@@ -100,7 +100,7 @@ def kind_of(asked: str | None) -> str:
 
 
 def frame(found: DuckDBPyRelation, asked: str | None) -> Any:
-    """A pandas or polars DataFrame, a pyarrow Table, or the relation itself; only the library asked for is loaded.
+    """Convert to a pandas or polars DataFrame or a pyarrow Table, or return the relation; imports only that library.
 
     UsageError for a query that fails while it is computed; a relation is computed when it is read.
     """
@@ -114,7 +114,7 @@ def frame(found: DuckDBPyRelation, asked: str | None) -> Any:
             return found.to_arrow_table()
         if kind == "polars" and find_spec("pyarrow") is not None:
             return found.pl()
-        if kind == "polars":  # the same by way of Arrow's C stream, which with torch in the process is noisy at exit
+        if kind == "polars":  # by Arrow's C stream, which prints at exit if torch is loaded
             import polars
 
             return polars.DataFrame(found)

@@ -1,8 +1,8 @@
-"""SQL over a run directory: the views of views.sql, of a journal that was verified before, and nothing else.
+"""SQL over a run directory: the views of views.sql over a verified journal, and nothing else.
 
-DuckDB reads the records of episodes from the file when a query asks for them, and of each only what the view has: a
-journal is much larger than memory likes. Everything else is a table. After the views are made, external access is off
-but for that one file, and the configuration locked.
+DuckDB reads episode records from the file when a query needs them, and only the columns of the view, because a journal
+may exceed memory. Everything else is a table. After the views are made, external access is disabled except for that one
+file, and the configuration is locked.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 VIEWS = ("runs", "episodes", "env_episodes", "evaluations", "ppo_updates", "seed_events", "ledger")
 _VIEWS_WORDS = f"views: {', '.join(VIEWS)}"
-# What cannot write to the one file that is open to queries; COPY could, and so could what is prepared or explained.
-# The database is in memory, its settings are locked.
+# Statements that cannot write to the one file that is open to queries; COPY could, as could prepared or explained
+# statements. The database is in memory, its settings are locked.
 _HARMLESS = ("SELECT", "CREATE", "INSERT", "UPDATE", "DELETE", "DROP", "SET", "VARIABLE_SET")
-_LONGEST_LINE_BYTES = 16 << 20  # of an episode, and DuckDB keeps two such buffers per core
-_GLOB = "*?["  # in a file's name a pattern for DuckDB
+_LONGEST_LINE_BYTES = 16 << 20  # longest episode line; DuckDB keeps two such buffers per core
+_GLOB = "*?["  # characters that DuckDB treats as a file pattern
 _ROWS_SHOWN = 200  # in the table for the terminal; --json and --csv give all
 _LOCK = """
 SET python_enable_replacements = false; SET enable_external_access = false; SET lock_configuration = true
@@ -48,7 +48,7 @@ FROM read_json($path, format = 'newline_delimited', maximum_object_size = $longe
                columns = {n: 'BIGINT', t: 'VARCHAR', event: 'JSON'})
 ORDER BY n
 """
-# What a writer adds later does not count, and what it has half written is no JSON yet.
+# Lines appended later are excluded, and a half-written line is not yet JSON.
 _EPISODES = """
 CREATE MACRO episode_lines(record_type) AS TABLE
 SELECT n, CAST(t AS TIMESTAMP) AS t, event.record AS record
@@ -66,7 +66,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def query(run_dir: Path, sql: str) -> Answer:
-    """Rows of `sql`. UsageError for what DuckDB refuses, in one line; JournalError for a damaged journal."""
+    """Run `sql` and return its rows. UsageError in one line if DuckDB refuses; JournalError for a damaged journal."""
     import duckdb
 
     with viewed(run_dir) as connection:
@@ -80,7 +80,7 @@ def query(run_dir: Path, sql: str) -> Answer:
             if sum(statement.type.name == "SELECT" for statement in statements) > 1:
                 raise UsageError(f"SQL: one SELECT at a time, not {len(statements)} statements; {_VIEWS_WORDS}")
             result = connection.execute(sql)
-            if result is None:  # nothing but white space or comments
+            if result is None:  # only white space or comments
                 raise UsageError(f'SQL: nothing asked; try "SELECT * FROM runs"; {_VIEWS_WORDS}')
             columns = tuple(column[0] for column in result.description or ())
             rows = tuple(result.fetchall()) if columns else ()
@@ -90,10 +90,9 @@ def query(run_dir: Path, sql: str) -> Answer:
 
 
 def viewed(run_dir: Path, lines: int | None = None) -> DuckDBPyConnection:
-    """A database with the views over the journal's first `lines` lines, which have been verified (None: not yet).
+    """Open a database with the views over the journal's first `lines` verified lines (None: verify all now).
 
-    It reads the journal as long as it is asked anything. UsageError for an empty journal, JournalError for a damaged
-    one.
+    It reads the journal for as long as it is queried. UsageError for an empty journal, JournalError for a damaged one.
     """
     import duckdb
 
@@ -115,13 +114,15 @@ def viewed(run_dir: Path, lines: int | None = None) -> DuckDBPyConnection:
 
 
 def _file_name(journal: Path) -> str:
-    """A name that DuckDB does not take for a pattern: if need be that of a descriptor, which stays open."""
+    """Return a path without DuckDB's pattern characters: if need be that of a descriptor, which stays open."""
     path = str(journal.absolute())
-    return f"/proc/self/fd/{os.open(journal, os.O_RDONLY | os.O_CLOEXEC)}" if set(_GLOB) & set(path) else path
+    if not set(_GLOB) & set(path):
+        return path
+    return f"/proc/self/fd/{os.open(journal, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)}"
 
 
 def _copy_others(journal: Path, lines: int, others: IO[bytes]) -> int:
-    """The lines that are no episodes; the bytes of the longest of all."""
+    """Copy the lines that are no episodes to `others`; return the bytes of the longest line of all."""
     longest = 0
     with journal.open("rb", buffering=1 << 20) as source:
         for line in islice(source, lines):
@@ -133,19 +134,19 @@ def _copy_others(journal: Path, lines: int, others: IO[bytes]) -> int:
 
 
 def lock(connection: DuckDBPyConnection) -> None:
-    """From here on its queries read no file, no network and no Python variable, and change no setting."""
+    """Forbid later queries access to files, network and Python variables, and lock the settings."""
     connection.execute(_LOCK)
 
 
 def query_json(run_dir: Path, sql: str) -> str:
-    """A JSON array of objects, one per row."""
+    """Return the rows of a query as a JSON array of objects."""
     answer = query(run_dir, sql)
     rows = [dict(zip(answer.columns, map(_plain, row), strict=True)) for row in answer.rows]
     return json.dumps(rows, indent=2, default=str, allow_nan=False)
 
 
 def query_csv(run_dir: Path, sql: str) -> str:
-    """Comma-separated with a header line; empty where there is no value."""
+    """Return the rows of a query as comma-separated values with a header line; NULL is empty."""
     answer = query(run_dir, sql)
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -155,7 +156,7 @@ def query_csv(run_dir: Path, sql: str) -> str:
 
 
 def query_text(run_dir: Path, sql: str) -> str:
-    """A plain table for the terminal; numbers to the right, floats in six digits, long results cut with a word."""
+    """Return a plain table for the terminal; numbers to the right, floats in six digits, long results cut."""
     answer = query(run_dir, sql)
     shown = answer.rows[:_ROWS_SHOWN]
     lines = [tuple(map(visible_line, answer.columns)), *(tuple(_cell(value) for value in row) for row in shown)]
@@ -175,7 +176,7 @@ def query_text(run_dir: Path, sql: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """JSON has no infinity and no NaN: null."""
+    """Replace infinity and NaN, which JSON lacks, by None."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
@@ -190,5 +191,5 @@ def _cell(value: Any) -> str:
 
 
 def one_line(error: Exception) -> str:
-    """Without the excerpt of the statement and without tracebacks."""
+    """Return DuckDB's message in one line, without the excerpt of the statement and without traceback."""
     return " ".join(re.split(r"\s+LINE \d+:|\s+Traceback", str(error))[0].split())

@@ -1,1 +1,1 @@
-"""What a reader gets: text, JSON, one HTML page, SQL. All of it a function of the run directory's journal."""
+"""Reports: text, JSON, Markdown and one HTML page, each a function of the run directory's journal."""

@@ -1,6 +1,6 @@
 """Run directory -> summary.txt, verdict.json, report.html: from the journal alone, the same bytes every time.
 
-Of a journal without end they also say whether anybody works on it.
+For a journal without an end they also state whether a process still works on it.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class ReportPaths:
 
 
 def build_report(run_dir: Path) -> ReportPaths:
-    """Write the report of `run_dir`; works during a run. UsageError: no journal; JournalError: damaged one."""
+    """Write the report of `run_dir`; works during an experiment. UsageError: no journal; JournalError: damaged one."""
     with _uncollected():
-        with ThreadPoolExecutor(1) as aside:  # numpy, scipy and matplotlib come while other processes read
+        with ThreadPoolExecutor(1) as aside:  # imports numpy, scipy, matplotlib while other processes read
             aside.submit(import_module, "esper_ab.report.page")
-            held = holder(run_dir) is not None  # before reading: a run that ends in between is then seen as finished
+            held = holder(run_dir) is not None  # before reading, so that an end in between is seen
             history = load(run_dir).history
 
         # Here, because they are what is loaded aside, and the commands that report must not load it for --help.
@@ -65,7 +65,7 @@ def build_report(run_dir: Path) -> ReportPaths:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Without the collector of cycles, which finds next to nothing here and would take a tenth of the time."""
+    """Disable the garbage collector, which finds next to nothing here and would take a tenth of the time."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -76,12 +76,12 @@ def _uncollected() -> Iterator[None]:
 
 
 def render_report(paths: ReportPaths) -> str:
-    """What the command prints: the summary and where the page is."""
+    """Return the terminal output: the summary and the path of the page."""
     return f"{paths.text}\nreport: {paths.page}"
 
 
 def printed(paths: ReportPaths, form: str) -> str:
-    """What the command prints as "text", "md" (Markdown; no file has it) or "json"."""
+    """Return the command's output as "text", "md" (Markdown; not written to a file) or "json"."""
     if form == "json":
         return paths.verdict.read_text(encoding="utf-8").strip()
     if form == "md":
@@ -92,7 +92,7 @@ def printed(paths: ReportPaths, form: str) -> str:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Whole or not at all: a reader never sees half a report."""
+    """Write atomically, so that a reader never sees half a report."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)
     try:
@@ -103,5 +103,5 @@ def _write(path: Path, data: bytes) -> None:
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            error.filename = str(path)  # a write does not know it
+            error.filename = str(path)  # unset when a write fails
         raise

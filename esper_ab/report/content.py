@@ -1,4 +1,4 @@
-"""Journal history -> what a report says, before any layout: how far the experiment is, and what follows from it.
+"""Journal history -> contents of a report, before any layout: the state of the experiment and its conclusions.
 
 Pure. Text, JSON and HTML are renderings of one `Content`, so they cannot disagree.
 """
@@ -15,7 +15,7 @@ from esper_ab.verdict.comparison import Comparison
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """How far the experiment got. `complete` is False whenever a reader must know it before reading on."""
+    """Progress of the experiment. `complete` is False whenever a reader must be warned."""
 
     complete: bool
     word: str  # "finished", "in progress", "stale", "incomplete", "failed", "interrupted"
@@ -24,7 +24,7 @@ class State:
 
 @dataclass(frozen=True, kw_only=True)
 class Content:
-    """Everything a report says."""
+    """Everything that a report contains."""
 
     history: History
     state: State
@@ -32,12 +32,12 @@ class Content:
 
     @property
     def outcomes(self) -> dict[str, RunOutcome]:
-        """By run, in plan order."""
+        """Outcomes by run, in plan order."""
         return self.analysis.outcomes
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
-        """In the order of the design."""
+        """Comparisons in the order of the design."""
         return self.analysis.comparisons
 
     @property
@@ -50,12 +50,12 @@ class Content:
         return f"{between.join(self.groups)} on {self.history.plan.experiment.task}"
 
     def of_group(self, group: str) -> tuple[RunOutcome, ...]:
-        """Outcomes of one group, by replicate."""
+        """Return the outcomes of one group, by replicate."""
         return tuple(self.outcomes[run.ref.run] for run in self.history.of_group(group))
 
 
 def content(history: History, *, held: bool = True) -> Content:
-    """What the journal supports, and no more. `held`: whether anybody carries out a journal without end."""
+    """Derive a report's contents from a history. `held`: whether a process works on a journal without an end."""
     return Content(history=history, state=_state(history, held=held), analysis=analyse(history))
 
 

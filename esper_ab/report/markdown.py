@@ -17,7 +17,7 @@ _OPEN = ("outcome",)  # sections that are not folded away
 
 
 def escaped(text: str) -> str:
-    """Text that Markdown, GitHub's mentions and HTML leave as it is; one line."""
+    """Return `text` as one line in which Markdown, GitHub's mentions and HTML find no markup."""
     text = visible_line(" ".join(text.split()))
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     text = _SPECIAL.sub(r"\\\1", text)
@@ -25,7 +25,7 @@ def escaped(text: str) -> str:
 
 
 def render_markdown(content: Content) -> str:
-    """The whole report but its figures, ending in a newline."""
+    """Render the whole report except its figures, ending in a newline."""
     plan, state = content.history.plan, content.state
     parts = [f"## {escaped(content.title)}"]
     if not state.complete:

@@ -16,11 +16,11 @@ from esper_ab.report.verdicts import shared_caveats, verdicts
 
 
 def render_page(content: Content) -> str:
-    """The whole page; the same text for the same journal."""
+    """Render the whole page; the same text for the same journal."""
     listed = sections(content)
     figures = {section.key: drawn(section.key, content) for section in listed}
     environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True, finalize=_shown)
-    environment.filters["markup"] = Markup  # for markup of our own making only: figures and the style sheet
+    environment.filters["markup"] = Markup  # only for trusted markup: figures and the style sheet
     return environment.from_string(_read("report.html.jinja")).render(
         content=content,
         verdicts=verdicts(content),
@@ -35,7 +35,7 @@ def render_page(content: Content) -> str:
 
 
 def _shown(value: object) -> object:
-    """What the page says in words; of text that would turn the direction of writing, the escape."""
+    """Escape control and bidirectional characters of strings that are not markup."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

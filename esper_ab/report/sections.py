@@ -1,4 +1,4 @@
-"""What a report holds, in which order: the same for terminal, page and Markdown."""
+"""Sections of a report and their order, the same for terminal, page and Markdown."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from esper_ab.verdict import sentences as wording
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """Tables under one heading; those without anything to show are left out."""
+    """Tables under one heading; empty ones are left out."""
 
     key: str
     title: str
@@ -39,7 +39,7 @@ class Section:
 
 
 def sections(content: Content) -> tuple[Section, ...]:
-    """In the order in which a reader asks."""
+    """Return the sections of a report in reading order."""
     analysis, history = content.analysis, content.history
     found = {
         "outcome": ("Outcome", (
@@ -86,5 +86,5 @@ def sections(content: Content) -> tuple[Section, ...]:
 
 
 def rule_sentence(content: Content) -> str:
-    """The rule that was declared before the first run, in words."""
+    """Return the rule that was declared before the first run, as a sentence."""
     return f"Rule, declared before the first run: {wording.rule_sentence(content.history.design)}"

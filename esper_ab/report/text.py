@@ -1,4 +1,4 @@
-"""Content -> summary.txt: what the HTML page says, for a terminal. Plain ASCII-friendly text, no colour."""
+"""Content -> summary.txt: the contents of the HTML page for a terminal. Plain ASCII-friendly text, no colour."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from esper_ab.report.tables.trust import reproduction
 from esper_ab.report.verdicts import Said, shared_caveats, verdicts
 
 WIDTH = 100
-_WIDEST_WORDS = 62  # a last column of words that is wider is wrapped
+_WIDEST_WORDS = 62  # wider text in the last column is wrapped
 
 
 def paragraph(text: str, indent: str = "  ", hanging: str = "") -> str:
-    """Wrapped text; a name longer than a line is left whole."""
+    """Wrap text; a name longer than a line is left whole."""
     return textwrap.fill(
         text, WIDTH, initial_indent=indent, subsequent_indent=indent + hanging, break_long_words=False,
         break_on_hyphens=False,
@@ -24,7 +24,7 @@ def paragraph(text: str, indent: str = "  ", hanging: str = "") -> str:
 
 
 def render_table(table: Table) -> str:
-    """Columns padded to their widest cell: words to the left, numbers to the right; a last column of words wraps."""
+    """Pad columns to their widest cell: text to the left, numbers to the right; text in the last column wraps."""
     rows = [tuple(map(visible_line, row)) for row in table.rows]
     lines = [tuple(map(visible_line, table.columns)), *rows] if any(table.columns) else rows
     wraps = table.words >= len(table.columns) > 1
@@ -46,7 +46,7 @@ def render_table(table: Table) -> str:
 
 
 def _wrapped(before: str, words: str) -> str:
-    """A row whose last cell goes on below itself, or below its row when too little room is left."""
+    """Wrap the last cell of a row below itself, or below the row when too little room is left."""
     room = WIDTH - len(before)
     if room < 30:
         return f"{before.rstrip()}\n{paragraph(words, '      ')}"
@@ -55,7 +55,7 @@ def _wrapped(before: str, words: str) -> str:
 
 
 def render_text(content: Content) -> str:
-    """The whole summary, ending in a newline."""
+    """Render the whole summary, ending in a newline."""
     plan = content.history.plan
     title = f"esper_ab: {content.title}"
     parts = [f"{title}\n{'=' * len(title)}"]

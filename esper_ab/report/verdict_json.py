@@ -11,12 +11,12 @@ from esper_ab.report.content import Content
 from esper_ab.verdict.comparison import Comparison
 
 VERDICT_SCHEMA = 2
-# written where a reader looks
+# fields that `_comparison` places explicitly
 _LATER = ("question", "course", "pairs", "verdict", "headline", "sentence", "rule", "caveats")
 
 
 def render_verdict(content: Content) -> bytes:
-    """Indented JSON, keys in a fixed order, ending in a newline."""
+    """Render indented JSON, keys in a fixed order, ending in a newline."""
     history, analysis = content.history, content.analysis
     plan = history.plan
     document = {

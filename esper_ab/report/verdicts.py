@@ -1,4 +1,4 @@
-"""What stands under VERDICT, the same in terminal, page and Markdown; folded where comparisons are many."""
+"""Contents of the VERDICT section for terminal, page and Markdown; many comparisons are grouped."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.headline import alike, headline_of
 from esper_ab.verdict.sentences import caveats
 
-_A, _B = "\0a", "\0b"  # in place of the names; no name holds such a character
+_A, _B = "\0a", "\0b"  # placeholders for the names, which hold no such character
 _BOTH = f"{_A} and {_B}"
-_APART = 3  # so many comparisons are told in full; of more, the numbers stand in the table of all of them
+_APART = 3  # up to so many comparisons are printed in full; the numbers of more are left to their table
 
 
 @dataclass(frozen=True, kw_only=True)
 class Said:
-    """One or more comparisons of which the same is said."""
+    """Verdict text of one comparison, or of several that share it."""
 
     verdict: Verdict
     headline: str
-    details: str = ""  # goes on behind the verdict's word; "" where the numbers stand in a table
+    details: str = ""  # follows the verdict's word; "" where the numbers are left to a table
     caveats: tuple[str, ...] = ()
 
 
 def verdicts(content: Content) -> tuple[Said, ...]:
-    """In the order of the design; of many comparisons, those that share a verdict beside one another."""
+    """Return the verdict texts in the order of the design; many comparisons are grouped by verdict."""
     comparisons = content.comparisons
     if len(comparisons) <= _APART:
         return tuple(_told(content, item) for item in comparisons)
@@ -42,7 +42,7 @@ def verdicts(content: Content) -> tuple[Said, ...]:
 
 
 def shared_caveats(content: Content) -> tuple[str, ...]:
-    """What holds for several comparisons, said once; of many comparisons also what holds for some, with their names."""
+    """Return each caveat shared by several comparisons once; of many comparisons also those of some, with names."""
     comparisons = content.comparisons
     if len(comparisons) < 2:
         return ()
@@ -60,11 +60,11 @@ def shared_caveats(content: Content) -> tuple[str, ...]:
 
 
 def _said_of(text: str, pairs: list[tuple[str, str]], comparisons: int) -> list[str]:
-    """A caveat without names, of the pairs that it is on."""
+    """Return the texts of a caveat with placeholders, for the pairs that it applies to."""
     if _A not in text and _B not in text:
         return [text if len(pairs) == comparisons else f"{capital(named(pairs))}: {text}"]
     rest = text.replace(_BOTH, "")
-    if _A in rest or _B in rest:  # it tells the two apart
+    if _A in rest or _B in rest:  # the caveat names one of the two
         return [text.replace(_A, a).replace(_B, b) for a, b in pairs]
     return [capital(text.replace(_BOTH, named(pairs)))]
 

@@ -18,7 +18,7 @@ import msgspec
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import GroupSettings
-from esper_ab.settings.experiment import ExperimentSettings
+from esper_ab.settings.experiment import AskedExperiment
 
 SHORT = {"reward": "reward.mode", "controller": "controller.name"}
 _CLOSING = {"[": "]", '"': '"', "'": "'"}
@@ -46,22 +46,22 @@ def _flatten(struct: type[msgspec.Struct], prefix: str = "") -> dict[str, Any]:
 
 
 GROUP_KEYS = _flatten(GroupSettings)
-EXPERIMENT_KEYS = {key: kind for key, kind in _flatten(ExperimentSettings).items() if key != "groups"}
+EXPERIMENT_KEYS = {key: kind for key, kind in _flatten(AskedExperiment).items() if key != "groups"}
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown name: a close one, or all there are."""
+    """End a sentence about an unknown name with those that are close, or with all there are."""
     known = list(known)
     last = name.rpartition(".")[2]
     ends = [key for key in known if key.rpartition(".")[2] == last]
     close = ends or difflib.get_close_matches(name, known, n=3)
     if close:
         return f"did you mean {' or '.join(close)}?"
-    return f"there is {', '.join(known)}" if len(known) <= 12 else "see `esper-ab launch --help` and docs/cli.md"
+    return f"there is {', '.join(known)}" if len(known) <= 12 else "see docs/cli.md, or what `esper-ab init` writes"
 
 
 def split_commas(text: str, origin: str) -> list[str]:
-    """Pieces of `text` between commas that are in no brackets and no quotes, stripped."""
+    """Split `text` at commas that are in no brackets and no quotes; pieces are stripped."""
     pieces, piece, open_until = [], "", ""
     for char in text:
         if open_until:
@@ -78,8 +78,8 @@ def split_commas(text: str, origin: str) -> list[str]:
     return [*pieces, piece.strip()]
 
 
-def from_text(text: str, origin: str) -> Assignment:
-    """`key=value` of the command line."""
+def read_assignment(text: str, origin: str) -> Assignment:
+    """Read `key=value` of the command line; UsageError for anything else."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise UsageError(f"{origin}: {text!r} is not key=value, as in ppo.lr=1e-3")
@@ -87,29 +87,29 @@ def from_text(text: str, origin: str) -> Assignment:
     return Assignment(SHORT.get(key, key), value.strip(), origin, Path.cwd(), is_text=True)
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     return text[1:-1] if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'" else text
 
 
-def _from_text(text: str, kind: Any, origin: str) -> object:
-    """Text as what msgspec may convert to `kind`: a list for a tuple, digits only for an integer."""
+def _read_value(text: str, kind: Any, origin: str) -> object:
+    """Read text as what msgspec may convert to `kind`: a list for a tuple, digits only for an integer."""
     if get_origin(kind) is tuple:
         if not (text.startswith("[") and text.endswith("]")):
             raise UsageError(f"{origin}: expected a list, as in [a,b], not {text!r}")
         inner = text[1:-1].strip()
-        return [_unquoted(piece) for piece in split_commas(inner, origin)] if inner else []
+        return [_unquote(piece) for piece in split_commas(inner, origin)] if inner else []
     if kind is bool and text not in ("true", "false"):
         raise UsageError(f"{origin}: expected true or false, not {text!r}")
     base = get_args(kind)[0] if get_origin(kind) is not Literal and get_args(kind) else kind
     if base is int and not re.fullmatch(r"[+-]?\d+", text):
         raise UsageError(f"{origin}: expected a whole number, not {text!r}")
-    return _unquoted(text)
+    return _unquote(text)
 
 
-def typed(assignment: Assignment, keys: dict[str, Any]) -> Any:
-    """The value as the type its key has in `keys`; UsageError saying what was expected there."""
+def convert_value(assignment: Assignment, keys: dict[str, Any]) -> Any:
+    """Convert the value to the type that its key has in `keys`; UsageError saying what was expected there."""
     kind, value = keys[assignment.key], assignment.value
-    raw = _from_text(value, kind, assignment.origin) if isinstance(value, str) and assignment.is_text else value
+    raw = _read_value(value, kind, assignment.origin) if isinstance(value, str) and assignment.is_text else value
     try:
         result = msgspec.convert(raw, type=kind, strict=not assignment.is_text)
     except msgspec.ValidationError as error:
@@ -121,14 +121,14 @@ def typed(assignment: Assignment, keys: dict[str, Any]) -> Any:
     if isinstance(result, float) and not math.isfinite(result):
         raise UsageError(f"{assignment.origin}: expected a finite number, not {value!r}")
     if assignment.key == "reward.mode":
-        return _absolute_reward(result, assignment.folder)
+        return _make_absolute(result, assignment.folder)
     if assignment.key == "data_dir" and result:
         return str((assignment.folder / Path(result).expanduser()).resolve())
     return result
 
 
-def _absolute_reward(mode: str, folder: Path) -> str:
-    """`path.py:function` and `module:function` of a module in `folder` with an absolute path; others as they are.
+def _make_absolute(mode: str, folder: Path) -> str:
+    """Give `path.py:function`, and `module:function` of a module in `folder`, an absolute path; leave others.
 
     Nobody who loads it later, in another process or a resumed run, has to be where this one is.
     """

@@ -1,4 +1,7 @@
-"""What was asked: the experiment and its groups. Validated once, frozen, every key known."""
+"""An experiment and its groups, as asked for and as resolved on a machine: two types, one for each state.
+
+Both are validated once, frozen, and know every key; `parse` makes the first, `resolve` the second out of it.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,16 @@ ErrorRate = Annotated[float, Meta(gt=0.0, lt=0.5)]  # equivalence has an interva
 
 
 class Group(Settings, frozen=True, kw_only=True):
-    """One condition: a name and its fully resolved settings."""
+    """One condition: a name and a value for every setting that may differ between groups."""
 
     name: GroupName
     settings: GroupSettings
 
 
 class ExperimentSettings(Settings, frozen=True, kw_only=True):
-    """The resolved experiment. Everything here is the same for every group, except what `groups` holds."""
+    """The settings of an experiment, in either state. All are the same for every group, except what `groups` holds."""
 
-    name: str
+    name: str  # of the run directory, too
     groups: tuple[Group, ...]
     task: str = "digits"
     data_dir: str = ""
@@ -33,7 +36,7 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     replicates: PositiveInt = 6
     eval_episodes: PositiveInt = 1
     rng_seed: NonNegativeInt = 0
-    devices: tuple[str, ...]  # the pool, as plan names: "cpu:0", "cuda:1"
+    devices: tuple[str, ...]  # the pool: "cpu:0", "cuda:1"
     devices_per_run: PositiveInt = 1
     max_parallel: NonNegativeInt = 0  # runs that train at the same time, at most; 0: as many as the devices carry
     placement: Literal["spread", "share", "alternate", "sequence"] = "spread"
@@ -53,3 +56,15 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     early_stop: bool = True  # a decided comparison ends; a group without any other leaves later blocks
     open_ended: bool = False  # no maximum: blocks of `replicates` are added until every comparison is decided
     arithmetic: Arithmetic = Arithmetic()
+
+
+class AskedExperiment(ExperimentSettings, frozen=True, kw_only=True):
+    """What was asked for, checked as far as it can be without the machine. What is empty is left to `resolve`."""
+
+    name: str = ""  # empty: one is generated
+    slots: tuple[str, ...] = ()  # empty: all that the task has
+    devices: tuple[str, ...] = ()  # empty: all GPUs, or cores; "cuda" and "cpu" are all of a kind
+
+
+class ResolvedExperiment(ExperimentSettings, frozen=True, kw_only=True):
+    """What will be run: its name, slots, devices and precisions are those of this machine, checked against it."""

@@ -1,8 +1,7 @@
-"""Command line and TOML file -> ExperimentSettings: layers, each key known, each typed, nothing ignored in silence.
+"""Command line and TOML file -> AskedExperiment: layers, each key known, each typed, nothing ignored in silence.
 
 From weak to strong: defaults; the file's common tables; the file's table of the group; `--set`; the reward or
-controller in `--groups`; `--group`. The result may leave `slots` and `devices` empty: all there are, which only
-`resolve` knows.
+controller in `--groups`; `--group`.
 """
 
 from __future__ import annotations
@@ -16,19 +15,21 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts import catalog
+from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.settings.assignments import (
     EXPERIMENT_KEYS,
     GROUP_KEYS,
     SHORT,
     Assignment,
+    convert_value,
     did_you_mean,
-    from_text,
+    read_assignment,
     split_commas,
-    typed,
 )
-from esper_ab.settings.experiment import ExperimentSettings, Group
+from esper_ab.settings.exam import as_exam
+from esper_ab.settings.experiment import AskedExperiment, Group
 from esper_ab.settings.foreign_keys import foreign
 
 DEFAULT_GROUPS = ("shaped", "simplified")
@@ -60,11 +61,16 @@ class Catalogue:
     """Names that a group may be called by."""
 
     rewards: tuple[str, ...]
-    controllers: tuple[str, ...]
+    controllers: tuple[str, ...]  # that do not learn
+
+
+def list_installed() -> Catalogue:
+    """List the names that this installation has; nothing is imported."""
+    return Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
 
 
 def read_toml(path: Path) -> FileSettings:
-    """The file at `path`; UsageError naming the line when it is not TOML."""
+    """Read the file at `path`; UsageError naming the line when it is not TOML."""
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -96,22 +102,25 @@ def _leaves(tree: dict[str, Any], path: Path, above: tuple[str, ...], prefix: st
             yield Assignment(SHORT.get(key, key), value, origin, path.parent, is_text=False)
 
 
-def _layer(assignments: Iterable[Assignment], keys: dict[str, Any]) -> dict[str, Any]:
-    """Typed values of one layer; a repeated key is an error, because one of the two would be ignored."""
+def _convert_layer(assignments: Iterable[Assignment], keys: dict[str, Any]) -> dict[str, Any]:
+    """Convert the values of one layer; a repeated key is an error, because one of the two would be ignored."""
     values: dict[str, Any] = {}
     for assignment in assignments:
         if assignment.key in values:
             raise UsageError(f"{assignment.origin}: {assignment.key} is set twice")
-        values[assignment.key] = typed(assignment, keys)
+        values[assignment.key] = convert_value(assignment, keys)
     return values
 
 
-def _known(assignment: Assignment, *, of_group: bool) -> Assignment:
+def _check_key(assignment: Assignment, *, of_group: bool) -> Assignment:
     key = assignment.key
     if key in GROUP_KEYS or (key in EXPERIMENT_KEYS and not of_group):
         return assignment
     if key in EXPERIMENT_KEYS:
-        raise UsageError(f"{assignment.origin}: {key} cannot differ between groups; use --set {key}=… for all of them")
+        raise UsageError(
+            f"{assignment.origin}: {key} cannot differ between groups; use ", Setting(key, "…", assigned=True),
+            " for all of them",
+        )  # fmt: skip
     known = [*GROUP_KEYS, *SHORT] if of_group else [*GROUP_KEYS, *SHORT, *EXPERIMENT_KEYS]
     raise UsageError(f"{assignment.origin}: unknown key {key!r}; {foreign(key) or did_you_mean(key, known)}")
 
@@ -126,20 +135,20 @@ class _Asked:
     altered: tuple[Assignment, ...]  # of --group
 
 
-def _altered(texts: Iterable[str]) -> dict[str, list[Assignment]]:
+def _read_alterations(texts: Iterable[str]) -> dict[str, list[Assignment]]:
     altered: dict[str, list[Assignment]] = {}
     for text in texts:
         name, colon, rest = text.partition(":")
         if not colon or not rest.strip():
             raise UsageError(f"--group {text}: expected NAME:key=value,key=value")
         for item in split_commas(rest, f"--group {name}"):
-            assignment = _known(from_text(item, f"--group {name}:{item}"), of_group=True)
+            assignment = _check_key(read_assignment(item, f"--group {name}:{item}"), of_group=True)
             altered.setdefault(name, []).append(assignment)
     return altered
 
 
-def _choice(name: str, catalogue: Catalogue, origin: str, folder: Path) -> Assignment | None:
-    """What a reward mode's, a controller's or a user function's name sets; None when it is none of these."""
+def _find_choice(name: str, catalogue: Catalogue, origin: str, folder: Path) -> Assignment | None:
+    """Assign the reward mode, controller or user function that is called `name`; None when it is none of these."""
     if name in catalogue.rewards or ":" in name:
         return Assignment("reward.mode", name, origin, folder, is_text=False)
     if name in catalogue.controllers:
@@ -147,15 +156,15 @@ def _choice(name: str, catalogue: Catalogue, origin: str, folder: Path) -> Assig
     return None
 
 
-def _no_choice(name: str, catalogue: Catalogue) -> str:
+def _explain_no_choice(name: str, catalogue: Catalogue) -> str:
     if name.endswith(".py"):
         return f"{name!r} is a file; a function of your own is FILE:FUNCTION, as in mine={name}:reward"
     hint = did_you_mean(name, [*catalogue.rewards, *catalogue.controllers])
     return f"no reward mode or controller {name!r}; {hint}"
 
 
-def _asked(request: Request, file: FileSettings, catalogue: Catalogue) -> list[_Asked]:
-    altered = _altered(request.group)
+def _collect_groups(request: Request, file: FileSettings, catalogue: Catalogue) -> list[_Asked]:
+    altered = _read_alterations(request.group)
     declared = request.groups or file.groups
     created = [*(() if request.groups else file.tables), *altered]
     if not declared and not created:
@@ -164,29 +173,33 @@ def _asked(request: Request, file: FileSettings, catalogue: Catalogue) -> list[_
     asked: list[_Asked] = []
     for text in declared:
         if not text.strip():
-            raise UsageError("--groups: a name is missing; names between commas, as in shaped,wait")
+            raise UsageError(Setting("groups"), ": a name is missing; names between commas, as in shaped,wait")
         name, equals, meaning = (part.strip() for part in text.partition("="))
         if not equals and ":" in name:
-            raise UsageError(f"--groups {text}: a function of your own needs a group's name, as in mine={text}")
-        choice = _choice(meaning if equals else name, catalogue, f"--groups {text}", folder)
+            raise UsageError(
+                Setting("groups", text), f": a function of your own needs a group's name, as in mine={text}"
+            )
+        choice = _find_choice(meaning if equals else name, catalogue, f"--groups {text}", folder)
         if choice is None and (equals or (name not in file.tables and name not in altered)):
-            raise UsageError(f"--groups {text}: {_no_choice(meaning if equals else name, catalogue)}")
+            raise UsageError(Setting("groups", text), f": {_explain_no_choice(meaning if equals else name, catalogue)}")
         chosen = () if choice is None or (not equals and name in file.tables) else (choice,)
         asked.append(_Asked(name, file.tables.get(name, ()), chosen, tuple(altered.get(name, ()))))
     names = [group.name for group in asked]
     for name in names:
         if names.count(name) > 1:
-            raise UsageError(f"--groups: {name!r} is there twice; give one another name, as in {name}2={name}")
+            raise UsageError(
+                Setting("groups"), f": {name!r} is there twice; give one another name, as in {name}2={name}"
+            )
     for name in dict.fromkeys(created):
         if name not in names:
-            choice = _choice(name, catalogue, name, folder) if ":" not in name else None
+            choice = _find_choice(name, catalogue, name, folder) if ":" not in name else None
             own = {assignment.key for assignment in file.tables.get(name, ())}
             chosen = (choice,) if choice and choice.key not in own else ()
             asked.append(_Asked(name, file.tables.get(name, ()), chosen, tuple(altered.get(name, ()))))
     return asked
 
 
-def _nested(values: dict[str, Any]) -> dict[str, Any]:
+def _nest(values: dict[str, Any]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for key, value in values.items():
         *sections, name = key.split(".")
@@ -197,8 +210,8 @@ def _nested(values: dict[str, Any]) -> dict[str, Any]:
     return tree
 
 
-def _group(asked: _Asked, file: FileSettings, common: list[Assignment], catalogue: Catalogue) -> Group:
-    """One group's layers put together and checked."""
+def _make_group(asked: _Asked, file: FileSettings, common: list[Assignment], catalogue: Catalogue) -> Group:
+    """Put one group's layers together and check the result."""
     if not _NAME.fullmatch(asked.name):
         raise UsageError(
             f"group name {asked.name!r}: it names files, so a letter or digit, then letters, digits, '_', '.' and '-', "
@@ -207,14 +220,26 @@ def _group(asked: _Asked, file: FileSettings, common: list[Assignment], catalogu
     layers = ([a for a in file.common if a.key in GROUP_KEYS], asked.table, common, asked.chosen, asked.altered)
     values: dict[str, Any] = {}
     for layer in layers:
-        values |= _layer(layer, GROUP_KEYS)
-    settings = msgspec.convert(_nested(values), type=GroupSettings)
+        values |= _convert_layer(layer, GROUP_KEYS)
+    settings = msgspec.convert(_nest(values), type=GroupSettings)
     _check_group(asked.name, settings, catalogue)
     return Group(name=asked.name, settings=settings)
 
 
+def is_user_reward(mode: str) -> bool:
+    """Whether a reward mode names a function of the user's own."""
+    return ":" in mode
+
+
 def _check_group(name: str, settings: GroupSettings, catalogue: Catalogue) -> None:
     reward, controller = settings.reward, settings.controller
+    if not is_user_reward(reward.mode) and reward.mode not in catalogue.rewards:
+        hint = did_you_mean(reward.mode, catalogue.rewards)
+        raise UsageError(f"group {name!r}: no reward mode {reward.mode!r}; {hint}")
+    learning_or_not = ("ppo", *catalogue.controllers)
+    if controller.name not in learning_or_not:
+        hint = did_you_mean(controller.name, learning_or_not)
+        raise UsageError(f"group {name!r}: no controller {controller.name!r}; {hint}")
     if name in catalogue.rewards and reward.mode != name:
         raise UsageError(f"group {name!r} would use reward {reward.mode!r}; give it another name, as in x={name}")
     if name in catalogue.controllers and controller.name != name:
@@ -241,28 +266,32 @@ def _refuse_without_effect(common: list[Assignment], asked: list[_Asked]) -> Non
             )
 
 
-def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> ExperimentSettings:
-    """The experiment asked for; UsageError, one line with the remedy, for anything that cannot be honoured."""
-    sets = [_known(from_text(text, f"--set {text}"), of_group=False) for text in request.assignments]
+def assemble(request: Request, file: FileSettings) -> AskedExperiment:
+    """Parse with the names that this installation has, and complete an exam; UsageError as `parse`."""
+    asked = parse(request, file, list_installed())
+    return as_exam(asked) if asked.exam else asked
+
+
+def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> AskedExperiment:
+    """Put flags and file together; UsageError, one line with the remedy, for anything that cannot be honoured."""
+    sets = [_check_key(read_assignment(text, f"--set {text}"), of_group=False) for text in request.assignments]
     for assignment in file.common:
-        _known(assignment, of_group=False)
+        _check_key(assignment, of_group=False)
     for table in file.tables.values():  # those of groups left out by --groups, too
-        _layer((_known(assignment, of_group=True) for assignment in table), GROUP_KEYS)
-    asked = _asked(request, file, catalogue)
+        _convert_layer((_check_key(assignment, of_group=True) for assignment in table), GROUP_KEYS)
+    asked = _collect_groups(request, file, catalogue)
     flags = [
         Assignment(key, value, f"--{key.rpartition('.')[2].replace('_', '-')}", Path.cwd(), is_text=False)
         for key, value in request.flags.items()
     ]
     common = [a for a in (*sets, *flags) if a.key in GROUP_KEYS]
     _refuse_without_effect(common, asked)
-    values = _layer((a for a in file.common if a.key in EXPERIMENT_KEYS), EXPERIMENT_KEYS)
-    values |= _layer((a for a in (*sets, *flags) if a.key in EXPERIMENT_KEYS), EXPERIMENT_KEYS)
-    groups = tuple(_group(one, file, common, catalogue) for one in asked)
+    values = _convert_layer((a for a in file.common if a.key in EXPERIMENT_KEYS), EXPERIMENT_KEYS)
+    values |= _convert_layer((a for a in (*sets, *flags) if a.key in EXPERIMENT_KEYS), EXPERIMENT_KEYS)
+    groups = tuple(_make_group(one, file, common, catalogue) for one in asked)
     if len(groups) < 2:
+        only = groups[0].name
         raise UsageError(
-            f"--groups: one group ({groups[0].name}) cannot be compared; name another, as in {groups[0].name},wait"
+            Setting("groups"), f": one group ({only}) cannot be compared; name another, as in {only},wait"
         )
-    experiment: ExperimentSettings = msgspec.convert(
-        {"name": "", "slots": (), "devices": (), **_nested(values), "groups": groups}, type=ExperimentSettings
-    )
-    return experiment
+    return msgspec.convert({**_nest(values), "groups": groups}, type=AskedExperiment)

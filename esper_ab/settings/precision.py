@@ -13,28 +13,28 @@ import msgspec
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Machine
-from esper_ab.settings.experiment import ExperimentSettings, Group
+from esper_ab.settings.experiment import AskedExperiment, Group, ResolvedExperiment
 
 BF16_CAPABILITY = (8, 0)  # NVIDIA: bfloat16 matrix units, and bfloat16 at all in cuDNN
 Precision = Literal["off", "bf16"]
 
 
-def with_precision(experiment: ExperimentSettings, machine: Machine) -> ExperimentSettings:
-    """`auto` replaced by what it means for the devices of `experiment`; UsageError for what they cannot do."""
-    chosen, _ = automatic(experiment.devices, machine)
-    groups = []
-    for group in experiment.groups:
+def resolve_precision(groups: Sequence[Group], devices: Sequence[str], machine: Machine) -> tuple[Group, ...]:
+    """Replace `auto` by what it means for `devices`; UsageError for a precision that they do not have."""
+    chosen, _ = automatic(devices, machine)
+    resolved = []
+    for group in groups:
         growth = group.settings.growth
         if growth.amp == "auto":
             settings = msgspec.structs.replace(group.settings, growth=msgspec.structs.replace(growth, amp=chosen))
             group = msgspec.structs.replace(group, settings=settings)
-        _refuse_impossible(group, experiment.devices, machine)
-        groups.append(group)
-    return msgspec.structs.replace(experiment, groups=tuple(groups))
+        _refuse_impossible(group, devices, machine)
+        resolved.append(group)
+    return tuple(resolved)
 
 
 def automatic(devices: Sequence[str], machine: Machine) -> tuple[Precision, str]:
-    """What `auto` means on these devices, and why."""
+    """Return what `auto` means on these devices, and why."""
     older = [name for name in devices if name.startswith("cuda") and _capability(name, machine) < BF16_CAPABILITY]
     if any(name.startswith("cpu") for name in devices):
         found = machine.cpu_bf16 or "no bf16 instructions"
@@ -44,8 +44,8 @@ def automatic(devices: Sequence[str], machine: Machine) -> tuple[Precision, str]
     return "bf16", "every GPU has compute capability 8.0 or more; not measured against float32 there"
 
 
-def precision_notes(asked: ExperimentSettings, resolved: ExperimentSettings, machine: Machine) -> tuple[str, ...]:
-    """What the user should know: what `auto` came to, and half precision on a CPU without instructions for it."""
+def precision_notes(asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
+    """Tell what `auto` came to, and of half precision on a CPU without instructions for it; one sentence each."""
     notes = []
     if any(group.settings.growth.amp == "auto" for group in asked.groups):
         chosen, why = automatic(resolved.devices, machine)
@@ -76,6 +76,6 @@ def _text(name: str, machine: Machine) -> str:
 
 
 def _capability(name: str, machine: Machine) -> tuple[int, int]:
-    """(0, 0) when it is not known."""
+    """Return the compute capability of a device; (0, 0) when it is not known."""
     major, _, minor = _text(name, machine).partition(".")
     return (int(major), int(minor or 0)) if major else (0, 0)

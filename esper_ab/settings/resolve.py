@@ -1,33 +1,30 @@
-"""Experiment as asked + machine as found -> experiment made explicit: slots, modes, blueprints, devices, precision.
+"""What was asked + the machine -> what will be run: slots, modes, blueprints, devices, precision.
 
 Pure. Nothing is replaced in silence: what is not there is refused, naming what was asked and what exists.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import msgspec
 
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.machine import ControllerQuestion, Machine, Questions, TaskFacts
 from esper_ab.settings.assignments import did_you_mean
-from esper_ab.settings.experiment import ExperimentSettings, Group
-from esper_ab.settings.precision import with_precision
+from esper_ab.settings.experiment import AskedExperiment, ExperimentSettings, Group, ResolvedExperiment
+from esper_ab.settings.parse import is_user_reward
+from esper_ab.settings.precision import resolve_precision
 
 
-def _is_user_reward(mode: str) -> bool:
-    return ":" in mode
-
-
-def questions(experiment: ExperimentSettings) -> Questions:
-    """What only the preflight child can tell about an experiment as asked."""
+def collect_questions(experiment: AskedExperiment) -> Questions:
+    """Collect what only the preflight child can tell about an experiment."""
     modes = {group.settings.reward.mode for group in experiment.groups}
     return Questions(
         task=experiment.task,
         data_dir=experiment.data_dir,
         slots=experiment.slots,
-        user_rewards=tuple(sorted(mode for mode in modes if _is_user_reward(mode))),
+        user_rewards=tuple(sorted(mode for mode in modes if is_user_reward(mode))),
         controllers=tuple(
             ControllerQuestion(
                 group=group.name, settings=group.settings.controller, blueprints=group.settings.growth.blueprints
@@ -43,38 +40,27 @@ def _refuse_unknown(what: str, name: str, known: Iterable[str]) -> None:
         raise UsageError(f"no {what} {name!r}; {did_you_mean(name, known)}")
 
 
-def _task(experiment: ExperimentSettings, machine: Machine) -> TaskFacts:
+def _find_task(experiment: ExperimentSettings, machine: Machine) -> TaskFacts:
     _refuse_unknown("task", experiment.task, (task.name for task in machine.tasks))
     if machine.task_problem:
         raise UsageError(f"task {experiment.task}: {machine.task_problem}")
     return next(task for task in machine.tasks if task.name == experiment.task)
 
 
-def _slots(experiment: ExperimentSettings, task: TaskFacts) -> tuple[str, ...]:
+def _resolve_slots(experiment: AskedExperiment, task: TaskFacts) -> tuple[str, ...]:
     asked = experiment.slots or task.slots
     for slot in asked:
         _refuse_unknown(f"slot in task {task.name}:", slot, task.slots)
     if asked != tuple(slot for slot in task.slots if slot in asked):
-        right = " ".join(slot for slot in task.slots if slot in asked)
-        raise UsageError(f"--slots {' '.join(asked)}: each once, in network order, as in --slots {right}")
+        right = tuple(slot for slot in task.slots if slot in asked)
+        raise UsageError(Setting("slots", asked), ": each once, in network order, as in ", Setting("slots", right))
     return asked
-
-
-def check_names(group: Group, rewards: Sequence[str], controllers: Sequence[str]) -> None:
-    """UsageError for a reward mode or controller that is none of these, nor a function of the user's own."""
-    mode, controller = group.settings.reward.mode, group.settings.controller.name
-    asked = {} if _is_user_reward(mode) else {"reward mode": (mode, rewards)}
-    asked["controller"] = (controller, ("ppo", *controllers))
-    for what, (name, known) in asked.items():
-        if name not in known:
-            raise UsageError(f"group {group.name!r}: no {what} {name!r}; {did_you_mean(name, known)}")
 
 
 def _check_group(group: Group, experiment: ExperimentSettings, machine: Machine) -> None:
     settings = group.settings
     mode = settings.reward.mode
-    check_names(group, machine.rewards, machine.controllers)
-    if _is_user_reward(mode):
+    if is_user_reward(mode):
         problem = next(reward.problem for reward in machine.user_rewards if reward.reference == mode)
         if problem:
             raise UsageError(f"group {group.name!r}: reward={mode}: {problem}")
@@ -84,37 +70,43 @@ def _check_group(group: Group, experiment: ExperimentSettings, machine: Machine)
         raise UsageError(f"group {group.name!r}: {machine.controller_problems[group.name]}")
     if settings.controller.name == "ppo" and settings.ppo.minibatches > experiment.n_envs:
         raise UsageError(
-            f"group {group.name!r}: ppo.minibatches={settings.ppo.minibatches} with --n-envs {experiment.n_envs}; a "
-            f"minibatch is made of whole environments: at most --set ppo.minibatches={experiment.n_envs}"
-        )
+            f"group {group.name!r}: ppo.minibatches={settings.ppo.minibatches} with ",
+            Setting("n_envs", experiment.n_envs), "; a minibatch is made of whole environments: at most ",
+            Setting("ppo.minibatches", experiment.n_envs, assigned=True),
+        )  # fmt: skip
 
 
 def _check_sharing(experiment: ExperimentSettings) -> None:
-    """Moments of observations can be merged: a barrier after every episode, several learners, the same columns."""
-    flag = "--share-observation-norm"
+    """UsageError unless moments can be merged: a barrier after every episode, several learners, the same columns."""
+    sharing = Setting("share_observation_norm")
     if experiment.sync == "independent" or experiment.placement == "sequence":
-        asked = "--sync independent" if experiment.sync == "independent" else "--placement sequence"
-        raise UsageError(f"{flag} merges at the barrier after every episode; {asked} has none: choose one")
+        key = "sync" if experiment.sync == "independent" else "placement"
+        without = Setting(key, getattr(experiment, key))
+        raise UsageError(sharing, " merges at the barrier after every episode; ", without, " has none: choose one")
     if experiment.unpaired:
-        raise UsageError(f"{flag} couples the groups of a replicate; --unpaired is to keep them apart: choose one")
+        raise UsageError(
+            sharing, " couples the groups of a replicate; ", Setting("unpaired"), " is to keep them apart: choose one"
+        )
     learners = [group for group in experiment.groups if group.settings.controller.name == "ppo"]
     if len(learners) < 2:
         who = f"only {learners[0].name!r} learns" if learners else "no group learns"
-        raise UsageError(f"{flag}: {who}, and controllers that do not learn normalise nothing; leave it out")
+        raise UsageError(sharing, f": {who}, and controllers that do not learn normalise nothing; leave it out")
     first = learners[0]
     for other in learners[1:]:
         if other.settings.growth.blueprints != first.settings.growth.blueprints:
             raise UsageError(
-                f"{flag}: {first.name!r} and {other.name!r} have different growth.blueprints, so their observations "
-                "have different columns; give all learners the same list, or leave it out"
-            )
+                sharing, f": {first.name!r} and {other.name!r} have different growth.blueprints, so their observations "
+                "have different columns; give all learners the same list, or leave it out",
+            )  # fmt: skip
 
 
-def _devices(experiment: ExperimentSettings, machine: Machine) -> tuple[str, ...]:
-    """The pool: what was asked, or every GPU, or, without one, CPU lanes: as many as cores, or as a block needs."""
+def _resolve_devices(experiment: AskedExperiment, machine: Machine) -> tuple[str, ...]:
+    """Return the pool: what was asked, or every GPU, or, without one, CPU lanes: one per core, or as a block needs."""
     if not experiment.devices:
         if machine.gpu_problem:
-            raise UsageError(f"{machine.gpu_problem}; to use the CPU all the same, say --devices cpu")
+            raise UsageError(
+                f"{machine.gpu_problem}; to use the CPU all the same, say ", Setting("devices", ("cpu",))
+            )
         needed = len(experiment.groups) * experiment.devices_per_run
         lanes = max(needed, len(machine.names("cpu")))
         return machine.names("cuda") or tuple(f"cpu:{index}" for index in range(lanes))
@@ -126,25 +118,33 @@ def _devices(experiment: ExperimentSettings, machine: Machine) -> tuple[str, ...
         if missing:
             because = machine.gpu_problem or "no GPU is visible: `esper-ab doctor` looks for the reason"
             because = f" ({because})" if name.startswith("cuda") and not machine.names("cuda") else ""
-            raise UsageError(f"--devices: no {missing[0]!r} here; there is {', '.join(there)}{because}")
+            raise UsageError(
+                Setting("devices"), f": no {missing[0]!r} here; there is {', '.join(there)}{because}"
+            )
         pool.extend(named)
     for name in pool:
         if pool.count(name) > 1:
-            raise UsageError(f"--devices: {name} is there twice; several runs share a device with --placement share")
+            raise UsageError(
+                Setting("devices"), f": {name} is there twice; several runs share a device with ",
+                Setting("placement", "share"),
+            )  # fmt: skip
     return tuple(pool)
 
 
-def resolve(experiment: ExperimentSettings, machine: Machine) -> ExperimentSettings:
-    """The experiment with slots and devices named and everything else checked against the machine; UsageError."""
-    task = _task(experiment, machine)
-    slots = _slots(experiment, task)
+def resolve(experiment: AskedExperiment, machine: Machine, name: str) -> ResolvedExperiment:
+    """Name slots, devices and precisions, and check everything else against the machine; UsageError."""
+    task = _find_task(experiment, machine)
+    slots = _resolve_slots(experiment, task)
     if experiment.placement in ("alternate", "sequence") and experiment.sync == "independent":
         raise UsageError(
-            f"--placement {experiment.placement} takes turns at the barrier; --sync independent has none: choose one"
-        )
+            Setting("placement", experiment.placement), " takes turns at the barrier; ", Setting("sync", "independent"),
+            " has none: choose one",
+        )  # fmt: skip
     if experiment.share_observation_norm:
         _check_sharing(experiment)
     for group in experiment.groups:
         _check_group(group, experiment, machine)
-    named = msgspec.structs.replace(experiment, slots=slots, devices=_devices(experiment, machine))
-    return with_precision(named, machine)
+    devices = _resolve_devices(experiment, machine)
+    groups = resolve_precision(experiment.groups, devices, machine)
+    found = {"name": name, "groups": groups, "slots": slots, "devices": devices}
+    return ResolvedExperiment(**msgspec.structs.asdict(experiment) | found)

@@ -1,1 +1,1 @@
-"""One file per statistic: arrays in, frozen results out. Knows no journal, no file and no run directory."""
+"""Statistics, one per file: arrays in, frozen results out. Independent of journal, files and run directories."""

@@ -2,7 +2,7 @@
 
 d_r = tau + (effect of a's position - effect of b's). A position is the place of a run in its block: lane and start
 order. With two groups this is d_r = tau + gamma s_r, where s_r = +1 or -1 is the side of a; with one position it is the
-plain paired t. Knows no names and no verdicts.
+plain paired t.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from esper_ab.stats.pair import ROUNDING
+from esper_ab.stats.pair import SAME, degenerate
 
 
 class PositionEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run gains, in points, from standing at `position` instead of position 0; 95 % interval, t based."""
+    """Gain of a run, in points, at `position` instead of position 0; 95 % interval, t based."""
 
     position: int
     mean: float
@@ -28,11 +28,11 @@ class PositionEffect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """tau with its t. What needs a deviation is None where there is none to estimate or to divide by."""
+    """Estimate of tau with its t-test; fields that need a deviation are None where it is zero or not estimable."""
 
     pairs: int
     mean: float  # tau, points
-    sd: float | None  # of the residuals, per pair; 0.0 if nothing varies
+    sd: float | None  # of the residuals, per pair; 0.0 if nothing varies; with sd and without t, see `degenerate`
     se: float | None  # of tau
     t: float | None
     df: int  # pairs - columns of the design; 0 with too few pairs
@@ -40,16 +40,21 @@ class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
     information: float  # sd^2 / se^2: as many pairs of a balanced plan; the number of pairs when balanced
     positions: tuple[PositionEffect, ...]  # empty when not adjusted, or nothing varies
 
+    @property
+    def degenerate(self) -> bool:
+        """Several pairs whose differences are no sample for a t: see `pair.degenerate`."""
+        return self.sd is not None and self.t is None
+
     def interval(self, p: float) -> tuple[float, float] | None:
-        """The values of tau that the t-test does not reject at two-sided `p`; None without a deviation."""
-        if not self.se:
+        """The values of tau that the t-test does not reject at two-sided `p`; None without a t."""
+        if self.se is None:
             return None
         half = float(stats.t.isf(p / 2.0, self.df)) * self.se
         return self.mean - half, self.mean + half
 
 
 def design_matrix(sides: Sequence[tuple[int, int]], positions: int) -> NDArray[np.float64]:
-    """[pairs, positions]: a column of ones for tau, then one per position but the first: +1 where a is, -1 where b."""
+    """Return [pairs, positions]: ones for tau, then per position but the first +1 where a is, -1 where b is."""
     matrix = np.zeros((len(sides), positions))
     matrix[:, 0] = 1.0
     for row, (a, b) in enumerate(sides):
@@ -61,7 +66,7 @@ def design_matrix(sides: Sequence[tuple[int, int]], positions: int) -> NDArray[n
 
 
 def estimable(matrix: NDArray[np.float64]) -> bool:
-    """Whether tau can be told from the position effects: its column must not follow from the others; [pairs, q]."""
+    """Return whether tau is identifiable: its column, the first of [pairs, q], must not depend on the others."""
     if matrix.shape[0] == 0:
         return False
     others = int(np.linalg.matrix_rank(matrix[:, 1:])) if matrix.shape[1] > 1 else 0
@@ -71,7 +76,7 @@ def estimable(matrix: NDArray[np.float64]) -> bool:
 def adjusted_difference(
     a: ArrayLike, b: ArrayLike, sides: Sequence[tuple[int, int]], positions: int
 ) -> AdjustedDifference | None:
-    """a, b [pairs] in percent; `positions` 1: not adjusted. None when tau is not estimable: no pair, or aliased."""
+    """Estimate tau from a, b [pairs] in percent; `positions` 1: unadjusted. None when aliased or without pairs."""
     x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape or len(sides) != x.size:
         raise ValueError(f"paired values and sides must be of one length, not {x.shape}, {y.shape}, {len(sides)}")
@@ -93,9 +98,9 @@ def adjusted_difference(
         return none
     residuals = d - matrix @ solution
     sd = math.sqrt(math.fsum(residuals**2) / df)
-    scale = float(np.max(np.abs(np.concatenate((x, y)))))
-    if sd <= ROUNDING * scale:
-        return msgspec.structs.replace(none, sd=0.0, se=0.0)
+    constant = bool(np.max(np.abs(residuals)) <= SAME)  # beside the positions
+    if constant or degenerate(d):
+        return msgspec.structs.replace(none, sd=0.0 if constant else sd)
     se = sd / math.sqrt(information)
     t = mean / se
     effects = _position_effects(matrix, inverse, solution, sd, df)
@@ -107,7 +112,7 @@ def adjusted_difference(
 def _position_effects(
     matrix: NDArray[np.float64], inverse: NDArray[np.float64], solution: NDArray[np.float64], sd: float, df: int
 ) -> tuple[PositionEffect, ...]:
-    """Intervals of the columns after the first that can be estimated on their own."""
+    """Return the position effects, with intervals, of those columns that are estimable on their own."""
     found = []
     bound = float(stats.t.isf(0.025, df))
     for column in range(1, matrix.shape[1]):

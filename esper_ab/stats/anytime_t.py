@@ -1,4 +1,4 @@
-"""The t-test that may be looked at after every pair, without a declared maximum.
+"""Anytime-valid t-test: interim looks after every pair, without a declared maximum.
 
 Bayes factor of the t statistic, N(0, 1/g) prior on the standardised difference, right-Haar prior on scale and position
 effects: under no difference it is a nonnegative martingale, so P(it ever reaches 1/alpha) <= alpha (Ville). Rouder et
@@ -11,7 +11,7 @@ import math
 
 
 def log_evidence(t: float, df: int, information: float, g: float = 1.0) -> float:
-    """Natural log of the e-value. t with `df` >= 1 degrees of freedom; `information` > 0 as in AdjustedDifference."""
+    """Return the natural log of the e-value of t with `df` >= 1; `information` > 0 as in AdjustedDifference."""
     r = g / (g + information)
     return 0.5 * math.log(r) + (df + 1) / 2.0 * (math.log1p(t * t / df) - math.log1p(r * t * t / df))
 
@@ -19,9 +19,9 @@ def log_evidence(t: float, df: int, information: float, g: float = 1.0) -> float
 def anytime_interval(
     mean: float, se: float, df: int, information: float, evidence: float, *, g: float = 1.0
 ) -> tuple[float, float] | None:
-    """The differences, in points, against which the e-value stays below `evidence` > 1.
+    """Return the differences, in points, against which the e-value stays below `evidence` > 1. `se` in points.
 
-    None: unbounded, with too few pairs no difference would be ruled out. `se` in points.
+    None when the interval is unbounded: with so few pairs no difference can be ruled out.
     """
     r = g / (g + information)
     ratio = math.exp((math.log(evidence) - 0.5 * math.log(r)) * 2.0 / (df + 1))  # (1 + x) / (1 + r x), x = t^2 / df

@@ -1,7 +1,7 @@
-"""Percentile bootstrap intervals of two secondary numbers. Descriptive: nothing is decided by them.
+"""Percentile bootstrap intervals of two secondary numbers; descriptive only, no decision uses them.
 
-Pairs are resampled, so that what the runs of a pair share stays together. Bootstrap intervals are honest from about ten
-runs: below, they cover less than they say (docs/statistics.md). Knows no names and no verdicts.
+Pairs are resampled, which preserves the correlation within a pair. Bootstrap intervals are honest from about ten runs:
+below that their coverage is less than nominal (docs/statistics.md).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ HONEST_FROM = 10  # runs per group
 WARNING = "bootstrap intervals are honest from about ten runs"
 RESAMPLES = 10_000
 LEVEL = 0.95
-_TRIMMED = 0.25  # of the runs, at each end
+_TRIMMED = 0.25  # share of the runs cut at each end
 
 
 class IQMDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +25,7 @@ class IQMDifference(msgspec.Struct, frozen=True, kw_only=True):
     mean: float
     low: float
     high: float
-    honest: bool  # whether there are enough runs for the interval
+    honest: bool  # True with enough runs for the interval
 
 
 class ImprovementInterval(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,12 +38,12 @@ class ImprovementInterval(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def interquartile_mean(runs: ArrayLike) -> float:
-    """Mean of the runs [n] without int(n / 4) of them at each end: what rliable gives for a single task."""
+    """Return the mean of the runs [n] without int(n / 4) of them at each end, as rliable does for a single task."""
     return float(_interquartile_means(np.asarray(runs, dtype=np.float64)[np.newaxis])[0])
 
 
 def iqm_difference(a: ArrayLike, b: ArrayLike, rng: np.random.Generator) -> IQMDifference:
-    """a, b [pairs], in percent, 2 pairs at least."""
+    """Compute the difference of interquartile means of a, b [pairs], in percent; at least 2 pairs."""
     n = _several(a, b)
     x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     drawn = rng.integers(0, n, (RESAMPLES, n))
@@ -53,11 +53,11 @@ def iqm_difference(a: ArrayLike, b: ArrayLike, rng: np.random.Generator) -> IQMD
 
 
 def improvement_interval(a: ArrayLike, b: ArrayLike, rng: np.random.Generator) -> ImprovementInterval:
-    """a, b [pairs], 2 pairs at least."""
+    """Compute the probability of improvement of a over b [pairs], with its interval; at least 2 pairs."""
     n = _several(a, b)
     across = np.subtract.outer(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64))
     wins = (across > 0) + 0.5 * (across == 0)  # [n runs of a, n runs of b]
-    counts = rng.multinomial(n, np.full(n, 1.0 / n), RESAMPLES).astype(np.float64)  # how often each pair was drawn
+    counts = rng.multinomial(n, np.full(n, 1.0 / n), RESAMPLES).astype(np.float64)  # draws of each pair
     low, high = _limits(np.sum((counts @ wins) * counts, axis=1) / n**2)
     return ImprovementInterval(a12=float(np.mean(wins)), low=low, high=high, honest=n >= HONEST_FROM)
 
@@ -70,7 +70,7 @@ def _several(a: ArrayLike, b: ArrayLike) -> int:
 
 
 def _interquartile_means(runs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """[resamples, n] -> [resamples]."""
+    """Return the interquartile mean of every row: [resamples, n] -> [resamples]."""
     n = runs.shape[1]
     cut = int(_TRIMMED * n)
     return np.asarray(np.sort(runs, axis=1)[:, cut : n - cut].mean(axis=1))

@@ -1,4 +1,4 @@
-"""Pearson's r and Spearman's rho of two variables, as descriptions: no interval, no test. Knows no names."""
+"""Pearson's r and Spearman's rho of two variables, descriptive: no interval, no test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LEAST = 3  # two points always lie on a line
 
 
 class Correlation(msgspec.Struct, frozen=True, kw_only=True):
-    """Both are None with fewer than 3 observations, or where one variable does not vary."""
+    """Both coefficients; None with fewer than 3 observations, or where one variable does not vary."""
 
     n: int
     pearson: float | None
@@ -23,7 +23,7 @@ class Correlation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def correlation(x: ArrayLike, y: ArrayLike) -> Correlation:
-    """x, y [n], finite; ValueError otherwise."""
+    """Compute both coefficients of x, y [n]; ValueError unless finite and of equal length."""
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"both variables must be of one length, not {a.shape} and {b.shape}")
@@ -39,7 +39,7 @@ def _constant(values: NDArray[np.float64]) -> bool:
 
 
 def _r(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """Sums are rounded once, so that the order of the observations does not matter."""
+    """Return Pearson's r; sums are exactly rounded, so the order of the observations does not matter."""
     da, db = a - math.fsum(a) / a.size, b - math.fsum(b) / b.size
     scale_a, scale_b = math.sqrt(math.fsum(da**2)), math.sqrt(math.fsum(db**2))
     r = math.fsum((da / scale_a) * (db / scale_b))

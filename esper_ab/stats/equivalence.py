@@ -24,8 +24,8 @@ class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def equivalence(difference: AdjustedDifference, margin: float, p_bound: float) -> Equivalence | None:
-    """`margin` > 0 in points; `p_bound`: of each one-sided test. None without a deviation to divide by."""
-    if not difference.se:
+    """`margin` > 0 in points; `p_bound`: of each one-sided test. None without a t."""
+    if difference.se is None:
         return None
     p_lower = float(stats.t.sf((difference.mean + margin) / difference.se, difference.df))
     p_upper = float(stats.t.cdf((difference.mean - margin) / difference.se, difference.df))

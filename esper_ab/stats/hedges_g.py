@@ -14,12 +14,12 @@ from esper_ab.stats.pair import ROUNDING
 
 
 def correction(df: int) -> float:
-    """Exact J for df degrees of freedom, df >= 2."""
+    """Return the exact J for df >= 2 degrees of freedom."""
     return math.exp(math.lgamma(df / 2) - math.lgamma((df - 1) / 2)) / math.sqrt(df / 2)
 
 
 def hedges_g(a: ArrayLike, b: ArrayLike) -> float | None:
-    """(mean a - mean b) / pooled SD, times J; a [n], b [m]. None with fewer than 2 runs a side or no variation."""
+    """Return (mean a - mean b) / pooled SD, times J; a [n], b [m]. None below 2 runs a side or without variation."""
     x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if x.size < 2 or y.size < 2:
         return None

@@ -1,6 +1,6 @@
-"""Mann-Whitney U on runs: do the runs of one group rank above those of the other? Ignores the pairing.
+"""Mann-Whitney U test on runs, ignoring the pairing: does one group rank above the other?
 
-Never for pooled episodes: those of one run are not independent (docs/statistics.md).
+Not for pooled episodes: those of one run are not independent (docs/statistics.md).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _EXACT_COMBINATIONS = 10_000  # n m; the distribution of U takes minutes at 500 
 
 
 class MannWhitney(msgspec.Struct, frozen=True, kw_only=True):
-    """U of the first sample and its two-sided p; `exact` is False where it is that of the normal approximation."""
+    """U of the first sample and its two-sided p; `exact` is False for the normal approximation."""
 
     u: float
     p: float
@@ -22,9 +22,9 @@ class MannWhitney(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def mann_whitney(a: ArrayLike, b: ArrayLike) -> MannWhitney:
-    """a [n runs], b [m runs]: exact without ties up to n m = 10,000, else the tie-corrected normal approximation.
+    """Test a [n runs] against b [m runs]: exact without ties up to n m = 10,000, else the tie-corrected normal.
 
-    At 100 runs a side, where it begins, the two differ by less than 0.001 in p.
+    At 100 runs a side, where the approximation begins, the two differ by less than 0.001 in p.
     """
     x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     both = np.concatenate((x, y))

@@ -1,10 +1,9 @@
-"""How alike the two runs of a pair fall out: what pairing was worth.
+"""Within-pair correlation, and the variance reduction from pairing.
 
-Pearson's r with Fisher's (1921) interval, tanh(atanh r -+ z / sqrt(n - 3)). What a pair is worth follows from
-variances, not from r: the difference of independent runs has the variance s2_a + s2_b, that of pairs
+Pearson's r with Fisher's (1921) interval, tanh(atanh r -+ z / sqrt(n - 3)). The worth of a pair follows from variances,
+not from r: the difference of independent runs has the variance s2_a + s2_b, that of pairs
 s2_d = s2_a + s2_b - 2 r s_a s_b, and their ratio is the efficiency of pairing (Snedecor & Cochran 1989, paired against
-independent samples). It is 1 / (1 - r) where both groups spread alike, and nearer to 1 elsewhere. Knows no names and no
-verdicts.
+independent samples). It is 1 / (1 - r) where both groups have equal variance, and nearer to 1 elsewhere.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ LEVEL = 0.95
 
 
 class PairCorrelation(msgspec.Struct, frozen=True, kw_only=True):
-    """r of the endpoints of a pair, and its 95 % interval, which assumes that they are jointly normal."""
+    """Correlation r of the endpoints of a pair, and its 95 % interval, which assumes joint normality."""
 
     r: float
     low: float | None  # None with fewer than 4 pairs, or when r is 1 or -1
@@ -32,7 +31,7 @@ class PairCorrelation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pair_correlation(a: ArrayLike, b: ArrayLike) -> PairCorrelation | None:
-    """a, b [pairs]. None with fewer than 3 pairs, or where one group does not vary: then no r exists."""
+    """Compute the within-pair correlation of a, b [pairs]. None below 3 pairs, or where one group does not vary."""
     n = int(differences(a, b).size)
     x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if n < 3 or not (_varies(x, x) and _varies(y, y)):
@@ -49,5 +48,5 @@ def pair_correlation(a: ArrayLike, b: ArrayLike) -> PairCorrelation | None:
 
 
 def _varies(values: NDArray[np.float64], *scale: NDArray[np.float64]) -> bool:
-    """Whether `values` vary by more than the rounding of the numbers of `scale`."""
+    """Return whether `values` vary by more than the rounding of the numbers of `scale`."""
     return float(np.std(values)) > ROUNDING * max(float(np.max(np.abs(numbers))) for numbers in scale)

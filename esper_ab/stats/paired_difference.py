@@ -1,6 +1,6 @@
-"""Mean of the paired differences with Student's t: the estimate of this tool and its interval.
+"""Mean of the paired differences with Student's t: the main estimate and its interval.
 
-The unit is one pair of runs (one replicate), never an episode. Knows no names and no verdicts.
+The unit is one pair of runs (one replicate), never an episode.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from esper_ab.stats.pair import ROUNDING
+from esper_ab.stats.pair import alike, degenerate
 
 
 class PairedDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """Mean of d = a - b over pairs. What needs a deviation is None where there is none to estimate or to divide by."""
+    """Mean of d = a - b over pairs; fields that need a deviation are None where it is zero or not estimable."""
 
     pairs: int
     mean: float
@@ -30,13 +30,13 @@ class PairedDifference(msgspec.Struct, frozen=True, kw_only=True):
     p: float | None  # two-sided
 
     @property
-    def no_variation(self) -> bool:
-        """Several pairs, all with the same difference: no t exists."""
-        return self.sd == 0.0
+    def degenerate(self) -> bool:
+        """Several pairs whose differences are no sample for a t: see `pair.degenerate`."""
+        return self.sd is not None and self.t is None
 
 
 def differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
-    """a - b, [pairs]; ValueError unless both are finite, one-dimensional, of equal length and not empty."""
+    """Return a - b, [pairs]; ValueError unless both are finite, one-dimensional, of equal length and not empty."""
     x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape or x.size == 0:
         raise ValueError(f"paired values must be two lists of one length, not {x.shape} and {y.shape}")
@@ -46,7 +46,7 @@ def differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
 
 
 def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> PairedDifference:
-    """Student's paired t for a, b [pairs]: mean, interval at `level`, two-sided p with pairs - 1 degrees of freedom."""
+    """Compute Student's paired t for a, b [pairs]: mean, interval at `level`, two-sided p with pairs - 1 df."""
     d = differences(a, b)
     n, mean = int(d.size), math.fsum(d) / d.size
     if n == 1:
@@ -54,10 +54,10 @@ def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Paired
             pairs=1, mean=mean, sd=None, se=None, low=None, high=None, level=level, t=None, df=0, p=None
         )
     sd = float(np.std(d, ddof=1))
-    scale = max(float(np.max(np.abs(np.asarray(a)))), float(np.max(np.abs(np.asarray(b)))))
-    if sd <= ROUNDING * scale:
+    if degenerate(d):
+        sd = 0.0 if alike(d) == n else sd
         return PairedDifference(
-            pairs=n, mean=mean, sd=0.0, se=0.0, low=None, high=None, level=level, t=None, df=n - 1, p=None
+            pairs=n, mean=mean, sd=sd, se=None, low=None, high=None, level=level, t=None, df=n - 1, p=None
         )
     se = sd / math.sqrt(n)
     half = float(stats.t.ppf((1.0 + level) / 2.0, n - 1)) * se

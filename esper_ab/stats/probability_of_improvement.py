@@ -1,4 +1,4 @@
-"""How often does one group beat the other: A12 over all combinations of runs, and the plain count over pairs.
+"""Probability of improvement: A12 over all combinations of runs, and the count of wins over pairs.
 
 A12 is Vargha & Delaney's (2000) measure of stochastic superiority, U / (n m), ties one half. No magnitude words.
 """
@@ -31,7 +31,7 @@ class ProbabilityOfImprovement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def probability_of_improvement(a: ArrayLike, b: ArrayLike) -> ProbabilityOfImprovement:
-    """a, b [pairs], in the order of the pairs."""
+    """Compute A12 and the wins of a, b [pairs], in the order of the pairs."""
     d = differences(a, b)
     across = np.subtract.outer(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64))  # [pairs, pairs]
     wins, losses = int(np.sum(d > 0)), int(np.sum(d < 0))
@@ -44,7 +44,7 @@ def probability_of_improvement(a: ArrayLike, b: ArrayLike) -> ProbabilityOfImpro
 
 
 def in_words(a: str, b: str, improvement: ProbabilityOfImprovement) -> str:
-    """ "A beats B in 5 of 6 pairs", with ties named where there are any."""
+    """Return "A beats B in 5 of 6 pairs", with the number of ties if there are any."""
     plural = "pair" if improvement.pairs == 1 else "pairs"
     ties = f", {improvement.ties} tied" if improvement.ties else ""
     return f"{a} beats {b} in {improvement.wins} of {improvement.pairs} {plural}{ties}"

@@ -1,4 +1,4 @@
-"""How far a standard deviation that was estimated from normal values may be off: its chi-square limits."""
+"""Chi-square confidence limits of a standard deviation that was estimated from normal values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scipy import stats
 
 
 def sd_limits(sd: float, df: int, level: float) -> tuple[float, float]:
-    """Limits, at confidence `level`, of a standard deviation estimated with `df` degrees of freedom.
+    """Return the limits, at confidence `level`, of a standard deviation estimated with `df` degrees of freedom.
 
     sd * sqrt(df / chi2 quantile) (Snedecor & Cochran 1989).
     """

@@ -1,6 +1,6 @@
-"""Exact sign-flip test of paired differences: under no effect every difference is as likely with the other sign.
+"""Exact sign-flip test of paired differences: under no effect both signs of every difference are equally likely.
 
-No distribution is assumed beyond that symmetry. Knows no names and no verdicts.
+No distribution is assumed beyond that symmetry.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ class SignFlip(msgspec.Struct, frozen=True, kw_only=True):
     pairs: int
     p: float | None
     exact: bool
-    smallest_p: float  # what complete agreement of all pairs would give
+    smallest_p: float  # p if all pairs agreed in sign
 
 
 def smallest_p(pairs: int) -> float:
-    """The least two-sided p that any outcome of `pairs` pairs can reach: 2 of the 2^pairs sign patterns."""
+    """Return the least two-sided p that `pairs` pairs can reach: 2 of the 2^pairs sign patterns."""
     if pairs < 1:
         raise ValueError(f"{pairs} pairs have no p")
     return min(1.0, 2.0 * 0.5**pairs)
 
 
 def sign_flip(a: ArrayLike, b: ArrayLike) -> SignFlip:
-    """p = share of the 2^pairs sign patterns whose |sum of differences| is at least the observed one; a, b [pairs]."""
+    """Return the share of the 2^pairs sign patterns with |sum of differences| at least the observed; a, b [pairs]."""
     d = np.abs(differences(a, b))
     n = int(d.size)
     if n > MAX_PAIRS:

@@ -3,8 +3,8 @@
 Wilcoxon (1945); Hodges & Lehmann (1963): the estimate is the median of the Walsh averages (d_i + d_j) / 2, i <= j, and
 the interval is the set of shifts that the test does not reject. Assumes differences that are symmetric about one
 value, not that they are normal. Zero differences are dropped before ranking, as Wilcoxon did; equal |d| share the mean
-of their ranks, and the p stays exact: the law of the rank sum over all sign patterns is enumerated for the very ranks
-that occurred. Knows no names and no verdicts.
+of their ranks, and the p stays exact: the distribution of the rank sum over all sign patterns is enumerated for the
+ranks that occurred.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from scipy import stats
 
 from esper_ab.stats.paired_difference import differences
 
-MAX_EXACT = 100  # non-zero differences; beyond, the tie-corrected normal approximation, and said so
-_DECIMALS = 10  # differences (points) that agree to this many decimals are equal but for rounding
+MAX_EXACT = 100  # non-zero differences; above it the tie-corrected normal approximation, with exact=False
+_DECIMALS = 10  # differences (points) that agree to this many decimals count as equal
 
 
 class SignedRank(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +32,7 @@ class SignedRank(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def signed_rank(a: ArrayLike, b: ArrayLike) -> SignedRank:
-    """a, b [pairs], in percent; ValueError unless finite, one-dimensional, of equal length and not empty."""
+    """Test a, b [pairs], in percent; ValueError unless finite, one-dimensional, of equal length and not empty."""
     d = np.round(differences(a, b), _DECIMALS)
     estimate = float(np.median(_walsh_averages(d)))
     kept = d[d != 0.0]
@@ -49,10 +49,10 @@ def signed_rank(a: ArrayLike, b: ArrayLike) -> SignedRank:
 
 
 def hodges_lehmann_interval(d: ArrayLike, p: float) -> tuple[float, float] | None:
-    """The shifts that the exact test does not reject at two-sided `p`; d [pairs] in points, zeros and ties included.
+    """Return the shifts that the exact test does not reject at two-sided `p`; d [pairs] in points, with zeros and ties.
 
-    None when not even complete agreement of so many pairs reaches `p`: then no shift is rejected. With ties the
-    interval of untied ranks is given, which is the usual one; test and interval may then differ at the edge.
+    None when even complete agreement of so many pairs does not reach `p`: then no shift is rejected. With ties the
+    interval of untied ranks is returned, as is usual; test and interval may then differ at the edge.
     """
     values = np.round(np.asarray(d, dtype=np.float64), _DECIMALS)
     n = int(values.size)
@@ -73,7 +73,7 @@ def _walsh_averages(d: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def _untied_law(n: int) -> NDArray[np.float64]:
-    """P(rank sum = 0, 1, ...) of ranks 1 .. n."""
+    """Return P(rank sum = 0, 1, ...) of ranks 1 .. n."""
     return _law(tuple(range(2, 2 * n + 1, 2)))[::2]
 
 

@@ -17,6 +17,7 @@ from uuid import uuid4
 import msgspec
 
 from esper_ab.contracts.messages import Progress
+from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.shell_line import typed
 from esper_ab.contracts.visible import visible_line
 from esper_ab.journal.events import AnyEvent, Event, PointReleased
@@ -160,7 +161,7 @@ def _wait(run_dir: Path, name: Name, child: subprocess.Popen[bytes], started: st
 
 
 def _command_line(run_dir: Path, name: Name, *, live: bool, started: str) -> Sequence[str]:
-    line = [sys.executable, "-m", "esper_ab.trackers.process", str(run_dir.absolute()), name]
+    line = child_command("esper_ab.trackers.process", str(run_dir.absolute()), name)
     return [*line, "--live", started] if live else [*line, started]
 
 

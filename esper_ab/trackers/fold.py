@@ -1,4 +1,4 @@
-"""The journal as trackers see it: events in, subjects with their numbers out."""
+"""Fold of the journal for trackers: events in, subjects with their numbers out."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from esper_ab.trackers.subject import COMPARISON, Conclusion, Subject, TrackedEx
 
 
 def unix_ms(wall_time: str) -> int:
-    """Of a time as the journal writes it, ISO 8601."""
+    """Return Unix milliseconds of a journal's wall time, ISO 8601."""
     return round(datetime.fromisoformat(wall_time).timestamp() * 1000)
 
 
 def experiment_of(started: ExperimentStarted, wall_time: str, tracking: Tracking) -> TrackedExperiment:
-    """What the first line says of all runs."""
+    """Return the properties of an experiment that all its subjects share, from the journal's first line."""
     return TrackedExperiment(
         name=started.plan.experiment.name,
         id=experiment_id(started, wall_time),
@@ -37,7 +37,7 @@ class Fold:
     """One pass over one journal for one tracker."""
 
     def __init__(self, started: ExperimentStarted, wall_time: str, tracking: Tracking, tracker: Tracker) -> None:
-        """`wall_time`: of the first line."""
+        """Start the fold; `wall_time`: that of the first line."""
         self.history: History = begin(started, keeps_records=False)
         self._tracker = tracker
         self._tags = tracking.tags
@@ -47,7 +47,7 @@ class Fold:
         self._over: set[str] = set()
 
     def add(self, event: AnyEvent, wall_time: str) -> None:
-        """Tell the tracker what follows from one more event; raises whatever the tracker raises."""
+        """Pass the consequences of one event to the tracker; raises whatever the tracker raises."""
         self.history.add(event)
         self._at_ms = unix_ms(wall_time)
         match event:
@@ -67,7 +67,7 @@ class Fold:
                 self._conclude(event.run, {}, {"lost": event.detail})
 
     def finish(self) -> None:
-        """Nothing more comes for now: what the experiment came to, if it has ended."""
+        """Conclude the comparison if the experiment has ended, and close the tracker."""
         if self.history.ended is not None:
             subject = Subject(
                 key=COMPARISON, id=identity(self._id, COMPARISON), group="", tags=(COMPARISON,),
@@ -78,7 +78,7 @@ class Fold:
         self._tracker.close()
 
     def _subject(self, run: str) -> Subject:
-        """Begun at its first mention."""
+        """Return the subject of a run, begun at its first mention."""
         if run not in self._subjects:
             spec = self.history.runs[run].spec
             group = spec.ref.group_id
@@ -91,7 +91,7 @@ class Fold:
         return self._subjects[run]
 
     def _conclude(self, run: str, numbers: dict[str, float], words: dict[str, str]) -> None:
-        """Once: a run that is lost was not evaluated."""
+        """Conclude a run once: a lost run is not evaluated."""
         subject = self._subject(run)
         if run in self._over:
             return

@@ -1,6 +1,6 @@
-"""One tracker and one journal, batch by batch: the journal is the queue, so nothing waits in memory.
+"""Follows one journal for one tracker, batch by batch: the journal is the queue, so nothing waits in memory.
 
-Only lines that are verified are told. Who writes the journal knows nothing of this.
+Only verified lines are passed on. The writer of the journal is not involved.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from esper_ab.trackers.subject import TrackedExperiment, Tracker
 
 _BATCH = 500  # events
 _POLL_S = 0.5
-_FIRST_LINE_S = 30.0  # from the run directory to the first line of its journal
+_FIRST_LINE_S = 30.0  # between the run directory and the first line of its journal
 
 
 def tell(
     run_dir: Path, tracking: Tracking, make: Callable[[TrackedExperiment, Tracking], Tracker],
     moved: Callable[[int], None], *, live: bool,
 ) -> None:  # fmt: skip
-    """Tell a tracker everything the journal of `run_dir` holds; `live`: until nobody carries the run out any more.
+    """Pass everything in the journal of `run_dir` to a tracker; `live`: until no process holds the run directory.
 
-    `moved` is called with the lines told so far after every batch. Raises JournalError at a damaged line, and whatever
-    the tracker raises.
+    `moved` is called after every batch with the number of lines passed on so far. Raises JournalError at a damaged
+    line, and whatever the tracker raises.
     """
     reading, first = _begin(run_dir, patience_s=_FIRST_LINE_S if live else 0.0)
     began = reading.wall_time
     tracker = make(experiment_of(first, began, tracking), tracking)
     fold = Fold(first, began, tracking, tracker)
     while True:
-        held = holder(run_dir) is not None  # asked before reading: who has gone by then has written everything
+        held = holder(run_dir) is not None  # before reading: a holder gone by then has written everything
         while _batch(reading, fold):
             tracker.flush()
             moved(reading.lines)
@@ -50,7 +50,7 @@ def tell(
 
 
 def _batch(reading: Reading, fold: Fold) -> int:
-    """Events told."""
+    """Pass on one batch; return its number of events."""
     count = 0
     for event in islice(reading, _BATCH):
         fold.add(event, reading.wall_time)
@@ -59,7 +59,7 @@ def _batch(reading: Reading, fold: Fold) -> int:
 
 
 def _begin(run_dir: Path, patience_s: float) -> tuple[Reading, ExperimentStarted]:
-    """The first line, which may be a moment away."""
+    """Open the journal and read its first line, waiting up to `patience_s` seconds for it."""
     deadline = time.monotonic() + patience_s
     while True:
         if (run_dir / JOURNAL_NAME).is_file():

@@ -1,7 +1,7 @@
-"""MLflow: one experiment per esper experiment, one run per esper run, and one for the comparison.
+"""MLflow tracker: one experiment per esper experiment, one run per esper run, and one for the comparison.
 
-MLflow gives its runs ids of its own, so ours is a tag, by which a run is found again. What a found run holds is asked
-of the store, and only what is missing is sent: the store itself is the memory of how far it is.
+MLflow assigns its own run ids, so ours is a tag, by which a run is found again. The store itself holds the progress:
+its contents are read, and only what is missing is sent.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from esper_ab.trackers.subject import COMPARISON, Conclusion, Subject, TrackedEx
 ID_TAG = "esper_ab.id"
 _METRICS_AT_ONCE = 1000  # limits of one request, by MLflow's REST interface
 _PARAMS_AT_ONCE = 100
-_PARAM_CHARS = 500  # every MLflow from 2.16 on takes these; what is longer is cut
+_PARAM_CHARS = 500  # accepted by every MLflow from 2.16 on; longer values are cut
 _TAG_CHARS = 5000
 _STATES = {
     "finished": RunStatus.FINISHED, "failed": RunStatus.FAILED, "interrupted": RunStatus.KILLED,
@@ -30,16 +30,16 @@ class _Run:
     """One run of the store."""
 
     id: str
-    held: set[tuple[str, int, float]]  # (metric, step, value) that it held when it was found
+    held: set[tuple[str, int, float]]  # (metric, step, value) already in the store
     waiting: list[Metric] = field(default_factory=list)  # to be sent at the end of the batch
     over: bool = False
 
 
 class MLflowRuns:
-    """The Tracker of subject.py."""
+    """Tracker for MLflow, as defined in subject.py."""
 
     def __init__(self, experiment: TrackedExperiment, uri: str) -> None:
-        parts = urlsplit(uri)  # a password has no place in a log
+        parts = urlsplit(uri)  # keep passwords out of logs
         self.where = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if "@" in parts.netloc else uri
         self._client = MlflowClient(tracking_uri=uri)
         self._experiment_id = self._experiment(experiment)
@@ -73,7 +73,7 @@ class MLflowRuns:
             self._send(run)
 
     def close(self) -> None:
-        """Whoever follows the journal next sets what is not over to running again."""
+        """Flush and mark unfinished runs as killed; a later follower sets them to running again."""
         self.flush()
         for run in self._runs.values():
             if not run.over:

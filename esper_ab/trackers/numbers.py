@@ -1,4 +1,4 @@
-"""From records to the names and numbers that trackers hold. Pure. What does not exist (None) is left out."""
+"""Names and numbers of records for trackers. Pure. Missing values (None) are left out."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _OF_THE_RUN = ("rng_seed", "task", "n_envs", "episodes", "steps", "eval_episodes
 
 
 def identity(*parts: str) -> str:
-    """16 hexadecimal digits that stand for `parts`."""
+    """Return 16 hexadecimal digits of a hash of `parts`."""
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:_ID_DIGITS]
 
 
 def experiment_id(started: ExperimentStarted, began: str) -> str:
-    """The same for every copy of a journal, another for the same plan carried out again; `began`: its first time."""
+    """Return an id equal for all copies of a journal, new for each execution of a plan; `began`: its first time."""
     return identity(started.plan.digest, began)
 
 
 def episode_numbers(record: EpisodeRecord) -> dict[str, float]:
-    """One training episode: means over its environments, the update, wall time."""
+    """Return the numbers of one training episode: means over its environments, the update, wall time."""
     return _there(
         {
             "train/held_out_accuracy": held_out_accuracy(record),  # percent
@@ -62,7 +62,7 @@ def _update(ppo: PPOUpdate) -> Iterator[tuple[str, float | None]]:
 
 
 def evaluation_numbers(history: History, run: str) -> dict[str, float]:
-    """What one run came to; points and percent as in the report. Of the run alone: no other run's number is in it."""
+    """Return the outcome of one run, in percent and points as in the report, without any other run's numbers."""
     outcome = outcomes(replace(history, runs={run: history.runs[run]}))[run]
     numbers = {
         f"evaluation/{name}": value
@@ -73,7 +73,7 @@ def evaluation_numbers(history: History, run: str) -> dict[str, float]:
 
 
 def run_settings(history: History, spec: RunSpec) -> dict[str, Scalar]:
-    """Everything that was set for one run, by dotted key."""
+    """Return all settings of one run, by dotted key."""
     return {
         "group": spec.ref.group_id,
         "replicate": spec.ref.replicate,
@@ -88,7 +88,7 @@ def run_settings(history: History, spec: RunSpec) -> dict[str, Scalar]:
 
 
 def experiment_settings(history: History) -> dict[str, Scalar]:
-    """Everything that is the same for all groups, by dotted key, and how they differ."""
+    """Return all settings common to the groups, by dotted key, and their differences."""
     tree = msgspec.to_builtins(history.plan.experiment)
     tree["groups"] = ",".join(history.groups)
     differences = {f"differs.{one.key}": json.dumps(one.values) for one in history.plan.differences}

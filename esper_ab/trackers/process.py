@@ -1,9 +1,8 @@
 """`python -m esper_ab.trackers.process RUN NAME [--live] STARTED`: one tracker, in a process of its own.
 
-It may do what it likes there. STARTED is any word, by which who started it knows its progress.
-
-Whatever goes wrong here is one line in RUN/logs/tracker-NAME.log and in RUN/tracking/NAME.json, never more.
-With --live it ends by itself when the run has ended, also when a library hangs.
+The process isolates whatever a tracker's library does. STARTED is any word, by which the parent recognises this
+process's progress. Any failure here is one line in RUN/logs/tracker-NAME.log and in RUN/tracking/NAME.json, never more.
+With --live it ends by itself after the experiment, even when a library hangs.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ from esper_ab.trackers.settings import Tracking
 from esper_ab.trackers.state import State, TrackerProgress, read_progress, read_settings, take, write_progress
 from esper_ab.trackers.subject import NAMES, Name, TrackedExperiment, Tracker
 
-_NICE = 10  # training goes first
-_LOCK_S = 600.0  # for the tracker of an earlier coordinator to come to its end
-_END_S = 120.0  # without any progress, after the run has ended
+_NICE = 10  # training has priority
+_LOCK_S = 600.0  # time for an earlier coordinator's tracker to end
+_END_S = 120.0  # longest time without progress after the experiment has ended
 _WATCH_S = 1.0
-_SAY_S = 2.0  # between two words of how far it is
-# Nothing is reported to those who make the libraries.
+_SAY_S = 2.0  # between two updates of the progress file
+# Disables the libraries' own telemetry.
 _QUIET = {
     "WANDB_ERROR_REPORTING": "false", "WANDB_SILENT": "true",
     "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true",
 }  # fmt: skip
-# MLflow's own are 7 tries and 120 s: four minutes of silence where nobody listens. What the user has set stays.
+# MLflow's defaults, 7 tries and 120 s, mean four minutes of silence without a server. The user's settings win.
 _PATIENCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "5", "MLFLOW_HTTP_REQUEST_TIMEOUT": "30"}
 
 
@@ -53,12 +52,12 @@ def _tensorboard(run_dir: Path, experiment: TrackedExperiment, tracking: Trackin
 def _mlflow(run_dir: Path, experiment: TrackedExperiment, tracking: Tracking) -> Tracker:
     uri = tracking.mlflow_uri or os.environ.get("MLFLOW_TRACKING_URI", "")
     if uri.startswith("file:"):
-        os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"  # it was asked for by name
+        os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"  # the user named a file store explicitly
     import mlflow
 
     from esper_ab.trackers.mlflow_runs import MLflowRuns  # likewise
 
-    before = read_progress(run_dir, "mlflow")  # the default depends on the working directory: stay where it began
+    before = read_progress(run_dir, "mlflow")  # keep the first store: the default depends on the working directory
     uri = uri or (before.where if before else "") or mlflow.get_tracking_uri()
     return MLflowRuns(experiment, uri)
 
@@ -69,7 +68,7 @@ _MAKERS: dict[Name, Callable[[Path, TrackedExperiment, Tracking], Tracker]] = {
 
 
 class _Work:
-    """One tracker at work."""
+    """Execution of one tracker, with its progress file."""
 
     def __init__(self, run_dir: Path, name: Name, started: str) -> None:
         self._run_dir, self._name, self._started = run_dir, name, started
@@ -80,7 +79,7 @@ class _Work:
         self._said_at = -_SAY_S
 
     def carry_out(self, *, live: bool) -> int:
-        """Exit status."""
+        """Run the tracker; return the exit status."""
         try:
             self._say("following")
             os.environ.update(_QUIET)
@@ -92,7 +91,7 @@ class _Work:
         return 0
 
     def fail(self, why: str) -> int:
-        """Say in one line what ended it; also when the disk is full."""
+        """Report a failure in one line, as far as a full disk permits; return the exit status."""
         first = visible_line(" ".join(why.split()))[:500]
         with suppress(OSError):
             sys.stderr.write(f"error: {self._name}: {first}\n")
@@ -102,7 +101,7 @@ class _Work:
         return 1
 
     def watch(self) -> None:
-        """On a thread: end the process when the run has ended and nothing moves any more."""
+        """Run on a thread: end the process when the experiment has ended and there is no progress any more."""
         free_since: float | None = None
         while True:
             time.sleep(_WATCH_S)
@@ -132,9 +131,9 @@ class _Work:
 
 
 def main(run_dir: Path, name: Name, *, live: bool, started: str = "") -> int:
-    """Exit status: 0 when the tracker holds everything, 1 when something went wrong, 3 when another one is at work."""
+    """Run a tracker; return 0 when it holds everything, 1 after a failure, 3 when another one is running."""
     os.nice(_NICE)
-    warnings.simplefilter("ignore")  # of libraries, about themselves
+    warnings.simplefilter("ignore")  # the libraries' warnings
     deadline = time.monotonic() + (_LOCK_S if live else 0.0)
     while (lock := take(run_dir, name)) is None:
         if time.monotonic() > deadline:
@@ -152,4 +151,4 @@ if __name__ == "__main__":
     chosen = next(name for name in NAMES if name == sys.argv[2])
     status = main(Path(sys.argv[1]), chosen, live="--live" in sys.argv[3:], started=sys.argv[-1])
     sys.stdout.flush()
-    os._exit(status)  # no library has a last word at exit: one that hangs would stay
+    os._exit(status)  # skips the libraries' exit handlers, which may hang

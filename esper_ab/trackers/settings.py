@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.settings.assignments import did_you_mean
 from esper_ab.trackers.subject import NAMES, Name
 
 PROJECT_CHARS = 128  # what W&B takes as the name of a project, and what it does not take in it
@@ -19,7 +21,7 @@ _TAG_CHARS = 64  # what W&B takes
 
 
 class Tracking(msgspec.Struct, frozen=True, kw_only=True):
-    """Which trackers follow a run; no result depends on it, so it is not part of the plan's digest."""
+    """Trackers that follow an experiment; no result depends on them, so they are not part of the plan's digest."""
 
     wandb: Literal["off", "online", "offline"] = "off"
     #: The team or user at Weights & Biases; "" is the one that wandb is logged in as.
@@ -38,6 +40,23 @@ class Tracking(msgspec.Struct, frozen=True, kw_only=True):
     def anything(self) -> bool:
         """Whether any tracker is wanted."""
         return self.wandb != "off" or self.tensorboard or self.mlflow
+
+
+_SET = tuple(name for name in Tracking.__struct_fields__ if name not in ("description", "tags"))
+
+
+def change_tracking(before: Tracking, changes: Mapping[str, Any]) -> Tracking:
+    """Return `before` with `changes`; UsageError for what no tracker has."""
+    kinds = {field.name: field.type for field in msgspec.structs.fields(Tracking)}
+    for name, value in changes.items():
+        if name not in _SET:
+            raise UsageError(f"set_tracking: no {name!r}; {did_you_mean(name, _SET)}")
+        try:
+            msgspec.convert(value, type=kinds[name], strict=True)
+        except msgspec.ValidationError:
+            right = {bool: "True or False", str: "text"}.get(kinds[name]) or ", ".join(get_args(kinds[name]))
+            raise UsageError(f"set_tracking: {name}={value!r}: expected {right}") from None
+    return msgspec.structs.replace(before, **changes)
 
 
 def wanted(tracking: Tracking) -> tuple[Name, ...]:

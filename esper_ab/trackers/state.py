@@ -1,4 +1,4 @@
-"""RUN/tracking: which trackers follow a run, how far each is, and who is at work. Light; no tracker's library."""
+"""RUN/tracking: the trackers of an experiment, their progress and locks. Light; loads no tracker's library."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from typing import Literal
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.regular_file import open_regular
 from esper_ab.trackers.settings import Tracking
 from esper_ab.trackers.subject import Name
 
 FOLDER = "tracking"
 _SETTINGS = "settings.json"
-_STORES_IN_FILES = {"sqlite:///": "sqlite:///", "file:": "file://"}  # before a path; as before a full one
-_TRIES = 5  # somebody who only asks holds the lock for an instant
+_STORES_IN_FILES = {"sqlite:///": "sqlite:///", "file:": "file://"}  # URI prefix of a path -> that of an absolute one
+_TRIES = 5  # `at_work` takes the lock for an instant
 _TRY_S = 0.02
 
 
@@ -27,25 +28,25 @@ State = Literal["starting", "following", "done", "failed"]
 
 
 class TrackerProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far one tracker is."""
+    """Progress of one tracker."""
 
     state: State
     detail: str = ""  # of a failure, one line
-    where: str = ""  # what the user opens or gives to the tool
-    lines: int = 0  # of the journal, told so far
-    pid: int = 0  # of its process, the last there was
-    started: str = ""  # what its process was started with: an earlier one may still be about to say its last word
+    where: str = ""  # address for the user to open or give to the tool
+    lines: int = 0  # journal lines passed on so far
+    pid: int = 0  # of its latest process
+    started: str = ""  # the process's STARTED argument, which tells it from an earlier one that is still ending
 
 
 def save_settings(run_dir: Path, tracking: Tracking) -> None:
-    """Remember what follows the run, for those who go on with it, in whatever directory they work."""
+    """Save the trackers' settings for later processes, valid from any working directory."""
     (run_dir / FOLDER).mkdir(exist_ok=True)
     tracking = msgspec.structs.replace(tracking, mlflow_uri=_from_anywhere(tracking.mlflow_uri))
     write_whole(run_dir / FOLDER / _SETTINGS, msgspec.json.format(msgspec.json.encode(tracking), indent=2) + b"\n")
 
 
 def _from_anywhere(uri: str) -> str:
-    """A store that is named from the working directory, by its full path; any other as it is."""
+    """Make a store's relative path absolute; return any other URI unchanged."""
     for scheme, absolute in _STORES_IN_FILES.items():
         if uri.startswith(scheme) and not uri.startswith(f"{scheme}/"):
             return f"{absolute}{Path(uri.removeprefix(scheme)).absolute()}"
@@ -54,7 +55,7 @@ def _from_anywhere(uri: str) -> str:
 
 
 def read_settings(run_dir: Path) -> Tracking:
-    """What follows the run; nothing when nothing was asked for. UsageError when somebody has made it unreadable."""
+    """Read the trackers' settings; no trackers when none were saved. UsageError when the file is invalid."""
     path = run_dir / FOLDER / _SETTINGS
     if not path.exists():
         return Tracking()
@@ -65,13 +66,13 @@ def read_settings(run_dir: Path) -> Tracking:
 
 
 def write_progress(run_dir: Path, name: Name, progress: TrackerProgress) -> None:
-    """OSError when it cannot be written."""
+    """Write a tracker's progress file; OSError when it cannot be written."""
     (run_dir / FOLDER).mkdir(exist_ok=True)
     write_whole(run_dir / FOLDER / f"{name}.json", msgspec.json.encode(progress) + b"\n")
 
 
 def read_progress(run_dir: Path, name: Name) -> TrackerProgress | None:
-    """None when the tracker was never started, or nobody can say."""
+    """Read a tracker's progress file; None when it is missing or invalid."""
     try:
         return msgspec.json.decode((run_dir / FOLDER / f"{name}.json").read_bytes(), type=TrackerProgress)
     except (OSError, msgspec.MsgspecError):
@@ -79,9 +80,9 @@ def read_progress(run_dir: Path, name: Name) -> TrackerProgress | None:
 
 
 def take(run_dir: Path, name: Name) -> int | None:
-    """A descriptor that holds the tracker's lock until it is closed; None when another process has it."""
+    """Return a descriptor that holds the tracker's lock until it is closed; None when another process has it."""
     (run_dir / FOLDER).mkdir(exist_ok=True)
-    descriptor = os.open(run_dir / FOLDER / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    descriptor = open_regular(run_dir / FOLDER / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o644)
     for _ in range(_TRIES):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -94,9 +95,9 @@ def take(run_dir: Path, name: Name) -> int | None:
 
 
 def at_work(run_dir: Path, name: Name) -> bool:
-    """Whether a process of the tracker holds its lock."""
+    """Return whether a process of the tracker holds its lock."""
     try:
-        descriptor = os.open(run_dir / FOLDER / f"{name}.lock", os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = open_regular(run_dir / FOLDER / f"{name}.lock", os.O_RDONLY)
     except OSError:
         return False
     try:
@@ -109,12 +110,12 @@ def at_work(run_dir: Path, name: Name) -> bool:
 
 
 def log_file(run_dir: Path, name: Name) -> Path:
-    """What `esper-ab logs RUN tracker-NAME` shows."""
+    """Return the path of the tracker's log, shown by `esper-ab logs RUN tracker-NAME`."""
     return run_dir / "logs" / f"tracker-{name}.log"
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Whole or not at all; OSError when there is no room."""
+    """Write a file atomically; OSError when there is no room."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -1,4 +1,4 @@
-"""What a tracker is told: of one run at a time, in the order of the journal. Types only."""
+"""Interface of a tracker: subjects, conclusions and the protocol, in the order of the journal. Types only."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Literal, Protocol
 Scalar = bool | int | float | str
 Name = Literal["wandb", "tensorboard", "mlflow"]
 NAMES: tuple[Name, ...] = ("wandb", "tensorboard", "mlflow")
-COMPARISON = "comparison"  # the subject that is no run: what the experiment came to
+COMPARISON = "comparison"  # key of the subject that holds the experiment's results instead of a run
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrackedExperiment:
-    """What all subjects of one journal share."""
+    """Properties that all subjects of one journal share."""
 
     name: str
     id: str  # 16 hexadecimal digits, the same whenever the journal is read
     description: str
-    date: str  # YYYYMMDD, UTC: when it began
+    date: str  # YYYYMMDD, UTC, of the start
 
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """One esper run, or the comparison: what becomes one run of a tracker."""
+    """One esper run, or the comparison, which becomes one run of a tracker."""
 
     key: str  # "shaped/0", or COMPARISON
     id: str  # 16 hexadecimal digits, the same whenever the journal is read
-    group: str  # "" of the comparison
+    group: str  # "" for the comparison
     tags: tuple[str, ...]
     settings: dict[str, Scalar]  # dotted keys
     began_ms: int  # Unix time
@@ -35,7 +35,7 @@ class Subject:
 
 @dataclass(frozen=True, kw_only=True)
 class Conclusion:
-    """The last that is said of a subject."""
+    """Final data of a subject."""
 
     step: int
     numbers: dict[str, float]
@@ -45,24 +45,24 @@ class Conclusion:
 
 
 class Tracker(Protocol):
-    """Writes down what it is told. Told the same twice, in this process or a later one, it holds it once.
+    """A tracking tool. Calls are idempotent: repeated ones, in this process or a later one, are stored once.
 
-    Any method may raise anything: its process then ends, says so in one line, and nothing else is touched.
+    Any method may raise anything: its process then ends with a one-line report, and nothing else is affected.
     """
 
-    where: str  # what the user opens or gives to the tool; "" until known
+    where: str  # address for the user to open or give to the tool; "" until known
 
     def begin(self, subject: Subject) -> None:
-        """Before anything else of the subject."""
+        """Begin a subject, before any other call about it."""
 
     def log(self, subject: Subject, step: int, numbers: dict[str, float], at_ms: int) -> None:
-        """One training episode."""
+        """Store the numbers of one training episode."""
 
     def conclude(self, subject: Subject, conclusion: Conclusion) -> None:
-        """After it nothing more of a run; the comparison may be concluded anew, when there is more to compare."""
+        """Store a subject's final data; a run ends with it, the comparison may be concluded again with more data."""
 
     def flush(self) -> None:
-        """The end of a batch: what was told so far may now be seen by others."""
+        """Make everything so far visible to others, at the end of a batch."""
 
     def close(self) -> None:
-        """The journal has come to an end, of its experiment or for now."""
+        """Release all resources, at the end of the journal as it is now."""

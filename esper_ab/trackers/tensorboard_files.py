@@ -1,7 +1,7 @@
-"""TensorBoard: one event file per run in RUN/tensorboard/GROUP/REPLICATE, and one for the comparison.
+"""TensorBoard tracker: one event file per run in RUN/tensorboard/GROUP/REPLICATE, and one for the comparison.
 
-Every byte of a file follows from the journal, times included. So the file itself is the memory of how far it is: what
-is there already is compared and not written again, a torn end is written over, and twice is once.
+Every byte of a file follows from the journal, times included, so the file itself holds the progress: bytes already
+there are compared and skipped, a torn end is overwritten, and repeating everything changes nothing.
 """
 
 from __future__ import annotations
@@ -15,24 +15,25 @@ from tensorboard.plugins.hparams import plugin_data_pb2, summary_v2
 from tensorboard.plugins.text.summary_v2 import text_pb
 from tensorboard.summary.writer.record_writer import RecordWriter
 
+from esper_ab.contracts.regular_file import open_regular
 from esper_ab.trackers.subject import Conclusion, Scalar, Subject
 
 FOLDER = "tensorboard"
-_VERSION = "brain.Event:2"  # first record of every event file, as TensorBoard's own writer puts it
+_VERSION = "brain.Event:2"  # first record of every event file, as from TensorBoard's own writer
 
 
 class Continuing:
-    """A file for writing that skips what it holds already, and cuts itself off where it holds something else."""
+    """File for writing that skips bytes already there, and truncates itself where they differ."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = open_regular(path, os.O_RDWR | os.O_CREAT, 0o644)
         self._file = io.FileIO(descriptor, "r+")
-        self._at = 0  # bytes written or found to be there
-        self._same = True  # so far
+        self._at = 0  # bytes written or already there
+        self._same = True  # all bytes so far were already there
 
     def write(self, data: bytes) -> None:
-        """OSError when there is no room; whoever opens the file next mends what is torn then."""
+        """Write `data`; OSError when there is no room. The next process to open the file repairs a torn end."""
         if self._same:
             if self._file.read(len(data)) == data:
                 self._at += len(data)
@@ -46,22 +47,22 @@ class Continuing:
         self._at += len(data)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: writes are unbuffered."""
 
     def close(self, *, whole: bool = False) -> None:
-        """`whole`: nothing may stand behind what was written."""
+        """Close the file; `whole`: cut off anything after the last byte written."""
         if whole and os.fstat(self._file.fileno()).st_size > self._at:
             self._file.truncate(self._at)
         self._file.close()
 
 
 class TensorBoardFiles:
-    """The Tracker of subject.py."""
+    """Tracker for TensorBoard, as defined in subject.py."""
 
     def __init__(self, run_dir: Path) -> None:
         self._folder = run_dir / FOLDER
         self.where = str(self._folder)
-        self._files: dict[str, Continuing] = {}  # of the subjects that are not concluded
+        self._files: dict[str, Continuing] = {}  # of subjects not yet concluded
 
     def begin(self, subject: Subject) -> None:
         began_s = subject.began_ms / 1000
@@ -83,7 +84,7 @@ class TensorBoardFiles:
         self._files.pop(subject.key).close(whole=True)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: writes are unbuffered."""
 
     def close(self) -> None:
         for file in self._files.values():
@@ -94,14 +95,14 @@ class TensorBoardFiles:
 
 
 def _scalars(numbers: dict[str, float]) -> summary_pb2.Summary:
-    """As 32-bit floats, which is what TensorBoard keeps."""
+    """Return the numbers as a summary of 32-bit floats, the precision that TensorBoard keeps."""
     return summary_pb2.Summary(
         value=[summary_pb2.Summary.Value(tag=name, simple_value=value) for name, value in numbers.items()]
     )
 
 
 def _settings(settings: dict[str, Scalar], subject: Subject, began_s: float) -> summary_pb2.Summary:
-    """For the HPARAMS page; the library packs them in whatever order, here it must be one."""
+    """Return the settings for the HPARAMS page, serialised deterministically, which the library does not do."""
     summary = summary_v2.hparams_pb(settings, trial_id=subject.id, start_time_secs=began_s)
     for value in summary.value:
         packed = value.metadata.plugin_data

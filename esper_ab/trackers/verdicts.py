@@ -1,4 +1,4 @@
-"""What the experiment came to, as numbers and words for trackers. Pure; loads numpy and scipy."""
+"""The experiment's results as numbers and texts for trackers. Pure; loads numpy and scipy."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import mean, outcomes
 from esper_ab.verdict.comparison import Comparison
 
-_NUMBERS = ("estimate", "low", "high", "hedges_g", "used")  # of a comparison; points, but for the last two
+_NUMBERS = ("estimate", "low", "high", "hedges_g", "used")  # fields of a comparison, in points except the last two
 
 
 def verdicts(history: History) -> Sequence[Comparison]:
-    """As the report gives them."""
+    """Return the comparisons of the report."""
     return analyse(history).comparisons
 
 
 def verdict_numbers(history: History, comparisons: Sequence[Comparison]) -> dict[str, float]:
-    """By `a-b/name`, and each group's mean endpoint, percent."""
+    """Return numbers of each comparison by `a-b/name`, and each group's mean endpoint, percent."""
     numbers: dict[str, float | None] = {
         f"{_pair(one)}/{name}": getattr(one, name) for one in comparisons for name in _NUMBERS
     }
@@ -31,7 +31,7 @@ def verdict_numbers(history: History, comparisons: Sequence[Comparison]) -> dict
 
 
 def verdict_words(history: History, comparisons: Sequence[Comparison]) -> dict[str, str]:
-    """Verdict, headline and sentence by `a-b/name`, the rule, the result hash, and how the experiment ended."""
+    """Return verdict, headline and sentence by `a-b/name`, the rule, the result hash, and the final state."""
     words = {}
     for one in comparisons:
         words[f"{_pair(one)}/verdict"] = one.verdict.value

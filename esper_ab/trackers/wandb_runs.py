@@ -1,8 +1,8 @@
-"""Weights & Biases: one project per experiment, one W&B run per esper run, and one for the comparison.
+"""Weights & Biases tracker: one project per experiment, one W&B run per esper run, and one for the comparison.
 
-Run ids follow from the journal. Online, the server says at which step a run stands, and only later ones are sent.
-Offline there is nobody to ask: a run that was not written to its end is written anew in place of what there was.
-RUN/tracking/wandb_runs.json names those that were written to their end.
+Run ids follow from the journal. Online, the server returns the step that a run has reached, and only later ones are
+sent. Offline there is no server: a run that was not written to its end is replaced by a new one.
+RUN/tracking/wandb_runs.json names the runs that were written to their end.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NOT_IN_A_PROJECT = re.compile(f"[{re.escape(NOT_IN_A_PROJECT)}]")
 
 
 def project_of(experiment: TrackedExperiment, tracking: Tracking) -> str:
-    """``ab_test_{name}_{date}`` unless another is asked for; a very long name is cut."""
+    """Return the project, ``ab_test_{name}_{date}`` by default; a very long name is cut."""
     if tracking.wandb_project:
         return tracking.wandb_project
     ends = f"_{experiment.date}"
@@ -38,11 +38,11 @@ class _Open:
     """One W&B run in progress."""
 
     run: Any
-    begins: int  # steps before it are there already
+    begins: int  # first step that is not yet stored
 
 
 class WandbRuns:
-    """The Tracker of subject.py."""
+    """Tracker for Weights & Biases, as defined in subject.py."""
 
     def __init__(self, run_dir: Path, experiment: TrackedExperiment, tracking: Tracking) -> None:
         self._run_dir = run_dir
@@ -57,7 +57,7 @@ class WandbRuns:
 
     def begin(self, subject: Subject) -> None:
         if subject.key == COMPARISON or self._is_done(subject):
-            return  # of the comparison nothing is known before its conclusion
+            return  # the comparison has no data before its conclusion
         self._start(subject)
 
     def log(self, subject: Subject, step: int, numbers: dict[str, float], at_ms: int) -> None:
@@ -79,7 +79,7 @@ class WandbRuns:
         write_whole(self._done_file, msgspec.json.encode(self._done))
 
     def flush(self) -> None:
-        """W&B sends by itself."""
+        """Do nothing: W&B sends in the background."""
 
     def close(self) -> None:
         for there in self._open.values():
@@ -98,13 +98,13 @@ class WandbRuns:
         self._open[subject.key] = _Open(run=run, begins=0 if offline else run.starting_step)
 
     def _remove_unfinished(self, subject: Subject) -> None:
-        """What an earlier attempt left of this run; what was uploaded with `wandb sync` stays."""
+        """Remove the files of an earlier attempt at this run, except those uploaded with `wandb sync`."""
         for folder in (self._run_dir / "wandb").glob(f"offline-run-*-{subject.id}"):
             if not any(folder.glob("*.synced")):
                 shutil.rmtree(folder)
 
     def _is_done(self, subject: Subject, mark: str | None = None) -> bool:
-        """Whether it was written to its end, with the conclusion of this mark, and is still there."""
+        """Return whether the run was written to its end, with the conclusion of this mark, and still exists."""
         done = self._done.get(subject.key)
         if done is None or (done["id"], done["to"]) != (subject.id, self._to) or mark not in (None, done["mark"]):
             return False
@@ -114,7 +114,7 @@ class WandbRuns:
         try:
             return msgspec.json.decode(self._done_file.read_bytes(), type=dict[str, dict[str, str]])
         except (OSError, msgspec.MsgspecError):
-            return {}  # then every run is looked at again
+            return {}  # then every run is checked again
 
 
 def _mark(said: dict[str, float | str]) -> str:
@@ -122,7 +122,7 @@ def _mark(said: dict[str, float | str]) -> str:
 
 
 def _settings() -> wandb.Settings:
-    """Only what is told: no console, no code, no machine statistics, nothing of the environment."""
+    """Disable everything but the logged data: no console, code, machine statistics or environment."""
     return wandb.Settings(
         silent=True, console="off", disable_git=True, disable_code=True, save_code=False, x_disable_stats=True,
         x_disable_meta=True, x_save_requirements=False,
@@ -130,7 +130,7 @@ def _settings() -> wandb.Settings:
 
 
 def _nested(subject: Subject) -> dict[str, Any]:
-    """W&B folds and unfolds its config by itself."""
+    """Return the settings as a nested dict, since W&B folds and unfolds its config by itself."""
     tree: dict[str, Any] = {}
     for name, value in subject.settings.items():
         *above, last = name.split(".")

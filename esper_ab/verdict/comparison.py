@@ -12,13 +12,14 @@ import msgspec
 import numpy as np
 from scipy import stats
 
-from esper_ab.design.design import EXTENSION_STRICTNESS, LEAST_PAIRS
+from esper_ab.design.design import EXTENSION_STRICTNESS
 from esper_ab.design.pairs_needed import PairsNeeded, PBound, pairs_needed, smallest_resolvable
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
 from esper_ab.stats.anytime_t import anytime_interval
 from esper_ab.stats.bootstrap import improvement_interval, iqm_difference
 from esper_ab.stats.equivalence import equivalence
 from esper_ab.stats.hedges_g import hedges_g
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.mann_whitney import mann_whitney
 from esper_ab.stats.pair import Pair
 from esper_ab.stats.pair_correlation import pair_correlation
@@ -77,7 +78,7 @@ def _numbers(question: Question, pairs: tuple[Pair, ...], course: Course) -> Evi
     rank = signed_rank(a, b) if used and design.test == "rank" else None
     low, high = _interval(question, course, effect, used)
     several = len(used) > 1 and a != b
-    bound = last.bound_p if last else None
+    bound = last.equivalence_p if last else None
     # Under the rank test equivalence is read off its own interval; the p of two t-tests would be another test's.
     tost = equivalence(effect, design.margin, bound) if effect and bound and several and design.test == "t" else None
     return Evidence(
@@ -121,21 +122,8 @@ def _judged(evidence: Evidence, same_records: bool, lost: Lost, findings: tuple[
     caps = [finding.sentence for finding in findings if finding.weight == "caps"]
     if again is not None and not again.survives:
         caps.append(losses_cap(question, again))
-    margin = question.design.margin
-    low, high = evidence.low, evidence.high
-    # Equal endpoints of differing records are what a coarse or saturated outcome gives: they show no equality.
-    equal = bool(evidence.pairs) and all(pair.a == pair.b for pair in evidence.pairs)
-    grounds = Grounds(
-        pairs=len(evidence.pairs),
-        blocked=any(finding.weight == "blocks" for finding in findings),
-        identical=equal and same_records,
-        decision=course.decision,
-        direction=course.direction,
-        below_margin=low is not None and high is not None and -margin < low and high < margin,
-        capped=bool(caps),
-    )
     most = None if question.open_ended else max(len(evidence.pairs), question.planned - len(lost.replicates))
-    return msgspec.structs.replace(
+    weighed = msgspec.structs.replace(
         evidence,
         same_records=same_records,
         most_pairs=most,
@@ -143,10 +131,42 @@ def _judged(evidence: Evidence, same_records: bool, lost: Lost, findings: tuple[
         lost=lost,
         imputed=again,
         findings=findings,
-        capped_by=tuple(caps),
-        unaudited=decided(grounds),
-        verdict=decide(grounds),
     )
+    # Equal endpoints of differing records are what a coarse or saturated outcome gives: they show no equality.
+    equal = bool(evidence.pairs) and all(pair.a == pair.b for pair in evidence.pairs)
+    grounds = Grounds(
+        pairs=len(evidence.pairs),
+        blocked=any(finding.weight == "blocks" for finding in findings),
+        identical=equal and same_records,
+        decision=course.standing,
+        direction=course.direction,
+        below_margin=_below_margin(weighed),
+        capped=False,
+    )
+    unaudited = decided(grounds)
+    if unaudited is Verdict.EQUIVALENT:
+        caps += weighed.floored
+    below = grounds.below_margin and not weighed.floored
+    verdict = decide(msgspec.structs.replace(grounds, capped=bool(caps), below_margin=below))
+    if verdict is Verdict.EQUIVALENT:
+        weighed = _with_its_interval(weighed)
+    return msgspec.structs.replace(weighed, capped_by=tuple(caps), unaudited=unaudited, verdict=verdict)
+
+
+def _below_margin(evidence: Evidence) -> bool:
+    """Whether all agree that the difference is smaller than the margin: its interval, its mean, and pairs enough."""
+    margin, low, high, plain = evidence.question.design.margin, evidence.low, evidence.high, evidence.plain
+    if low is None or high is None or plain is None or evidence.used < LEAST_EQUIVALENCE_PAIRS:
+        return False
+    by_ranks = evidence.question.design.test == "rank"  # the mean is then beside what the interval is of
+    return -margin < low and high < margin and (not by_ranks or abs(plain.mean) < margin)
+
+
+def _with_its_interval(evidence: Evidence) -> Evidence:
+    """An equivalence with the interval that it rests on."""
+    look = evidence.course.looks[-1]
+    said = level(evidence.question, evidence.course, of_equivalence=True)
+    return msgspec.structs.replace(evidence, low=look.equivalence_low, high=look.equivalence_high, level=said)
 
 
 def _estimate(
@@ -207,8 +227,8 @@ def _spread(
 ) -> tuple[float, int, int] | None:
     """SD of a pair of a balanced plan, its degrees of freedom, columns of the design; None: nothing varies."""
     if question.design.test == "rank":
-        return (plain.sd, plain.df, 1) if plain is not None and plain.sd else None
-    if effect is None or not effect.se:
+        return (plain.sd, plain.df, 1) if plain is not None and plain.se is not None and plain.sd else None
+    if effect is None or effect.se is None:
         return None
     return effect.se * math.sqrt(effect.pairs), effect.df, effect.pairs - effect.df
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from esper_ab.contracts.errors import ConditionNotMet, UsageError
-from esper_ab.design.design import LEAST_PAIRS, Contrast
+from esper_ab.design.design import Contrast
 from esper_ab.settings.assignments import did_you_mean
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 
 if TYPE_CHECKING:
     from esper_ab.verdict.comparison import Comparison
@@ -59,7 +60,7 @@ def require(conditions: Iterable[Condition], comparisons: Sequence[Comparison]) 
         comparison = next(item for item in comparisons if {item.question.a, item.question.b} == names)
         if not holds(condition, comparison):
             question = comparison.question
-            said = f"{question.a} against {question.b} is {comparison.verdict}{_too_few(comparison)}"
+            said = f"{question.a} against {question.b} is {comparison.verdict}{_too_few(condition, comparison)}"
             failed.append(f'"{condition}" does not hold: {said}')
     if failed:
         raise ConditionNotMet("; ".join(failed))
@@ -70,7 +71,8 @@ def holds(condition: Condition, comparison: Comparison) -> bool:
 
     better-than, worse-than: the direction was shown, whatever its size. equivalent-to: the difference was shown to be
     smaller than the margin, or both groups were one computation. not-worse-than: worse by the margin or more was
-    excluded by the repeated interval (non-inferiority at the margin).
+    excluded by the repeated interval (non-inferiority at the margin). What speaks of the margin needs as many pairs as
+    an equivalence, and outcomes that stand clear of what a group comes to that learns nothing.
     """
     look = comparison.last_look
     if look is None or look.pairs < LEAST_PAIRS or comparison.capped_by:
@@ -91,19 +93,28 @@ def holds(condition: Condition, comparison: Comparison) -> bool:
     return verdict == ("BETTER" if forwards else "WORSE")
 
 
-def _too_few(comparison: Comparison) -> str:
-    """What a condition asks for, where the pairs are too few for any; "" otherwise."""
+def _too_few(condition: Condition, comparison: Comparison) -> str:
+    """What a condition asks for, where the pairs are too few for it; "" otherwise."""
     look, pairs = comparison.last_look, len(comparison.pairs)
-    if look is not None and look.pairs >= LEAST_PAIRS:
-        return ""
     counted = f"{pairs} {'pair' if pairs == 1 else 'pairs'}"
+    if look is not None and look.pairs >= LEAST_PAIRS:
+        if condition.relation in RELATIONS[:2] or look.pairs >= LEAST_EQUIVALENCE_PAIRS:
+            return ""
+        return f" of {counted}; that a difference is smaller than the margin needs {LEAST_EQUIVALENCE_PAIRS}"
     return f" of {counted}; every condition needs a planned look with at least {LEAST_PAIRS}"
 
 
 def _not_worse(comparison: Comparison, *, forwards: bool) -> bool:
-    """Of an open comparison: the repeated interval of its last look excludes the margin on the side that matters."""
-    look = comparison.last_look
-    if look is None or look.low is None or look.high is None or comparison.lost.a != comparison.lost.b:
+    """Of an open comparison: the repeated interval of its last look excludes the margin on the side that matters.
+
+    So does the mean difference, which under the rank test need not lie in that interval.
+    """
+    look, plain = comparison.last_look, comparison.plain
+    if look is None or look.low is None or look.high is None or plain is None:
         return False
-    margin = comparison.question.design.margin
-    return look.low > -margin if forwards else look.high < margin
+    if look.pairs < LEAST_EQUIVALENCE_PAIRS or comparison.floored or comparison.lost.a != comparison.lost.b:
+        return False
+    margin, sign = comparison.question.design.margin, 1.0 if forwards else -1.0
+    by_ranks = comparison.question.design.test == "rank"
+    low = look.low if forwards else -look.high
+    return low > -margin and (not by_ranks or sign * plain.mean > -margin)

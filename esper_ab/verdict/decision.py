@@ -1,6 +1,6 @@
 """The rule that turns what is known of one comparison into one word. Computes nothing; every ground is handed in.
 
-Whether a boundary was crossed is decided at the looks (`sequential.py`) and nowhere else.
+Whether a boundary was crossed, and equivalence shown, is decided at the looks (`sequential.py`) and nowhere else.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Grounds(msgspec.Struct, frozen=True, kw_only=True):
     pairs: int
     blocked: bool  # by the audit
     identical: bool  # one computation in both groups: equal records in every pair, and so every difference zero
-    decision: Decision  # of the looks
+    decision: Decision  # of the looks, where the last one shows it still
     direction: int  # +1: a is better, -1: b is better, 0: not crossed
-    below_margin: bool  # the repeated interval lies inside -margin .. +margin
+    below_margin: bool  # the repeated interval lies inside -margin .. +margin, and there are pairs enough to say so
     capped: bool  # by the audit or by lost runs: at most INCONCLUSIVE
 
 

@@ -6,14 +6,15 @@ from typing import Literal
 
 import msgspec
 
-Weight = Literal["blocks", "caps", "notes"]
+Weight = Literal["blocks", "caps", "caps equivalence", "notes"]
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that could explain a difference other than the groups' settings."""
 
     kind: str
-    weight: Weight  # "blocks": BLOCKED; "caps": at most INCONCLUSIVE; "notes": said
+    weight: Weight  # "blocks": BLOCKED; "caps": at most INCONCLUSIVE; "notes": said; "caps equivalence": nothing is
+    # said to be smaller than the margin, so EQUIVALENT is INCONCLUSIVE, and BELOW MARGIN is left away
     groups: tuple[str, ...]  # the groups it concerns; empty: the whole experiment
     sentence: str  # one sentence, ending in a full stop
 

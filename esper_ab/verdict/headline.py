@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from esper_ab.design.design import LEAST_PAIRS
 from esper_ab.settings.differences import capital, named
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.sentences import n_pairs
@@ -24,8 +24,12 @@ class Why(StrEnum):
     LOST = "the runs that were lost could turn it"
     NO_PAIR = "no pair was complete at the last look"
     FEW = f"a verdict needs at least {LEAST_PAIRS} pairs"
-    NO_SPREAD = "nothing varies between the pairs, so no test applies"
+    FLOOR = "they do not stand clear of what a group comes to that learns nothing"
+    WITHDRAWN = "what an earlier look decided the last one does not show"
+    MEAN = "the mean difference contradicts what most pairs show"
+    NO_SPREAD = "too little varies between the pairs for any test"
     NO_INTERVAL = "these pairs give no interval"
+    EARLY = f"that a difference is smaller than the margin is not said before {LEAST_EQUIVALENCE_PAIRS} pairs"
     NO_LOOK = "the first planned look is still to come"
     ZERO = "the interval includes 0"
     BOUND = "the test has not reached its bound"
@@ -39,11 +43,9 @@ def headline(evidence: Evidence) -> str:
         return _open(evidence)
     if verdict is Verdict.EQUIVALENT:
         margin = f"{question.design.margin:g} points"
-        still = evidence.last_look is not None and evidence.last_look.equivalent
-        ruled = "is" if still else "was, when it was decided,"
         return (
             f"{a} and {b} are equivalent within {margin}: {_ahead(evidence)}{_bracketed(evidence)}, and a difference "
-            f"of {margin} or more {ruled} ruled out."
+            f"of {margin} or more is ruled out."
         )
     if verdict in _SURE:
         return _decided(evidence)
@@ -79,9 +81,6 @@ def alike(evidence: Evidence) -> tuple[str, ...]:
 def _decided(evidence: Evidence) -> str:
     question, ahead = evidence.question, evidence.course.direction > 0
     best, other = (question.a, question.b) if ahead else (question.b, question.a)
-    assert evidence.estimate is not None
-    if (evidence.estimate > 0) != ahead:  # only where pairs were added after the deciding look
-        return f"{best} was found to be better than {other}, but with the pairs added since {_ahead(evidence)}."
     small = evidence.verdict in (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
     but = f", but by less than the {question.design.margin:g} points that matter: by" if small else " by"
     size = f"{_size(evidence)} points{_bracketed(evidence)}"
@@ -98,16 +97,25 @@ def _open(evidence: Evidence) -> str:
 
 def _why(evidence: Evidence) -> Why:
     if evidence.capped_by:
-        audited = any(finding.weight == "caps" for finding in evidence.findings)
-        return Why.AUDIT if audited else Why.LOST
+        if any(finding.weight == "caps" for finding in evidence.findings):
+            return Why.AUDIT
+        return Why.LOST if evidence.imputed is not None and not evidence.imputed.survives else Why.FLOOR
     if evidence.estimate is None:
         return Why.NO_PAIR
     if evidence.used < LEAST_PAIRS:
         return Why.FEW
+    if evidence.course.decision != evidence.course.standing:
+        return Why.WITHDRAWN
+    return Why.MEAN if evidence.mean_contradicts else _why_open(evidence)
+
+
+def _why_open(evidence: Evidence) -> Why:
+    """By the interval alone."""
     low, high = evidence.low, evidence.high
     if low is None or high is None:
-        constant = evidence.plain is not None and evidence.plain.no_variation
-        return Why.NO_SPREAD if constant else Why.NO_INTERVAL
+        return Why.NO_SPREAD if evidence.degenerate else Why.NO_INTERVAL
+    if evidence.too_few_for_equivalence and low <= 0.0 <= high:
+        return Why.EARLY
     if low <= 0.0 <= high:
         return Why.ZERO
     return Why.NO_LOOK if evidence.last_look is None else Why.BOUND

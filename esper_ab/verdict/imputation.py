@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from esper_ab.design.design import Boundary, Contrast, Design
+from esper_ab.design.design import Design
 from esper_ab.stats.pair import Pair
-from esper_ab.verdict.looks import Course, follow
+from esper_ab.verdict.looks import Course, retake
 from esper_ab.verdict.question import HalfPair, Lost
 
 _RECURS = 2  # replicates that failed by one group's run and none by the other's: a property of the group
@@ -80,37 +80,16 @@ def imputed(design: Design, pairs: Sequence[Pair], course: Course, lost: Lost) -
         return None
     used = [pair for pair in pairs if pair.replicate < course.decided_at]
     completed, worst = worst_value(used, lost.replicates)
-    again = _again(design, completed, course)
-    look = again.looks[-1]
+    look = next(look for look in course.looks if look.replicates == course.decided_at)
+    again = retake(design, look, completed)
+    agree = again.mean is not None and again.mean * course.direction > 0.0
     return Imputed(
         lost_a=lost.a,
         lost_b=lost.b,
         worst=worst,
-        pairs=look.pairs,
-        mean=look.mean,
-        p=look.p,
-        e=look.e,
-        survives=(again.decision, again.direction) == (course.decision, course.direction),
+        pairs=again.pairs,
+        mean=again.mean,
+        p=again.p,
+        e=again.e,
+        survives=again.equivalent if course.decision == "equivalent" else again.crossed and agree,
     )
-
-
-def _again(design: Design, pairs: Sequence[Pair], course: Course) -> Course:
-    """The deciding look alone, with the bound that held there."""
-    look = next(look for look in course.looks if look.replicates == course.decided_at)
-    alone = Contrast(a="a", b="b")
-    if look.bound_p is not None:
-        boundary = Boundary(open=1, alpha=look.alpha, nominal_p=(look.bound_p,))
-        rule = msgspec.structs.replace(
-            design, comparisons=(alone,), looks=(look.replicates,), boundaries=(boundary,), anytime_after=None
-        )
-    else:
-        assert look.bound_e is not None  # a look that decides has one of the two bounds
-        rule = msgspec.structs.replace(
-            design,
-            comparisons=(alone,),
-            looks=(),
-            boundaries=(),
-            anytime_after=look.replicates - 1,
-            evidence=look.bound_e,
-        )
-    return follow(rule, {alone: pairs}, look.replicates)[alone]

@@ -1,8 +1,10 @@
 """The decisions of an experiment, look by look: which comparisons have crossed their boundary, and when.
 
 Group-sequential with alpha passed on: a comparison that crosses hands its share to those still open, which are tested
-again at the same look (Maurer & Bretz 2013; with a single look this is Holm's procedure). After the last planned look
-of an extended plan, and in an open-ended one, it is looked after every replicate by the anytime-valid t.
+again at the same look (Maurer & Bretz 2013; with a single look this is Holm's procedure). Equivalence is always tested
+at the share that a comparison held first: what rejecting "no difference" frees is not free for other hypotheses.
+After the last planned look of an extended plan, and in an open-ended one, it is looked after every replicate by the
+anytime-valid t.
 """
 
 from __future__ import annotations
@@ -14,10 +16,11 @@ from typing import Literal
 
 import msgspec
 
-from esper_ab.design.design import LEAST_PAIRS, Contrast, Design
+from esper_ab.design.design import Contrast, Design
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
 from esper_ab.stats.anytime_t import anytime_interval, log_evidence
-from esper_ab.stats.pair import Pair
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
+from esper_ab.stats.pair import Pair, degenerate
 from esper_ab.stats.signed_rank import hodges_lehmann_interval, signed_rank
 
 Decision = Literal["open", "crossed", "equivalent"]
@@ -39,7 +42,10 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     low: float | None  # repeated interval: the differences that this look's bound does not reject
     high: float | None
     crossed: bool
-    equivalent: bool  # the interval at twice the nominal p (half the e-value) lies inside +-margin
+    equivalence_p: float | None  # asked of each one-sided test at the margin: the first share's bound_p; None likewise
+    equivalence_low: float | None  # interval at twice equivalence_p, or at half the e-value of the first share
+    equivalence_high: float | None
+    equivalent: bool  # the bound was not reached, and that interval lies inside +-margin
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +56,19 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     decided_at: int | None  # replicates
     direction: int  # +1: a is better, -1: b is better, 0: not crossed
     finished: bool  # decided, or every look of the design taken
+
+    @property
+    def standing(self) -> Decision:
+        """The decision where the last look shows it, too, as after an early stop; else "open".
+
+        What is said rests on the numbers of the last look, so that no claim stands beside an estimate against it.
+        """
+        if self.decision == "open":
+            return "open"
+        last = self.looks[-1]
+        if self.decision == "equivalent":
+            return "equivalent" if last.equivalent else "open"
+        return "crossed" if last.crossed and last.mean is not None and last.mean * self.direction > 0.0 else "open"
 
 
 @dataclass
@@ -72,7 +91,8 @@ class _Evidence:
     effect: AdjustedDifference | None
     differences: tuple[float, ...]
     p: float | None
-    mean: float | None
+    mean: float | None  # what the test estimates
+    average: float | None  # what is to be estimated; differs from `mean` under the rank test only
 
 
 def follow(design: Design, pairs: Mapping[Contrast, Sequence[Pair]], complete: int) -> dict[Contrast, Course]:
@@ -100,6 +120,12 @@ def follow(design: Design, pairs: Mapping[Contrast, Sequence[Pair]], complete: i
     }
 
 
+def retake(design: Design, look: Look, pairs: Sequence[Pair]) -> Look:
+    """The same look with other pairs, at the bounds that held there."""
+    evidence = _evidence(design, look.replicates, pairs)
+    return _look(design, look.replicates, evidence, round(design.alpha / look.alpha))
+
+
 def _looks(design: Design, complete: int) -> Iterator[int]:
     yield from (look for look in design.looks if look <= complete)
     if design.anytime_after is not None:
@@ -111,8 +137,8 @@ def _take(design: Design, replicates: int, tracks: list[_Track]) -> None:
     n_open = sum(track.decision != "crossed" for track in tracks)  # an equivalent one keeps its share
     decided = [] if design.early_stop else [track for track in tracks if track.decision != "open"]
     for track in decided:
-        track.looks.append(_look(design, replicates, _evidence(design, replicates, track), track.held))
-    undecided = [(track, _evidence(design, replicates, track)) for track in tracks if track.decision == "open"]
+        track.looks.append(_look(design, replicates, _evidence(design, replicates, track.pairs), track.held))
+    undecided = [(track, _evidence(design, replicates, track.pairs)) for track in tracks if track.decision == "open"]
     while True:
         seen = [(track, evidence, _look(design, replicates, evidence, n_open)) for track, evidence in undecided]
         crossing = [(track, look) for track, _, look in seen if look.crossed]
@@ -136,19 +162,22 @@ def _decide(track: _Track, look: Look, decision: Decision, n_open: int) -> None:
         track.direction = 1 if look.mean > 0.0 else -1
 
 
-def _evidence(design: Design, replicates: int, track: _Track) -> _Evidence:
-    used = [pair for pair in track.pairs if pair.replicate < replicates]
+def _evidence(design: Design, replicates: int, pairs: Sequence[Pair]) -> _Evidence:
+    used = [pair for pair in pairs if pair.replicate < replicates]
     a, b = [pair.a for pair in used], [pair.b for pair in used]
     sides = [(pair.position_a, pair.position_b) for pair in used]
     d = tuple(x - y for x, y in zip(a, b, strict=True))
     if design.test == "rank" and used and not _anytime(design, replicates):
         rank = signed_rank(a, b)
-        p = rank.p if rank.n else None  # every difference zero: no test applies
-        return _Evidence(pairs=len(used), effect=None, differences=d, p=p, mean=rank.estimate)
+        p = None if degenerate(d) or not rank.n else rank.p
+        average = math.fsum(d) / len(d)
+        return _Evidence(pairs=len(used), effect=None, differences=d, p=p, mean=rank.estimate, average=average)
     effect = adjusted_difference(a, b, sides, design.positions if design.adjusted else 1)
     if effect is None:
-        return _Evidence(pairs=len(used), effect=None, differences=d, p=None, mean=None)
-    return _Evidence(pairs=len(used), effect=effect, differences=d, p=effect.p, mean=effect.mean)
+        return _Evidence(pairs=len(used), effect=None, differences=d, p=None, mean=None, average=None)
+    return _Evidence(
+        pairs=len(used), effect=effect, differences=d, p=effect.p, mean=effect.mean, average=effect.mean
+    )
 
 
 def _anytime(design: Design, replicates: int) -> bool:
@@ -159,14 +188,14 @@ def _look(design: Design, replicates: int, evidence: _Evidence, n_open: int) -> 
     """The look while `n_open` comparisons share alpha."""
     if _anytime(design, replicates):
         return _anytime_look(design, replicates, evidence, n_open)
-    bound = None
+    bound = first = None
     if design.boundaries:
-        bound = design.boundary(n_open).nominal_p[design.looks.index(replicates)]
+        at = design.looks.index(replicates)
+        bound, first = (design.boundary(n).nominal_p[at] for n in (n_open, len(design.comparisons)))
     interval = _interval(design, evidence, bound)
-    wide = _interval(design, evidence, None if bound is None else 2.0 * bound)
-    p = evidence.p if evidence.pairs >= LEAST_PAIRS else None
-    # With many zeros among few differences ranks can reject at an estimate of 0, which has no direction.
-    crossed = p is not None and bound is not None and bound > 0.0 and p <= bound and evidence.mean != 0.0
+    equal = _interval(design, evidence, None if first is None else 2.0 * first)
+    reached = evidence.p is not None and bound is not None and bound > 0.0 and evidence.p <= bound
+    crossed = reached and _crosses(evidence, interval)
     return Look(
         replicates=replicates,
         pairs=evidence.pairs,
@@ -179,7 +208,10 @@ def _look(design: Design, replicates: int, evidence: _Evidence, n_open: int) -> 
         low=interval[0] if interval else None,
         high=interval[1] if interval else None,
         crossed=crossed,
-        equivalent=p is not None and not crossed and _inside(wide, design.margin),
+        equivalence_p=first,
+        equivalence_low=equal[0] if equal else None,
+        equivalence_high=equal[1] if equal else None,
+        equivalent=not reached and _equivalent(evidence, equal, design.margin),
     )
 
 
@@ -197,13 +229,14 @@ def _anytime_look(design: Design, replicates: int, evidence: _Evidence, n_open: 
     effect = evidence.effect
     log_e: float | None = None
     interval: Interval = None
-    narrow: Interval = None
+    equal: Interval = None
     if effect is not None and effect.t is not None and effect.se is not None:
         log_e = log_evidence(effect.t, effect.df, effect.information)
         interval = anytime_interval(effect.mean, effect.se, effect.df, effect.information, bound)
-        narrow = anytime_interval(effect.mean, effect.se, effect.df, effect.information, bound / 2.0)
-    enough = evidence.pairs >= LEAST_PAIRS
-    crossed = enough and log_e is not None and log_e >= math.log(bound)
+        first = design.evidence * len(design.comparisons)
+        equal = anytime_interval(effect.mean, effect.se, effect.df, effect.information, first / 2.0)
+    reached = log_e is not None and log_e >= math.log(bound)
+    crossed = reached and _crosses(evidence, interval)
     return Look(
         replicates=replicates,
         pairs=evidence.pairs,
@@ -216,9 +249,27 @@ def _anytime_look(design: Design, replicates: int, evidence: _Evidence, n_open: 
         low=interval[0] if interval else None,
         high=interval[1] if interval else None,
         crossed=crossed,
-        equivalent=enough and not crossed and _inside(narrow, design.margin),
+        equivalence_p=None,
+        equivalence_low=equal[0] if equal else None,
+        equivalence_high=equal[1] if equal else None,
+        equivalent=not reached and _equivalent(evidence, equal, design.margin),
     )
 
 
-def _inside(interval: Interval, margin: float) -> bool:
-    return interval is not None and -margin < interval[0] and interval[1] < margin
+def _crosses(evidence: _Evidence, interval: Interval) -> bool:
+    """Of a test that has reached its bound: whether pairs, estimate, mean and interval allow the claim, too.
+
+    With ties a rank test can reject at an estimate of 0 or beside an interval that holds 0; and what most pairs show
+    the mean may contradict.
+    """
+    if evidence.pairs < LEAST_PAIRS or not evidence.mean or evidence.average is None or interval is None:
+        return False
+    above = evidence.mean > 0.0
+    return (interval[0] > 0.0 and evidence.average > 0.0) if above else (interval[1] < 0.0 and evidence.average < 0.0)
+
+
+def _equivalent(evidence: _Evidence, interval: Interval, margin: float) -> bool:
+    """Whether enough pairs, the interval of the equivalence test and the mean all say: smaller than the margin."""
+    if evidence.pairs < LEAST_EQUIVALENCE_PAIRS or evidence.average is None or interval is None:
+        return False
+    return -margin < interval[0] and interval[1] < margin and abs(evidence.average) < margin

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from esper_ab.design.design import LEAST_PAIRS, Design, rule
+from esper_ab.design.design import Design, rule
 from esper_ab.design.pairs_needed import PairsNeeded
 from esper_ab.stats.bootstrap import HONEST_FROM, WARNING
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
+from esper_ab.stats.pair import alike
 from esper_ab.stats.sign_flip import smallest_p
 from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.evidence import Evidence
@@ -13,6 +15,7 @@ from esper_ab.verdict.looks import Course
 from esper_ab.verdict.question import Question
 
 _MANY = 10_000
+_TOO_FEW = f"That it is smaller than the margin is not claimed before {LEAST_EQUIVALENCE_PAIRS} pairs."
 _CLAIMS = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
 
 
@@ -37,13 +40,14 @@ def n_pairs(count: int) -> str:
     return f"{count} pair" if count == 1 else f"{count} pairs"
 
 
-def level(question: Question, course: Course) -> str:
-    """What the interval of a comparison is."""
+def level(question: Question, course: Course, *, of_equivalence: bool = False) -> str:
+    """What the interval of a comparison is; `of_equivalence`: that of the two one-sided tests, at the first share."""
     last, several = course.looks[-1] if course.looks else None, len(question.design.looks) > 1
+    alpha = 2.0 * question.alpha if of_equivalence else last.alpha if last is not None else question.alpha
     if last is not None and last.bound_e is not None:
-        return f"{percent(1.0 - last.alpha)} anytime-valid interval"
+        return f"{percent(1.0 - alpha)} anytime-valid interval"
     if last is not None and last.bound_p is not None:
-        return f"{percent(1.0 - last.alpha)} {'repeated ' if several else ''}interval"
+        return f"{percent(1.0 - alpha)} {'repeated ' if several else ''}interval"
     looked = not course.finished and (several or question.open_ended)
     return f"{percent(1.0 - question.alpha)} interval{' (not corrected for looking early)' if looked else ''}"
 
@@ -60,9 +64,10 @@ def rule_sentence(design: Design) -> str:
     if not design.boundaries and design.anytime_after is None:
         return f"No claim can follow from this plan: a verdict needs at least {LEAST_PAIRS} replicates."
     return (
-        f"{rule(design)}. BETTER or WORSE where that boundary is crossed, BELOW MARGIN with the interval inside "
-        f"+-{design.margin:g} points; EQUIVALENT where both one-sided tests at the margin reach the bound; otherwise "
-        f"INCONCLUSIVE. The audit and lost runs can block or cap it."
+        f"{rule(design)}. BETTER or WORSE where that boundary is crossed; from {LEAST_EQUIVALENCE_PAIRS} pairs on "
+        f"BELOW MARGIN with the interval inside +-{design.margin:g} points, and EQUIVALENT where both one-sided tests "
+        f"at the margin reach the bound of the first share; otherwise INCONCLUSIVE. The audit and lost runs can block "
+        f"or cap it."
     )
 
 
@@ -114,14 +119,13 @@ def _decided(evidence: Evidence) -> str:
     numbers = f"{_head(evidence)}, {interval(evidence)}, {_test(evidence)}{_when(evidence)}."
     if evidence.verdict is Verdict.EQUIVALENT:
         tost = f" (TOST p {p_text(evidence.equivalence.p)})" if evidence.equivalence else ""
-        still = evidence.last_look is not None and evidence.last_look.equivalent
-        rejected = f"is rejected in both directions{tost}" if still else "was rejected in both directions at that look"
         return (
-            f"EQUIVALENT within +-{margin:g} points ({n}). {numbers} A difference of the margin or more {rejected}."
+            f"EQUIVALENT within +-{margin:g} points ({n}). {numbers} A difference of the margin or more is rejected in "
+            f"both directions{tost}."
         )
     said = f"{evidence.verdict} ({n}). {numbers}"
     if evidence.verdict in (Verdict.BETTER, Verdict.WORSE):
-        return said
+        return f"{said} {_TOO_FEW}" if evidence.too_few_for_equivalence else said
     return f"{said} There is a difference, smaller than the margin of {margin:g} points."
 
 
@@ -160,12 +164,26 @@ def _inconclusive(evidence: Evidence) -> str:
         said += f"{at}{_head(evidence)}{_shown(evidence)}"
     if evidence.unaudited is not Verdict.INCONCLUSIVE and evidence.capped_by:
         return f"{said} The pairs alone would say {evidence.unaudited}, but: {' '.join(evidence.capped_by)}"
-    return " ".join(part for part in (said, _next_look(evidence), _more(evidence)) if part)
+    too_few = _TOO_FEW if evidence.too_few_for_equivalence else ""
+    parts = (said, _withdrawn(evidence), too_few, _next_look(evidence), _more(evidence))
+    return " ".join(part for part in parts if part)
+
+
+def _withdrawn(evidence: Evidence) -> str:
+    """Why nothing is decided though a boundary was reached: at an earlier look, or by ranks against the mean."""
+    course, plain = evidence.course, evidence.plain
+    if course.decision != course.standing:
+        what = "The boundary was crossed" if course.decision == "crossed" else "Equivalence was shown"
+        return f"{what}{_when(evidence).removeprefix(', decided')}, but the last look does not show it any more."
+    if plain is None or not evidence.mean_contradicts:
+        return ""
+    return f"The mean difference, {points(plain.mean)} points, contradicts what most pairs show: no verdict."
 
 
 def _shown(evidence: Evidence) -> str:
     """What the pairs show, and with too few of them, what they cannot."""
-    n, constant = n_pairs(evidence.used), evidence.plain is not None and evidence.plain.no_variation
+    n, same = n_pairs(evidence.used), _alike(evidence)
+    constant = evidence.degenerate and same == evidence.used
     if evidence.used < LEAST_PAIRS:
         shown = f". If the differences are normal, {interval(evidence)}; this assumption cannot be checked with {n}."
         if evidence.low is None:
@@ -176,16 +194,25 @@ def _shown(evidence: Evidence) -> str:
             f"{shown} The strongest exact result possible with {n} is p = {least:.2g}{so}. A verdict needs at least "
             f"{LEAST_PAIRS} pairs."
         )
+    lacking = "no test, no interval and no verdict"
+    if constant:
+        return f" in every pair: without any spread there is {lacking}."
+    if evidence.degenerate and evidence.plain is not None and evidence.plain.degenerate:
+        few = f"fewer than {LEAST_PAIRS} by another"
+        return f". {same} of {n} differ by the same amount and {few}: there is {lacking}."
     if not _by_ranks(evidence):
-        if constant:
-            return " in every pair: without any spread there is no t, no interval and no verdict."
         if evidence.effect is None:
             return ", not adjusted: group and position cannot be told apart in these pairs."
-        if evidence.effect.sd == 0.0:
-            return ": beside the positions nothing varies between pairs, so there is no t, no interval and no verdict."
+        if evidence.effect.degenerate:
+            return f": beside the positions nothing varies between pairs, so there is {lacking}."
     if evidence.low is None:
         return f", {_test(evidence)}; at this bound {n} give no interval."
     return f", {interval(evidence)}, {_test(evidence)}."
+
+
+def _alike(evidence: Evidence) -> int:
+    """The most pairs that differ by one amount."""
+    return alike([pair.a - pair.b for pair in evidence.pairs[: evidence.used]])
 
 
 def _by_ranks(evidence: Evidence) -> bool:
@@ -320,8 +347,7 @@ def _on_design(evidence: Evidence) -> list[str]:
 
 def _on_numbers(evidence: Evidence) -> list[str]:
     flip, verdict, found = evidence.sign_flip, evidence.verdict, []
-    constant = evidence.plain is not None and evidence.plain.no_variation
-    if constant and not evidence.same_records:
+    if evidence.plain is not None and evidence.plain.sd == 0.0 and not evidence.same_records:
         found.append(_coarse(evidence))
     if flip is not None and flip.p is None:
         found.append(f"The sign-flip p is not enumerated for {flip.pairs} pairs.")

@@ -9,9 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import fake_plans
 import msgspec
 import numpy as np
+from support import fake_plans
 
 from benchmarks.fake_fleet import Fleet
 from benchmarks.machine import FEW, Spread

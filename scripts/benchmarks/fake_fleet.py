@@ -63,6 +63,7 @@ class Fleet:
     processes: int
     workers: int  # in all
     transport: Transport = "ipc"
+    descriptors = 3  # per worker, of the coordinator: a sentinel with both ends, a connection
     _started: int = 0
     _pools: list[tuple[Any, Connection]] = field(default_factory=list)
     _ends: list[int] = field(default_factory=list)

@@ -13,8 +13,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import fake_plans
 import msgspec
+from support import fake_plans
 
 from benchmarks import synthetic
 from benchmarks.machine import FEW, Spread

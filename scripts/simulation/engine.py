@@ -11,9 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import fake_plans
-import fake_worker
 import numpy as np
+from support import fake_plans, fake_worker
 
 from esper_ab.analysis.courses import courses
 from esper_ab.control import conduct
@@ -69,7 +68,7 @@ def conducted(endpoints: Array, run_dir: Path) -> History:
     fake_worker.accuracy = accuracy
     try:
         plan = fake_plans.plan(replicates=endpoints.shape[1], episodes=1, steps=1, margin=rules.MARGIN)
-        conduct.run(plan, run_dir, InlineLauncher("fake_worker:main_in_thread"), ())
+        conduct.run(plan, run_dir, InlineLauncher("support.fake_worker:main_in_thread"), ())
     finally:
         fake_worker.accuracy = before
     return load(run_dir).history

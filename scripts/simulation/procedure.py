@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from esper_ab.design.design import LEAST_PAIRS, Design
+from esper_ab.design.design import Design
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -103,9 +104,10 @@ def _take(courses: Courses, rows: NDArray[np.int64], left: Flags, view: TView | 
             break
     courses.crossed[rows], courses.mean[rows], courses.replicates[rows] = crossed, mean, used
     courses.low[rows], courses.high[rows] = low, high
-    if margin:
-        low, high = view.wider(share)
-        courses.equivalent[rows] |= left & (low > -margin) & (high < margin)
+    if margin and view.replicates >= LEAST_EQUIVALENCE_PAIRS:
+        low, high = view.of_equivalence(np.full((count, m), m))  # at the first share, whatever was passed on
+        inside = (low > -margin) & (high < margin) & (np.abs(view.average) < margin)
+        courses.equivalent[rows] |= left & inside & ~view.reaches(share)
 
 
 class TView:
@@ -125,6 +127,7 @@ class TView:
             rest = (values**2).sum(axis=1) - ((values @ q) ** 2).sum(axis=1)
             self.mean[:, index] = values @ weights
             self.se[:, index] = np.sqrt(rest / self.df[index] / self.information[index])
+        self.average = self.mean
         self.reach = self._half(look.p)  # [m, open]: half-width in standard errors
         self.reach_equivalence = self._half(tuple(2.0 * p for p in look.p))
 
@@ -142,15 +145,17 @@ class TView:
         half = self.se * np.take_along_axis(reach[None], share[..., None] - 1, axis=2)[..., 0]
         return self.mean - half, self.mean + half
 
-    def crosses(self, share: NDArray[np.int64]) -> Flags:
+    def reaches(self, share: NDArray[np.int64]) -> Flags:
         low, high = self._around(self.reach, share)
         return np.asarray((low >= 0.0) | (high <= 0.0))
+
+    crosses = reaches
 
     def interval(self, share: NDArray[np.int64]) -> tuple[Array, Array]:
         return self._around(self.reach, share)
 
-    def wider(self, share: NDArray[np.int64]) -> tuple[Array, Array]:
-        """The interval of the equivalence test, at twice the p."""
+    def of_equivalence(self, share: NDArray[np.int64]) -> tuple[Array, Array]:
+        """At twice the p."""
         return self._around(self.reach_equivalence, share)
 
 
@@ -190,11 +195,15 @@ class RankView:
         self.smaller = np.minimum(above, n * (n + 1) // 2 - above)
         rows, columns = np.triu_indices(n)
         self.walsh = np.sort((d[:, :, rows] + d[:, :, columns]) / 2.0, axis=2)
-        self.mean = np.median(self.walsh, axis=2)
+        self.mean, self.average = np.median(self.walsh, axis=2), d.mean(axis=2)
         self.two_sided = rank_p(n)  # p by the smaller rank sum
 
-    def crosses(self, share: NDArray[np.int64]) -> Flags:
+    def reaches(self, share: NDArray[np.int64]) -> Flags:
         return np.asarray(self.two_sided[self.smaller] <= np.array(self.look.p)[share - 1])
+
+    def crosses(self, share: NDArray[np.int64]) -> Flags:
+        """No claim is made against the mean."""
+        return np.asarray(self.reaches(share) & (self.mean * self.average > 0.0))
 
     def _between(self, bounds: Sequence[float], share: NDArray[np.int64]) -> tuple[Array, Array]:
         rejected = np.array([int((self.two_sided <= p).sum()) for p in bounds])[share - 1]  # rank sums 0, 1, ...
@@ -207,8 +216,8 @@ class RankView:
     def interval(self, share: NDArray[np.int64]) -> tuple[Array, Array]:
         return self._between(self.look.p, share)
 
-    def wider(self, share: NDArray[np.int64]) -> tuple[Array, Array]:
-        """The interval of the equivalence test, at twice the p."""
+    def of_equivalence(self, share: NDArray[np.int64]) -> tuple[Array, Array]:
+        """At twice the p."""
         return self._between([2.0 * p for p in self.look.p], share)
 
 

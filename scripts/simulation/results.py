@@ -111,6 +111,9 @@ def checks(found: list[Row]) -> list[Limit]:
     for row in found:
         if not row.limited or row.part == "naive":
             continue
+        if row.part == "equivalence":
+            limits.append(Limit(row, "falsely equivalent", "equivalence", ERROR_LIMIT))
+            continue
         if row.part == "groups" or row.truth == NO_STOP:
             limits.append(Limit(row, "wrong", "error", ERROR_LIMIT))
         limits.append(Limit(row, row.missed, "coverage", 1.0 - COVERAGE_LIMIT))

@@ -12,13 +12,13 @@ import numpy as np
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.design.boundary_cache import calibrate
 from esper_ab.design.design import Design, extended, make_design
-from esper_ab.settings.experiment import ExperimentSettings, Group
+from esper_ab.settings.experiment import Group, ResolvedExperiment
 from simulation import laws
 from simulation.laws import Array
 
 HORIZON = 40  # replicates to which open-ended and extended plans are followed
 MARGIN = 2.0  # points
-NAMES = ("a", "b", "c")
+NAMES = ("a", "b", "c", "d", "e", "f")
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,24 @@ GROUP_RULES = (
     Rule("2 against a control, 20 replicates", 20, groups=3, control=True),
     Rule("all pairs of 3, anytime, to 40", 0, groups=3),
 )
+# Where equivalence is looked for while differences free alpha; with fewer than 15 replicates it is never claimed.
+EQUIVALENCE_RULES = (
+    Rule("all pairs of 3, 20 replicates", 20, groups=3),
+    Rule("all pairs of 4, 20 replicates", 20, groups=4),
+    Rule("all pairs of 6, 20 replicates", 20, groups=6),
+    Rule("2 against a control, 20 replicates", 20, groups=3, control=True),
+    Rule("3 against a control, 20 replicates", 20, groups=4, control=True),
+    Rule("5 against a control, 20 replicates", 20, groups=6, control=True),
+    Rule("all pairs of 3, anytime, to 40", 0, groups=3),
+)
+EVERY_RULE = tuple({rule.name: rule for rule in (*PAIR_RULES, *GROUP_RULES, *EQUIVALENCE_RULES)}.values())
 
 
 @lru_cache
 def design(rule: Rule) -> Design:
     """What the planner makes of it."""
     names = NAMES[: rule.groups]
-    experiment = ExperimentSettings(
+    experiment = ResolvedExperiment(
         name="simulated",
         groups=tuple(Group(name=name, settings=GroupSettings()) for name in names),
         slots=("early",),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,13 +23,21 @@ PATTERNS = {
     "one higher, d=1": (ENDPOINT_SD, 0.0, 0.0),
     "one higher, d=2": (2.0 * ENDPOINT_SD, 0.0, 0.0),
 }
+# Of several groups, in margins: every difference is a multiple of the margin, and EQUIVALENT false where it is not 0
+MULTIPLES: dict[str, Callable[[int], float]] = {
+    "a staircase of margins": lambda group: float(group),
+    "couples a margin apart": lambda group: 5.0 * (group // 2) + group % 2,
+    "all a margin from the last": lambda group: 1.0,
+    "a margin or five from the last": lambda group: (1.0, 5.0)[group % 2],
+}
+SPREADS = (1.2, 1.6, 2.0, 2.6, 3.5)  # SD of a run, points: of a smaller one nothing, of a larger one everything is open
 Key = tuple[str, str, str, float, str]  # part, rule, law, rho, truth
 Tally = dict[Key, dict[str, float]]
 
 
 @dataclass(frozen=True)
 class Task:
-    """`part`: "pairs", "groups" or "naive"; experiments `number` * CHUNK and on."""
+    """`part`: "pairs", "groups", "naive" or "equivalence"; experiments `number` * CHUNK and on."""
 
     part: str
     law: str
@@ -40,16 +48,18 @@ class Task:
 
     def rng(self) -> np.random.Generator:
         """Its own stream, by what it is."""
-        parts = ("pairs", "groups", "naive")
+        parts = ("pairs", "groups", "naive", "equivalence")
         known = [law.name for law in laws.EVERY]
         address = [parts.index(self.part), known.index(self.law), round(10 * self.rho), self.number]
         return np.random.default_rng([self.rng_seed, *address])
 
 
-def tasks(part: str, these: tuple[Law, ...], experiments: int, rng_seed: int) -> Iterator[Task]:
+def tasks(
+    part: str, these: tuple[Law, ...], experiments: int, rng_seed: int, rhos: tuple[float, ...] = RHOS
+) -> Iterator[Task]:
     """All pieces of one part."""
     for law in these:
-        for rho in RHOS:
+        for rho in rhos:
             for number in range(-(-experiments // CHUNK)):
                 count = min(CHUNK, experiments - number * CHUNK)
                 yield Task(part, law.name, rho, number, count, rng_seed)
@@ -58,7 +68,7 @@ def tasks(part: str, these: tuple[Law, ...], experiments: int, rng_seed: int) ->
 def work(task: Task) -> Tally:
     """Counts of one piece."""
     law = laws.law_named(task.law)
-    return {"pairs": _pairs, "groups": _groups, "naive": _naive}[task.part](task, law)
+    return {"pairs": _pairs, "groups": _groups, "naive": _naive, "equivalence": _equivalence}[task.part](task, law)
 
 
 def _pairs(task: Task, law: Law) -> Tally:
@@ -80,9 +90,23 @@ def _groups(task: Task, law: Law) -> Tally:
     return tally
 
 
+def _equivalence(task: Task, law: Law) -> Tally:
+    tally: Tally = {}
+    for rule in rules.EQUIVALENCE_RULES:
+        values = laws.endpoints(law, task.rho, Size(task.experiments, rule.horizon, rule.groups), task.rng())
+        for pattern, multiple in MULTIPLES.items():
+            effects = tuple(MARGIN * multiple(group) for group in range(rule.groups - 1))
+            last = 0.0 if pattern.endswith("the last") else MARGIN * multiple(rule.groups - 1)
+            for sd in SPREADS:
+                key = (task.part, rule.name, task.law, task.rho, f"{pattern}, SD {sd:g}")
+                tally[key] = _count(rule, values * (sd / ENDPOINT_SD), (*effects, last))
+    return tally
+
+
 def _count(rule: Rule, values: Array, effects: tuple[float, ...], *, stop: bool = True) -> dict[str, float]:
     """Experiments with a claim (any comparison crossed) or none, a wrong one (a true null, or the wrong sign), an
-    interval that misses (of each comparison; of any), equivalence declared (at any); sum of replicates used.
+    interval that misses (of each comparison; of any), equivalence declared (at any; at any that differs by the margin
+    or more); sum of replicates used.
     """
     d = rules.differences(rule, values) + rules.truths(rule, effects)[:, None]
     found = procedure.follow(rules.design(rule), d, rules.sides(rule), rule.horizon, equivalence=stop)
@@ -97,6 +121,7 @@ def _count(rule: Rule, values: Array, effects: tuple[float, ...], *, stop: bool 
         **{f"missed {index}": float(count) for index, count in enumerate(missed.sum(axis=0))},
         "missed any": float(missed.any(axis=1).sum()),
         "equivalent": float(found.equivalent.any(axis=1).sum()),
+        "falsely equivalent": float((found.equivalent & (np.abs(truth) > 0.999 * MARGIN)).any(axis=1).sum()),
         "replicates": float(found.replicates.max(axis=1).sum()),
     }
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from growth_world import BLUEPRINTS, SLOTS, Episode, make_lifecycle, measure
+from support.growth_world import BLUEPRINTS, SLOTS, Episode, make_lifecycle, measure
 
 from esper_ab.contracts.catalog import entry, names
 from esper_ab.contracts.settings import ControllerSettings

@@ -5,7 +5,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from reward_facts import GOLDEN, golden_case, make_facts, random_facts, take_envs
+from support.reward_facts import GOLDEN, golden_case, make_facts, random_facts, take_envs
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.settings import RewardSettings

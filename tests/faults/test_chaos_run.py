@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-import fake_plans
 import pytest
 from click.testing import CliRunner
-from fault_checker import check
+from support import fake_plans
+from support.fault_checker import check
 
 from esper_ab.analysis.audit import audit
 from esper_ab.analysis.result_hash import result_hash
@@ -31,9 +31,9 @@ def test_a_rehearsal_changes_no_result(rng_seed, tmp_path):
     calm, stormy = tmp_path / "calm", tmp_path / "stormy"
     calm.mkdir()
     stormy.mkdir()
-    conduct.run(plan, calm, InlineLauncher("fake_worker:main_in_thread"), ())
+    conduct.run(plan, calm, InlineLauncher("support.fake_worker:main_in_thread"), ())
     chaos = Chaos(plan_faults(rng_seed, [spec for block in plan.blocks for spec in block.runs]))
-    conduct.run(plan, stormy, LocalLauncher("fake_worker:main"), (), LIMITS, chaos)
+    conduct.run(plan, stormy, LocalLauncher("support.fake_worker:main"), (), LIMITS, chaos)
 
     events = check(stormy, result_hash(fold(read(calm / JOURNAL_NAME))))
     entries = [event for event in events if isinstance(event, Ledger)]

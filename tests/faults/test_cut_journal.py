@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 
-import fake_plans
 import pytest
-from fault_checker import check
+from support import fake_plans
+from support.fault_checker import check
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import UsageError
@@ -15,7 +15,7 @@ from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.inline import InlineLauncher
 
-LAUNCHER = InlineLauncher("fake_worker:main_in_thread")
+LAUNCHER = InlineLauncher("support.fake_worker:main_in_thread")
 LAST_RECORDS = 1
 
 

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import fake_plans
 import pytest
-from fault_checker import check_records
-from fault_world import EPISODES, LIVES, REPLICATES, described, live, make_world, peaceful
-from journals import planted_effect
-from planted_death import Death
+from support import fake_plans
+from support.fault_checker import check_records
+from support.fault_world import EPISODES, LIVES, REPLICATES, described, live, make_world, peaceful
+from support.journals import planted_effect
+from support.planted_death import Death
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.control import conduct
@@ -27,7 +27,7 @@ def undisturbed(tmp_path_factory):
     """Result hash of the experiment without faults."""
     run_dir = tmp_path_factory.mktemp("undisturbed")
     plan = fake_plans.plan(replicates=REPLICATES, episodes=EPISODES)
-    conduct.run(plan, run_dir, InlineLauncher("fake_worker:main_in_thread"), ())
+    conduct.run(plan, run_dir, InlineLauncher("support.fake_worker:main_in_thread"), ())
     return result_hash(fold(read(run_dir / JOURNAL_NAME)))
 
 

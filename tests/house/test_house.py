@@ -5,18 +5,16 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Literal, get_args, get_origin
 
 import pytest
 
-from esper_ab.commands._options import request as requested
 from esper_ab.commands.launch import command
 from esper_ab.contracts import catalog
 from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS
+from esper_ab.settings.flags import read_flags
 from esper_ab.settings.parse import Catalogue, FileSettings, parse, read_toml
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,13 +26,6 @@ LINE_CEILING = 400
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_file_is_too_long(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= LINE_CEILING
-
-
-def test_direction_of_imports() -> None:
-    lint = subprocess.run(
-        [Path(sys.executable).with_name("lint-imports"), "--no-logo"], cwd=ROOT, capture_output=True, text=True
-    )
-    assert lint.returncode == 0, lint.stdout + lint.stderr
 
 
 def _has_one_value(kind: object) -> bool:
@@ -85,7 +76,7 @@ def _parsed(line: str) -> None:
     file = context.params["config"]
     assert file is None or file.suffix == ".toml"
     catalogue = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
-    parse(requested(context.params), FileSettings(), catalogue)
+    parse(read_flags(context.params), FileSettings(), catalogue)
 
 
 @pytest.mark.parametrize(("page", "line"), _examples())
@@ -105,7 +96,7 @@ def test_toml_examples_parse(tmp_path: Path) -> None:
         tomllib.loads(block)
         path = tmp_path / "example.toml"
         path.write_text(block)
-        parse(requested({}), read_toml(path), catalogue)
+        parse(read_flags({}), read_toml(path), catalogue)
 
 
 def test_documented_flags_are_those_that_exist() -> None:
@@ -131,6 +122,34 @@ def test_a_stream_would_be_found() -> None:
     assert not _streams_without_record("side = torch.cuda.Stream()\nx.record_stream(side)")
 
 
+def _starts_python(source: str) -> list[int]:
+    """Lines with a command line for a Python of one's own, or a spawned process that may import what a user has."""
+    tree = ast.parse(source)
+    lists = [node for node in ast.walk(tree) if isinstance(node, (ast.List, ast.Tuple))]
+    lines = [node.lineno for node in lists if any(ast.unparse(one) == "sys.executable" for one in node.elts)]
+    kinds = r"(.*\.)?((multiprocessing|get_context\(.*\))\.(Process|Pool)|ProcessPoolExecutor|multiprocessing\.spawn)"
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    if "with nothing_of_the_user():" not in source:
+        lines += [node.lineno for node in calls if re.fullmatch(kinds, ast.unparse(node.func))]
+    return lines
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_child_processes_are_started_in_one_way(path: Path) -> None:
+    """A user's folder may have a `workers`, or a queue.py: `child_command` keeps it out of the children."""
+    if path.name != "own_packages.py":
+        assert not _starts_python(path.read_text())
+
+
+def test_a_child_process_started_in_another_way_would_be_found() -> None:
+    assert _starts_python('subprocess.run([sys.executable, "-m", module, *arguments])')
+    assert _starts_python('Popen((sys.executable, "-c", code))')
+    assert _starts_python('child = multiprocessing.get_context("spawn").Process(target=os.getpid)')
+    assert _starts_python("with ProcessPoolExecutor() as pool: ...")
+    assert not _starts_python('subprocess.run(child_command("workers.commands.describe"))')
+    assert not _starts_python('child = get_context("spawn").Process()\nwith nothing_of_the_user():\n    child.start()')
+
+
 def _untyped_commands(source: str) -> list[str]:
     """Commands for a user that hold a value which no shell has been thought of for."""
     return re.findall(r"esper-ab [a-z]+ [^`\"';]*\{[^`\"';]*", source)
@@ -146,3 +165,17 @@ def test_an_unquoted_command_would_be_found() -> None:
     assert _untyped_commands('f"to go on: esper-ab resume {run_dir}"')
     assert _untyped_commands('f"`esper-ab fsck {run_dir} --repair`"')
     assert not _untyped_commands("""f"`esper-ab report` and `{typed('resume', run_dir)}`" """)
+
+
+OPEN_SAFELY = ("os.O_EXCL", "os.O_DIRECTORY", "os.O_NONBLOCK", "os.devnull")
+
+
+@pytest.mark.parametrize("path", [path for path in SOURCES if path.is_relative_to(ROOT / "esper_ab")],
+                         ids=lambda path: str(path.relative_to(ROOT)))  # fmt: skip
+def test_no_open_waits_for_a_pipe_or_creates_behind_a_link(path: Path) -> None:
+    """What may be there already and be written to is opened by `regular_file.open_regular`."""
+    calls = [ast.unparse(node) for node in ast.walk(ast.parse(path.read_text()))
+             if isinstance(node, ast.Call) and ast.unparse(node.func) == "os.open"]
+    unsafe = [call for call in calls if not any(flag in call for flag in OPEN_SAFELY)]
+    behind_links = [call for call in calls if "os.O_CREAT" in call and "os.O_EXCL" not in call]
+    assert unsafe + behind_links == []

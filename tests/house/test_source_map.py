@@ -23,12 +23,17 @@ def functions_of(path: Path) -> set[str]:
     return {node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)}
 
 
+def folder_of(path: str) -> str:
+    """Of tests that are named by a path: by that of a module's room, or of a folder of tests."""
+    return f"tests/unit/{path}" if path.split("/")[0] in ("esper_ab", "workers") else f"tests/{path}"
+
+
 def named() -> list[tuple[str, str]]:
     """(file, function) of every test that the two pages name, in either way of writing."""
-    short = [(f"tests/{folder}/test_{file}.py", f"test_{name}")
-             for folder, file, name in re.findall(r"`(\w+)/(\w+)::(\w+)`", MAP)]
+    short = [(f"{folder_of(path)}/test_{file}.py", f"test_{name}")
+             for path, file, name in re.findall(r"`([\w/]+)/(\w+)::(\w+)`", MAP)]
     decision = (ROOT / "docs" / "ddp.md").read_text()
-    return sorted({*short, *re.findall(r"`(tests/\w+/\w+\.py)::(\w+)`", decision)})
+    return sorted({*short, *re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", decision)})
 
 
 def test_every_ticket_has_one_row() -> None:

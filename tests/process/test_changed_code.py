@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import fake_plans
 import pytest
-from conducted import THREADS, events_of, of, resume, run
-from fake_worker import FAULT_VARIABLE
-from in_process import esper_ab
+from support import fake_plans
+from support.conducted import THREADS, events_of, of, resume, run
+from support.fake_worker import FAULT_VARIABLE
+from support.in_process import esper_ab
 
 from esper_ab.analysis.analyse import analyse
 from esper_ab.commands.evaluate import describe_other_code

@@ -8,10 +8,10 @@ import signal
 import threading
 from collections import Counter
 
-import fake_plans
 import pytest
 import zmq
-from fake_worker import FAULT_VARIABLE
+from support import fake_plans
+from support.fake_worker import FAULT_VARIABLE
 
 from esper_ab.contracts.errors import Interrupted, UsageError, WorkerFailed, WorkerHung
 from esper_ab.contracts.messages import EpisodeFinished, Progress, Ready, Release
@@ -35,7 +35,7 @@ from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
 from esper_ab.launchers.inline import InlineLauncher
 
-LAUNCHER = InlineLauncher("fake_worker:main_in_thread")
+LAUNCHER = InlineLauncher("support.fake_worker:main_in_thread")
 
 
 class Watcher:
@@ -323,7 +323,7 @@ class Leaving:
 
 
 def test_a_second_ctrl_c_that_comes_after_the_barrier_ends_the_workers_and_is_told_apart(tmp_path):
-    launcher = PressedWhileLeaving("fake_worker:main_in_thread")
+    launcher = PressedWhileLeaving("support.fake_worker:main_in_thread")
     with pytest.raises(Interrupted) as caught:
         run(fake_plans.plan(episodes=400), tmp_path, launcher, (press_ctrl_c_at(1),))
     said, go_on = str(caught.value).splitlines()

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from in_process import done
+from support.in_process import done
 
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load

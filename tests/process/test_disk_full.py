@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 if __name__ == "__main__":  # the child is not started by pytest, which puts this on the path
-    sys.path[:0] = [str(Path(__file__).parents[1] / "support"), str(Path(__file__).parents[2])]
+    sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
 
-import fake_plans
 import msgspec
+from support import fake_plans
 
 from esper_ab.analysis.audit_conduct import findings
 from esper_ab.analysis.result_hash import result_hash
@@ -37,9 +37,9 @@ from esper_ab.launchers.inline import InlineLauncher
 from esper_ab.live.status import status_text
 from esper_ab.live.warnings import Warnings
 from esper_ab.plan.blocks import make_plan
-from esper_ab.settings.experiment import ExperimentSettings, Group
+from esper_ab.settings.experiment import Group, ResolvedExperiment
 
-LAUNCHER = InlineLauncher("fake_worker:main_in_thread")
+LAUNCHER = InlineLauncher("support.fake_worker:main_in_thread")
 IMPATIENT = Limits(disk_full_s=0.1)
 MOUNT = 'mount -t tmpfs -o size=512k tmpfs "$0" && exec "$@"'
 NAMESPACES = (("unshare", "-m"), ("unshare", "-Urm"))
@@ -83,7 +83,7 @@ def plan():
     groups = tuple(
         Group(name=name, settings=GroupSettings(controller=ControllerSettings(name="random"))) for name in "ab"
     )
-    experiment = ExperimentSettings(
+    experiment = ResolvedExperiment(
         name="fake", groups=groups, devices=("cpu:0", "cpu:1"), slots=("early",), n_envs=1, episodes=40, steps=2,
         replicates=1, eval_episodes=1,
     )

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from in_process import done
+from support.in_process import done
 
-from esper_ab.api.asked import tracking_of
-from esper_ab.api.files import declared_in
+from esper_ab.api.asked import parse_experiment, tracking_of
+from esper_ab.api.files import load_declaration
 from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.load import load
 
@@ -25,7 +25,7 @@ def rates(what):
 
 
 def test_the_first_example_has_two_names_for_one_experiment() -> None:
-    what = declared_in(BLOCKS / "my_experiment.py")
+    what = load_declaration(BLOCKS / "my_experiment.py")
     assert rates(what) == RATES
     assert what.asked.replicates == 5
     assert what.asked.name == "my_experiment"
@@ -44,7 +44,7 @@ def test_a_dry_run_shows_the_configuration_and_makes_nothing(tmp_path: Path) -> 
 
 
 def test_the_complete_example_names_its_project_and_tags_its_variants() -> None:
-    what = declared_in(BLOCKS / "curriculum_comparison.py")
+    what = load_declaration(BLOCKS / "curriculum_comparison.py")
     assert {group.name: group.settings.reward.mode for group in what.asked.groups} == {
         "learning_progress": "shaped", "prioritized_regressed": "simplified",
     }  # fmt: skip
@@ -54,7 +54,7 @@ def test_the_complete_example_names_its_project_and_tags_its_variants() -> None:
 
 
 def test_the_custom_class_is_an_experiment() -> None:
-    what = declared_in(BLOCKS / "custom_class.py")
+    what = load_declaration(BLOCKS / "custom_class.py")
     assert rates(what) == RATES
     assert what.asked.replicates == 10
     sys.path.insert(0, str(BLOCKS))
@@ -65,9 +65,9 @@ def test_the_custom_class_is_an_experiment() -> None:
     changed = MyCustomExperiment()
     changed.runs_per_variant = 3
     changed.variants[0].overrides["ppo__lr"] = 0.01
-    assert changed.settings().replicates == 3
-    assert changed.settings().groups[0].settings.ppo.lr == 0.01
-    assert MyCustomExperiment().settings().groups[0].settings.ppo.lr == 0.001
+    assert parse_experiment(changed).replicates == 3
+    assert parse_experiment(changed).groups[0].settings.ppo.lr == 0.01
+    assert parse_experiment(MyCustomExperiment()).groups[0].settings.ppo.lr == 0.001
     assert tracking_of(changed).tags == {}
 
 
@@ -159,7 +159,7 @@ def test_the_keys_of_the_blocks_as_they_stand_are_refused_with_the_name_of_ours(
     path = tmp_path / "x.py"
     path.write_text(FOREIGN.format(of_a=of_a, base=base))
     with pytest.raises(UsageError) as caught:
-        declared_in(path)
+        load_declaration(path)
     assert said in str(caught.value)
     assert str(caught.value).startswith(f"{path}:")
     assert "\n" not in str(caught.value)

@@ -13,9 +13,13 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 import click
 import pytest
@@ -192,6 +196,62 @@ def test_json_is_all_there_is_on_stdout(name: str, capfd: pytest.CaptureFixture[
     except json.JSONDecodeError:
         assert name in {"attach", "logs"}
         assert [json.loads(line) for line in out.splitlines()] or name == "logs"
+
+
+# --- a run directory in which something else stands in place of .lock ---
+
+TAKE_THE_LOCK = {
+    "gc": ("RUN",), "fsck": ("RUN", "--repair"), "extend": ("RUN", "--replicates", "2"), "resume": ("UNFINISHED",),
+}  # fmt: skip
+LOCK_STANDS_FOR = {
+    "link": lambda lock: lock.symlink_to("../../precious"),
+    "dangling link": lambda lock: lock.symlink_to("../../nothing"),
+    "pipe": os.mkfifo,
+    "folder": Path.mkdir,
+}
+
+
+@contextmanager
+def within(seconds: int) -> Iterator[None]:
+    """TimeoutError, also out of an open that waits."""
+    def late(number: int, frame: FrameType | None) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("kind", LOCK_STANDS_FOR)
+@pytest.mark.parametrize("name", sorted({name for name in NAMES if "RUN" in CALLS[name]} | set(TAKE_THE_LOCK)))
+def test_what_stands_in_place_of_a_lock_is_neither_written_nor_waited_for(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], name: str,
+    kind: str,
+) -> None:  # fmt: skip
+    shutil.copytree(place / "runs", tmp_path / "runs", ignore=shutil.ignore_patterns(".lock"))
+    journal = tmp_path / "runs" / "two" / "events.jsonl"
+    journal.write_bytes(journal.read_bytes().rpartition(b"\n")[0].rpartition(b"\n")[0] + b"\n")  # without its end
+    (tmp_path / "precious").write_text("thesis")
+    for run in ("one", "two"):
+        LOCK_STANDS_FOR[kind](tmp_path / "runs" / run / ".lock")
+    words = {"RUN": "runs/one", "UNFINISHED": "runs/two", "COPY": "runs/two"}
+    args = [words.get(arg, arg) for arg in TAKE_THE_LOCK.get(name, CALLS[name])]
+    monkeypatch.chdir(tmp_path)
+    with within(60):
+        status = invoke(group, [name, *args], "esper-ab")
+    out, error = capfd.readouterr()
+    assert (tmp_path / "precious").read_text() == "thesis"
+    assert not (tmp_path / "nothing").exists()
+    if name in TAKE_THE_LOCK:
+        what = "is a symbolic link" if "link" in kind else "is no regular file"
+        assert (status, error.count("\n")) == (2, 1), out + error
+        assert re.match(rf"error: runs/(one|two)/\.lock {what}: remove it", error)
+    else:
+        assert status == 0, error
 
 
 def test_json_of_a_launch_with_workers_in_its_own_threads(place: Path) -> None:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from in_process import done
+from support.in_process import done
 
 from esper_ab.contracts.installed_code import sources
 from esper_ab.journal.fold import History

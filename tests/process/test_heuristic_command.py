@@ -6,7 +6,7 @@ import json
 import subprocess
 
 import pytest
-from in_process import esper_ab
+from support.in_process import esper_ab
 
 from esper_ab.commands.heuristic import count_by_slot, count_several_slots, describe_answer, make_question
 from esper_ab.contracts.solo import Host, Seed, SoloAnswer

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import random
 import stat
 import subprocess
@@ -12,12 +11,11 @@ import time
 import tracemalloc
 from pathlib import Path
 
-import conducted
-import fake_plans
-import hostile
 import pytest
 import zmq
-from conducted import THREADS
+from support import conducted, fake_plans, hostile
+from support.children import environment
+from support.conducted import THREADS
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts import key_file
@@ -77,7 +75,7 @@ def test_strangers_at_the_port_get_nothing_and_change_nothing(tmp_path, undistur
 
 @pytest.mark.parametrize("transport", ["ipc", "tcp"])
 def test_the_transport_does_not_show_in_the_result(tmp_path, undisturbed, transport):
-    events = conducted.run(tmp_path, PLAN, launcher=InlineLauncher("fake_worker:main_in_thread", transport))
+    events = conducted.run(tmp_path, PLAN, launcher=InlineLauncher("support.fake_worker:main_in_thread", transport))
     assert conducted.ledger(events) == []
     assert result_hash(fold(events)) == undisturbed
 
@@ -116,7 +114,7 @@ def understood(frame):
 SECRETS = """
 import os, sys, threading
 from pathlib import Path
-import fake_plans
+from support import fake_plans
 from esper_ab.contracts import key_file
 from esper_ab.control import conduct
 from esper_ab.launchers.local import LocalLauncher
@@ -134,7 +132,7 @@ class Watching(LocalLauncher):
 found = []
 run_dir = Path(sys.argv[1])
 if __name__ == "__main__":
-    conduct.run(fake_plans.plan(), run_dir, Watching("fake_worker:main", "tcp"), ())
+    conduct.run(fake_plans.plan(), run_dir, Watching("support.fake_worker:main", "tcp"), ())
     written = b"".join(path.read_bytes() for path in run_dir.rglob("*") if path.is_file())
     for secret, file, mode, shown in found:
         print(oct(mode[0]), oct(mode[1]), shown, secret.encode() in written, Path(file).exists())
@@ -146,9 +144,8 @@ def test_secrets_are_in_private_files_and_nowhere_else(tmp_path):
     script = tmp_path / "watching.py"
     script.write_text(SECRETS)
     (tmp_path / "run").mkdir()
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, str(script), str(tmp_path / "run")]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
     assert done.stderr == ""
     assert done.stdout.splitlines() == ["0o600 0o700 False False False"] * 2
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from fake_plans import plan
+from support.fake_plans import plan
 
 from esper_ab.analysis.courses import courses
 from esper_ab.contracts.errors import UsageError
@@ -20,7 +20,7 @@ from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.load import load
 from esper_ab.launchers.inline import InlineLauncher
 
-LAUNCHER = InlineLauncher("fake_worker:main_in_thread")
+LAUNCHER = InlineLauncher("support.fake_worker:main_in_thread")
 
 
 def conducted(run_dir, **settings):

@@ -17,7 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from fake_worker import FAULT_VARIABLE
+from support import children
+from support.fake_worker import FAULT_VARIABLE
 
 from esper_ab.journal.events import ExperimentEnded, PointReleased, WorkerStarted
 from esper_ab.journal.file import JOURNAL_NAME, read
@@ -25,7 +26,6 @@ from esper_ab.journal.load import load
 from esper_ab.journal.lock import holder, process_started
 from esper_ab.live.console import CONSOLE_NAME
 
-SUPPORT = Path(__file__).parents[1] / "support"
 PATIENCE_S = 120.0
 EPISODES = 800  # seconds of work for workers that do none
 ENDLESS = 100_000
@@ -67,19 +67,19 @@ def ended(run_dir):
 def environment():
     """Of every process here; sockets in a folder of their own, with a short name, and nothing left in it."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        yield os.environ | {"TMPDIR": folder, "PYTHONPATH": str(SUPPORT), "COLUMNS": "100"}
+        yield children.environment(TMPDIR=folder, COLUMNS="100")
         assert list(Path(folder).iterdir()) == []
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     run_dir = tmp_path_factory.mktemp("undisturbed") / "run"
-    start(run_dir, EPISODES, os.environ | {"PYTHONPATH": str(SUPPORT)}).communicate()
+    start(run_dir, EPISODES, children.environment()).communicate()
     return digests(run_dir)
 
 
 def start(run_dir, episodes, environment, *args, **how):
-    command = [sys.executable, "-m", "fake_command", str(run_dir), str(episodes), *args]
+    command = [sys.executable, "-m", "support.fake_command", str(run_dir), str(episodes), *args]
     how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL} | how
     return subprocess.Popen(command, env=environment, start_new_session=True, **how)
 

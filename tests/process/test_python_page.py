@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from in_process import done
+from support.in_process import done
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 BLOCKS = re.findall(r"```(python|sh)\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)

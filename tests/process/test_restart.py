@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 
-import fake_plans
 import pytest
 import zmq
-from conducted import conclusions, counts, events_of, ledger, of, records, resume, run, states, taken_up
-from fake_worker import FAULT_VARIABLE, report_of
+from support import fake_plans
+from support.conducted import conclusions, counts, events_of, ledger, of, records, resume, run, states, taken_up
+from support.fake_worker import FAULT_VARIABLE, report_of
 
 from esper_ab.contracts.codec import encode
 from esper_ab.contracts.errors import WorkerFailed
@@ -95,7 +95,7 @@ def test_the_others_wait_at_the_barrier_and_nothing_is_lost_in_any_mode(tmp_path
 def test_a_killed_process_is_started_again_at_every_point_and_none_is_left(tmp_path, monkeypatch, undisturbed):
     before = undisturbed(replicates=2)
     faults = "die:a/0:1:1,die:b/0:0:1,die:b/0:2:2,die:a/0:3:2,die:a/1:0:3,die:b/1:3:3"
-    launcher = LocalLauncher("fake_worker:main")
+    launcher = LocalLauncher("support.fake_worker:main")
     events, _ = disturbed(tmp_path, monkeypatch, faults, replicates=2, launcher=launcher)
     assert records(events) == records(before)
     assert counts(events) == {"worker_death": 6, "restart": 6}
@@ -105,7 +105,7 @@ def test_a_killed_process_is_started_again_at_every_point_and_none_is_left(tmp_p
 
 def test_a_hung_worker_is_ended_and_its_stacks_are_shown(tmp_path, monkeypatch, undisturbed):
     before = undisturbed(episodes=3)
-    launcher = LocalLauncher("fake_worker:main")
+    launcher = LocalLauncher("support.fake_worker:main")
     limits = Limits(floor_s=1.0, start_up_s=60.0)
     events, watcher = disturbed(tmp_path, monkeypatch, "hang:a/0:2:1", episodes=3, limits=limits, launcher=launcher)
     assert records(events) == records(before)

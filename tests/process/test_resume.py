@@ -13,13 +13,13 @@ import tempfile
 import time
 from pathlib import Path
 
-import fake_plans
 import pytest
-from being_killed import killed_at, workers_when_recorded
-from conducted import conclusions, counts, ledger, of, records, resume, run, states, taken_up
-from fake_worker import FAULT_VARIABLE
-from in_process import esper_ab
-from journals import planted_effect, write
+from support import fake_plans
+from support.being_killed import killed_at, workers_when_recorded
+from support.conducted import conclusions, counts, ledger, of, records, resume, run, states, taken_up
+from support.fake_worker import FAULT_VARIABLE
+from support.in_process import esper_ab
+from support.journals import planted_effect, write
 
 from esper_ab.contracts.errors import Interrupted, UsageError
 from esper_ab.journal.events import (

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from in_process import esper_ab
+from support.in_process import esper_ab
 
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group

@@ -13,11 +13,11 @@ import subprocess
 import sys
 import tempfile
 
-import fake_plans
 import pytest
-from being_killed import killed_at, workers_when_recorded
-from conducted import counts, events_of, ledger, of, records, resume, run, states
-from fake_worker import FAULT_VARIABLE, moments
+from support import fake_plans
+from support.being_killed import killed_at, workers_when_recorded
+from support.conducted import counts, events_of, ledger, of, records, resume, run, states
+from support.fake_worker import FAULT_VARIABLE, moments
 
 from esper_ab.contracts.records import Moments
 from esper_ab.control.pooling import pooled

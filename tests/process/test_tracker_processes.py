@@ -12,15 +12,14 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-import fake_plans
 import pytest
-from support import conducted, journals, tracked
+from support import conducted, fake_plans, journals, tracked
 from support.mlflow_server import serving
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
-from esper_ab.execution.experiment import observers
+from esper_ab.execution.experiment import make_observers
 from esper_ab.journal.events import ExperimentEnded, PointReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.fold import fold
@@ -186,7 +185,7 @@ def test_a_run_that_is_followed_gives_the_same_records_and_trackers_what_back_fi
     save_settings(run_dir, Tracking(wandb="offline", tensorboard=True, mlflow=True, mlflow_uri=store(run_dir)))
     with ExitStack() as stack:
         plan = fake_plans.plan()
-        followed = conducted.run(run_dir, plan, *observers(stack, run_dir, plan, None, watched=False))
+        followed = conducted.run(run_dir, plan, *make_observers(stack, run_dir, plan, None, watched=False))
     assert "has stopped" not in capfd.readouterr().err
     assert result_hash(fold(followed)) == result_hash(fold(plain))
     eventually(lambda: {read_progress(run_dir, name).state for name in NAMES} == {"done"})  # on a slow machine, later
@@ -223,7 +222,7 @@ def test_trackers_that_raise_and_are_killed_do_not_concern_the_run(tmp_path, cap
     killer = Killer(run_dir, "wandb")
     with ExitStack() as stack:
         plan = fake_plans.plan()
-        told = observers(stack, run_dir, plan, None, watched=False)
+        told = make_observers(stack, run_dir, plan, None, watched=False)
         followed = conducted.run(run_dir, plan, *told, killer)
     assert result_hash(fold(followed)) == result_hash(fold(plain))
     said = capfd.readouterr().err
@@ -329,7 +328,7 @@ def test_a_server_that_is_not_there_costs_the_run_nothing_and_is_filled_when_it_
     save_settings(run_dir, Tracking(mlflow=True, mlflow_uri=f"http://127.0.0.1:{port}"))
     with ExitStack() as stack:
         plan = fake_plans.plan()
-        followed = conducted.run(run_dir, plan, *observers(stack, run_dir, plan, None, watched=False))
+        followed = conducted.run(run_dir, plan, *make_observers(stack, run_dir, plan, None, watched=False))
     assert result_hash(fold(followed)) == result_hash(fold(plain))
     (said,) = [line for line in capfd.readouterr().err.splitlines() if "mlflow" in line]
     assert said.startswith("warning: mlflow has stopped: MlflowException: API request to http://127.0.0.1:")

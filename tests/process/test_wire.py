@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import stat
 import subprocess
 import sys
 from pathlib import Path
 
-import fake_plans
 import pytest
 import zmq
-from fake_worker import report_of
+from support import fake_plans
+from support.children import environment
+from support.fake_worker import report_of
 
 from esper_ab.contracts.codec import FRAME_LIMIT_BYTES, encode
 from esper_ab.contracts.messages import Assign, Hello, Progress, Release, Stop
@@ -191,7 +191,7 @@ def test_a_closed_descriptor_is_reported(hub):
 
 FIRST_DECODING_BY_MANY = """
 import sys, threading
-import fake_plans
+from support import fake_plans
 from esper_ab.contracts.codec import decode_from_coordinator, encode
 from esper_ab.contracts.messages import Assign
 data = encode(Assign(spec=fake_plans.plan().blocks[0].runs[0]))
@@ -208,7 +208,6 @@ for thread in threads: thread.join()
 
 @pytest.mark.parametrize("attempt", range(4))  # without the cure, about every second one crashes
 def test_threads_may_decode_their_first_message_at_once(attempt):
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", FIRST_DECODING_BY_MANY]
-    done = subprocess.run(command, env=environment, capture_output=True, check=False)
+    done = subprocess.run(command, env=environment(), capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")

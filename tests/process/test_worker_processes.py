@@ -11,9 +11,10 @@ import tempfile
 import time
 from pathlib import Path
 
-import fake_plans
 import pytest
-from fake_worker import FAULT_VARIABLE
+from support import fake_plans
+from support.children import environment
+from support.fake_worker import FAULT_VARIABLE
 
 from esper_ab.contracts.errors import WorkerFailed, WorkerHung
 from esper_ab.control.conduct import run
@@ -22,12 +23,11 @@ from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, PointRelea
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.launchers.local import LocalLauncher
 
-SUPPORT = Path(__file__).parents[1] / "support"
 PATIENCE_S = 60.0
 
 
 def conduct(run_dir, plan, limits=None):
-    run(plan, run_dir, LocalLauncher("fake_worker:main"), (), limits)
+    run(plan, run_dir, LocalLauncher("support.fake_worker:main"), (), limits)
     return list(read(run_dir / JOURNAL_NAME))
 
 
@@ -91,8 +91,8 @@ def sockets():
 def start_experiment(run_dir, sockets, episodes=30_000):
     """A coordinator in its own session; returns once two workers have recorded an episode each."""
     process = subprocess.Popen(
-        [sys.executable, SUPPORT / "fake_experiment.py", run_dir, str(episodes)],
-        env=os.environ | {"TMPDIR": sockets}, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        [sys.executable, "-m", "support.fake_experiment", run_dir, str(episodes)],
+        env=environment(TMPDIR=sockets), stderr=subprocess.PIPE, text=True, start_new_session=True,
     )
     journal, deadline = run_dir / JOURNAL_NAME, time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline and process.poll() is None:

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import time
 from contextlib import suppress
-from pathlib import Path
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.load import load
+from support.children import environment
 
 PATIENCE_S = 90.0
 
 
 def killed_at(run_dir, sockets, size, *arguments):
-    """Start fake_experiment.py with `arguments` and kill it when its journal has that many bytes.
+    """Start fake_experiment with `arguments` and kill it when its journal has that many bytes.
 
     Returns the events that it left, or all of them when it came to its end before.
     """
     process = subprocess.Popen(
-        [sys.executable, Path(__file__).with_name("fake_experiment.py"), run_dir, *map(str, arguments)],
-        env=os.environ | {"TMPDIR": sockets}, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        [sys.executable, "-m", "support.fake_experiment", run_dir, *map(str, arguments)],
+        env=environment(TMPDIR=sockets), stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     journal, deadline = run_dir / JOURNAL_NAME, time.monotonic() + PATIENCE_S
     while process.poll() is None:

@@ -14,12 +14,12 @@ from esper_ab.verdict.looks import follow
 from esper_ab.verdict.question import HalfPair, Lost, Question
 
 # nominal p of the looks, t-calibrated: 0.05 at once; 6, 10 of 10 (docs/statistics.md)
-NOMINAL = {6: (0.05,), 8: (0.05,), 10: (0.0076, 0.0455)}
+NOMINAL = {6: (0.05,), 8: (0.05,), 10: (0.0076, 0.0455), 16: (0.05,), 20: (0.05,)}
 A, B = "shaped", "simplified"
 
 
 def design(replicates: int, comparisons: int = 1, **changes: object) -> Design:
-    """One look below 10 replicates, 6 and 10 of 10; for more comparisons every nominal p is divided by their number."""
+    """One look, but 6 and 10 of 10; for more comparisons every nominal p is divided by their number."""
     contrasts = tuple(Contrast(a=A, b=B if index == 0 else f"other{index}") for index in range(comparisons))
     boundaries = tuple(
         Boundary(open=n, alpha=0.05 / n, nominal_p=tuple(p / n for p in NOMINAL[replicates]))

@@ -10,7 +10,7 @@ from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.inline import InlineLauncher
 
-THREADS = InlineLauncher("fake_worker:main_in_thread")
+THREADS = InlineLauncher("support.fake_worker:main_in_thread")
 
 
 def run(run_dir, plan, *observers, launcher=THREADS, limits=None):

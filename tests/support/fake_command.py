@@ -1,6 +1,6 @@
 """`launch` with workers that have no torch: the live view, what outlives the terminal, and --detach, as in the command.
 
-    python -m fake_command RUN_DIR EPISODES [--detach]
+    python -m support.fake_command RUN_DIR EPISODES [--detach]
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ import sys
 from pathlib import Path
 
 import click
-import fake_plans
-import stand_in
 from rich.console import Console
 
 from esper_ab.commands._exit_status import invoke
@@ -20,6 +18,7 @@ from esper_ab.execution.detach import settle_console
 from esper_ab.launchers.local import LocalLauncher
 from esper_ab.live.console import outlive_terminal
 from esper_ab.live.terminal import LiveView
+from support import fake_plans, stand_in
 
 
 @click.command()
@@ -29,7 +28,8 @@ from esper_ab.live.terminal import LiveView
 @click.option("--alone", is_flag=True, help="Nobody waits for it: it was detached.")
 def command(run_dir: Path, episodes: int, detach: bool, alone: bool) -> None:
     if detach:
-        click.echo(detached("fake_command", [str(run_dir), str(episodes), "--alone"], run_dir).shown(as_json=True))
+        begun = detached("support.fake_command", [str(run_dir), str(episodes), "--alone"], run_dir)
+        click.echo(begun.shown(as_json=True))
         return
     if not alone:
         stand_in.die_with_parent()
@@ -39,9 +39,9 @@ def command(run_dir: Path, episodes: int, detach: bool, alone: bool) -> None:
     settle_console(run_dir)
     plan = fake_plans.plan(episodes=episodes)
     with LiveView(plan, Console()) as view:
-        conduct.run(plan, run_dir, LocalLauncher("fake_worker:main"), [view])
+        conduct.run(plan, run_dir, LocalLauncher("support.fake_worker:main"), [view])
     click.echo("the summary")
 
 
 if __name__ == "__main__":
-    sys.exit(invoke(command, sys.argv[1:], "fake_command"))
+    sys.exit(invoke(command, sys.argv[1:], "support.fake_command"))

@@ -1,7 +1,7 @@
 """A coordinator in a process of its own, with worker processes that have no torch: something to kill.
 
-    python fake_experiment.py RUN_DIR EPISODES [KEY…]    to begin, with these settings of the experiment switched on
-    python fake_experiment.py RUN_DIR resume
+    python -m support.fake_experiment RUN_DIR EPISODES [KEY…]    to begin, with these settings switched on
+    python -m support.fake_experiment RUN_DIR resume
 """
 
 from __future__ import annotations
@@ -9,17 +9,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import fake_plans
-import stand_in
-
 from esper_ab.contracts.errors import EsperError
 from esper_ab.control import conduct
 from esper_ab.launchers.local import LocalLauncher
+from support import fake_plans, stand_in
 
 if __name__ == "__main__":
     stand_in.die_with_parent()
     stand_in.without_torch()
-    run_dir, launcher = Path(sys.argv[1]), LocalLauncher("fake_worker:main")
+    run_dir, launcher = Path(sys.argv[1]), LocalLauncher("support.fake_worker:main")
     try:
         if sys.argv[2] == "resume":
             conduct.resume(run_dir, launcher, ())

@@ -6,7 +6,7 @@ from esper_ab.contracts.machine import Device, Machine, TaskFacts
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.design.boundary_cache import calibrate
 from esper_ab.plan.blocks import Plan, make_plan
-from esper_ab.settings.experiment import ExperimentSettings, Group
+from esper_ab.settings.experiment import Group, ResolvedExperiment
 
 DIGITS = TaskFacts(
     name="digits", title="digits", slots=("early",), sizes=(8, 2, 2), sample_values=64, host_params=100,
@@ -24,15 +24,15 @@ def machine(cores: int) -> Machine:
 
 
 def plan(cores: int = 2, groups: tuple[str, ...] = ("a", "b"), **settings) -> Plan:
-    """A plan of a small experiment; `settings` are fields of ExperimentSettings."""
+    """A plan of a small experiment; `settings` are fields of ResolvedExperiment."""
     small = {"slots": ("early",), "n_envs": 1, "episodes": 2, "steps": 2, "replicates": 1, "eval_episodes": 1}
-    experiment = ExperimentSettings(
+    experiment = ResolvedExperiment(
         name="fake", groups=tuple(Group(name=name, settings=GroupSettings()) for name in groups),
         devices=tuple(f"cpu:{i}" for i in range(cores)), **(small | settings),
     )
     return plan_of(experiment)
 
 
-def plan_of(experiment: ExperimentSettings) -> Plan:
+def plan_of(experiment: ResolvedExperiment) -> Plan:
     """The plan of an experiment that has its devices."""
     return make_plan(experiment, machine(len(experiment.devices)), calibrate)

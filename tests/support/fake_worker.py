@@ -20,11 +20,14 @@ import hashlib
 import math
 import os
 import signal
+import socket
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
+import zmq
 
 from esper_ab.contracts.messages import (
     PROTOCOL,
@@ -297,7 +300,23 @@ def _large(link, report):
     return msgspec.structs.replace(report, record=record)
 
 
+_CROWD: list[socket.socket] = []  # stay open as long as the process
+
+
+def _crowd(link, report):
+    """Connections to the coordinator's port that never say anything, as many as this process may have."""
+    host, _, port = link._socket.get_string(zmq.LAST_ENDPOINT).rstrip("\0").removeprefix("tcp://").rpartition(":")
+    with suppress(OSError):
+        while True:
+            _CROWD.append(socket.socket())
+            _CROWD[-1].setblocking(False)
+            _CROWD[-1].connect_ex((host, int(port)))
+    _CROWD.pop().close()  # the link needs one now and then
+    return report
+
+
 _FAULTS = {
+    "crowd": _crowd,
     "die": _die, "leave": _leave, "raise": _raise, "hang": _hang, "garbage": _garbage, "slip": _slip, "twice": _twice,
     "altered": _altered, "other": _other, "skip": _skip, "nan": _nan, "large": _large,
 }

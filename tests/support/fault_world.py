@@ -19,13 +19,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fault_checker import alive_in_session, check
-from planted_death import PLACES, Death, planted, struck
-
 from esper_ab.journal.events import WorkerStarted
 from esper_ab.journal.file import JOURNAL_NAME, read
+from support import children
+from support.fault_checker import alive_in_session, check
+from support.planted_death import PLACES, Death, planted, struck
 
-SUPPORT = Path(__file__).parent
 REPLICATES, EPISODES = 2, 4
 LIVES = 3  # of the coordinator, at most: the last is left in peace
 _MOMENTS = ("before", "middle", "after")
@@ -136,10 +135,10 @@ def _one_life(world: World, run_dir: Path, log: Path, tmp: Path, now: tuple[int,
     """Exit status of one coordinator; no process of its session may be left soon after."""
     life, blows, outcome = now
     _begin(run_dir)
-    environment = os.environ | planted(world.deaths, log) | {"TMPDIR": str(tmp), "OMP_NUM_THREADS": "1"}
+    environment = children.environment(**planted(world.deaths, log), TMPDIR=str(tmp), OMP_NUM_THREADS="1")
     if world.large:
         environment["FAKE_FAULT"] = "large:a/0:2,large:b/1:3"
-    command = [sys.executable, str(SUPPORT / "faulty_experiment.py"), str(run_dir), str(life), str(REPLICATES)]
+    command = [sys.executable, "-m", "support.faulty_experiment", str(run_dir), str(life), str(REPLICATES)]
     with (run_dir.parent / f"{run_dir.name}.stderr").open("ab") as errors:
         process = subprocess.Popen(
             [*command, str(EPISODES), str(world.floor_s)], env=environment, stderr=errors, start_new_session=True

@@ -1,6 +1,6 @@
 """A coordinator in a process of its own that can be told when to die; begins the experiment or takes it up.
 
-    python faulty_experiment.py RUN_DIR LIFE REPLICATES EPISODES FLOOR_S
+    python -m support.faulty_experiment RUN_DIR LIFE REPLICATES EPISODES FLOOR_S
 
 Imports when it runs: a spawned worker imports this file, too, and is to watch its parent as early as a real one.
 """
@@ -10,23 +10,21 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import stand_in
+from support import stand_in
 
 START_UP_S = 60.0
 
 
 def main(run_dir: Path, life: str, replicates: int, episodes: int, floor_s: float) -> None:
     """Conduct or resume, with the fake worker."""
-    import fake_plans
-    import planted_death
-
     from esper_ab.control import conduct
     from esper_ab.control.liveness import Limits
     from esper_ab.journal.file import JOURNAL_NAME
     from esper_ab.launchers.local import LocalLauncher
+    from support import fake_plans, planted_death
 
     planted_death.install(f"coordinator/{life}")
-    launcher, limits = LocalLauncher("planted_death:worker"), Limits(floor_s=floor_s, start_up_s=START_UP_S)
+    launcher, limits = LocalLauncher("support.planted_death:worker"), Limits(floor_s=floor_s, start_up_s=START_UP_S)
     if (run_dir / JOURNAL_NAME).exists():
         conduct.resume(run_dir, launcher, (), limits)
     else:

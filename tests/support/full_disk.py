@@ -1,6 +1,6 @@
 """The disk fills up under a real worker loop, then somebody makes room. Prints what was seen as one JSON object.
 
-    unshare -Urm sh -c 'mount -t tmpfs -o size=8m tmpfs DIR && exec python full_disk.py DIR'
+    unshare -Urm sh -c 'mount -t tmpfs -o size=8m tmpfs DIR && exec python -m support.full_disk DIR'
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 import torch
-from support.coordinator_stub import Conversation
-from support.tensor_world import make_session
 
 from esper_ab.contracts.messages import Assign, EpisodeFinished, Evaluated, Progress, Ready, Release
+from support.coordinator_stub import Conversation
+from support.tensor_world import make_session
 from workers.storage import durable
 
 

@@ -9,15 +9,15 @@ import socket
 import struct
 from pathlib import Path
 
-import fake_plans
 import msgspec
 import zmq
-from fake_worker import report_of
 
 from esper_ab.contracts import key_file
 from esper_ab.contracts.codec import encode
 from esper_ab.contracts.messages import PROTOCOL, Chunk, Failed, Hello, Progress
 from esper_ab.launchers.inline import InlineLauncher
+from support import fake_plans
+from support.fake_worker import report_of
 
 PATIENCE_MS = 5000
 _SPEC = fake_plans.plan().blocks[0].runs[0]
@@ -83,7 +83,7 @@ class HostileFirst(InlineLauncher):
     """Threads; the first incarnation of w00 is no worker but `attack(order)`, which may be any callable."""
 
     def __init__(self, attack, transport="ipc"):
-        super().__init__("fake_worker:main_in_thread", transport)
+        super().__init__("support.fake_worker:main_in_thread", transport)
         self._attack = attack
         self.orders = []
 
@@ -98,11 +98,13 @@ class RubbishFirst(InlineLauncher):
     """Threads; the first incarnation of w00 sends `found` and ends, all others are workers."""
 
     def __init__(self, found, transport):
-        super().__init__("fake_worker:main_in_thread", transport)
+        super().__init__("support.fake_worker:main_in_thread", transport)
         rubbish.found = found
 
     def start(self, order):
-        return InlineLauncher("hostile:rubbish").start(order) if order.identity == "w00/1" else super().start(order)
+        if order.identity == "w00/1":
+            return InlineLauncher("support.hostile:rubbish").start(order)
+        return super().start(order)
 
 
 def rubbish(order):

@@ -43,7 +43,7 @@ from esper_ab.journal.events import (
 )
 from esper_ab.journal.file import Journal
 from esper_ab.plan.blocks import Block, Difference, Plan, extend
-from esper_ab.settings.experiment import ExperimentSettings, Group
+from esper_ab.settings.experiment import Group, ResolvedExperiment
 
 MODES = ("minimal", "shaped", "simplified", "sparse")
 TIMING = Timing(total_s=1.5, train_s=0.9, validate_s=0.3, decide_s=0.1, update_s=0.2)
@@ -89,7 +89,7 @@ class Synthetic:
             for name, shape in self.groups.items()
         )
         lanes = tuple(Lane(name=f"cpu:{i}", devices=(f"cpu:{i}",), uuids=("",)) for i in range(len(groups)))
-        experiment = ExperimentSettings(
+        experiment = ResolvedExperiment(
             name="synthetic", groups=groups, slots=("early", "mid", "late"), n_envs=self.n_envs,
             episodes=self.episodes, steps=self.steps, replicates=self.replicates, eval_episodes=self.eval_episodes,
             rng_seed=self.rng_seed, endpoint=self.endpoint, devices=tuple(lane.name for lane in lanes),

@@ -45,7 +45,7 @@ def struck(log: Path) -> list[tuple[str, Death]]:
 
 def worker(order: WorkerOrder) -> None:
     """Entry of a fake worker with its death planted."""
-    import fake_worker
+    from support import fake_worker
 
     install(order.identity)
     fake_worker.main(order)

@@ -10,15 +10,14 @@ from html.parser import HTMLParser
 from io import StringIO
 
 import click
-import fake_plans
-import journals
 import msgspec
 import pytest
 from click.testing import CliRunner
-from fake_worker import report_of
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from support import fake_plans, journals
+from support.fake_worker import report_of
 
 from esper_ab.commands import cli
 from esper_ab.commands._exit_status import invoke

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-import fake_plans
 import msgspec
 import pytest
-from fake_worker import TIMING, report_of
+from support import fake_plans
+from support.fake_worker import TIMING, report_of
 
 from esper_ab.contracts.messages import PROTOCOL, Hello, Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic

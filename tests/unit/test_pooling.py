@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-import fake_plans
 import msgspec
 import numpy as np
 import pytest
-from fake_worker import moments, report_of
 from hypothesis import given
 from hypothesis import strategies as st
+from support import fake_plans
 from support.audited import found
+from support.fake_worker import moments, report_of
 from support.journals import planted_effect, three_groups
 
 from esper_ab.contracts.errors import UsageError
@@ -24,7 +24,7 @@ from esper_ab.design.calibration_file import conditions_of
 from esper_ab.journal.events import EpisodeRecorded, ExperimentStarted, PointReleased
 from esper_ab.journal.fold import begin, fold
 from esper_ab.plan.notes import notes
-from esper_ab.settings.experiment import Group
+from esper_ab.settings.experiment import AskedExperiment, Group
 from esper_ab.settings.resolve import resolve
 
 replace = msgspec.structs.replace
@@ -169,8 +169,9 @@ def asked(*groups, **settings):
     there = fake_plans.machine(4)
     plain = fake_plans.plan(cores=4).experiment
     learners = tuple(Group(name=name, settings=of_group) for name, of_group in groups)
-    return resolve(replace(plain, groups=learners, share_observation_norm=True, **settings), replace(
-        there, controllers=("wait", "random"), blueprints=("norm", "attention")))  # fmt: skip
+    want = {**msgspec.structs.asdict(plain), "groups": learners, "share_observation_norm": True, **settings}
+    there = replace(there, controllers=("wait", "random"), blueprints=("norm", "attention"))
+    return resolve(AskedExperiment(**want), there, plain.name)
 
 
 def group(name, controller="ppo", blueprints=("norm",)):

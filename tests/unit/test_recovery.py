@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from fake_plans import plan
-from fake_worker import report_of
 from hypothesis import given
 from hypothesis import strategies as st
-from journals import Synthetic, failed_run, planted_effect
+from support.fake_plans import plan
+from support.fake_worker import report_of
+from support.journals import Synthetic, failed_run, planted_effect
 
 from esper_ab.control.intake import Rejected
 from esper_ab.control.recovery import Deaths, any_complete, nothing_left

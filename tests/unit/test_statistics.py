@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.power import TTestPower
 
-from esper_ab.design.design import LEAST_PAIRS
 from esper_ab.design.pairs_needed import POWER, pairs_needed, power, smallest_resolvable
 from esper_ab.stats.hedges_g import correction, hedges_g
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.mann_whitney import mann_whitney
 from esper_ab.stats.paired_difference import paired_difference
 from esper_ab.stats.probability_of_improvement import in_words, probability_of_improvement
@@ -32,7 +32,7 @@ def columns(rows):
 def test_paired_difference_equals_scipy(rows):
     a, b = columns(rows)
     result = paired_difference(a, b)
-    assume(not result.no_variation)
+    assume(not result.degenerate)
     expected = stats.ttest_rel(a, b)
     interval = expected.confidence_interval(0.95)
     assert result.t == pytest.approx(expected.statistic, rel=1e-12, abs=1e-12)
@@ -160,7 +160,7 @@ def test_correction_in_closed_form():
 
 def test_without_variation_nothing_is_divided():
     result = paired_difference([70.1, 71.1, 72.1], [68.1, 69.1, 70.1])
-    assert result.no_variation
+    assert result.degenerate
     assert result.mean == pytest.approx(2.0)
     assert (result.t, result.p, result.low, result.high) == (None, None, None, None)
     assert hedges_g([5.0, 5.0], [4.0, 4.0]) is None

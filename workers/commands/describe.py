@@ -1,7 +1,7 @@
-"""`python -m workers.commands.describe QUESTIONS`: one JSON line about machine, catalogues and what the user brought.
+"""`python -m workers.commands.describe QUESTIONS`: one JSON line about machine, catalogues and the user's additions.
 
-The preflight child: it imports torch once so that the control plane need not. QUESTIONS and the answer are the
-structs of esper_ab.contracts.machine. It starts nothing, and decides nothing.
+The preflight child: it imports torch so that the control plane need not. QUESTIONS and the answer are the structs of
+esper_ab.contracts.machine. It only reports: it starts and decides nothing.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from workers.user_rewards.rehearsal import rehearse
 
 _GPU_SIGNS = (Path("/proc/driver/nvidia/version"), Path("/dev/nvidia0"))
 _CPU_INFO = Path("/proc/cpuinfo")
-_ENVS, _CHANNELS, _SIDE, _BATCH, _KERNEL = 4, 16, 8, 64, 3  # of the convolution that is timed
+_ENVS, _CHANNELS, _SIDE, _BATCH, _KERNEL = 4, 16, 8, 64, 3  # sizes of the timed convolution
 _REPEATS = 8
 
 
 def _devices() -> tuple[Device, ...]:
-    """GPUs of the pool in its order (CUDA_VISIBLE_DEVICES, if set, is the pool), then usable cores."""
+    """Return the GPUs in the order of the pool (CUDA_VISIBLE_DEVICES, if set), then usable cores."""
     gpus = []
     for index in range(torch.cuda.device_count() if torch.version.cuda else 0):
         facts = torch.cuda.get_device_properties(index)
@@ -53,14 +53,14 @@ def _devices() -> tuple[Device, ...]:
 
 
 def cpu_bf16(flags: Iterable[str]) -> Literal["", "avx512_bf16", "amx_bf16"]:
-    """The best instructions for bfloat16 among a processor's `flags`, as Linux names them."""
+    """Return the best instructions for bfloat16 among a processor's `flags`, as Linux names them; "" for none."""
     if "amx_bf16" in flags:
         return "amx_bf16"
     return "avx512_bf16" if "avx512_bf16" in flags else ""
 
 
 def _cpu_flags() -> list[str]:
-    """Of the first processor; none where there is no /proc/cpuinfo."""
+    """Return the flags of the first processor; none where there is no /proc/cpuinfo."""
     if not _CPU_INFO.is_file():
         return []
     lines = _CPU_INFO.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -68,7 +68,7 @@ def _cpu_flags() -> list[str]:
 
 
 def gpu_problem(gpu_there: bool, cuda_build: str | None, usable: int, pool: str | None) -> str:
-    """Why a GPU that is there cannot be used; "" when it can, when there is none, and when the pool is empty."""
+    """Return why torch cannot use an existing GPU; "" when it can, without a GPU, and with an empty pool."""
     if not gpu_there or usable or pool in ("", "-1"):
         return ""
     if not cuda_build:
@@ -78,7 +78,7 @@ def gpu_problem(gpu_there: bool, cuda_build: str | None, usable: int, pool: str 
 
 
 def task_facts(task: Task) -> TaskFacts:
-    """Sizes and costs, from the host's shape."""
+    """Compute sizes and costs of a task from its host's shape."""
     side_h, side_w = task.image[1:]
     before, total, values = task.host.in_channels, 0, 0
     for block in range(task.host.blocks):
@@ -96,12 +96,13 @@ def task_facts(task: Task) -> TaskFacts:
         sample_values=task.image[0] * task.image[1] * task.image[2],
         host_params=task.host.params,
         host_multiply_adds=total + before * task.host.classes,
+        classes=task.host.classes,
         host_values=values,
     )
 
 
 def _multiply_adds_per_s() -> float:
-    """Forward and backward of a grouped convolution as banks train it: one thread, or the first GPU."""
+    """Time forward and backward of a grouped convolution as banks train it: one thread, or the first GPU."""
     arithmetic.pin(Arithmetic())
     device = "cuda:0" if torch.cuda.is_available() else "cpu"
     width = _ENVS * _CHANNELS
@@ -119,9 +120,9 @@ def _multiply_adds_per_s() -> float:
 
 
 def user_reward(reference: str, n_slots: int) -> UserReward:
-    """A user's reward function, called to see whether it can be, and what it is made of.
+    """Load and rehearse a user's reward function, and report its files.
 
-    What is called is what runs will load: the copy of a file, or an installed module.
+    The function called is the one that runs will load: the copy of a file, or an installed module.
     """
     try:
         function, code = user_function(reference)
@@ -141,7 +142,7 @@ def user_reward(reference: str, n_slots: int) -> UserReward:
 
 def _task_problem(name: str, data_dir: str) -> str:
     if name not in names("workers.tasks"):
-        return ""  # refused by whoever asked, with the names that exist
+        return ""  # the caller refuses it, listing the existing names
     try:
         entry("workers.tasks", name, "TASK").load(data_dir)
     except (OSError, ValueError) as error:
@@ -159,7 +160,7 @@ def _controller_problem(question: ControllerQuestion, slots: tuple[str, ...]) ->
 
 
 def controller_problems(questions: Questions) -> dict[str, str]:
-    """Group -> why its controller cannot be made; names that do not exist are refused by whoever asked."""
+    """Return, by group, why its controller cannot be made; the caller refuses unknown names."""
     if questions.task not in names("workers.tasks"):
         return {}
     task: Task = entry("workers.tasks", questions.task, "TASK")
@@ -173,7 +174,7 @@ def controller_problems(questions: Questions) -> dict[str, str]:
 
 
 def describe(questions: Questions) -> Machine:
-    """Everything a plan needs to know before it starts."""
+    """Return everything that planning needs to know."""
     gpu_there = any(sign.exists() for sign in _GPU_SIGNS)
     devices = _devices()
     usable = sum(device.name.startswith("cuda:") for device in devices)

@@ -1,4 +1,4 @@
-"""`python -m workers.commands.evaluate POLICY…`: grow fresh hosts with saved policies and print what comes of them."""
+"""`python -m workers.commands.evaluate POLICY…`: grow fresh hosts with saved policies and print the results."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from workers.run.session import Session, evaluate_policy
 
 
 def evaluate_file(path: Path, episodes: int | None, rng_seed: int | None, device: str) -> tuple[EvaluationEpisode, ...]:
-    """Evaluate one saved policy; ValueError or FileNotFoundError say what is wrong and what would be right.
+    """Evaluate one saved policy; ValueError or FileNotFoundError name the fault and the remedy.
 
-    With the run's own number of episodes and rng seed this repeats the run's evaluation, to the bit where its
+    With the run's own number of episodes and rng seed this repeats the run's evaluation; to the bit where its
     arithmetic is pinned and the hosts are on the same kind of device, as many of them side by side.
     """
     policy = policy_file.load(path)
@@ -43,12 +43,12 @@ def evaluate_file(path: Path, episodes: int | None, rng_seed: int | None, device
 
 
 def _is_code(mode: str) -> bool:
-    """Whether a reward mode is a user's function, which a policy file from elsewhere must not choose to run here."""
+    """Return whether a reward mode is a user's function, which a policy file from elsewhere must not cause to run."""
     return ":" in mode
 
 
 def _without_code(settings: GroupSettings) -> GroupSettings:
-    """Rewards do not decide what a finished policy does."""
+    """Replace a user's reward by the default, since rewards do not affect a finished policy's decisions."""
     return msgspec.structs.replace(settings, reward=RewardSettings()) if _is_code(settings.reward.mode) else settings
 
 
@@ -60,7 +60,7 @@ def torch_device(name: str) -> torch.device:
 
 
 def summary(path: Path, episodes: tuple[EvaluationEpisode, ...]) -> list[dict[str, object]]:
-    """Means over environments and episodes, one row per kind of action."""
+    """Return means over environments and episodes, one row per kind of action."""
     rows: list[dict[str, object]] = []
     for actions in dict.fromkeys(episode.actions for episode in episodes):
         chosen = [episode for episode in episodes if episode.actions == actions]
@@ -104,7 +104,7 @@ def main(policies: tuple[Path, ...], episodes: int | None, rng_seed: int | None,
 
 
 def run(args: Sequence[str]) -> int:
-    """The command with errors in one line, and as an object on stdout with --json; exit status 0 or 2."""
+    """Run the command; errors in one line, also as an object on stdout with --json. Return exit status 0 or 2."""
     try:
         main.main(list(args), prog_name="esper-ab evaluate", standalone_mode=False)
     except click.ClickException as error:

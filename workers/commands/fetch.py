@@ -1,7 +1,7 @@
-"""`python -m workers.commands.fetch TASK [DATA_DIR]`: download what a task needs, verify it, put it in place. No torch.
+"""`python -m workers.commands.fetch TASK [DATA_DIR]`: download and verify a task's files. Imports no torch.
 
-Nothing is left half done: the archive arrives under a temporary name and is checked by size and sha256 before its
-members, by name, are unpacked beside their place and renamed into it.
+The update is atomic: the archive arrives under a temporary name and is checked by size and sha256 before its members,
+by name, are unpacked into a temporary folder and renamed into place.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from esper_ab.contracts.catalog import entry
 from workers.datasets.archive import Archive, data_folder
 from workers.datasets.task import Task
 
-_TIMEOUT_S = 30.0  # of one read, not of the whole download
+_TIMEOUT_S = 30.0  # per read, not for the whole download
 _CHUNK_BYTES = 1 << 20
 
 
 class FetchError(Exception):
-    """One line: what went wrong and what to do."""
+    """Failed download; the message is one line with fault and remedy."""
 
 
 def _download(archive: Archive, target: Path) -> None:
-    """`archive` at `target`, verified; FetchError when it cannot be reached or is not what was published."""
+    """Download `archive` to `target` and verify it; FetchError when it is unreachable or not the published one."""
     digest, size = hashlib.sha256(), 0
     try:
         with urllib.request.urlopen(archive.url, timeout=_TIMEOUT_S) as source, target.open("wb") as file:
@@ -61,7 +61,7 @@ def _unpack(archive: Archive, packed: Path, folder: Path) -> None:
 
 
 def fetch(archive: Archive, folder: Path) -> None:
-    """Put the members of `archive` below `folder`; FetchError, OSError when the folder cannot be written."""
+    """Put the members of `archive` below `folder`; FetchError, or OSError when the folder cannot be written."""
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder, prefix=".fetch-") as scratch:
         packed = Path(scratch) / "archive.tar.gz"
@@ -70,7 +70,7 @@ def fetch(archive: Archive, folder: Path) -> None:
 
 
 def main(name: str, data_dir: str = "") -> int:
-    """Exit status: 0 done or nothing to do, 2 what was asked cannot be done."""
+    """Fetch a task's files; return 0 when done or nothing to do, 2 when it cannot be done."""
     try:
         task: Task = entry("workers.tasks", name, "TASK")
         if task.archive is None:

@@ -1,7 +1,7 @@
-"""`python -m workers.commands.heuristic QUESTION`: the heuristic controller alone, with what it did in every slot.
+"""`python -m workers.commands.heuristic QUESTION`: the heuristic controller alone, with the life of every seed.
 
 QUESTION and the answer, one JSON line, are the structs of esper_ab.contracts.solo. The hosts are those on which an
-experiment with the same rng seed evaluates its first replicate. Exit status 2 and one line for what cannot be done.
+experiment with the same rng seed evaluates its first replicate. Errors: exit status 2 and one line.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from workers.vocabulary import Stage
 
 
 class _Watched(ControllerDecider):
-    """The heuristic, and what kept it from germinating."""
+    """The heuristic, with counts of the conditions that prevented germination."""
 
     def begin_episode(self, n_envs: int) -> None:
         super().begin_episode(n_envs)
@@ -49,7 +49,7 @@ class _Watched(ControllerDecider):
 
 
 def grow(question: SoloQuestion) -> SoloAnswer:
-    """Hosts of all episodes; ValueError, KeyError or OSError say what cannot be done."""
+    """Grow the hosts of all episodes; ValueError, KeyError or OSError name what cannot be done."""
     task: Task = catalog.entry("workers.tasks", question.task, "TASK")
     slots = _slots(question.slots, task)
     growth = GrowthSettings()
@@ -94,7 +94,7 @@ def _host(episode: int, outcome: EnvEpisode, events: list[SeedEvent], watched: _
 
 
 def _seeds(events: list[SeedEvent]) -> tuple[Seed, ...]:
-    """Lives from the events of one host."""
+    """Group the events of one host into seeds."""
     lives: dict[str, list[SeedEvent]] = {}
     for event in events:
         if event.event != "emptied":
@@ -117,7 +117,7 @@ def _seed(events: list[SeedEvent]) -> Seed:
 
 
 def main(text: str) -> int:
-    """Exit status 0, or 2 with one line."""
+    """Answer one question; return exit status 0, or 2 with one line on stderr."""
     arithmetic.pin(Arithmetic())
     try:
         answer = grow(msgspec.json.decode(text, type=SoloQuestion))

@@ -1,8 +1,8 @@
 """A hand-written controller: germinate on a plateau, keep what contributes, prune what does not.
 
-One seed at a time, in the first empty slot of the network order; a fossil leaves the next slot to the next seed. The
-seed acted on is found by its number, never by a slot remembered. Unlike its model it sees measured contributions, so it
-can fossilise. Where the rules want something the masks do not permit, it waits.
+One seed at a time, in the first empty slot of the network order; after a fossil the next seed uses the next slot. The
+seed to act on is found by its serial number, never by a remembered slot. Unlike its model it sees measured
+contributions, so it can fossilise. Where the masks do not permit what the rules choose, it waits.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from workers.vocabulary import (
 ROTATION = ("conv_light", "conv_heavy", "attention", "norm", "depthwise")
 PLATEAU_EPOCHS = 3
 MIN_STEP = 5
-PRUNE_PATIENCE = 5  # epochs in a stage before a falling accuracy is held against the seed
+PRUNE_PATIENCE = 5  # epochs in a stage before a falling accuracy counts against the seed
 PRUNE_DROP_POINTS = 2.0
 FOSSILIZE_POINTS = 0.5
 EMBARGO_STEPS = 5  # after a prune, in any slot
@@ -41,7 +41,7 @@ PENALTY_PER_PRUNE = 2.0
 PENALTY_DECAY = 0.5  # per step
 PENALTY_FORGOTTEN = 0.1
 PENALTY_SKIP = 3.0
-RANSOM_POINTS = 0.1  # a seed the network cannot do without, although it is worse than before the seed came
+RANSOM_POINTS = 0.1  # contribution of a seed on which the network depends although accuracy fell since germination
 
 _STYLE = next(index for index, (name, _, _) in enumerate(STYLES) if name == "sigmoid_add")
 _TEMPO = TEMPOS.index(5)
@@ -49,7 +49,7 @@ _TARGET = ALPHA_TARGETS.index(1.0)
 
 
 class Heuristic:
-    """`rotation` holds indices into the enabled blueprints."""
+    """Rule-based controller; `rotation` holds indices into the enabled blueprints."""
 
     learns = False
 
@@ -58,13 +58,13 @@ class Heuristic:
         self.begin_episode(0)
 
     def begin_episode(self, n_envs: int) -> None:
-        """No penalties, no embargo, the rotation from its start."""
+        """Reset penalties, embargo and rotation."""
         self._penalty: Floats = np.zeros((n_envs, len(self._rotation)))
-        self._next: Ints = np.zeros(n_envs, dtype=np.int64)  # place in the rotation
+        self._next: Ints = np.zeros(n_envs, dtype=np.int64)  # index into the rotation
         self._last_prune: Ints = np.full(n_envs, -EMBARGO_STEPS, dtype=np.int64)  # step
 
     def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
-        """[E, head] by the rules; no randomness."""
+        """Return decisions [E, head] by the rules; no randomness."""
         self._penalty *= PENALTY_DECAY
         self._penalty[self._penalty < PENALTY_FORGOTTEN] = 0.0
         live = view.table.present & (view.table.stage != Stage.FOSSILIZED)
@@ -80,9 +80,9 @@ class Heuristic:
         return decisions
 
     def _place(self) -> Ints:
-        """Place in the rotation of the next blueprint, [E]: the first from `_next` on that is not out of favour.
+        """Return the rotation index of the next blueprint, [E]: the first from `_next` on below PENALTY_SKIP.
 
-        When all are, the least penalised.
+        If all are above it, the least penalised one.
         """
         size = len(self._rotation)
         order = (self._next[:, None] + np.arange(size)) % size  # [E, R]
@@ -91,7 +91,7 @@ class Heuristic:
         return np.where(skipped.all(axis=1), self._penalty.argmin(axis=1), first)
 
     def _wish_germination(self, wishes: Ints, view: DecisionView, free: Bools, place: Ints) -> None:
-        """GERMINATE where no seed is under way [E], the host has settled and stopped improving."""
+        """Wish GERMINATE where no seed is live (`free` [E]), the host has stabilised and stopped improving."""
         signals, available = view.signals, view.table.available
         rested = view.step - self._last_prune >= EMBARGO_STEPS
         stuck = signals.stabilized & (signals.plateau_epochs >= PLATEAU_EPOCHS)
@@ -102,7 +102,7 @@ class Heuristic:
         wishes[now, STYLE], wishes[now, TEMPO], wishes[now, ALPHA_TARGET] = _STYLE, _TEMPO, _TARGET
 
     def _learn(self, view: DecisionView, decisions: Ints, place: Ints) -> None:
-        """What the executed decisions mean for rotation, penalties and embargo."""
+        """Update rotation, penalties and embargo from the executed decisions."""
         envs = np.arange(len(decisions))
         in_favour = self._penalty[envs, place] < PENALTY_SKIP
         germinated = (decisions[:, OP] == Op.GERMINATE) & in_favour
@@ -114,7 +114,7 @@ class Heuristic:
 
 
 def _target_slot(view: DecisionView, live: Bools) -> Ints:
-    """Slot [E] of the seed to act on, found by its number; -1 where there is none."""
+    """Return the slot [E] of the seed to act on, found by its serial number; -1 where there is none."""
     table = view.table
     chosen = summary_seed(table, live)
     serial = np.where(chosen >= 0, table.serial[np.arange(len(chosen)), chosen], -1)
@@ -122,7 +122,7 @@ def _target_slot(view: DecisionView, live: Bools) -> Ints:
 
 
 def _care(view: DecisionView, slot: Ints) -> Ints:
-    """Op [E] for the live seed in `slot` [E]; meaningless where there is none."""
+    """Return the op [E] for the live seed in `slot` [E]; meaningless where there is none."""
     table, envs = view.table, np.arange(len(slot))
     stage = table.stage[envs, slot]
     contribution = table.contribution[envs, slot]
@@ -136,7 +136,7 @@ def _care(view: DecisionView, slot: Ints) -> Ints:
 
 
 def make(settings: ControllerSettings, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> Heuristic:
-    """The rotation is cut to the enabled blueprints; ValueError when none is left."""
+    """Make the controller with the rotation restricted to the enabled blueprints; ValueError when none is left."""
     rotation = [blueprints.index(name) for name in ROTATION if name in blueprints]
     if not rotation:
         raise ValueError(f"controller heuristic needs at least one of the blueprints {', '.join(ROTATION)}")

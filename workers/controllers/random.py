@@ -1,4 +1,4 @@
-"""Uniform over what is permitted, head after head: the baseline of a policy that has learned nothing."""
+"""Controller that is uniform over the valid choices, head after head: the baseline of an untrained policy."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from workers.growth.rules.view import DecisionView
 
 
 class Random:
-    """All randomness is in the uniforms it is given."""
+    """Uniform controller; all randomness is in the given uniforms."""
 
     learns = False
 
     def begin_episode(self, n_envs: int) -> None:
-        """Nothing to forget."""
+        """Do nothing: there is no state."""
 
     def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
-        """[E, head], each head uniform over its mask given the heads before it."""
+        """Return decisions [E, head], each head uniform over its mask given the heads before it."""
         decisions = np.zeros(uniforms.shape, dtype=np.int64)
         for head in range(uniforms.shape[1]):
             decisions[:, head] = choose(view.masks.mask(head, decisions[:, :head]), uniforms[:, head])
@@ -27,5 +27,5 @@ class Random:
 
 
 def make(settings: ControllerSettings, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> Random:
-    """No settings."""
+    """Make the controller, which has no settings."""
     return Random()

@@ -1,4 +1,4 @@
-"""A fixed plan: the same operations in every environment, whatever is measured.
+"""Controller with a fixed schedule: the same operations in every environment, whatever is measured.
 
 One entry is "step:op:slot[:head=value…]", for example "1:germinate:early:blueprint=conv_light:tempo=3". It is executed
 once per environment, at its step or, if it is not valid then, as soon as it is. When several entries are due, the first
@@ -23,11 +23,11 @@ _HEADS_OF = {
     Op.FOSSILIZE: (),
     Op.ADVANCE: (),
 }
-_MUST_SAY = {Op.SET_ALPHA_TARGET: ("style", "alpha_target")}  # a default would change the algorithm in passing
+_MUST_SAY = {Op.SET_ALPHA_TARGET: ("style", "alpha_target")}  # a default would silently change the algorithm
 
 
 def _labels(blueprints: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """What may be written for each head, in the order of its values."""
+    """Return the labels of each head's values, in order."""
     return {
         "blueprint": blueprints,
         "style": tuple(name for name, _, _ in STYLES),
@@ -45,7 +45,7 @@ def _index(entry: str, what: str, value: str, choices: tuple[str, ...]) -> int:
 
 
 def _parse(entry: str, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> tuple[int, list[int]]:
-    """Step, and the wish for every head."""
+    """Return the step and the choice of every head of one entry."""
     parts = entry.split(":")
     if len(parts) < 3 or not (parts[0].isascii() and parts[0].isdigit() and int(parts[0]) >= 1):
         raise ValueError(f"schedule entry {entry!r} is not step:op:slot[:head=value…], with steps from 1")
@@ -71,14 +71,14 @@ def _parse(entry: str, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> t
 
 
 def default_plan(slots: tuple[str, ...]) -> tuple[str, ...]:
-    """conv_light in every slot, one germination per step in network order; then every seed on to a fossil."""
+    """Return the default: conv_light in every slot, one germination per step in network order, then all to fossils."""
     germinations = [f"{step}:germinate:{slot}:tempo=3" for step, slot in enumerate(slots, start=1)]
     advances = [f"{len(slots)}:advance:{slot}" for slot in slots for _ in range(3)]
     return (*germinations, *advances, *(f"{len(slots)}:fossilize:{slot}" for slot in slots))
 
 
 class Schedule:
-    """`steps` [entry] and `wishes` [entry, head], in the order of execution."""
+    """Scheduled controller; `steps` [entry] and `wishes` [entry, head], in the order of execution."""
 
     learns = False
 
@@ -88,11 +88,11 @@ class Schedule:
         self._pending: Bools = np.ones((0, len(steps)), dtype=np.bool_)
 
     def begin_episode(self, n_envs: int) -> None:
-        """All entries are open again."""
+        """Mark all entries as pending."""
         self._pending = np.ones((n_envs, len(self._steps)), dtype=np.bool_)
 
     def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
-        """[E, head]: the first due entry that is valid, else WAIT."""
+        """Return decisions [E, head]: the first due entry that is valid, else WAIT."""
         n_envs = len(self._pending)
         decisions = np.zeros((n_envs, len(HEADS)), dtype=np.int64)
         undecided = np.ones(n_envs, dtype=np.bool_)
@@ -107,7 +107,7 @@ class Schedule:
 
 
 def make(settings: ControllerSettings, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> Schedule:
-    """The plan of `settings.schedule`, or the default plan; ValueError names the entry that cannot be read."""
+    """Make the controller from `settings.schedule` or the default; ValueError names an entry that cannot be parsed."""
     entries = [_parse(entry, slots, blueprints) for entry in settings.schedule or default_plan(slots)]
     entries.sort(key=lambda entry: entry[0])  # stable: the order of the list within a step
     return Schedule(np.array([step for step, _ in entries]), np.array([wish for _, wish in entries], dtype=np.int64))

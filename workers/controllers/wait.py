@@ -1,4 +1,4 @@
-"""Never grow: the floor. What the host reaches alone."""
+"""Controller that never grows: the floor, which shows the accuracy of the bare host."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from workers.growth.rules.view import DecisionView
 
 
 class Wait:
-    """WAIT is 0 in every head, and always permitted."""
+    """Controller that always waits: WAIT is 0 in every head, and always valid."""
 
     learns = False
 
     def begin_episode(self, n_envs: int) -> None:
-        """Nothing to forget."""
+        """Do nothing: there is no state."""
 
     def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
-        """[E, head] zeros."""
+        """Return zeros [E, head]."""
         return np.zeros((len(view.alive), len(view.masks.sizes)), dtype=np.int64)
 
 
 def make(settings: ControllerSettings, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> Wait:
-    """No settings."""
+    """Make the controller, which has no settings."""
     return Wait()

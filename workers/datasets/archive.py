@@ -1,4 +1,4 @@
-"""An archive that a task needs and does not ship: where it comes from, how it is verified, where it is kept."""
+"""Source and checksum of a downloadable archive, and the folder where its files are kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Archive:
 
 
 def data_folder(data_dir: str) -> Path:
-    """Where a task's files are: `data_dir`, or the user's cache when it is empty."""
+    """Return the folder of a task's files: `data_dir`, or the user's cache when it is empty."""
     if data_dir:
         return Path(data_dir).expanduser()
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"

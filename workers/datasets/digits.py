@@ -1,4 +1,4 @@
-"""The 1,797 real 8x8 digit images shipped with the package, split once and for all; see digits.txt."""
+"""The 1,797 real 8x8 digit images shipped with the package, in fixed splits; see digits.txt."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MEAN, _STD = 0.3053, 0.3760  # of all pixels, scaled to 0-1
 
 
 def load(data_dir: str = "") -> Splits:
-    """Splits of the shipped images, x [N, 1, 8, 8]; a data_dir is refused, because nothing would be read from it."""
+    """Load the splits of the shipped images, x [N, 1, 8, 8]; ValueError for a data_dir, which would be ignored."""
     if data_dir:
         raise ValueError(f"the digits ship with the package: nothing is read from data_dir {data_dir!r}; leave it out")
     with np.load(FILE) as file:

@@ -1,4 +1,4 @@
-"""Fixed, stratified splits. Knows labels and a name, nothing of images."""
+"""Fixed, stratified splits from labels and a name."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Indices = NDArray[np.int64]
 
 
 def stratified(labels: NDArray[np.int64], sizes: tuple[int, ...], name: str) -> tuple[Indices, ...]:
-    """Disjoint index arrays of the given sizes; in each, every class has its share to within one sample per cut.
+    """Return disjoint index arrays of the given sizes; in each, every class has its share to within one sample per cut.
 
     Samples are shuffled within their class and ordered by their quantile there, so any stretch of that order holds the
-    classes in proportion. The shuffle sorts raw Philox words at an address made of `name` alone: raw words, unlike
-    the methods of a numpy generator, are the same in every numpy version. The experiment's rng seed has no part in
-    it: the splits belong to the task.
+    classes in proportion. The shuffle sorts raw Philox words at an address made of `name` alone: raw words, unlike the
+    methods of a numpy generator, are the same in every numpy version. The experiment's rng seed has no part in it: the
+    splits belong to the task.
     """
     if sum(sizes) > len(labels):
         raise ValueError(f"{name}: splits of {sum(sizes)} samples from {len(labels)}")

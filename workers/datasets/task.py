@@ -1,4 +1,4 @@
-"""What a task is: three fixed splits of real or generated data, and the host that is grown on it."""
+"""Definition of a task: three fixed splits of real or generated data, and the host that is grown on it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Splits:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """One entry of the folder: `TASK = Task(...)`."""
+    """One entry of workers/tasks: `TASK = Task(...)`."""
 
     name: str
     title: str
@@ -61,5 +61,5 @@ class Task:
     slots: tuple[str, ...]  # names, network order, one per block
     image: tuple[int, int, int]  # C, H, W
     sizes: tuple[int, int, int]  # samples in train, validation, test
-    load: Callable[[str], Splits]  # data_dir ("" = the task's own place) -> splits; FileNotFoundError says the remedy
+    load: Callable[[str], Splits]  # data_dir ("": default folder) -> splits; FileNotFoundError names the remedy
     archive: Archive | None = None  # what `esper-ab fetch` downloads; None: nothing to fetch

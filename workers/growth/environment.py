@@ -1,4 +1,4 @@
-"""The growth environments of one run: hosts on one or several devices, one lifecycle, one clock. Knows no policy.
+"""The growth environments of one run: hosts on one or several devices, one lifecycle, one clock.
 
     env.begin_episode(path)
     while env.step < env.steps and env.alive.any():
@@ -61,7 +61,7 @@ class DeviceData:
 
 @dataclass(frozen=True, kw_only=True)
 class EnvSpec:
-    """What kind of environments: everything but the data and the randomness."""
+    """Specification of the environments: everything but the data and the randomness."""
 
     task: Task
     slots: tuple[str, ...]
@@ -72,7 +72,7 @@ class EnvSpec:
 
 
 class GrowthEnv:
-    """`data` holds the splits for every device named in `spec.env_devices`; their precision is the hosts'."""
+    """Growth environments of a run; `data` holds the splits per device of `spec.env_devices`, in the hosts' dtype."""
 
     def __init__(self, spec: EnvSpec, data: dict[str, DeviceData], stopwatch: Stopwatch) -> None:
         self.spec = spec
@@ -87,20 +87,20 @@ class GrowthEnv:
             envs = np.array([i for i, name in enumerate(spec.env_devices) if name == device], dtype=np.int64)
             like = data[device].train.x
             self._banks.append((Bank(spec.task, spec.slots, envs, spec.growth, like), data[device]))
-        # The bank that holds environment i, and its row there.
+        # Environment -> the bank that holds it, and its row there.
         self._homes = {int(env): (bank, row) for bank, _ in self._banks for row, env in enumerate(bank.envs)}
         self.host_params = self._banks[0][0].host_size
         self.loss_scale = LossScale() if spec.growth.amp == "fp16" else None
 
     def begin_episode(self, path: RngPath) -> None:
-        """Fresh hosts, empty slots; every draw of the episode has an address below `path`."""
+        """Start an episode with fresh hosts and empty slots; every draw of the episode has an address below `path`."""
         self.begin_episodes([path / "env" / env for env in range(self.n_envs)])
 
     def begin_episodes(self, paths: Sequence[RngPath]) -> None:
-        """The same with an address of its own for every environment."""
+        """Start an episode with fresh hosts and empty slots, and one rng address per environment."""
         self.step = 0
         self._paths = paths
-        # All at once: between two epochs of training each draw would find a cache without its code, five times slower.
+        # All at once: draws between epochs of training would find their code evicted from the cache, five times slower.
         self._uniforms: Floats = np.empty((self.steps, self.n_envs, len(HEADS)))
         for step, env in np.ndindex(self.steps, self.n_envs):
             generator = (self._paths[env] / "step" / (step + 1) / "action").generator()
@@ -117,15 +117,15 @@ class GrowthEnv:
 
     @property
     def alive(self) -> Bools:
-        """[E] environments whose episode goes on."""
+        """Environments [E] whose episode goes on."""
         return self.lifecycle.alive
 
     def uniforms(self) -> Floats:
-        """[E, heads] of the coming decision: every head's number exists at every step, whether it is used or not."""
+        """Return the random numbers [E, heads] of the next decision; every head has one at every step, used or not."""
         return np.asarray(self._uniforms[self.step - 1])
 
     def advance(self) -> DecisionView:
-        """One epoch of training and one validation of every live environment, then what a decision may look at.
+        """Train one epoch and validate once in every live environment; return what the decision may depend on.
 
         A host whose losses are not finite is diverged: its episode ends before this step's decision.
         """
@@ -151,19 +151,19 @@ class GrowthEnv:
         )
 
     def facts(self, decisions: Ints) -> StepFacts:
-        """What a reward may know of this step and of decisions [E, heads]; once per step, before `execute`."""
+        """Return the facts of this step and of decisions [E, heads]; call once per step, before `execute`."""
         return self._memory.step_facts(
             self.lifecycle, self._tracker.signals, self._measurement, decisions, self.step
         )
 
     def execute(self, decisions: Ints) -> None:
-        """Carry out decisions [E, heads], then let ramps and cooldowns tick in every slot."""
+        """Execute decisions [E, heads], then advance ramps and cooldowns by one step in every slot."""
         graft = _Graft(self)
         self.events += self.lifecycle.execute(decisions, self.step, graft)
         self.events += self.lifecycle.end_step(self.step, graft)
 
     def test_accuracy(self) -> Floats:
-        """[E] accuracy on the test split, percent; chance for diverged hosts. Mutates nothing."""
+        """Return the accuracy [E] on the test split, percent; chance for diverged hosts. Changes no state."""
         accuracy = np.full(self.n_envs, 100.0 / self.spec.task.host.classes)
         with self._stopwatch.phase("validate"):
             for envs, result in self._on_every_device(self._test, ~self.diverged):
@@ -172,25 +172,25 @@ class GrowthEnv:
 
     @property
     def best_val_acc(self) -> Floats:
-        """[E] running maximum of validation accuracy, percent; NaN before the first measurement."""
+        """Running maximum [E] of validation accuracy, percent; NaN before the first measurement."""
         return self._tracker.signals.best_val_acc
 
     @property
     def val_acc(self) -> Floats:
-        """[E] last validation accuracy, percent."""
+        """Last validation accuracy [E], percent."""
         return self._tracker.signals.val_acc
 
     @property
     def val_loss(self) -> Floats:
-        """[E] last validation loss, nats."""
+        """Last validation loss [E], nats."""
         return self._tracker.signals.val_loss
 
     def bank_of(self, env: int) -> tuple[Bank, int]:
-        """The bank that holds `env`, and its row there."""
+        """Return the bank that holds `env`, and its row there."""
         return self._homes[env]
 
     def address(self, env: int, slot: int) -> RngPath:
-        """Where a module born now in `slot` of `env` draws from."""
+        """Return the rng address of a module germinated now in `slot` of `env`."""
         return self._paths[env] / "step" / self.step / "slot" / self.spec.slots[slot]
 
     def _measure(self) -> Measurement:
@@ -216,11 +216,11 @@ class GrowthEnv:
         )
 
     def _on_every_device(self, work: Callable[[Bank, DeviceData, Ints], T], among: Bools) -> list[tuple[Ints, T]]:
-        """`work(bank, data, rows)` for every bank with rows `among` [E], in order, with the environments they are.
+        """Call `work(bank, data, rows)` per bank with rows in `among` [E]; return (environments, result) in order.
 
-        CPU devices take turns. Where GPUs are, each device has a thread: while one waits for its device, the others
-        launch. Threads on a CPU would only fight for the interpreter, which small kernels keep busy. They share no
-        tensor that is written, and nobody goes on before all have ended; so each does what it would do alone.
+        CPU devices take turns, because threads would only contend for the interpreter, which small kernels keep busy.
+        With GPUs each device has a thread: while one waits for its device, the others launch. The threads share no
+        tensor that is written, and all end before this returns, so each computes what it would alone.
         """
         parts = [(bank, data, np.flatnonzero(among[bank.envs])) for bank, data in self._banks]
         parts = [part for part in parts if len(part[2])]
@@ -242,13 +242,13 @@ class GrowthEnv:
         return bank.measure(self.lifecycle.table, rows, data.test, ablate=False)
 
     def _orders(self, envs: Ints, samples: int) -> Ints:
-        """A permutation of the train split per environment, [n, samples]."""
+        """Draw a permutation of the train split per environment, [n, samples]."""
         paths = [self._paths[env] / "step" / self.step / "data-order" for env in envs]
         return np.argsort(np.stack([path.generator().random(samples) for path in paths]), axis=1, kind="stable")
 
 
 class _Graft:
-    """The lifecycle's hands on the banks: modules are born from addresses of the current step."""
+    """Implements the lifecycle's `Graft` on the banks; modules are initialised from addresses of the current step."""
 
     def __init__(self, env: GrowthEnv) -> None:
         self._env = env

@@ -1,4 +1,4 @@
-"""Where an episode's time goes. Timing feeds records only, never what is computed."""
+"""Wall time of an episode by phase; used in records only, never in computation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Stopwatch:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Count the time inside under `name`: "train", "validate", "decide" or "update"."""
+        """Add the time inside the context to `name`: "train", "validate", "decide" or "update"."""
         start = time.monotonic()
         try:
             yield
@@ -26,7 +26,7 @@ class Stopwatch:
             self._phases[name] = self._phases.get(name, 0.0) + time.monotonic() - start
 
     def lap(self) -> Timing:
-        """Times since the last lap, and start the next."""
+        """Return the times since the last lap, and start the next."""
         now = time.monotonic()
         spent = {f"{name}_s": self._phases.get(name, 0.0) for name in ("train", "validate", "decide", "update")}
         timing = Timing(total_s=now - self._start, **spent)

@@ -1,7 +1,7 @@
 """Chains of layers, forward and backward written out: a training step of many small networks is mostly calls.
 
-Gradients of parameters are in the precision of the parameters. tests/tensor/test_fused.py holds every blueprint against
-autograd's gradients of the plain one.
+Gradients of parameters are in the precision of the parameters. test_fused.py holds every blueprint
+against autograd's gradients of the plain one.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def norm_backward(g: Tensor, saved: Normed) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients for x, gain and bias from that of the output. Every one is computed: torch's kernel needs it so.
 
     torch 2.13 on the CPU crashes the process when it is told that the input's gradient is not needed
-    (tests/tensor/test_blueprint_layers.py).
+    (tests/unit/workers/layers/test_blueprint.py).
     """
     gain = saved.gain
     n, c = gain.shape

@@ -1,6 +1,6 @@
 """Adam (Kingma & Ba 2015, arXiv:1412.6980), as torch computes it, without torch's optimiser class.
 
-To make a torch.optim.Optimizer imports torch's compiler, which nobody here uses: a second of every worker's start. This
+Creating a torch.optim.Optimizer imports torch's unused compiler, which takes a second of every worker's start. This
 calls the same fused kernel on the same numbers, and its state has the layout of torch.optim.Adam's.
 """
 
@@ -14,25 +14,25 @@ from torch import Tensor, nn
 from torch.optim.adam import adam
 
 _BETAS = (0.9, 0.999)
-_KEPT = ("step", "exp_avg", "exp_avg_sq")  # per parameter: updates so far, running means of gradient and of its square
+_KEPT = ("step", "exp_avg", "exp_avg_sq")  # per parameter: updates so far, running means of gradient and its square
 
 
 class Adam:
-    """Moves `parameters` against their gradients."""
+    """Optimiser of `parameters` from their gradients."""
 
     def __init__(self, parameters: Iterable[nn.Parameter], lr: float, eps: float) -> None:
         self._parameters = list(parameters)
         self._lr, self._eps = lr, eps
-        self._state: list[dict[str, Tensor]] = []  # of each parameter; empty before the first step
+        self._state: list[dict[str, Tensor]] = []  # per parameter; empty before the first step
 
     def zero_grad(self) -> None:
-        """Forget all gradients."""
+        """Clear all gradients."""
         for parameter in self._parameters:
             parameter.grad = None
 
     @torch.no_grad()
     def step(self) -> None:
-        """One update; every parameter has a gradient."""
+        """Perform one update; every parameter must have a gradient."""
         gradients = [parameter.grad for parameter in self._parameters if parameter.grad is not None]
         assert len(gradients) == len(self._parameters), "a parameter without a gradient"
         if not self._state:
@@ -51,11 +51,11 @@ class Adam:
         )  # fmt: skip
 
     def state(self) -> dict[str, Any]:
-        """Copies of all that a step depends on besides parameters and gradients."""
+        """Return copies of all that a step depends on besides parameters and gradients."""
         return {"state": {i: {k: v.clone() for k, v in state.items()} for i, state in enumerate(self._state)}}
 
     def load(self, state: dict[str, Any]) -> None:
-        """Go on from `state`, of this class or of torch.optim.Adam; LookupError when it is of other parameters."""
+        """Continue from `state`, of this class or of torch.optim.Adam; LookupError when it is for other parameters."""
         found = state["state"]
         if found and len(found) != len(self._parameters):
             raise LookupError(f"a state of {len(found)} parameters for {len(self._parameters)}")

@@ -24,9 +24,9 @@ from workers.ppo.buffer import Rollout, RolloutBuffer
 from workers.ppo.decide import decide
 from workers.ppo.gae import Floats, gae
 from workers.ppo.heads import Masks
-from workers.ppo.normalise import ObservationNormaliser, ReturnNormaliser
+from workers.ppo.normalise import ObservationNormaliser, ReturnNormaliser, normalise_advantages
 from workers.ppo.policy import RecurrentPolicy
-from workers.ppo.update import Batch, entropy_coefficient, nothing_learnt, ppo_update
+from workers.ppo.update import Batch, entropy_coefficient, finite, nothing_learnt, ppo_update
 
 _ADAM_EPS = 1e-5
 
@@ -106,27 +106,33 @@ class PPOAgent:
         if rollout is None:
             return nothing_learnt()
         settings = self.spec.ppo
+        values = self.returns.denormalise(rollout.values)
         advantages, returns = gae(
             rollout.rewards,
-            self.returns.denormalise(rollout.values),
+            values,
             rollout.dones,
             self._last_value(last_observation),
             settings.gamma,
             settings.gae_lambda,
         )
-        values = self.returns.denormalise(rollout.values)
         self._move_return_normaliser(returns[rollout.valid])
+        normalised, advantage_std = normalise_advantages(advantages, returns, rollout.valid)
         update = ppo_update(
             self.policy,
             self._optimiser,
-            self._batch(rollout, values, advantages, returns),
+            self._batch(rollout, values, normalised, returns),
             settings,
             entropy_coefficient(settings, episode, self.spec.planned_episodes),
             self.spec.rng / "minibatch-order" / episode,
         )
         self.observations.moments.merge(rollout.raw[rollout.valid])
         heads = dict(zip(self.spec.head_names, update.heads.values(), strict=True))
-        return msgspec.structs.replace(update, return_mean=float(returns[rollout.valid].mean()), heads=heads)
+        return msgspec.structs.replace(
+            update,
+            advantage_std=finite(advantage_std),
+            return_mean=finite(float(returns[rollout.valid].mean())),
+            heads=heads,
+        )
 
     def state(self) -> dict[str, Any]:
         """Everything between two episodes, as plain containers of tensors and builtins (`weights_only` can load it)."""
@@ -170,9 +176,14 @@ class PPOAgent:
             return self.returns.denormalise(self.policy.values(features).double().cpu().numpy())
 
     def _move_return_normaliser(self, returns: Floats) -> None:
+        """Take in `returns`; values keep what they mean in reward units, unless they had no meaning there before.
+
+        Without that exception the noise of an untrained critic would be preserved, times the unit of the reward.
+        """
         mean, std = self.returns.mean, self.returns.std
         self.returns.moments.merge(returns[:, None])
-        self.policy.rescale_values(std / self.returns.std, (mean - self.returns.mean) / self.returns.std)
+        if std != 0.0 and self.returns.std != 0.0:
+            self.policy.rescale_values(std / self.returns.std, (mean - self.returns.mean) / self.returns.std)
 
     def _batch(self, rollout: Rollout, values: Floats, advantages: Floats, returns: Floats) -> Batch:
         arrays = {

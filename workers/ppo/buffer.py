@@ -1,7 +1,7 @@
 """One rollout: every environment's episode, step by step, with exactly the numbers that the policy saw.
 
-Knows no advantage and no loss. An environment that ends early (a diverged host) leaves steps that are not `valid`:
-they hold zeros and nothing may count them.
+An environment that ends early (a diverged host) leaves steps that are not `valid`: they hold zeros and must be excluded
+from every sum.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Rollout:
     observations: NDArray[np.float32]  # [T, E, width], as the policy saw them
     actions: NDArray[np.int64]  # [T, E, heads]
     masks: NDArray[np.bool_]  # [T, E, heads, widest head]; all False: head unused
-    log_probs: NDArray[np.float64]  # [T, E], joint, when the action was taken
+    log_probs: NDArray[np.float64]  # [T, E], joint, of the policy that took the action
     values: NDArray[np.float64]  # [T, E], in the critic's units
     rewards: NDArray[np.float64]  # [T, E]
     dones: NDArray[np.bool_]  # [T, E], the step was terminal
@@ -40,13 +40,13 @@ class RolloutBuffer:
         return len(self._outcomes)
 
     def decided(self, raw: NDArray[np.float32], normalised: NDArray[np.float32], decision: Decision) -> None:
-        """First half of a step: raw and normalised observation [E, width] and what was decided on it."""
+        """Add the first half of a step: raw and normalised observation [E, width] and the decision on it."""
         if len(self._steps) != len(self._outcomes):
             raise RuntimeError("act() twice without reward()")
         self._steps.append((raw, normalised, decision))
 
     def rewarded(self, rewards: NDArray[np.float64], done: NDArray[np.bool_], alive: NDArray[np.bool_]) -> None:
-        """Second half: rewards [E], which environments ended with this step [E], which were alive when deciding [E]."""
+        """Add the second half: rewards [E], environments that ended with this step [E], those that decided [E]."""
         if len(self._steps) != len(self._outcomes) + 1:
             raise RuntimeError("reward() without act()")
         if not np.isfinite(rewards[alive]).all():
@@ -54,7 +54,7 @@ class RolloutBuffer:
         self._outcomes.append((np.where(alive, rewards, 0.0), done | ~alive, alive))
 
     def rollout(self) -> Rollout | None:
-        """Everything collected, stacked over steps; None when no environment decided anything that counts."""
+        """Return everything collected, stacked over steps; None when there is no valid step."""
         if len(self._steps) != len(self._outcomes):
             raise RuntimeError("an episode ends after a complete step: act() and reward()")
         if not any(alive.any() for _, _, alive in self._outcomes):

@@ -1,4 +1,4 @@
-"""One decision for every environment at once, head by head. Knows how to choose, not what is recorded or learnt."""
+"""One decision for every environment at once, head by head."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from workers.ppo.policy import RecurrentPolicy, State
 
 @dataclass(frozen=True)
 class Decision:
-    """What was decided in one step, and what the update needs to know about it."""
+    """The decisions of one step, and what the update needs to know about them."""
 
     actions: NDArray[np.int64]  # [E, heads]
     masks: NDArray[np.bool_]  # [E, heads, widest head]
-    logits: NDArray[np.float32]  # [E, heads, widest head]; what is masked means nothing
+    logits: NDArray[np.float32]  # [E, heads, widest head]; meaningless where masked
     values: NDArray[np.float64]  # [E], normalised
     state: State  # after the step
 
@@ -27,9 +27,9 @@ class Decision:
 def log_probs_of(
     logits: NDArray[np.float32], masks: NDArray[np.bool_], actions: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Joint log-probabilities [...] over used heads of actions [..., heads]; logits and masks as in a Decision.
+    """Return joint log-probabilities [...] over used heads of actions [..., heads]; logits and masks as in a Decision.
 
-    Any number of decisions at once: a rollout asks once for all of its steps.
+    Works for any number of decisions at once; a rollout computes all of its steps in one call.
     """
     valid = torch.from_numpy(masks)
     log_probs = masked_log_softmax(torch.from_numpy(logits), valid)
@@ -44,9 +44,9 @@ def decide(
     masks: Masks,
     uniforms: NDArray[np.float64] | None,
 ) -> Decision:
-    """Decide for normalised observation [E, width] with uniforms [E, heads]; without uniforms the most probable choice.
+    """Decide for normalised observation [E, width] with uniforms [E, heads]; without uniforms greedily.
 
-    Every mask is asked for with all earlier choices, so a later head may be masked by any earlier one.
+    Every mask is computed from all earlier choices, so a later head may be masked by any earlier one.
     """
     sizes = policy.head_sizes
     device = state[0].device
@@ -63,7 +63,7 @@ def decide(
             stop = start + sizes[head]
             mask = masks.mask(head, actions[:, :head])
             all_logits[:, head, : sizes[head]] = logits[:, start:stop]
-            if mask.any():  # else nobody uses the head, and says 0 in it
+            if mask.any():  # else the head is unused everywhere, with action 0
                 all_masks[:, head, : sizes[head]] = mask
                 of_head = weights[:, start:stop]
                 if uniforms is None:

@@ -1,4 +1,4 @@
-"""Generalised advantage estimation (Schulman et al. 2016, arXiv:1506.02438, equation 16). Pure; knows no policy."""
+"""Generalised advantage estimation (Schulman et al. 2016, arXiv:1506.02438, equation 16). Pure."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ Floats = NDArray[np.float64]
 def gae(
     rewards: Floats, values: Floats, dones: NDArray[np.bool_], last_value: Floats, gamma: float, lam: float
 ) -> tuple[Floats, Floats]:
-    """Advantages and returns (advantage + value), both [T, E].
+    """Return advantages and returns (advantage + value), both [T, E].
 
-    rewards, values, dones: [T, E]; `dones[t]` says that step t was terminal, so nothing after it reaches step t.
-    last_value: [E], value of the observation after step T-1; used only where `dones[T-1]` is False, which is a task
-    with an artificial time limit.
+    rewards, values, dones: [T, E]; `dones[t]`: step t was terminal, so nothing after it reaches step t. last_value:
+    [E], value of the observation after step T-1; used only where `dones[T-1]` is False, which is a task with an
+    artificial time limit.
     """
     continues = 1.0 - dones.astype(np.float64)
     next_values = np.concatenate([values[1:], last_value[None]])

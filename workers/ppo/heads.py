@@ -1,4 +1,4 @@
-"""Factored, masked categorical heads: layout, log-probability, entropy, sampling. Knows no network and no growth.
+"""Factored, masked categorical heads: layout, log-probability, entropy, sampling.
 
 A decision is one choice per head. A head whose mask row is all False is unused: its action is 0, its log-probability
 and its entropy are 0, and no gradient reaches its logits. Log-probabilities are float64: the joint one is a sum over
@@ -15,60 +15,60 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-_MASKED = -1e30  # finite, so that a row without a valid action yields numbers to be discarded and not NaN
+_MASKED = -1e30  # finite, so that a row without a valid action yields numbers to discard, not NaN
 _LOWEST_EXPONENT = -700.0  # exp of it is still a normal number
 
 
 class Masks(Protocol):
-    """Which choices are valid, head by head."""
+    """Source of the valid choices, head by head."""
 
     def mask(self, head: int, chosen: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """[E, size of head] given the choices [E, head] of all earlier heads; an all-False row: head unused."""
+        """Return [E, size of head] given the choices [E, head] of all earlier heads; an all-False row: head unused."""
         ...
 
 
 def pad_heads(flat: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """Logits [..., sum(sizes)] -> [..., heads, max(sizes)]; what is padded must be masked."""
+    """Pad logits [..., sum(sizes)] to [..., heads, max(sizes)]; the padding must be masked."""
     places = torch.arange(max(sizes)) < torch.tensor(sizes)[:, None]
     return flat.new_zeros(*flat.shape[:-1], *places.shape).masked_scatter(places.to(flat.device), flat)
 
 
 def masked_log_softmax(logits: Tensor, masks: Tensor) -> Tensor:
-    """Log-probabilities, float64, of logits [..., heads, width] under masks of the same shape."""
+    """Return log-probabilities, float64, of logits [..., heads, width] under masks of the same shape."""
     return functional.log_softmax(logits.double().masked_fill(~masks, _MASKED), dim=-1)
 
 
 def joint_log_prob(log_probs: Tensor, masks: Tensor, actions: Tensor) -> Tensor:
-    """[...]: the sum over used heads of the log-probability of actions [..., heads]."""
+    """Return [...], the sum over used heads of the log-probability of actions [..., heads]."""
     chosen = log_probs.gather(-1, actions.unsqueeze(-1)).squeeze(-1)
     return chosen.masked_fill(~masks.any(-1), 0.0).sum(-1)
 
 
 def head_entropies(log_probs: Tensor, masks: Tensor) -> Tensor:
-    """[..., heads], nats over the valid actions; 0 for unused heads."""
+    """Return entropies [..., heads], nats, over the valid actions; 0 for unused heads."""
     entropies = -(log_probs.exp() * log_probs).sum(-1)
     return entropies.masked_fill(~masks.any(-1), 0.0)
 
 
 def choices(masks: Tensor) -> Tensor:
-    """[..., heads]: how many valid choices each head had; 0 for unused heads."""
+    """Return the number of valid choices of each head, [..., heads]; 0 for unused heads."""
     return masks.sum(-1)
 
 
 def normalised_entropies(entropies: Tensor, counts: Tensor) -> Tensor:
-    """Entropies [..., heads] in nats over those of a uniform choice among `counts` [..., heads]; 0 without a choice."""
+    """Divide entropies [..., heads] by those of a uniform choice among `counts` [..., heads]; 0 without a choice."""
     return (entropies / counts.clamp_min(2).double().log()).masked_fill(counts < 2, 0.0)
 
 
 def choice_weights(logits: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Unnormalised probabilities of logits [E, any], all positive: no mask can leave a valid choice without weight."""
+    """Return unnormalised probabilities of logits [E, any], all positive, so that a valid choice never has weight 0."""
     wide = logits.astype(np.float64)
     weights: NDArray[np.float64] = np.exp(np.maximum(wide - wide.max(axis=1, keepdims=True), _LOWEST_EXPONENT))
     return weights
 
 
 def sample(weights: NDArray[np.float64], mask: NDArray[np.bool_], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
-    """[E] choices by inverse CDF from weights and mask [E, size] and uniforms [E] in [0, 1); 0 for an unused head."""
+    """Sample choices [E] by inverse CDF from weights and mask [E, size], uniforms [E] in [0, 1); 0 for unused heads."""
     cdf = (weights * mask).cumsum(axis=1)
     threshold = uniforms * cdf[:, -1]  # below the total also when rounded: a double below 1 is at most 1 - 2**-53
     choice: NDArray[np.int64] = (cdf > threshold[:, None]).argmax(axis=1)
@@ -76,6 +76,6 @@ def sample(weights: NDArray[np.float64], mask: NDArray[np.bool_], uniforms: NDAr
 
 
 def most_probable(weights: NDArray[np.float64], mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """[E] choices of highest weight, the first of equals; 0 for an unused head."""
+    """Return the choices [E] of highest weight, the first of equals; 0 for an unused head."""
     choice: NDArray[np.int64] = (weights * mask).argmax(axis=1)
     return choice

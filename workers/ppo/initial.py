@@ -1,8 +1,8 @@
-"""Layers whose initial weights are a pure function of an rng path. Never touches torch's global generator:
-layers that do not fill themselves are filled from Philox. (torch's meta device would do for that, too, but it imports
-torch's compiler: a second of every worker's start.)
+"""Layers whose initial weights are a pure function of an rng path, independent of torch's global generator.
 
-Orthogonal weights (Saxe et al. 2014, arXiv:1312.6120), zero biases, forget gates open.
+Orthogonal weights (Saxe et al. 2014, arXiv:1312.6120), zero biases, forget gates open. The layers skip torch's own
+initialisation and are filled from Philox. (torch's meta device would do the former, too, but it imports torch's
+compiler: a second of every worker's start.)
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _LSTM(nn.LSTM):
 
 
 def orthogonal(rows: int, columns: int, gain: float, rng: RngPath) -> NDArray[np.float64]:
-    """[rows, columns] with orthonormal rows or columns (whichever are fewer), times `gain`."""
+    """Return [rows, columns] with orthonormal rows or columns (whichever are fewer), times `gain`."""
     normal = rng.generator().standard_normal((max(rows, columns), min(rows, columns)))
     q, r = np.linalg.qr(normal)
     q = q * np.sign(np.diag(r))  # makes the factorisation unique, and the result uniform over orthogonal matrices
@@ -41,7 +41,7 @@ def orthogonal(rows: int, columns: int, gain: float, rng: RngPath) -> NDArray[np
 
 
 def linear(inputs: int, outputs: int, gain: float, rng: RngPath) -> nn.Linear:
-    """A linear layer with orthogonal weight and zero bias."""
+    """Make a linear layer with orthogonal weight and zero bias."""
     layer = _Linear(inputs, outputs)
     with torch.no_grad():
         layer.weight.copy_(torch.from_numpy(orthogonal(outputs, inputs, gain, rng / "weight")))
@@ -50,7 +50,7 @@ def linear(inputs: int, outputs: int, gain: float, rng: RngPath) -> nn.Linear:
 
 
 def embedding(choices: int, width: int, rng: RngPath) -> nn.Embedding:
-    """One row per choice, of root mean square 1 like the layer-normalised features it is added to."""
+    """Make an embedding with rows of root mean square 1, like the layer-normalised features it is added to."""
     table = _Embedding(choices, width)
     with torch.no_grad():
         gain = math.sqrt(max(choices, width))
@@ -59,7 +59,7 @@ def embedding(choices: int, width: int, rng: RngPath) -> nn.Embedding:
 
 
 def lstm(width: int, rng: RngPath) -> nn.LSTM:
-    """One LSTM layer, width -> width: each gate's matrices orthogonal, forget-gate bias 1, other biases 0."""
+    """Make one LSTM layer, width -> width: each gate's matrices orthogonal, forget-gate bias 1, other biases 0."""
     layer = _LSTM(width, width)
     with torch.no_grad():
         for name, parameter in layer.named_parameters():

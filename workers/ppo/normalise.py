@@ -1,6 +1,10 @@
-"""Running moments of observations and returns. They stand still during a rollout and merge it as a whole afterwards.
+"""What networks see and learn in place of raw numbers: observations, returns and advantages, normalised.
 
+Running moments of observations and returns stand still during a rollout and merge it as a whole afterwards.
 Count-based (no decay), float64, so the order inside a rollout cannot matter and two runs with equal rollouts agree.
+
+No constant here is in reward units. So rewards times a power of two, which floating point scales exactly, give
+normalised returns and advantages that are the same to the bit.
 """
 
 from __future__ import annotations
@@ -19,7 +23,6 @@ OBSERVATION_CLIP = 10.0
 # Observations are bounded by about 1. With this floor an entry that was constant so far and then moves by 1, such as
 # the one-hot of a blueprint seen for the first time, just reaches the clip.
 OBSERVATION_STD_FLOOR = 0.1
-RETURN_STD_FLOOR = 1e-2
 
 
 class RunningMoments:
@@ -30,6 +33,11 @@ class RunningMoments:
         self._count = 0.0
         self._mean: Floats = np.zeros(width)
         self._squares: Floats = np.zeros(width)  # sum of squared deviations from the mean
+
+    @property
+    def count(self) -> float:
+        """Number of rows seen."""
+        return self._count
 
     @property
     def mean(self) -> Floats:
@@ -120,25 +128,56 @@ class ObservationNormaliser:
 
 
 class ReturnNormaliser:
-    """The critic's units: returns minus their running mean, divided by their running standard deviation."""
+    """The critic's units: returns minus their running mean, divided by their running standard deviation.
+
+    While all returns so far were equal, and before the first merge, there is no such unit (`std` is 0): every return is
+    0 for the critic, and whatever the critic says means the mean, which is 0 reward units before the first merge.
+    """
 
     def __init__(self) -> None:
-        self.moments = RunningMoments(1, RETURN_STD_FLOOR)
+        self.moments = RunningMoments(1, std_floor=0.0)
 
     @property
     def mean(self) -> float:
-        """In reward units."""
+        """In reward units; 0 before the first merge."""
         return float(self.moments.mean[0])
 
     @property
     def std(self) -> float:
-        """In reward units, at least the floor."""
-        return float(self.moments.std[0])
+        """In reward units; 0 before the first merge and while returns have differed by no more than rounding."""
+        if self.moments.count == 0:
+            return 0.0
+        std = float(self.moments.std[0])
+        return 0.0 if std <= rounding(max(abs(self.mean), std), self.moments.count) else std
 
     def normalise(self, returns: Floats) -> Floats:
         """Reward units to the critic's."""
-        return (returns - self.mean) / self.std
+        std = self.std
+        return np.zeros_like(returns) if std == 0.0 else (returns - self.mean) / std
 
     def denormalise(self, values: Floats) -> Floats:
         """The critic's units to reward units."""
         return values * self.std + self.mean
+
+
+def normalise_advantages(advantages: Floats, returns: Floats, valid: NDArray[np.bool_]) -> tuple[Floats, float]:
+    """Advantages [T, E] with mean 0 and standard deviation 1 over the valid steps, and the deviation they had before.
+
+    All of it is 0 where the advantages differ by no more than rounding, measured at the returns that they come from:
+    no decision is known to be better than another, and a division would make the rounding one of size 1.
+    """
+    known = advantages[valid]
+    std = float(known.std())
+    size = max(float(np.abs(known).max()), float(np.abs(returns[valid]).max()))
+    if std <= rounding(size, known.size):
+        return np.zeros_like(advantages), 0.0
+    return (advantages - known.mean()) / std, std
+
+
+def rounding(size: float, terms: float) -> float:
+    """How far apart numbers up to `size` may be that are equal but for their arithmetic, in float64 sums of `terms`.
+
+    The error of such a sum is at most about `terms` times the unit roundoff, half of eps, of what it adds up (Higham
+    2002, Accuracy and Stability of Numerical Algorithms, section 4.2).
+    """
+    return terms * float(np.finfo(np.float64).eps) * size

@@ -1,4 +1,4 @@
-"""The recurrent actor-critic: observations in, conditional logits and values out. Knows no growth, mask or reward.
+"""The recurrent actor-critic: observations in, conditional logits and values out.
 
     observation -> Linear, LayerNorm, tanh -> LSTM -> LayerNorm -> features
     features                  -> logits of head 0 (the op, by convention)
@@ -6,7 +6,7 @@
     features, op, slot        -> logits of all other heads
     features                  -> value, in units of the return normaliser
 
-Choices join as embeddings added before a group's tanh: the price of conditioning is one row look-up per choice.
+Choices enter as embeddings added before a group's tanh: conditioning costs one row look-up per choice.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CONDITIONING_HEADS = 2
 
 
 def _linear(x: Tensor, layer: nn.Linear) -> Tensor:
-    """The layer's function without the machinery of calling a module, which costs as much for a few rows."""
+    """Apply a linear layer by its function: calling the module costs as much again for a few rows."""
     return functional.linear(x, layer.weight, layer.bias)
 
 
@@ -40,7 +40,7 @@ def _normed(x: Tensor, layer: nn.LayerNorm) -> Tensor:
 
 
 class HeadGroup(nn.Module):
-    """Heads whose logits come together, given the features and the choices of the (at most two) leading heads."""
+    """Heads whose logits are computed together, given features and choices of the (at most two) leading heads."""
 
     def __init__(self, heads: range, sizes: tuple[int, ...], hidden: int, rng: RngPath) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class HeadGroup(nn.Module):
         self.logits = linear(hidden, sum(self.sizes), _LOGIT_GAIN, rng / "logits")
 
     def forward(self, features: Tensor, actions: Tensor) -> Tensor:
-        """Logits [..., sum of the group's sizes] from features [..., hidden] and actions [..., >= heads.start]."""
+        """Return logits [..., sum of the group's sizes] from features [..., hidden], actions [..., >= heads.start]."""
         inner = _linear(features, self.inner)
         for head, table in enumerate(self._tables):
             inner = inner + torch.embedding(table.weight, actions[..., head])
@@ -77,38 +77,38 @@ class RecurrentPolicy(nn.Module):
             HeadGroup(heads, head_sizes, hidden, rng / "group" / heads.start) for heads in ranges if len(heads)
         )
         self.actor = nn.ModuleList(self.groups)
-        self._critic = (linear(hidden, hidden, _INNER_GAIN, rng / "critic" / "inner"),)  # a tuple is no module
+        self._critic = (linear(hidden, hidden, _INNER_GAIN, rng / "critic" / "inner"),)  # in a tuple: no submodule
         self.critic = nn.Sequential(*self._critic, nn.Tanh())
         self.value_out = linear(hidden, 1, _VALUE_GAIN, rng / "critic" / "out")
 
     def initial_state(self, batch: int) -> State:
-        """The empty memory of a new episode."""
+        """Return the empty memory of a new episode."""
         zeros = self.value_out.weight.new_zeros(batch, self.hidden)
         return zeros, zeros.clone()
 
     def features(self, observations: Tensor, state: State) -> tuple[Tensor, State]:
-        """Features [T, B, hidden] and the state after the last step, from observations [T, B, width]."""
+        """Return features [T, B, hidden] and the state after the last step, from observations [T, B, width]."""
         outputs, (h, c) = self.lstm(self.encoder(observations), (state[0][None], state[1][None]))
         return self.norm(outputs), (h[0], c[0])
 
     def step(self, observation: Tensor, state: State) -> tuple[Tensor, State]:
-        """`features` for one step, [B, hidden] from [B, width], at a third of its price for short batches."""
+        """Compute `features` for one step, [B, hidden] from [B, width], at a third of its cost for short batches."""
         first, norm = self._encoder
         x = torch.tanh(_normed(_linear(observation, first), norm))
         h, c = torch.lstm_cell(x, state, *cast(list[Tensor], self.lstm._flat_weights))
         return _normed(h, self.norm), (h, c)
 
     def values(self, features: Tensor) -> Tensor:
-        """Normalised values [...] of features [..., hidden]."""
+        """Return normalised values [...] of features [..., hidden]."""
         return _linear(torch.tanh(_linear(features, self._critic[0])), self.value_out).squeeze(-1)
 
     def logits(self, features: Tensor, actions: Tensor) -> Tensor:
-        """Logits of every head, [..., heads, widest head], given actions [..., heads] that were taken."""
+        """Return logits of every head, [..., heads, widest head], given the actions taken [..., heads]."""
         return pad_heads(torch.cat([group(features, actions) for group in self.groups], -1), self.head_sizes)
 
     @torch.no_grad()
     def rescale_values(self, scale: float, shift: float) -> None:
-        """Make every value v become v * scale + shift: outputs keep their meaning when the return normaliser moves.
+        """Rescale every value v to v * scale + shift, so that outputs keep their meaning when the normaliser moves.
 
         The output-preserving half of Pop-Art (van Hasselt et al. 2016, arXiv:1602.07714).
         """

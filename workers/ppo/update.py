@@ -1,15 +1,15 @@
 """The PPO update: several epochs over whole sequences, minibatched by environment. Knows neither growth nor rollouts.
 
-Clipped surrogate (Schulman et al. 2017, arXiv:1707.06347, equation 7) on the ratio of joint probabilities; value loss
-on normalised returns; entropy bonus per decision; stop at the target KL before, not after, the step that would start
-beyond it (KL estimate: Schulman, "Approximating KL divergence", 2020).
+Clipped surrogate (Schulman et al. 2017, arXiv:1707.06347, equation 7) on the ratio of joint probabilities and on
+normalised advantages; value loss on normalised returns; entropy bonus per decision; stop at the target KL before, not
+after, the step that would start beyond it (KL estimate: Schulman, "Approximating KL divergence", 2020).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -22,8 +22,7 @@ from esper_ab.contracts.settings import PPOSettings
 from workers.ppo.heads import choices, head_entropies, joint_log_prob, masked_log_softmax, normalised_entropies
 from workers.ppo.policy import RecurrentPolicy
 
-ADVANTAGE_STD_FLOOR = 1e-4  # below it a batch of equal advantages would become pure rounding noise of size 1
-_MIN_VARIANCE = 1e-8
+_MIN_VARIANCE = 1e-8  # of returns in the critic's units, where that of all returns so far is 1
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Batch:
     masks: Tensor  # [T, B, heads, widest head]
     log_probs: Tensor  # [T, B] float64, when acting
     values: Tensor  # [T, B] float64, when acting, in the critic's units of today
-    advantages: Tensor  # [T, B] float64
+    advantages: Tensor  # [T, B] float64, normalised
     returns: Tensor  # [T, B] float64, in the critic's units of today
     valid: Tensor  # [T, B]; other entries are not looked at
 
@@ -83,13 +82,6 @@ def entropy_coefficient(settings: PPOSettings, episode: int, planned_episodes: i
     return settings.entropy_coef + (settings.entropy_coef_end - settings.entropy_coef) * progress
 
 
-def normalise_advantages(batch: Batch) -> Batch:
-    """Mean 0 and standard deviation 1 over the valid steps."""
-    valid = batch.advantages[batch.valid]
-    std = valid.std(correction=0).clamp_min(ADVANTAGE_STD_FLOOR)
-    return replace(batch, advantages=(batch.advantages - valid.mean()) / std)
-
-
 def evaluate(policy: RecurrentPolicy, batch: Batch) -> Evaluated:
     """The LSTM unrolled once over whole sequences; results for valid steps only."""
     features, _ = policy.features(batch.observations, policy.initial_state(batch.observations.shape[1]))
@@ -101,7 +93,7 @@ def evaluate(policy: RecurrentPolicy, batch: Batch) -> Evaluated:
 
 
 def loss_terms(policy: RecurrentPolicy, batch: Batch, settings: PPOSettings, entropy_coef: float) -> Terms:
-    """Loss of one minibatch whose advantages are normalised already; means over its valid steps."""
+    """Loss of one minibatch; means over its valid steps."""
     now = evaluate(policy, batch)
     log_ratio = now.log_probs - batch.steps(batch.log_probs)
     ratio = log_ratio.exp()
@@ -131,15 +123,15 @@ def ppo_update(
     """Update the policy in place; `rng` decides the order of environments per epoch.
 
     Stops before a step whose minibatch is beyond the target KL, and before a step whose gradient is not finite (the
-    record then says None where a number was not finite). Heads are reported by position, "0", "1", …
+    record then says None where a number was not finite). Heads are reported by position, "0", "1", …, and what is
+    counted in reward units, which a batch is not, as None.
     """
     diagnosis = _diagnose(policy, batch)
-    normalised = normalise_advantages(batch)
     parameters = list(policy.parameters())
     seen: list[Terms] = []
     grad_norms: list[float] = []
     epochs_done, stopped_by_kl = 0, False
-    for minibatch, last_of_epoch in _minibatches(normalised, settings, rng):
+    for minibatch, last_of_epoch in _minibatches(batch, settings, rng):
         terms = loss_terms(policy, minibatch, settings, entropy_coef)
         seen.append(terms)
         if float(terms.kl) > settings.target_kl:
@@ -162,10 +154,10 @@ def ppo_update(
         explained_variance=_explained_variance(batch),
         grad_norm=_mean(grad_norms),
         first_ratio_error=diagnosis.ratio_error,
-        ratio_max=_finite(max(float(terms.ratio_max) for terms in seen)),
+        ratio_max=finite(max(float(terms.ratio_max) for terms in seen)),
         epochs_done=epochs_done,
         stopped_by_kl=stopped_by_kl,
-        advantage_std=_finite(float(batch.advantages[batch.valid].std(correction=0))),
+        advantage_std=None,
         return_mean=None,
         heads={str(position): use for position, use in enumerate(diagnosis.heads)},
     )
@@ -206,9 +198,9 @@ def _diagnose(policy: RecurrentPolicy, batch: Batch) -> _Diagnosis:
     now = evaluate(policy, batch)
     ratio_error = ((now.log_probs - batch.log_probs[batch.valid]).exp() - 1.0).abs().max()
     return _Diagnosis(
-        _finite(float(now.entropies.sum(-1).mean())),
-        _finite(float(now.entropies[:, 0].mean())),
-        _finite(float(ratio_error)),
+        finite(float(now.entropies.sum(-1).mean())),
+        finite(float(now.entropies[:, 0].mean())),
+        finite(float(ratio_error)),
         _head_uses(now.entropies, choices(batch.masks[batch.valid])),
     )
 
@@ -218,7 +210,7 @@ def _head_uses(entropies: Tensor, counts: Tensor) -> tuple[HeadUse, ...]:
     chose = (counts > 1).sum(0)
     sums = normalised_entropies(entropies, counts).sum(0)
     return tuple(
-        HeadUse(entropy=_finite(total / steps) if steps else None, learnable=steps / len(counts))
+        HeadUse(entropy=finite(total / steps) if steps else None, learnable=steps / len(counts))
         for total, steps in zip(sums.tolist(), chose.tolist(), strict=True)
     )
 
@@ -242,7 +234,7 @@ def _explained_variance(batch: Batch) -> float | None:
     variance = float(returns.var(correction=0))
     if variance < _MIN_VARIANCE:
         return None
-    return _finite(1.0 - float((returns - batch.values[batch.valid]).var(correction=0)) / variance)
+    return finite(1.0 - float((returns - batch.values[batch.valid]).var(correction=0)) / variance)
 
 
 def clip_gradients(grads: list[Tensor], max_norm: float) -> float:
@@ -256,8 +248,9 @@ def clip_gradients(grads: list[Tensor], max_norm: float) -> float:
 
 
 def _mean(numbers: list[float]) -> float | None:
-    return _finite(sum(numbers) / len(numbers)) if numbers else None
+    return finite(sum(numbers) / len(numbers)) if numbers else None
 
 
-def _finite(number: float) -> float | None:
+def finite(number: float) -> float | None:
+    """What a record may hold: None in the place of a number that is not finite."""
     return number if math.isfinite(number) else None

@@ -1,4 +1,4 @@
-"""Fixes what decides the bits of a result in this process: for a worker, and for commands that repeat what one did."""
+"""Pins everything that decides the bits of a result in this process: for workers and for commands that repeat a run."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from esper_ab.contracts.settings import Arithmetic
 
 
 def pin(arithmetic: Arithmetic) -> None:
-    """Threads, determinism and precision of kernels; before the first work on a GPU."""
+    """Set threads, determinism and precision of kernels; call before the first work on a GPU."""
     torch.set_num_threads(arithmetic.threads)
     if arithmetic.deterministic:
-        # Read when CUDA is first used. Without it cuBLAS may split a sum differently every time, and torch refuses it.
+        # Read at the first use of CUDA. Without it cuBLAS may split sums differently every time, and torch raises.
         os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
-    # What torch.use_deterministic_algorithms sets, without the second in which that imports torch's compiler.
+    # Equals torch.use_deterministic_algorithms, which takes a second to import torch's compiler.
     torch.set_deterministic_debug_mode("error" if arithmetic.deterministic else "default")
-    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # it writes tensors twice
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # would write twice
     torch.backends.cudnn.benchmark = False
     torch.backends.cudnn.allow_tf32 = False
     torch.backends.cuda.matmul.allow_tf32 = False

@@ -1,4 +1,4 @@
-"""Where a worker begins: pins device, threads and determinism before torch is imported, then hands over to the loop."""
+"""Entry point of a worker: pins device, threads and determinism before torch is imported, then runs the loop."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class WrongDevice(RuntimeError):
 
 
 def main(order: WorkerOrder) -> None:
-    """Entry point of a worker that has a process for itself."""
+    """Run a worker in a process of its own."""
     process.die_with_parent()
     process.redirect_output(Path(order.run_dir) / order.log_file)
     process.obey_the_coordinator_only()
@@ -36,14 +36,14 @@ def main(order: WorkerOrder) -> None:
 
 
 def main_in_thread(order: WorkerOrder) -> None:
-    """Entry point of a worker thread: of what belongs to the process it sets the number of threads and no more."""
+    """Run a worker in a thread; of the process's settings it changes only the number of threads."""
     _serve(order, _set_threads, lambda log: None)
 
 
 def _serve(
     order: WorkerOrder, prepare: Callable[[Lane, Arithmetic], tuple[str, ...]], log_to: Callable[[Path], None]
 ) -> None:
-    """Say Hello and work until told to stop; an error is reported, then raised for the log."""
+    """Say Hello and serve runs until Stop; an error is reported to the coordinator, then raised for the log."""
     link = Link(order.endpoint, order.identity, keys=order.key_file)
     try:
         uuids = prepare(order.lane, order.arithmetic)
@@ -71,7 +71,7 @@ def _serve(
 
 
 def failure(order: WorkerOrder, link: Link, error: Exception) -> Failed:
-    """What the coordinator is told of an error: one line, and the end of the traceback."""
+    """Build the report of an error: one line, and the end of the traceback."""
     summary = f"{type(error).__name__}: {error}".splitlines()[0][:_SUMMARY_CHARS]
     lines = "".join(traceback.format_exception(error))
     return Failed(worker=order.worker, run=link.run, summary=summary, traceback=lines[-_TRACEBACK_CHARS:])
@@ -80,14 +80,14 @@ def failure(order: WorkerOrder, link: Link, error: Exception) -> Failed:
 def _set_threads(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
     import torch
 
-    if any(lane.uuids):  # CUDA is pinned by the environment of a process that has not touched it yet
+    if any(lane.uuids):  # CUDA can be pinned only by the environment of a new process
         raise WrongDevice(f"lane {lane.name} has GPUs, and a thread has none of its own")
     torch.set_num_threads(arithmetic.threads)
     return lane.uuids
 
 
 def _pin_torch(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
-    """Fix what decides the bits of a result; the UUIDs of the lane's devices as torch sees them ("" for a core)."""
+    """Pin torch's arithmetic; return the UUIDs of the lane's devices, checked against torch ("" for a core)."""
     import torch
 
     from workers.process.arithmetic import pin
@@ -99,7 +99,7 @@ def _pin_torch(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
 
 
 def check_gpus(lane: Lane, seen: list[str]) -> None:
-    """WrongDevice unless the GPUs that torch sees are those of the lane, which may have CPU devices beside them."""
+    """WrongDevice unless the GPUs that torch sees are exactly those of the lane, which may also have CPU devices."""
     planned = [uuid for uuid in lane.uuids if uuid]
     if seen != planned:
         raise WrongDevice(f"lane {lane.name} is {', '.join(planned)}, but torch sees {', '.join(seen) or 'no GPU'}")

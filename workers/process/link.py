@@ -1,7 +1,8 @@
-"""The worker's end of the wire: a DEALER socket that speaks typed messages and keeps what is not acknowledged.
+"""The worker's connection: a DEALER socket for typed messages that resends reports until they are acknowledged.
 
-"Sent" means nothing to ZeroMQ: what a run has reported (Ready, EpisodeFinished, Evaluated) is kept and sent again until
-the Release of its point arrives. The coordinator drops repeats, and answers those it has released long ago.
+A successful send in ZeroMQ does not mean delivery: a run's reports (Ready, EpisodeFinished, Evaluated) are kept and
+sent again until the Release of their point arrives. The coordinator drops repeats, and answers those that it has
+released before.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from esper_ab.contracts.messages import (
 )
 from esper_ab.contracts.records import RunRef
 
-_RESEND_AFTER_S = 30.0  # a lockstep barrier takes as long as its slowest run: earlier would only be noise
+_RESEND_AFTER_S = 30.0  # long, because a lockstep barrier takes as long as its slowest run
 _SEND_TIMEOUT_S = 30.0
 _LINGER_FINISHED_MS = 5000
 
 
 class LinkLost(ConnectionError):
-    """The coordinator took nothing for half a minute."""
+    """The coordinator accepted no data for half a minute."""
 
 
 class Link:
@@ -42,7 +43,7 @@ class Link:
     def __init__(
         self, endpoint: str, identity: str, resend_after_s: float = _RESEND_AFTER_S, keys: str = ""
     ) -> None:
-        """`keys`: file with the keys of the connection, for an endpoint that asks for them."""
+        """Connect; `keys`: file with the connection's keys, for an endpoint that requires them."""
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.IDENTITY, identity.encode())
@@ -60,7 +61,7 @@ class Link:
         self._sent = 0
         self._point = -1  # of the last report
         self._kept: list[bytes] = []  # frames of a report until its release
-        self._waiting: deque[CoordinatorMessage] = deque()  # arrived while the worker was at work
+        self._waiting: deque[CoordinatorMessage] = deque()  # received by `cancelled`
 
     def _show_keys(self, file: Path) -> None:
         keys = key_file.read(file)
@@ -70,7 +71,7 @@ class Link:
         self._socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
 
     def send(self, message: WorkerMessage) -> None:
-        """Send one message; LinkLost when nothing is taken. Progress is dropped rather than waited for."""
+        """Send one message; LinkLost after a timeout. Progress is dropped rather than waited for."""
         if isinstance(message, Progress):
             self._send_if_possible(encode(message))
             return
@@ -82,7 +83,7 @@ class Link:
         self._send_frames(frames)
 
     def receive(self, timeout_s: float | None = None) -> CoordinatorMessage | None:
-        """The next message that says anything new, or None after `timeout_s`. ProtocolError for anything else.
+        """Return the next message that is not a repeat, or None after `timeout_s`. ProtocolError for a malformed one.
 
         While it waits, an unacknowledged report is sent again every half minute.
         """
@@ -103,9 +104,9 @@ class Link:
                 return None
 
     def cancelled(self) -> str | None:
-        """Why the coordinator gave up the run last assigned; None if it did not.
+        """Return the reason if the coordinator cancelled the run last assigned, else None.
 
-        Never waits, and what has arrived stays for `receive`.
+        Never waits; received messages are kept for `receive`.
         """
         while self._socket.poll(0):
             self._waiting.append(decode_from_coordinator(self._socket.recv()))
@@ -113,7 +114,7 @@ class Link:
         return next((cancel.reason for cancel in cancels), None)
 
     def close(self, finished: bool) -> None:
-        """Close; what was sent last is delivered first if the worker has `finished`, dropped if it was aborted."""
+        """Close; pending messages are delivered first if the worker has `finished`, dropped if it was aborted."""
         self._socket.close(_LINGER_FINISHED_MS if finished else 0)
         self._context.term()
 
@@ -126,7 +127,7 @@ class Link:
         return self.run is not None and run == self.run.run
 
     def _is_new(self, message: CoordinatorMessage) -> bool:
-        """Take note of an acknowledgement; a release of something released before is an answer to a repeat."""
+        """Record assignments and acknowledgements; False for a repeated release, which answers a repeated report."""
         if isinstance(message, Assign):
             self.run, self._kept, self._point = message.spec.ref, [], -1
         if isinstance(message, Cancel) and self._is_mine(message.run):

@@ -1,8 +1,8 @@
-"""A worker's life: take orders, do a run point by point, say so, go on when released. Knows no other worker.
+"""A worker's main loop: receive a run, execute it point by point, report, continue when released.
 
     Assign → warm-up → Ready → [Release → episode → EpisodeFinished] × E → Release → evaluation → Evaluated → Release
 
-An Assign with a point > 0 takes a run up: Ready names the point where it stands, and the episodes go on from there.
+An Assign with a point > 0 resumes a run: Ready names the point of the restored state, and the episodes continue there.
 A Cancel ends the run at the next step, and the worker waits for the next Assign.
 """
 
@@ -40,28 +40,28 @@ from workers.storage import checkpoint, state_bytes
 from workers.storage.durable import NO_ROOM, Damaged
 from workers.user_rewards.lookup import as_planned
 
-_ASK_FOR_ROOM_S = 2.0  # between two attempts to write on a full disk
+_ASK_FOR_ROOM_S = 2.0  # time between two attempts to write to a full disk
 
 T = TypeVar("T")
 
 
 class _Stopped(Exception):
-    """The coordinator said Stop in the middle of a run."""
+    """The coordinator sent Stop during a run."""
 
 
 class _Cancelled(Exception):
-    """The coordinator gave up the run that this worker is doing."""
+    """The coordinator cancelled the run that this worker is doing."""
 
 
 class DataShelf:
-    """The constants a worker keeps between runs: each task's splits, uploaded once per device."""
+    """Cache of each task's splits, uploaded once per device and kept between runs."""
 
     def __init__(self, order: WorkerOrder) -> None:
         self._devices = torch_devices(order.lane.devices)
         self._shelf: dict[tuple[str, str], dict[str, DeviceData]] = {}
 
     def take(self, task: Task, data_dir: str) -> dict[str, DeviceData]:
-        """Splits of `task` by plan name of the device; FileNotFoundError with the remedy when they are not there."""
+        """Return the splits of `task` by plan name of the device; FileNotFoundError with the remedy if missing."""
         key = (task.name, data_dir)
         if key not in self._shelf:
             splits = task.load(data_dir)
@@ -71,13 +71,13 @@ class DataShelf:
 
 
 def torch_devices(names: tuple[str, ...]) -> dict[str, torch.device]:
-    """Plan names of one lane to torch devices: the worker sees only its own GPUs, numbered from 0."""
+    """Map the plan names of one lane to torch devices: the worker sees only its own GPUs, numbered from 0."""
     gpus = [name for name in names if name.startswith("cuda")]
     return {name: torch.device("cuda", gpus.index(name)) if name in gpus else torch.device("cpu") for name in names}
 
 
 def serve(link: Link, order: WorkerOrder, log_to: Callable[[Path], None]) -> None:
-    """Do runs until told to stop, each with a log of its own. What goes wrong is raised: the entry reports it."""
+    """Execute runs until Stop, each with a log of its own. Errors are raised, for the entry to report."""
     shelf, run_dir = DataShelf(order), Path(order.run_dir)
     while True:
         message = link.receive(None)
@@ -98,7 +98,7 @@ def serve(link: Link, order: WorkerOrder, log_to: Callable[[Path], None]) -> Non
 
 
 def _run(link: Link, run_dir: Path, order: Assign, shelf: DataShelf) -> None:
-    """One run from its warm-up to its evaluation, or from where its records end."""
+    """Execute one run from its warm-up, or from the end of its records, to its evaluation."""
     spec = order.spec
     _say(f"{spec.ref.run}: {spec.episodes} episodes of {spec.n_envs} environments on {spec.ref.device}")
     task: Task = catalog.entry("workers.tasks", spec.task, "TASK")
@@ -126,9 +126,9 @@ def _run(link: Link, run_dir: Path, order: Assign, shelf: DataShelf) -> None:
 
 
 def _take_up(session: Session, run_dir: Path, order: Assign) -> tuple[int, tuple[str, ...]]:
-    """Put `session` where its records end, or as far back as intact checkpoints reach.
+    """Restore `session` to the end of its records, or as far back as intact checkpoints reach.
 
-    Returns the point where it stands, and one sentence for every checkpoint that is not intact.
+    Returns the point of the restored state, and one sentence for every damaged checkpoint.
     """
 
     def resume(data: bytes) -> None:
@@ -137,7 +137,7 @@ def _take_up(session: Session, run_dir: Path, order: Assign) -> tuple[int, tuple
         except state_bytes.FOREIGN as error:
             raise Damaged(f"is no checkpoint of this run: {state_bytes.reason(error)}") from None
 
-    if session.state() is None:  # a fixed controller carries nothing from episode to episode
+    if session.state() is None:  # a fixed controller has no state between episodes
         return order.point, ()
     point, damaged = checkpoint.take_up(run_dir, order.spec.ref, order.checkpoints, resume)
     for sentence in damaged:
@@ -148,7 +148,7 @@ def _take_up(session: Session, run_dir: Path, order: Assign) -> tuple[int, tuple
 
 
 def _save(link: Link, session: Session, run_dir: Path, point: int) -> Checkpoint | None:
-    """The session's state on disk, when it has any: before the record is sent, so that no record outlives it."""
+    """Save the session's state, if it has any, before the record is sent, so that no record is without checkpoint."""
     state, spec = session.state(), session.spec
     if state is None:
         return None
@@ -158,7 +158,7 @@ def _save(link: Link, session: Session, run_dir: Path, point: int) -> Checkpoint
 
 
 def _when_there_is_room(link: Link, spec: RunSpec, point: int, write: Callable[[], T]) -> T:
-    """What `write` returns; on a full disk say so, wait, and try again until it works or the coordinator ends it."""
+    """Call `write` and return its result; on a full disk report it, wait, and retry until it works or the run ends."""
     while True:
         try:
             return write()
@@ -170,12 +170,12 @@ def _when_there_is_room(link: Link, spec: RunSpec, point: int, write: Callable[[
 
 
 def _go_on(link: Link, session: Session, point: int) -> None:
-    """Return when the run may go on from `point`, with what came with the release."""
+    """Wait for the release of `point` and pass its contents to the session."""
     session.released(point, _await_release(link, session.spec, point).observations)
 
 
 def _await_release(link: Link, spec: RunSpec, point: int) -> Release:
-    """The release of `point`: it is on disk, and the run may go on."""
+    """Wait for the release of `point`: its record is on disk, and the run may continue."""
     while True:
         message = _listen(link, spec, None)
         if isinstance(message, Release) and (message.run, message.point) == (spec.ref.run, point):
@@ -183,7 +183,7 @@ def _await_release(link: Link, spec: RunSpec, point: int) -> Release:
 
 
 def _listen(link: Link, spec: RunSpec, timeout_s: float | None) -> CoordinatorMessage | None:
-    """The next message, None after `timeout_s`; the exceptions of this file when it ends the run or the worker."""
+    """Return the next message, None after `timeout_s`; raise _Stopped or _Cancelled for those messages."""
     message = link.receive(timeout_s)
     if isinstance(message, Stop):
         raise _Stopped(message.reason)
@@ -193,7 +193,10 @@ def _listen(link: Link, spec: RunSpec, timeout_s: float | None) -> CoordinatorMe
 
 
 def _progress(link: Link, spec: RunSpec, point: int, phase: str) -> OnStep:
-    """A sign of life at every step, and the moment to notice that the run is given up. Stop can wait for its end."""
+    """Return a callback that reports progress at every step and raises _Cancelled when the run was cancelled.
+
+    Stop is not checked there: it can wait for the end of the episode.
+    """
 
     def on_step(step: int) -> None:
         link.send(Progress(run=spec.ref, point=point, step=step, phase=phase))
@@ -205,9 +208,9 @@ def _progress(link: Link, spec: RunSpec, point: int, phase: str) -> OnStep:
 
 
 def _say(text: str) -> None:
-    """One line for the log, on stderr: a worker that is a thread shares stdout with what the command prints.
+    """Log one line to stderr: a worker in a thread shares stdout with the command's output.
 
-    A full disk may swallow it: that is no reason to end a run.
+    A full disk may drop it, which must not end a run.
     """
     with contextlib.suppress(OSError):
         print(text, file=sys.stderr, flush=True)

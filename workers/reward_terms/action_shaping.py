@@ -1,6 +1,7 @@
-"""What SHAPED pays or charges for the decision itself, in the slot it acts on. Knows no other reward term.
+"""SHAPED's payment or charge for the decision itself, in the slot it acts on. Independent of other reward terms.
 
-Branches for decisions that the masks forbid are kept: the function is total, and old numbers can be checked against it.
+Branches for decisions that the masks forbid are kept: the function is total, and older results can be checked against
+it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _PRUNE_NOTHING_PENALTY = -0.2
 
 
 def action_shaping(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) -> Floats:
-    """[E]; `seeds` are the facts' own with absent entries blanked. WAIT and ADVANCE: 0."""
+    """Return the price of each decision, [E]; `seeds`: the facts' own, absent entries blanked. WAIT and ADVANCE: 0."""
     total = np.zeros(len(facts.op))
     decided = set(facts.op.tolist())
     for op, price in _PRICES.items():

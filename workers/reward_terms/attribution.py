@@ -1,4 +1,4 @@
-"""What a seed's measured contribution is worth: the bounded attribution of SHAPED. Knows no other reward term."""
+"""Bounded attribution of SHAPED: the reward for a seed's measured contribution. Independent of other reward terms."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from workers.vocabulary import FOSSILIZED, Op
 _MAX_EXPONENT = 700.0  # exp() of a float64 overflows a little above
 _SUSPICIOUS_CONTRIBUTION = 1.0  # points; smaller ones are never penalised
 _FULL_PENALTY_CONTRIBUTION = 10.0  # points
-_UNKNOWN_START_SHARE = 0.5  # of the contribution, when the accuracy at germination is unknown
+_UNKNOWN_START_SHARE = 0.5  # share of the contribution earned when the accuracy at germination is unknown
 
 
 def discount(seeds: SeedFacts, settings: RewardSettings) -> Floats:
-    """[E, S] in (0, 1]: 1 unless a measured seed stands in a network that fell below its all-off accuracy."""
+    """Return the discount [E, S] in (0, 1]: below 1 for measured seeds in a network below its all-off accuracy."""
     improvement = seeds.total_improvement
     exponent = np.minimum(-settings.attribution_sigmoid_steepness * improvement, _MAX_EXPONENT)
     falling = ~np.isnan(seeds.contribution) & (improvement < 0)
@@ -24,7 +24,10 @@ def discount(seeds: SeedFacts, settings: RewardSettings) -> Floats:
 
 
 def ratio_penalty(seeds: SeedFacts, settings: RewardSettings) -> Floats:
-    """[E, S], <= 0: a contribution out of proportion to the improvement, the mark of a seed the host depends on."""
+    """Return a penalty [E, S], <= 0, for a contribution out of proportion to the improvement.
+
+    That disproportion marks a seed on which the host has become dependent.
+    """
     if settings.disable_anti_gaming:
         return np.zeros_like(seeds.contribution)
     contribution, improvement = seeds.contribution, seeds.total_improvement
@@ -39,7 +42,7 @@ def ratio_penalty(seeds: SeedFacts, settings: RewardSettings) -> Floats:
 
 
 def attribution(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) -> Floats:
-    """B [E, S] from `seeds` (the facts' own, absent entries blanked): fossils and empty slots earn nothing.
+    """Return the attribution B [E, S] of `seeds` (the facts' own, absent entries blanked); fossils and empty slots: 0.
 
     FOSSILIZE of a seed in a network below its all-off accuracy earns nothing; PRUNE earns the negative of B.
     """
@@ -66,7 +69,10 @@ def _of_measured(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) -
 
 
 def _proxy(facts: StepFacts, unmeasured: Bools, settings: RewardSettings) -> Floats:
-    """[E, 1]. One network has one accuracy change: unmeasured seeds share it, so that more of them do not earn more."""
+    """Return the proxy of unmeasured seeds, [E, 1].
+
+    A network has one accuracy change: unmeasured seeds share it, so that more of them do not earn more.
+    """
     gain = np.where(facts.acc_delta > 0, facts.acc_delta, 0.0)
     share = gain / np.maximum(unmeasured.sum(axis=1), 1)
     proxy: Floats = settings.contribution_weight * settings.proxy_confidence_factor * share[:, None]

@@ -1,6 +1,6 @@
 """The loss family: reward from falls of the validation loss. Used by SHAPED when `family = "loss"`.
 
-Positive `loss_delta` is improvement and earns; the reference system has this sign the wrong way round.
+Positive `loss_delta` is improvement and is rewarded; the reference system has this sign the wrong way round.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from workers.reward_terms.slots import blank_absent
 
 
 def reward(facts: StepFacts, settings: RewardSettings) -> Floats:
-    """[E]. The change of loss counts nothing at the first step, where it is NaN."""
+    """Return the reward [E]. The change of loss counts as 0 at the first step, where it is NaN."""
     total = _loss_change(facts, settings) - _rent(facts, settings)
     if not settings.disable_pbrs:
         total = total + _stage_bonus(facts, settings)
@@ -31,7 +31,10 @@ def _loss_change(facts: StepFacts, settings: RewardSettings) -> Floats:
 
 
 def _rent(facts: StepFacts, settings: RewardSettings) -> Floats:
-    """Waived while every module present is within its grace, so that newcomers do not shelter the old."""
+    """Return the rent [E], waived while every module present is within its grace period.
+
+    If newcomers were exempt on their own, they would shelter the old modules.
+    """
     seeds = facts.seeds
     settled = seeds.present & (seeds.age >= settings.grace_epochs)
     in_grace = seeds.present.any(axis=1) & ~settled.any(axis=1)
@@ -42,7 +45,7 @@ def _rent(facts: StepFacts, settings: RewardSettings) -> Floats:
 
 
 def _stage_bonus(facts: StepFacts, settings: RewardSettings) -> Floats:
-    """gamma * P(stage) - P(previous stage), paid at every step: it favours late stages and does not telescope."""
+    """Return gamma * P(stage) - P(previous stage) at every step: it favours late stages and does not telescope."""
     seeds = blank_absent(facts.seeds)
     change = settings.gamma * stage_potential(seeds.stage) - stage_potential(seeds.previous_stage)
     total: Floats = settings.stage_potential_weight * change.sum(axis=1)

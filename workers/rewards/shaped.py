@@ -1,6 +1,6 @@
 """SHAPED: dense reward from measured contributions, warnings, potential, rent and the price of each decision.
 
-`family = "loss"` replaces all of it by the loss family (`_loss`). Formulas: docs/rewards.md.
+`family = "loss"` replaces all of it by the loss family (`reward_terms/loss`). Formulas: docs/rewards.md.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ShapedTerms:
 
 
 def reward(facts: StepFacts, settings: RewardSettings) -> Floats:
-    """[E]. ValueError when gamma is not 0.995: the bonuses were tuned for it, and it is not a tuning knob."""
+    """Return the reward [E]. ValueError unless gamma is 0.995, for which the bonuses were tuned."""
     if settings.gamma != GAMMA:
         raise ValueError(f"reward mode shaped needs reward.gamma = {GAMMA}, not {settings.gamma}")
     if settings.family == "loss":
@@ -48,7 +48,7 @@ def reward(facts: StepFacts, settings: RewardSettings) -> Floats:
 
 
 def terms(facts: StepFacts, settings: RewardSettings) -> ShapedTerms:
-    """Every term on its own, for the contribution family."""
+    """Return every term of the contribution family separately."""
     seeds = blank_absent(facts.seeds)
     bounded = attribution(facts, seeds, settings)
     return ShapedTerms(
@@ -70,7 +70,7 @@ def _blending_warning(seeds: SeedFacts) -> Floats:
 
 
 def _holding_warning(facts: StepFacts, seeds: SeedFacts, bounded: Floats) -> Floats:
-    """Collecting attribution in HOLDING without deciding gets dear: -1, -3, -9, then -10 per step."""
+    """Return the price of staying in HOLDING with attribution but without deciding: -1, -3, -9, then -10 per step."""
     idle = (facts.op == WAIT)[:, None] & (seeds.stage == HOLDING)
     overdue = np.clip(seeds.epochs_in_stage - 2, 0, 3)
     warning = np.maximum(-(3.0**overdue), _WORST_HOLDING_WARNING)

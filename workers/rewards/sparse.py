@@ -1,4 +1,4 @@
-"""SPARSE: nothing until the last step, then best accuracy minus a price on size. Formulas: docs/rewards.md."""
+"""SPARSE: zero until the last step, then best accuracy minus a price on size. Formulas: docs/rewards.md."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from workers.facts import Floats, StepFacts
 
 
 def reward(facts: StepFacts, settings: RewardSettings) -> Floats:
-    """[E], within plus or minus `sparse_reward_scale`."""
+    """Return the reward [E], within plus or minus `sparse_reward_scale`."""
     if facts.step != facts.steps:
         return np.zeros_like(facts.best_val_acc)
     size_cost = settings.param_penalty_weight * facts.total_params / settings.param_budget

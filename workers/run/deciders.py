@@ -1,4 +1,4 @@
-"""Who decides in an episode: a controller that does not learn, or a PPO agent. Knows no environment."""
+"""Deciders of an episode: adapters of a controller that does not learn, and of a PPO agent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Bools = NDArray[np.bool_]
 
 
 class ControllerDecider:
-    """A controller in the place of a policy; rewards mean nothing to it."""
+    """Adapter of a controller, which ignores rewards."""
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
@@ -27,14 +27,14 @@ class ControllerDecider:
         return self._controller.decide(view, uniforms)
 
     def exclude(self, envs: Bools) -> None:
-        """Nothing to do: a stopped environment's masks allow WAIT alone."""
+        """Do nothing: a stopped environment's masks allow WAIT alone."""
 
     def reward(self, rewards: Floats, done: Bools) -> None:
-        """Nothing to learn."""
+        """Do nothing: a controller does not learn."""
 
 
 class AgentDecider:
-    """A PPO agent; greedy takes the most probable valid action instead of sampling."""
+    """Adapter of a PPO agent; `greedy` takes the most probable valid action instead of sampling."""
 
     def __init__(self, agent: PPOAgent, *, greedy: bool = False) -> None:
         self._agent = agent

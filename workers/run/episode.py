@@ -1,6 +1,6 @@
 """One episode: environments, a decider and rewards, step by step. The same loop trains and evaluates.
 
-It knows no socket and no record; what it returns is numbers per environment.
+Independent of sockets and records; it returns numbers per environment.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ Reward = Callable[[StepFacts], Floats]
 
 
 class Decider(Protocol):
-    """Whoever decides: a controller of workers/controllers, or a policy."""
+    """Protocol of a controller or policy as the episode uses it."""
 
     def begin_episode(self, n_envs: int) -> None:
-        """A new episode: forget the last one."""
+        """Reset all state of the last episode."""
 
     def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
-        """Decisions [E, heads], valid under view.masks, from uniforms [E, heads] in [0, 1)."""
+        """Return decisions [E, heads], valid under view.masks, from uniforms [E, heads] in [0, 1)."""
 
     def exclude(self, envs: Bools) -> None:
-        """Environments [E] that ended before they could decide anything."""
+        """Exclude environments [E] that ended before their first decision."""
 
     def reward(self, rewards: Floats, done: Bools) -> None:
-        """Rewards [E] of the last decision, and which environments [E] ended with it."""
+        """Take rewards [E] of the last decision, and which environments [E] ended with it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EpisodeResult:
-    """What an episode came to: one row per environment, and the summed rewards under every mode asked for."""
+    """Result of an episode: one row per environment, and the summed rewards under every requested mode."""
 
     envs: tuple[EnvEpisode, ...]
     rewards: dict[str, Floats]  # mode -> [E]
@@ -58,8 +58,8 @@ def play(
 ) -> EpisodeResult:
     """Play an episode that `env.begin_episode` has begun.
 
-    The decider learns from the first of `rewards`; the others are only summed. A reward reaches it one step late,
-    because only the next epoch tells whether the host survived the decision: a diverged host's last executed decision
+    The decider learns from the first of `rewards`; the others are only summed. A reward is delivered one step late,
+    because only the next epoch shows whether the host survived the decision: a diverged host's last executed decision
     gets the penalty and is terminal; its later steps do not exist. ValueError names a mode that is not finite.
     """
     decider.begin_episode(env.n_envs)
@@ -91,7 +91,7 @@ def play(
 
 
 def _earned(mode: str, values: Floats, view: DecisionView) -> Floats:
-    """Rewards [E], 0 where an environment has ended; ValueError when one that counts is not finite."""
+    """Return rewards [E], 0 where an environment has ended; ValueError when another one is not finite."""
     earned = np.where(view.alive, values, 0.0)
     if not np.isfinite(earned).all():
         raise ValueError(f"reward mode {mode!r} is not finite at step {view.step}: {values.tolist()}")
@@ -101,19 +101,19 @@ def _earned(mode: str, values: Floats, view: DecisionView) -> Floats:
 def _deliver(
     decider: Decider, pending: Floats, broken: Bools, penalty: float, sums: dict[str, Floats]
 ) -> None:
-    """Reward the previous decision, with the penalty where it was a diverged host's last."""
+    """Deliver the reward of the previous decision, with the penalty where it was a diverged host's last."""
     for values in sums.values():
         values[broken] += penalty
     decider.reward(pending + np.where(broken, penalty, 0.0), broken)
 
 
 def finite(value: float) -> float | None:
-    """What a record may hold: None in the place of a number that is not finite."""
+    """Replace a number that is not finite by None, as records require."""
     return value if np.isfinite(value) else None
 
 
 def _known(value: float) -> float:
-    """A percentage that exists: an environment that diverged in its first epoch has measured nothing."""
+    """Replace a missing percentage by 0: an environment that diverged in its first epoch has no measurement."""
     return value if np.isfinite(value) else 0.0
 
 

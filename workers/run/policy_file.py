@@ -1,4 +1,4 @@
-"""A saved policy: everything needed to load and run it in one call, and nothing that can execute code.
+"""A saved policy: one file with everything needed to load and run it, which cannot execute code.
 
     policy = load("runs/demo/policies/shaped/0.pt")
     decisions = policy.decider(greedy=False).decide(view, uniforms)
@@ -30,7 +30,7 @@ class SavedPolicy:
     agent: PPOAgent | None
 
     def decider(self, *, greedy: bool) -> Decider:
-        """Ready to decide, frozen with its normaliser. Controllers decide one way only."""
+        """Return a decider, frozen with its normaliser; `greedy` does not affect controllers."""
         if self.agent is None:
             return ControllerDecider(make_controller(self.spec))
         self.agent.frozen = True
@@ -38,13 +38,13 @@ class SavedPolicy:
 
 
 def make_controller(spec: RunSpec) -> Any:
-    """The controller that `spec` names, for its slots and blueprints."""
+    """Make the controller that `spec` names, for its slots and blueprints."""
     make = catalog.entry("workers.controllers", spec.settings.controller.name, "make")
     return make(spec.settings.controller, spec.slots, spec.settings.growth.blueprints)
 
 
 def save(path: Path, spec: RunSpec, agent: PPOAgent | None) -> str:
-    """Write atomically and durably; returns the file's sha256. OSError leaves a previous file as it was."""
+    """Write a policy file durably; return its sha256. OSError leaves a previous file unchanged."""
     state = {
         "format": FORMAT,
         "spec": msgspec.to_builtins(spec),
@@ -54,7 +54,7 @@ def save(path: Path, spec: RunSpec, agent: PPOAgent | None) -> str:
 
 
 def load(path: str | Path) -> SavedPolicy:
-    """ValueError with the remedy when `path` is not a policy of this format; never executes what is in it."""
+    """Load a policy file without executing anything in it; ValueError with the remedy when it is not one."""
     try:
         data = Path(path).read_bytes()
     except IsADirectoryError:

@@ -1,6 +1,6 @@
-"""One run on one worker: its environments, its policy, its records. Knows no socket and no other run.
+"""One run on one worker: its environments, its policy, its records; independent of sockets and other runs.
 
-What it computes is a function of its RunSpec alone, less names, devices and telemetry: that is what a digest covers.
+Its results are a function of its RunSpec alone, and digests cover them without names, devices and telemetry.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ WARM_UP_STEPS = 4
 class Session:
     """A run from its first episode to its evaluation. `data` holds the task's splits for each of its devices.
 
-    `find` gives the function of a reward mode; by default as it is installed or lies in its file today.
+    `find` returns the function of a reward mode; by default the installed one or that in its file today.
     """
 
     def __init__(self, spec: RunSpec, task: Task, data: dict[str, DeviceData], find: Find = find_reward) -> None:
-        """ValueError when a name in `spec` does not exist."""
+        """Build environments and policy; ValueError when a name in `spec` does not exist."""
         self.spec = spec
         self._task, self._data, self._find = task, data, find
         self._path = run_path(spec.rng_seed, spec.ref.replicate, spec.rng_label)
@@ -58,7 +58,7 @@ class Session:
         self.agent = self._fresh_agent() if spec.settings.controller.name == "ppo" else None
 
     def warm_up(self, on_step: OnStep) -> float:
-        """A short throw-away episode with a throw-away policy, so that episode 0 is not cold. Returns its seconds."""
+        """Play a short throw-away episode with its own policy, so that episode 0 is not cold; return its seconds."""
         twin = self if self.agent is None else Session(self.spec, self._task, self._data, self._find)
         env = twin._environments(self.spec.settings.reward, min(WARM_UP_STEPS, self.spec.steps))
         env.begin_episode(self._path / "warm-up")
@@ -68,8 +68,8 @@ class Session:
         return self._stopwatch.lap().total_s
 
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
-        """Training episode `episode` and the policy's update from it."""
-        self._stopwatch.lap()  # the wait for the release is no part of the episode
+        """Play training episode `episode` and update the policy from it."""
+        self._stopwatch.lap()  # excludes the wait for the release from the episode
         self._env.begin_episode(self._path / "train" / episode)
         result = play(self._env, self._decider(), self._rewards, self._stopwatch, on_step)
         on_update(self.spec.steps)
@@ -86,13 +86,13 @@ class Session:
         )
 
     def observations(self) -> Moments | None:
-        """Moments of what the policy has trained on so far, where they are shared; else None."""
+        """Return the moments of the policy's training observations so far if groups share them, else None."""
         if self.agent is None or not self.spec.share_observation_norm:
             return None
         return self.agent.observations.moments.told()
 
     def released(self, point: int, observations: Moments | None) -> None:
-        """Go on from `point` with what its release brought.
+        """Continue from `point` with the contents of its release.
 
         ValueError unless there are moments exactly where they are shared, after training episodes, and of the width
         that the policy observes.
@@ -104,11 +104,11 @@ class Session:
             self.agent.observations.apply(observations)
 
     def state(self) -> dict[str, Any] | None:
-        """All that a run carries from one episode to the next; None when that is nothing, as with a controller.
+        """Return all state that a run carries from one episode to the next; None for a controller, which has none.
 
         It is the agent, and float16's loss scale: hosts are grown afresh in every episode, and every random number has
-        an address instead of a place in a stream. So there is no generator to save, of Python, numpy, torch or CUDA:
-        none is drawn from.
+        an address instead of a position in a stream. So no generator state is saved, of Python, numpy, torch or CUDA,
+        because none is used.
         """
         parts: dict[str, Any] = {}
         if self.agent is not None:
@@ -118,10 +118,9 @@ class Session:
         return {"format": STATE_FORMAT, **parts} if parts else None
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Go on as the session that `state` was taken from would. ValueError when it is not one of this run.
+        """Continue like the session that `state` was taken from. ValueError when it is of another run.
 
-        What is missing in it or has another shape raises an error of `state_bytes.FOREIGN`; the session is then as it
-        was.
+        A missing entry or another shape raises an error of `state_bytes.FOREIGN`; the session is then unchanged.
         """
         if state["format"] != STATE_FORMAT:
             raise ValueError(f"format {state['format']} where {STATE_FORMAT} is expected")
@@ -136,9 +135,9 @@ class Session:
         self.agent = agent
 
     def evaluate(self, run_dir: Path, on_step: OnStep) -> EvaluationRecord:
-        """Save the last policy, freeze it with its normaliser, and grow fresh hosts on rng paths all groups share.
+        """Save the last policy, freeze it with its normaliser, and grow fresh hosts on rng paths that all groups share.
 
-        OSError before anything else was done when the policy cannot be saved: it may be tried again.
+        When the policy cannot be saved, OSError is raised before anything else is done, and the call may be repeated.
         """
         self._stopwatch.lap()
         sha256 = policy_file.save(run_dir / self.spec.policy_file, self.spec, self.agent)
@@ -153,13 +152,13 @@ class Session:
         )
 
     def evaluation_episode(self, episode: int, decider: Decider, on_step: OnStep) -> EpisodeResult:
-        """One evaluation episode under every reward mode with its default constants, comparable between groups."""
+        """Play one evaluation episode with every reward mode at its default constants, comparable between groups."""
         env = self._environments(RewardSettings(), self.spec.steps)
         env.begin_episode(self._path / "evaluate" / episode)
         return play(env, decider, self._eval_rewards, self._stopwatch, on_step)
 
     def _reward(self, settings: RewardSettings) -> Reward:
-        """A reward mode with its constants bound."""
+        """Return a reward mode's function with its constants bound."""
         function = self._find(settings.mode)
         return lambda facts: function(facts, settings)
 
@@ -175,7 +174,7 @@ class Session:
         return GrowthEnv(spec, self._data, self._stopwatch)
 
     def _fresh_agent(self) -> PPOAgent:
-        """The policy and its update run on the CPU on every lane: tiny, and no device decides their bits."""
+        """Create the agent; policy and update run on the CPU on every lane: tiny, and no device decides their bits."""
         return PPOAgent(
             AgentSpec(
                 observation_width=self._env.observation_width,
@@ -204,7 +203,7 @@ class Session:
 def evaluate_policy(
     session: Session, policy: policy_file.SavedPolicy, on_step: OnStep
 ) -> tuple[EvaluationEpisode, ...]:
-    """Evaluation episodes of a frozen policy: sampled actions, and greedy ones where the policy has probabilities."""
+    """Play the evaluation episodes of a frozen policy: sampled actions, and greedy ones if it has probabilities."""
     kinds: tuple[Literal["sampled", "greedy"], ...] = ("sampled", "greedy") if policy.agent else ("sampled",)
     episodes: list[EvaluationEpisode] = []
     for kind in kinds:
@@ -220,7 +219,7 @@ def evaluate_policy(
 def _digest(
     envs: tuple[EnvEpisode, ...], ppo: PPOUpdate | None, policy: bytes, shared: Moments | None = None
 ) -> str:
-    """sha256 of what must agree between groups with the same settings, whatever their name, device or telemetry."""
+    """Return the sha256 of what groups of equal settings must agree in, whatever their name, device or telemetry."""
     facts = [msgspec.structs.replace(env, device="") for env in envs]
     told = [facts, ppo] if shared is None else [facts, ppo, shared]
     return hashlib.sha256(msgspec.json.encode(told) + policy).hexdigest()

@@ -1,4 +1,4 @@
-"""The generations of a run's checkpoints: checkpoints/<group>/<replicate>/<point>.pt. Knows bytes, no torch.
+"""Generations of a run's checkpoints, as bytes: checkpoints/<group>/<replicate>/<point>.pt.
 
 A checkpoint is written before the record of its point is sent, so a recorded episode never has to be run again.
 """
@@ -12,16 +12,16 @@ from esper_ab.contracts.records import Checkpoint, RunRef
 from workers.storage import durable
 from workers.storage.durable import Damaged
 
-GENERATIONS = 2  # kept: the newest, and the one before in case the newest rots
+GENERATIONS = 2  # number kept: the newest, and the one before in case the newest gets damaged
 
 
 def file_of(run: RunRef, point: int) -> str:
-    """Where the checkpoint of `point` is, relative to the run directory."""
+    """Return the path of the checkpoint of `point`, relative to the run directory."""
     return f"checkpoints/{run.run}/{point}.pt"
 
 
 def store(run_dir: Path, run: RunRef, point: int, data: bytes) -> Checkpoint:
-    """Write a generation, then remove those that are too old. On OSError all previous ones are as they were."""
+    """Write a generation, then remove those that are too old. OSError leaves all previous ones unchanged."""
     file = file_of(run, point)
     sha256 = durable.write(run_dir / file, data)
     for old in (run_dir / file).parent.glob("*.pt"):
@@ -33,9 +33,9 @@ def store(run_dir: Path, run: RunRef, point: int, data: bytes) -> Checkpoint:
 def take_up(
     run_dir: Path, run: RunRef, offered: tuple[Checkpoint, ...], resume: Callable[[bytes], None]
 ) -> tuple[int, tuple[str, ...]]:
-    """Hand the first intact checkpoint of `offered` (newest first) to `resume`, which may raise Damaged, too.
+    """Pass the first intact checkpoint of `offered` (newest first) to `resume`, which may raise Damaged, too.
 
-    Returns the point where the run stands now, 0 when none was intact, and one sentence for each that was not.
+    Returns the point of the restored run, 0 when no checkpoint was intact, and one sentence per damaged one.
     """
     damaged: list[str] = []
     for checkpoint in offered:

@@ -1,7 +1,7 @@
-"""Files that are there as a whole or not at all, through a kill, a full disk and a power cut. Knows no torch.
+"""Atomic, durable files: complete or absent, through a kill, a full disk and a power cut.
 
-Written beside the file, synced, renamed, and the folder synced: a reader sees the old bytes or the new ones. What rots
-later is found by the sha256 that was recorded elsewhere: neither zip nor torch notices a flipped bit by itself.
+Written to a temporary file, synced, renamed, and the folder synced: a reader sees the old bytes or the new ones. Later
+damage is detected by a sha256 recorded elsewhere, because neither zip nor torch notices a flipped bit.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import os
 import threading
 from pathlib import Path
 
-NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})  # of an OSError that goes away when somebody makes room
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})  # errno values of an OSError that goes away when space is freed
 
 
 class Damaged(ValueError):
-    """A file is not what was recorded of it: why, in one sentence without the file's name."""
+    """A file differs from its record; the message is a phrase without the file's name."""
 
 
 def write(path: Path, data: bytes) -> str:
-    """Put `data` at `path` and return its sha256. On OSError a previous file is as it was and nothing else is left.
+    """Write `data` to `path` durably; return its sha256. OSError leaves a previous file unchanged and nothing else.
 
-    One writer per path at a time: what a killed one left unfinished is removed here.
+    One writer per path at a time: leftovers of a killed one are removed here.
     """
     _make_directory(path.parent)
     prefix = f".{path.name}."
@@ -39,10 +39,10 @@ def write(path: Path, data: bytes) -> str:
 
 
 def read(path: Path, sha256: str, size_bytes: int) -> bytes:
-    """The bytes at `path`; Damaged unless they are exactly those that were recorded."""
+    """Return the bytes at `path`; Damaged unless they match the recorded hash and size."""
     try:
         with path.open("rb") as file:
-            data = file.read(size_bytes + 1)  # never more than was promised, whatever is there now
+            data = file.read(size_bytes + 1)  # bounded, whatever is there now
     except OSError as error:
         raise Damaged(f"cannot be read: {error.strerror}") from None
     if len(data) != size_bytes:
@@ -55,7 +55,7 @@ def read(path: Path, sha256: str, size_bytes: int) -> bytes:
 
 
 def _write_synced(path: Path, data: bytes) -> None:
-    """Short writes are no error of the system's: a full disk takes what fits, and only the next write says so."""
+    """Write and sync a new file; loops because a full disk shortens a write without an error."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
         rest = memoryview(data)
@@ -67,7 +67,7 @@ def _write_synced(path: Path, data: bytes) -> None:
 
 
 def _make_directory(path: Path) -> None:
-    """With its parents; a folder's name is durable once the folder above is synced."""
+    """Create a folder durably with its parents; its name is durable once the folder above is synced."""
     if path.is_dir():
         return
     _make_directory(path.parent)

@@ -1,6 +1,6 @@
 """Plain containers of tensors and builtins <-> bytes that cannot execute code. Equal states give equal bytes.
 
-torch.save in memory, never to a file: a full disk would destroy the file that was there and look like a RuntimeError.
+torch.save writes to memory, never to a file: on a full disk it would destroy the existing file and raise RuntimeError.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from typing import Any
 import msgspec
 import torch
 
-# What torch.load, and whoever looks into its result, raises for bytes that are something else.
+# Exceptions raised by torch.load, or by reading its result, for foreign bytes.
 FOREIGN = (pickle.UnpicklingError, RuntimeError, LookupError, TypeError, EOFError, ValueError, msgspec.MsgspecError)
 
 
 def to_bytes(state: dict[str, Any]) -> bytes:
-    """`state` as a file of torch's format."""
+    """Serialise `state` in torch's file format."""
     buffer = io.BytesIO()
     torch.save(_canonical(state), buffer)
     return buffer.getvalue()
 
 
 def from_bytes(data: bytes) -> dict[str, Any]:
-    """What `to_bytes` was given, on the CPU; one of FOREIGN when `data` is something else."""
+    """Restore a state of `to_bytes` on the CPU; raises one of FOREIGN for other bytes."""
     state: dict[str, Any] = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     return state
 
 
 def _canonical(value: Any) -> Any:
-    """The same value with nothing shared but equal strings.
+    """Return an equal value in which nothing is shared but equal strings.
 
     pickle writes an object that it has seen before as a reference: without this the bytes would depend on which equal
     strings and lists happen to be one object, and that differs between a state just made and one that was loaded.
@@ -46,5 +46,5 @@ def _canonical(value: Any) -> Any:
 
 
 def reason(error: Exception) -> str:
-    """An error of FOREIGN in at most one line."""
+    """Describe an error of FOREIGN in at most one line."""
     return " ".join(str(error).split()).partition(". ")[0][:200] or type(error).__name__

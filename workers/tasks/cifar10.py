@@ -22,7 +22,7 @@ _STD = np.array([0.2470, 0.2435, 0.2616], np.float32)[:, None, None]
 
 
 def parse(data: bytes) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Images [N, 3, 32, 32] and labels [N] of one file's bytes; ValueError when they are not whole records."""
+    """Return images [N, 3, 32, 32] and labels [N] of one file's bytes; ValueError when they are not whole records."""
     if len(data) % _RECORD_BYTES:
         raise ValueError(f"{len(data)} bytes are not whole records of {_RECORD_BYTES}")
     records = np.frombuffer(data, np.uint8).reshape(-1, _RECORD_BYTES)
@@ -39,7 +39,7 @@ def _read(path: Path, expected: int) -> tuple[NDArray[np.uint8], NDArray[np.int6
             raise ValueError(f"{len(labels)} images, not {expected}")
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"CIFAR-10 is not there: no {path}; `esper-ab fetch cifar10` downloads it, --data-dir names another folder"
+            f"CIFAR-10 is not there: no {path}; `esper-ab fetch cifar10` downloads it, data_dir names another folder"
         ) from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}; `esper-ab fetch cifar10` replaces it") from None
@@ -51,9 +51,9 @@ def _split(images: NDArray[np.uint8], labels: NDArray[np.int64]) -> Split:
 
 
 def read(folder: Path, sizes: tuple[int, int, int]) -> Splits:
-    """Splits from the folder of .bin files; validation is a fixed stratified part of the training files.
+    """Return splits from the folder of .bin files; validation is a fixed stratified part of the training files.
 
-    `sizes` are those of train, validation and test. FileNotFoundError and ValueError say the remedy.
+    `sizes` are those of train, validation and test. FileNotFoundError and ValueError name the remedy.
     """
     per_file = (sizes[0] + sizes[1]) // len(_TRAIN_FILES)
     parts = [_read(folder / name, per_file) for name in _TRAIN_FILES]
@@ -68,7 +68,7 @@ def read(folder: Path, sizes: tuple[int, int, int]) -> Splits:
 
 
 def load(data_dir: str = "") -> Splits:
-    """Splits of the whole data set, below `data_dir` or, when it is empty, where `esper-ab fetch cifar10` put it."""
+    """Return splits of the whole data set, below `data_dir` or the default folder of `esper-ab fetch cifar10`."""
     return read(data_folder(data_dir) / _FOLDER, _SIZES)
 
 

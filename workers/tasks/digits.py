@@ -1,4 +1,4 @@
-"""Real 8x8 digits and a host of 1x1 convolutions, which sees no shape until a seed with a wider view is grafted."""
+"""Real 8x8 digits and a host of 1x1 convolutions, which cannot see shapes without a seed of larger kernel."""
 
 from __future__ import annotations
 

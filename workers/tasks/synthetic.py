@@ -17,13 +17,13 @@ _NOISE = 1.0  # uniform in ±_NOISE around a grating of amplitude 1
 
 
 def _uniforms(shape: tuple[int, ...], purpose: str) -> NDArray[np.float64]:
-    """Numbers in [0, 1) from raw Philox words, which are the same in every numpy version."""
+    """Return numbers in [0, 1) from raw Philox words, which are the same in every numpy version."""
     words = (RngPath(0) / "task" / "synthetic" / purpose).generator().bit_generator.random_raw(int(np.prod(shape)))
     return np.ldexp((np.asarray(words, np.uint64) >> np.uint64(11)).astype(np.float64), -53).reshape(shape)
 
 
 def load(data_dir: str = "") -> Splits:
-    """Noisy sine gratings of random phase and frequency, x [N, 1, 8, 8]; a data_dir is refused: nothing is read."""
+    """Generate noisy sine gratings of random phase and frequency, x [N, 1, 8, 8]; ValueError for a data_dir."""
     if data_dir:
         raise ValueError(f"synthetic is generated: nothing is read from data_dir {data_dir!r}; leave it out")
     total = sum(_SIZES)

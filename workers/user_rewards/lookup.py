@@ -1,6 +1,6 @@
-"""From a mode's name to its function: a file of this folder, or a user's own. Knows no formula.
+"""Lookup of a reward function by its mode: an entry of workers/rewards, or a user's own.
 
-Every error is a ValueError of one line that says what was asked, what was wrong with it and what would be right.
+Every error is a ValueError of one line that names the mode, the fault and what would be right.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _FORMS = "path/to/file.py:function or module:function"
 
 
 def find_reward(mode: str) -> RewardFunction:
-    """The function of `mode`, its result made [E] float64 at every call, or a ValueError that names it.
+    """Return the function of `mode`, with results checked and made [E] float64; ValueError naming the mode.
 
     `mode` is a file of workers/rewards ("shaped"), "path/to/file.py:function" (relative to the working directory), or
-    "module:function" (installed). A user's file is executed, once per call of this function; it may import what lies
-    beside it.
+    "module:function" (installed). A user's file is executed once per call of this function; it may import modules from
+    its folder.
     """
     place, colon, attribute = mode.rpartition(":")
     if not colon:
@@ -43,17 +43,17 @@ def find_reward(mode: str) -> RewardFunction:
 
 
 def user_function(mode: str) -> tuple[RewardFunction, UserCode]:
-    """The same of a user's own, and what it was made of; its code is executed once."""
+    """Return a user's reward function and the code it was loaded from; executes the code once."""
     place, _, attribute = mode.rpartition(":")
     code = _user_code.load(mode, place)
     return _checked(_function(mode, code.module, attribute), mode), code
 
 
 def as_planned(codes: Sequence[RewardCode], run_dir: Path) -> Find:
-    """`find_reward`, but of `codes`: those as they were when the experiment was planned.
+    """Return a `find_reward` that uses, for `codes`, their state at the time of planning.
 
-    They are loaded from the copies that `run_dir` keeps. ValueError, too, when a copy, or an installed module of which
-    there is none, is no longer what was planned.
+    They are loaded from the copies in `run_dir`. ValueError also when a copy, or an installed module without one, has
+    changed since planning.
     """
     known = {code.reference: code for code in codes}
     return lambda mode: _planned(known[mode], run_dir) if mode in known else find_reward(mode)

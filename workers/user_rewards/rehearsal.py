@@ -1,4 +1,4 @@
-"""A user's reward is called before anything is spent: with made-up facts of a first step, and of one with seeds."""
+"""Trial call of a user's reward before anything is spent, with made-up facts of a first step and of one with seeds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def rehearse(function: RewardFunction, mode: str, n_slots: int) -> None:
 
 
 def _facts(step: int, n_slots: int) -> StepFacts:
-    """Environments that do nothing, germinate and prune; from step 2 on with a seed in the first slot."""
+    """Return facts of environments that wait, germinate and prune; from step 2 on with a seed in the first slot."""
     shape = (_ENVS, n_slots)
     grown = np.zeros(shape, dtype=np.bool_)
     grown[:, 0] = step > 1

@@ -1,6 +1,6 @@
-"""A user's own reward code: executed with what lies beside it, and told apart from a later state of itself.
+"""Loading of a user's reward code with its local imports, and hashing of its state.
 
-Every error is a ValueError of one line that says what was asked and what was wrong with it.
+Every error is a ValueError of one line that names the mode and the fault.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _LOADING = threading.Lock()  # runs may be threads of one process, and its modul
 
 @dataclass(frozen=True, kw_only=True)
 class UserCode:
-    """A module of a user's, executed, and the files that it was made of."""
+    """An executed module of the user, and the files that it was made of."""
 
     module: ModuleType
-    root: Path  # the folder that its imports begin in
-    files: tuple[str, ...]  # below `root`: its own first, then what it imported from there; empty without a source
+    root: Path  # folder from which its imports are resolved
+    files: tuple[str, ...]  # relative to `root`: its own first, then those imported from there; empty without a source
     sha256: str  # of all files; "" without a source
 
 
 def load(mode: str, place: str) -> UserCode:
-    """Execute the file, or import the installed module, that `place` is; `mode` is the whole reference."""
+    """Execute the file, or import the installed module, named by `place`; `mode` is the whole reference."""
     if not place.endswith(".py"):
         module = _load_module(mode, place)
         file = _file(module)
@@ -52,9 +52,9 @@ def load(mode: str, place: str) -> UserCode:
 
 
 def load_copy(mode: str, place: str, folder: Path, file: str) -> UserCode:
-    """Execute the copy `file` of `place` in `folder`, which has copies of all that it imported and nothing else.
+    """Execute the copy `file` of `place` in `folder`, which holds copies of everything it imported and nothing else.
 
-    A file that stands in no package has the original's `__file__`, so that data is read where it lies.
+    A file outside of any package gets the original's `__file__`, so that it finds its data there.
     """
     original, folder = Path(place), folder.resolve()
     with _importable(folder, instead_of=original.parents[len(Path(file).parts) - 1]):
@@ -63,12 +63,12 @@ def load_copy(mode: str, place: str, folder: Path, file: str) -> UserCode:
 
 
 def one_line(error: Exception) -> str:
-    """Kind and words of an error, without line breaks."""
+    """Return kind and message of an error in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def line_of(error: Exception, function: Callable[..., object]) -> str:
-    """Where in the file of `function` the error came from, as " (mine.py, line 7)"; "" when it was not there."""
+    """Return the line of `function`'s file that raised the error, as " (mine.py, line 7)"; "" if it was elsewhere."""
     file = inspect.unwrap(function).__code__.co_filename if hasattr(inspect.unwrap(function), "__code__") else ""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return f" ({Path(file).name}, line {lines[-1]})" if file and lines else ""
@@ -80,7 +80,7 @@ def _of(module: ModuleType, root: Path, paths: list[Path]) -> UserCode:
 
 
 def _root(path: Path) -> Path:
-    """The folder that the imports of a file begin in: its own, or that of the package that it is part of."""
+    """Return the folder from which a file's imports are resolved: its own, or that above its outermost package."""
     root = path.parent
     while (root / "__init__.py").is_file():
         root = root.parent
@@ -88,14 +88,14 @@ def _root(path: Path) -> Path:
 
 
 def _execute(mode: str, path: Path, root: Path, shown: Path) -> ModuleType:
-    """As a module of its package, or by itself; `shown`: what it is to take for its file then."""
+    """Execute a file as a module of its package, or by itself with `shown` as its `__file__`."""
     name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
     in_package = path.parent != root
     return _load_module(mode, name) if in_package and _is_of(root, name) else _load_alone(mode, path, shown)
 
 
 def _is_of(root: Path, name: str) -> bool:
-    """Whether the package of module `name` is the one in `root`; an installed one of its name comes first."""
+    """Return whether the package of module `name` is the one in `root`; an installed one of that name comes first."""
     top = name.partition(".")[0]
     spec = importlib.util.find_spec(top)
     return spec is not None and spec.origin == str(root / top / "__init__.py")
@@ -103,10 +103,10 @@ def _is_of(root: Path, name: str) -> bool:
 
 @contextmanager
 def _importable(root: Path, instead_of: Path) -> Iterator[set[Path]]:
-    """While entered, what lies in `root` can be imported; then it is forgotten, and the set has its files.
+    """Make the files in `root` importable while entered; afterwards forget them and fill the yielded set with them.
 
-    Another reward may have a neighbour of the same name elsewhere. `root` comes behind all that is installed, and what
-    lies in `instead_of` is not found at all, nor what was imported from there before.
+    Another reward may have a module of the same name elsewhere. `root` comes after everything installed; modules in
+    `instead_of` are not found at all, nor those imported from there before.
     """
     files: set[Path] = set()
     with _LOADING:
@@ -114,7 +114,7 @@ def _importable(root: Path, instead_of: Path) -> Iterator[set[Path]]:
         for name in _lying_in(instead_of):
             del sys.modules[name]
         sys.path[:] = [entry for entry in path if Path(entry).resolve() != instead_of] + [str(root)]
-        sys.dont_write_bytecode = True  # the folder is the user's, or has to stay as it was hashed
+        sys.dont_write_bytecode = True  # keep the user's folder, or a hashed copy, unchanged
         importlib.invalidate_caches()
         try:
             yield files
@@ -127,7 +127,7 @@ def _importable(root: Path, instead_of: Path) -> Iterator[set[Path]]:
 
 
 def _lying_in(root: Path) -> list[str]:
-    """Names of modules that were found in `root` and not in a folder of sys.path below it, such as a .venv there."""
+    """Return names of modules found in `root` but not in a folder of sys.path below it, such as a .venv there."""
     here = f"{root}{os.sep}"
     below = tuple(f"{entry}{os.sep}" for entry in sys.path if entry.startswith(here))
 
@@ -146,7 +146,7 @@ def _file(module: ModuleType) -> Path | None:
 
 
 def _load_alone(mode: str, path: Path, shown: Path) -> ModuleType:
-    # Its own name, so that a user's "numpy.py" shadows nothing; registered, because dataclasses look themselves up.
+    # A unique name, so that a user's "numpy.py" shadows nothing; registered because dataclasses look up their module.
     name = "user_reward_" + hashlib.blake2b(str(path).encode(), digest_size=8).hexdigest()
     loader = SourceFileLoader(name, str(path))
     module = importlib.util.module_from_spec(ModuleSpec(name, loader, origin=str(path)))

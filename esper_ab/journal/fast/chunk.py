@@ -1,10 +1,10 @@
-"""A stretch of a journal, read for its numbers: every line's CRC and place in the chain, of episodes the columns only.
+"""Fast reading of one stretch of a journal: checks every line's CRC and chaining, decodes episodes into columns only.
 
-Of an episode no more is decoded than columns are made of (`lean`); what else it says is looked at by whoever asks for
-the record. The exception is the first one of a stretch, and the first after any line that is no episode and no release:
-who goes on with a journal begins with such a line. From there to the first with seed events they are decoded with
-all they hold, so that an unknown field of another version is an error, as it is for `file.Reading`. All other lines are
-always.
+Of an episode only the fields of the columns are decoded (`lean`); the rest is checked when the record is requested. The
+exceptions are the first episode of a stretch and the first after any line that is neither episode nor release, because
+a writer that continues a journal begins with such a line. From there to the first episode with seed events, episodes
+are decoded completely, so that an unknown field of another version is an error, as in `file.Reading`. All other lines
+are always decoded completely.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from pathlib import Path
 from esper_ab.contracts.records import Checkpoint, Moments
 from esper_ab.journal.columns import Columns
 from esper_ab.journal.events import AnyEvent, EpisodeRecorded, PointReleased
-from esper_ab.journal.fast.lean import LeanLine, LeanRecorded, lean_line_of
+from esper_ab.journal.lean import LeanLine, LeanRecorded, lean_line_of
 from esper_ab.journal.line import Line, line_of, wrong_tail
 
 CHUNK_BYTES = 32 << 20
-CHECKPOINTS_KEPT = 3  # of each run and stretch, the newest: more are never asked for
+CHECKPOINTS_KEPT = 3  # newest ones per run and stretch; no reader needs more
 _RECORDED = (EpisodeRecorded, LeanRecorded)
 
 
 @dataclass(kw_only=True)
 class RunPart:
-    """One run's episodes in a stretch."""
+    """The episodes of one run within a stretch."""
 
     columns: Columns = field(default_factory=Columns)
     offsets: array[int] = field(default_factory=lambda: array("q"))  # bytes from the start of the file, by episode
     checkpoints: list[Checkpoint] = field(default_factory=list)
-    observations: Moments | None = None  # the newest reported, where they are shared
+    observations: Moments | None = None  # newest reported; only with a shared normaliser
 
 
 @dataclass(kw_only=True)
 class Stretch:
-    """What stands between two line ends of a journal, as far as it is intact."""
+    """Contents of a part of a journal between two line ends, up to the first damage."""
 
     start: int  # bytes from the start of the file
     first: tuple[int, str] | None = None  # n and prev of its first line
@@ -44,15 +44,15 @@ class Stretch:
     last_crc: str = ""
     runs: dict[str, RunPart] = field(default_factory=dict)
     released: dict[str, int] = field(default_factory=dict)  # by run: the last point
-    others: list[bytes] = field(default_factory=list)  # lines that are neither
-    ends_in_numbers: bool = False  # its last line is not among the others
+    others: list[bytes] = field(default_factory=list)  # lines that are neither episodes nor plain releases
+    ends_in_numbers: bool = False  # its last line is not in `others`
     wall_time: str = ""  # of its last line, ISO 8601
     torn_bytes: int = 0
-    doubtful: bool = False  # something is not as it must be: who reads line by line says what
+    doubtful: bool = False  # something is wrong; reading line by line finds what
 
 
 def stretches(path: Path, start: int, chunk_bytes: int = CHUNK_BYTES) -> list[tuple[int, int]]:
-    """(from, to) in bytes, each ending at the end of a line; the last one may be torn."""
+    """Split the file from `start` on into (from, to) in bytes, each ending at a line end; the last one may be torn."""
     found = []
     with path.open("rb") as file:
         size = file.seek(0, 2)
@@ -66,9 +66,9 @@ def stretches(path: Path, start: int, chunk_bytes: int = CHUNK_BYTES) -> list[tu
 
 
 def read_stretch(path: str, start: int, end: int) -> Stretch:
-    """Never raises for what is in the file."""
+    """Read the bytes from `start` to `end`; damage is reported in the result, never raised."""
     found, whole = Stretch(start=start), True
-    with open(path, "rb", buffering=1 << 20) as file:  # noqa: PTH123  as in a process of its own
+    with open(path, "rb", buffering=1 << 20) as file:  # noqa: PTH123  a str, as sent between processes
         file.seek(start)
         at = start
         for data in file:
@@ -85,19 +85,19 @@ def read_stretch(path: str, start: int, end: int) -> Stretch:
 
 
 def _has_seed_events(event: AnyEvent | LeanRecorded) -> bool:
-    """Of an episode decoded with all it holds; without them it is no example of all that its writer writes."""
+    """Return True for a completely decoded episode with seed events, which shows every field that its writer writes."""
     return isinstance(event, EpisodeRecorded) and bool(event.record.seed_events)
 
 
 def _line(data: bytes, *, whole: bool) -> Line | LeanLine | None:
-    """None when its CRC is wrong or what it says is not known; unless it is to be `whole`, no more than is needed."""
+    """Decode a line, only the needed fields unless `whole`; None when its CRC is wrong or its contents are unknown."""
     if wrong_tail(data):
         return None
     return (None if whole else lean_line_of(data)) or line_of(data)
 
 
 def _add(found: Stretch, line: Line | LeanLine, data: bytes, at: int) -> bool:
-    """False when the line does not follow from the one before: by its number, what it names, or what it says."""
+    """Add a line; False when it does not follow the previous one in number, chaining or episode."""
     if found.first is None:
         found.first = line.n, line.prev
     elif line.prev != found.last_crc or line.n != found.first[0] + found.lines:
@@ -119,7 +119,7 @@ def _add(found: Stretch, line: Line | LeanLine, data: bytes, at: int) -> bool:
 
 
 def _add_episode(found: Stretch, event: EpisodeRecorded | LeanRecorded, at: int) -> bool:
-    """False for an episode that does not come after the one before: nobody writes that."""
+    """Add an episode; False when it does not come after the run's previous one, which no writer produces."""
     record = event.record
     part = found.runs.get(record.run.run)
     if part is None:

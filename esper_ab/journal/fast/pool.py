@@ -1,8 +1,7 @@
-"""Stretches of a journal, read by several processes at once.
+"""Parallel reading of a journal's stretches by several processes.
 
-The processes are started by a command of their own and not by multiprocessing, which would run the main module of a
-user's script once more in each. They are a gain of time and nothing else: what they cannot do, for whatever reason, is
-done by this process.
+The processes are started by their own command and not by multiprocessing, which would run the main module of a user's
+script again in each. They only save time: whatever they cannot do, for any reason, this process does itself.
 """
 
 from __future__ import annotations
@@ -11,23 +10,20 @@ import json
 import os
 import pickle
 import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
 
+from esper_ab.contracts.own_packages import child_command
 from esper_ab.journal.fast.chunk import Stretch, read_stretch
 
 MOST_PROCESSES = 8  # more would wait for this one, and each takes a stretch's memory
-_START = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from esper_ab.journal.fast.reader import main; main()"
-)
 
 
 def read_all(path: Path, places: list[tuple[int, int]]) -> Iterator[Stretch]:
-    """Of each place (from, to), in this order."""
+    """Read the stretches at `places` (from, to) and yield them in this order."""
     count = min(len(places), len(os.sched_getaffinity(0)), MOST_PROCESSES)
     with _readers(count if count > 1 else 0) as readers:
         idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
@@ -49,22 +45,22 @@ def read_all(path: Path, places: list[tuple[int, int]]) -> Iterator[Stretch]:
 
 
 def _answer(reader: subprocess.Popen[bytes], path: Path, place: tuple[int, int]) -> Stretch | None:
-    """None when the process has ended, or says something else."""
+    """Have a process read one stretch; None when it has ended or its answer is invalid."""
     assert reader.stdin is not None, "it was opened with pipes"
     assert reader.stdout is not None, "it was opened with pipes"
     try:
         reader.stdin.write(json.dumps((os.fsdecode(path), *place)).encode() + b"\n")
         reader.stdin.flush()
         found = pickle.load(reader.stdout)
-    except Exception:  # noqa: BLE001  a pickle that was cut short, or is none, raises anything
+    except Exception:  # noqa: BLE001  unpickling truncated or foreign bytes may raise anything
         return None
     return found if isinstance(found, Stretch) and found.start == place[0] else None
 
 
 @contextmanager
 def _readers(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Up to so many processes that find the same modules as this one, and no others in the working directory."""
-    command = [sys.executable, "-P", "-c", _START, json.dumps([entry for entry in sys.path if isinstance(entry, str)])]
+    """Start up to `count` processes that answer requests for stretches; end them on exit."""
+    command = child_command("esper_ab.journal.fast.reader")
     started: list[subprocess.Popen[bytes]] = []
     pipe = subprocess.PIPE
     try:
@@ -79,5 +75,5 @@ def _readers(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
             process.kill()
             process.wait()
             for stream in filter(None, (process.stdin, process.stdout)):
-                with suppress(OSError):  # what it was not told is flushed into a broken pipe
+                with suppress(OSError):  # flushing unsent bytes into a broken pipe fails
                     stream.close()

@@ -1,4 +1,4 @@
-"""The figures of a report by name: as the page takes them, and one alone in colours of its own."""
+"""The figures of a report by name: in the page's colours, or alone on a white ground."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ _COLOURS = ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecol
 
 
 def drawn(section: str, content: Content) -> list[Drawing]:
-    """What there is to draw in a section of the page."""
+    """Draw the figures of a section of the page, without those that have no data."""
     with style.look():
         found = [draw(content) for draw in _BY_SECTION.get(section, {}).values()]
     return [drawing for drawing in found if drawing is not None]
 
 
 def figure(name: str, content: Content) -> Figure | None:
-    """The figure `name` of NAMES on a white ground; None when there is nothing to draw yet. No display is needed."""
+    """Draw the figure `name` of NAMES on a white ground; None when it has no data yet. No display is needed."""
     with style.look():
         drawing = _BY_NAME[name](content)
         if drawing is None:
             return None
-        drawing.figure.draw_without_rendering()  # ticks come into being when they are drawn
+        drawing.figure.draw_without_rendering()  # matplotlib creates ticks on drawing
     drawing.figure.set_facecolor(style.CARD)
     for artist in drawing.figure.findobj():
         for colour in _COLOURS:
@@ -61,12 +61,12 @@ def figure(name: str, content: Content) -> Figure | None:
 
 
 def _recolour(artist: Artist, name: str) -> None:
-    """Marker colours of one property of one artist become those of the page in the light; others stay."""
+    """Replace the marker colours of one property of an artist by the page's light colours; keep other colours."""
     read, write = getattr(artist, f"get_{name}", None), getattr(artist, f"set_{name}", None)
     if read is None or write is None:
         return
     found = read()
-    several = getattr(found, "ndim", 1) == 2  # of a collection, [n, 4]
+    several = getattr(found, "ndim", 1) == 2  # a collection has colours [n, 4]
     meant = [style.LIGHT.get(to_hex(one)) for one in (found if several else [found])]
     if meant and all(meant):
         write(meant if several else meant[0])

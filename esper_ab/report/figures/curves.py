@@ -1,4 +1,4 @@
-"""Figures by training episode: accuracy, entropy of the policy, what it does, and how decided each of its heads is."""
+"""Figures by training episode: accuracy, entropy of the policy, its operations, and the entropy of each head."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _POINTS_PER_FIGURE = 3000  # keeps the page small: longer curves are averaged ov
 _TOGETHER = 3  # groups that share one panel; more of them get a panel each
 _RUNS_FOR_BAND = 4
 Curve = NDArray[np.float64]  # [points, (episode, value)], episodes ascending
-Value = Callable[[Columns], Sequence[float]]  # of every episode; NaN where there is none
+Value = Callable[[Columns], Sequence[float]]  # a number per episode; NaN where it is absent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ OPS = ("wait", "germinate", "set alpha target", "prune", "fossilise", "advance")
 
 
 def accuracy(content: Content) -> Drawing | None:
-    """Held-out accuracy at the end of every training episode. None without an episode."""
+    """Plot held-out accuracy at the end of every training episode. None without an episode."""
     evaluated = content.history.design.endpoint == "evaluation"
     words = _Words(
         name="curves",
@@ -52,7 +52,7 @@ def accuracy(content: Content) -> Drawing | None:
 
 
 def entropy(content: Content) -> Drawing | None:
-    """Entropy of the policy, by episode; groups that do not learn have none. None without a policy update."""
+    """Plot the entropy of the policy by episode; groups that do not learn have none. None without a policy update."""
     words = _Words(
         name="entropy",
         title="Entropy of the policy",
@@ -100,7 +100,7 @@ def _curves(content: Content, words: _Words, value: Value) -> Drawing | None:
 
 
 def _runs(axes: Axes, index: int, curves: Sequence[Curve], most: int) -> None:
-    """Single runs, the band of their middle half, their mean."""
+    """Plot the single runs, the band of their middle half, and their mean."""
     colour = style.colour(index)
     for one in curves:
         _line(axes, binned(one, most), color=colour, linewidth=0.8, alpha=0.35 if len(curves) <= 8 else 0.2)
@@ -120,14 +120,14 @@ def _line(axes: Axes, points: Curve, **look: object) -> None:
 
 
 def curve(run: RunHistory, value: Value) -> Curve:
-    """`value` of one run by episode, counted from 1; episodes without it are left out."""
+    """Return `value` of one run by episode, counted from 1; episodes without it are left out."""
     points = np.column_stack((np.array(run.columns.episodes) + 1.0, np.array(value(run.columns), dtype=np.float64)))
     there: Curve = points[~np.isnan(points[:, 1])]
     return there
 
 
 def mean_curve(curves: Sequence[Curve]) -> Curve:
-    """Over the runs that have got to an episode."""
+    """Return the mean curve; each episode is averaged over the runs that have reached it."""
     length = 1 + int(max((one[-1, 0] for one in curves if len(one)), default=0))
     total, count = np.zeros(length), np.zeros(length)
     for one in curves:  # episodes ascend, so none is there twice
@@ -139,7 +139,7 @@ def mean_curve(curves: Sequence[Curve]) -> Curve:
 
 
 def _middle_half(curves: Sequence[Curve], most: int) -> list[tuple[float, float, float]]:
-    """(episode, lower quartile, upper quartile) over runs, of binned curves."""
+    """Return (episode, lower quartile, upper quartile) over runs, of binned curves."""
     by_episode: dict[float, list[float]] = {}
     for one in curves:
         for episode, number in binned(one, most).tolist():
@@ -152,7 +152,7 @@ def _middle_half(curves: Sequence[Curve], most: int) -> list[tuple[float, float,
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """Linear between order statistics; [values] not empty."""
+    """Return a quantile by linear interpolation between order statistics; [values] not empty."""
     ordered = sorted(values)
     place = share * (len(ordered) - 1)
     below = int(place)
@@ -161,7 +161,7 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 
 def binned(points: Curve, most: int) -> Curve:
-    """At most `most` points: means of equally long stretches."""
+    """Reduce a curve to at most `most` points, each the mean of equally many episodes."""
     width = -(-len(points) // most)
     if width <= 1:
         return points
@@ -172,7 +172,7 @@ def binned(points: Curve, most: int) -> Curve:
 
 
 def actions(content: Content) -> Drawing | None:
-    """Executed operations per host and episode, a panel per operation. None without an episode."""
+    """Plot executed operations per host and episode, one panel per operation. None without an episode."""
     words = _Words(
         name="actions",
         title="What the controllers do",
@@ -183,7 +183,7 @@ def actions(content: Content) -> Drawing | None:
 
 
 def heads(content: Content) -> Drawing | None:
-    """Normalised entropy of every head of the policy, a panel per head. None where no record has heads."""
+    """Plot the normalised entropy of every head of the policy, one panel per head. None where no record has heads."""
     names = head_names(content.history)
     words = _Words(
         name="heads",
@@ -200,7 +200,7 @@ def _head_entropy(columns: Columns, head: str) -> Sequence[float]:
 
 
 def head_names(history: History) -> tuple[str, ...]:
-    """Heads that any update speaks of, in the order of the first that does."""
+    """Return the names of the policy's heads, from the first run that has any."""
     for run in history.runs.values():
         if run.columns.heads:
             return tuple(run.columns.heads)
@@ -214,7 +214,7 @@ def _panels(
     value: Callable[[int, Columns], Sequence[float]],
     unit: bool = False,
 ) -> Drawing | None:
-    """One panel per name, in it one line per group: mean over its runs."""
+    """Plot one panel per name with one line per group, the mean over its runs."""
     found = {
         (place, index): mean_curve([curve(run, partial(value, place)) for run in content.history.of_group(group)])
         for place in range(len(names)) for index, group in enumerate(content.groups)

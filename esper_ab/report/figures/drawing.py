@@ -1,4 +1,4 @@
-"""A figure with title, caption, and the same in words for who cannot see it."""
+"""A figure with title, caption and alternative text."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from matplotlib.lines import Line2D
 from esper_ab.contracts.visible import visible_line
 from esper_ab.report.figures import style
 
-_WIDTH = 9.4  # inches of a figure over the whole page
-NARROW = 4.2  # of one for a telephone
+_WIDTH = 9.4  # inches, over the whole page
+NARROW = 4.2  # inches, on a phone
 
 
 class Picture(Figure):
-    """A figure that a notebook shows, whether or not pyplot was ever imported."""
+    """A figure that notebooks display without pyplot."""
 
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()
@@ -29,7 +29,7 @@ class Picture(Figure):
 
 @dataclass(frozen=True, kw_only=True)
 class Drawing:
-    """All text gets escaped; the figure is drawn in the marker colours of `style`."""
+    """A figure in the marker colours of `style`, with its texts, which the page escapes."""
 
     name: str
     title: str
@@ -37,17 +37,17 @@ class Drawing:
     alt: str
     figure: Figure
     wide: bool = False
-    narrow: Figure | None = None  # the same for a narrow screen, where it does not fit
+    narrow: Figure | None = None  # variant for a narrow screen, if the figure needs one
 
     @cached_property
     def svg(self) -> str:
-        """As the page takes it: markup of our own making."""
+        """The figure as inline SVG markup for the page."""
         with style.look():
             return style.svg(self.figure, self.name)
 
     @cached_property
     def narrow_svg(self) -> str:
-        """As `svg`; "" without a narrow figure."""
+        """The narrow figure as inline SVG markup; "" without one."""
         with style.look():
             return style.svg(self.narrow, f"{self.name}-narrow") if self.narrow else ""
 
@@ -56,12 +56,12 @@ _ENDPOINTS = {"evaluation": "", "last-tenth": " (last tenth of training)", "curv
 
 
 def endpoint_label(endpoint: str, unit: str) -> str:
-    """Of an axis; `endpoint` as the design declares it."""
+    """Return the axis label of an endpoint; `endpoint` as the design declares it."""
     return f"held-out accuracy{_ENDPOINTS[endpoint]}, {unit}"
 
 
 def shortened(name: str, most: int = 28) -> str:
-    """A name that would push a plot aside is cut in the middle; the tables have it whole."""
+    """Cut a name longer than `most` characters in the middle, to keep the plot's width; tables show it whole."""
     name = visible_line(name)
     return name if len(name) <= most else f"{name[: most // 2]}\u2026{name[-(most // 2 - 1) :]}"
 
@@ -69,7 +69,7 @@ def shortened(name: str, most: int = 28) -> str:
 def grid(
     count: int, *, columns: int = 3, sharey: bool = False, single: tuple[float, float] = (4.6, 3.3)
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with `count` panels, row by row; one panel alone has the size `single`. Nothing is drawn elsewhere."""
+    """Create a figure with exactly `count` panels, row by row; a single panel has the size `single`."""
     if count == 1:
         figure = Picture(figsize=single)
         return figure, [figure.subplots()]
@@ -84,7 +84,7 @@ def grid(
 
 
 def group_legend(figure: Figure, groups: list[tuple[int, str]], *, markers: bool) -> None:
-    """Names with colour, and line or marker, above the plot."""
+    """Add a legend above the plot: group names with colour, and line or marker."""
     handles = [
         Line2D(
             [],

@@ -13,11 +13,11 @@ from esper_ab.report.figures.drawing import NARROW, Drawing, Picture, endpoint_l
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.sentences import points
 
-_LOWER = 0.26  # the plain interval stands so far below the repeated one, in rows
+_LOWER = 0.26  # offset of the plain interval below the repeated one, in rows
 
 
 def effects(content: Content) -> Drawing | None:
-    """One row per comparison, in the order of the design. None without a pair."""
+    """Plot one row per comparison, in the order of the design. None without a pair."""
     shown = [item for item in content.comparisons if item.estimate is not None]
     if not shown:
         return None
@@ -25,9 +25,9 @@ def effects(content: Content) -> Drawing | None:
     return Drawing(
         name="effects",
         title="Effects, with their intervals",
-        caption="Dot: effect, adjusted for lane and order where the plan asks for it. Thick: repeated interval, valid "
-        "however often it was looked (before the first look an uncorrected one). Thin, below: the plain t interval of "
-        "one look. Arrowhead: goes on beyond the figure. "
+        caption="Dot: effect, adjusted for lane and order where the plan does so. Thick: repeated interval, valid "
+        "over all interim looks (before the first look an uncorrected one). Thin, below: the plain t interval of "
+        "a single look. Arrowhead: continues beyond the figure. "
         f"Ticks: the pairs used. Shaded between broken lines: within the margin of {margin:g} points.",
         alt="; ".join(_words(item) for item in shown) + ".",
         figure=_figure(content, shown),
@@ -51,7 +51,7 @@ def _figure(content: Content, shown: Sequence[Comparison]) -> Figure:
 
 
 def _narrow(content: Content, shown: Sequence[Comparison]) -> Figure:
-    """The same with the words above each row, so that all of the width is for the axis."""
+    """Plot for a narrow screen, with the labels above each row, so that the axis has the whole width."""
     figure = Picture(figsize=(NARROW, 0.95 + 0.85 * len(shown)))
     axes = _all_rows(figure, content, shown)
     for row, item in enumerate(shown):
@@ -68,7 +68,7 @@ def _narrow(content: Content, shown: Sequence[Comparison]) -> Figure:
 
 
 def _all_rows(figure: Figure, content: Content, shown: Sequence[Comparison]) -> Axes:
-    """Everything but the words beside it."""
+    """Plot everything except the row labels."""
     margin = content.history.design.margin
     axes = figure.subplots()
     axes.axvspan(-margin, margin, color=style.BAND, linewidth=0)
@@ -86,7 +86,7 @@ def _all_rows(figure: Figure, content: Content, shown: Sequence[Comparison]) -> 
 
 
 def _limits(shown: Sequence[Comparison], margin: float) -> tuple[float, float]:
-    """Of the axis: what was observed, and as much again for intervals; one of two pairs would hide all else."""
+    """Return the axis limits: the observed range and as much again for intervals; a wide one would hide the rest."""
     seen = [-margin, margin, *(item.estimate for item in shown if item.estimate is not None)]
     seen += [pair.a - pair.b for item in shown for pair in item.pairs[: item.used]]
     room = 0.5 * (max(seen) - min(seen))

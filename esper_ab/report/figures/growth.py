@@ -1,4 +1,4 @@
-"""Figure of the slots: in which stage of a seed's life they are, step by step, per group. A fold of seed events."""
+"""Figure of the slots: share in each stage of a seed's life, by step and group. A fold of seed events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from esper_ab.report.content import Content
 from esper_ab.report.figures import style
 from esper_ab.report.figures.drawing import Drawing, grid, shortened
 
-# Bands from the bottom up: what stays, what may stay, what was taken out. (word, shade, hatch, stages)
+# Bands from the bottom up: permanent seeds, live seeds, removed seeds. (label, shade, hatch, stages)
 _BANDS: tuple[tuple[str, int, str, tuple[str, ...]], ...] = (
     ("fossilised", 5, "", ("FOSSILIZED",)),
     ("holding", 4, "", ("HOLDING",)),
@@ -25,16 +25,16 @@ _BANDS: tuple[tuple[str, int, str, tuple[str, ...]], ...] = (
     ("cooling down after a prune", 0, "////", ("PRUNED", "EMBARGOED", "RESETTING")),
 )
 _BAND_OF = {stage: row for row, band in enumerate(_BANDS) for stage in band[3]}
-_MOST_EPISODES = 5000  # of a group that are looked at: their records are read one by one
+_MOST_EPISODES = 5000  # sampled per group, because their records are read one by one
 _MOST_STEPS = 200  # columns of a panel; longer episodes are sampled
 Shares = list[list[float]]  # [band][step], percent of slots
 
 
 def lifecycle(content: Content) -> Drawing | None:
-    """Share of slots in each stage after each step, over the second half of the training episodes. None: no event."""
+    """Plot the share of slots per stage after each step, over the second half of training. None without events."""
     history = content.history
     experiment = history.plan.experiment
-    if not experiment.telemetry:  # thousands of records would be read to find that none has an event
+    if not experiment.telemetry:  # avoids reading thousands of records that have no events
         return None
     steps = _sampled_steps(experiment.steps)
     found = {group: shares(history.of_group(group), experiment.slots, steps) for group in content.groups}
@@ -101,7 +101,7 @@ def _sampled_steps(steps: int) -> list[int]:
 
 
 def shares(runs: Sequence[RunHistory], slots: Sequence[str], steps: Sequence[int]) -> Shares:
-    """[band][step] percent of slots (hosts x slots) in each band after each of `steps`; empty without records."""
+    """Return percent of slots [band][step] (hosts x slots) after each of `steps`; empty without records."""
     counts = [[0] * len(steps) for _ in _BANDS]
     places = 0
     for run, episodes in chosen(runs):
@@ -113,7 +113,7 @@ def shares(runs: Sequence[RunHistory], slots: Sequence[str], steps: Sequence[int
 
 
 def chosen(runs: Sequence[RunHistory]) -> list[tuple[RunHistory, Sequence[int]]]:
-    """The second half of every run's episodes; evenly spaced ones of them where they are more than _MOST_EPISODES."""
+    """Return the second half of every run's episodes, evenly sampled where they exceed _MOST_EPISODES."""
     stride = _stride(runs)
     return [(run, run.columns.episodes[len(run.columns) // 2 :: stride]) for run in runs]
 
@@ -123,7 +123,7 @@ def _stride(runs: Sequence[RunHistory]) -> int:
 
 
 def _count(record: EpisodeRecord, steps: Sequence[int], counts: list[list[int]]) -> None:
-    """Add one record's slots to `counts` [band][step]: an event holds from its step until the next in its slot."""
+    """Add one record's slots to `counts` [band][step]: an event applies from its step until the next in its slot."""
     lives: dict[tuple[int, str], list[tuple[int, str]]] = {}
     for event in record.seed_events:
         lives.setdefault((event.env, event.slot), []).append((event.step, event.stage))

@@ -1,4 +1,4 @@
-"""Figures of the endpoints: every run as a point, by group, by pair, and against what it cost."""
+"""Figures of the endpoints: every run as a point, by group, by pair, and against its cost in parameters."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from esper_ab.report.content import Content
 from esper_ab.report.figures import style
 from esper_ab.report.figures.drawing import NARROW, Drawing, Picture, endpoint_label, grid, group_legend, shortened
 
-_MOST_PANELS = 9  # of single comparisons; more are left to the table of pairs
+_MOST_PANELS = 9  # one per comparison; the tables show all
 
 
 def endpoints(content: Content) -> Drawing | None:
-    """One row per group, every run a point, a bar at the mean. None without an endpoint."""
+    """Plot one row per group, every run a point, a bar at the mean. None without an endpoint."""
     values = {group: _endpoints(content.of_group(group)) for group in content.groups}
     if not any(values.values()):
         return None
@@ -39,7 +39,7 @@ def endpoints(content: Content) -> Drawing | None:
 
 
 def _endpoint_rows(content: Content, values: Mapping[str, Sequence[float]], inches: float, most: int) -> Figure:
-    """`most`: characters of a name."""
+    """Plot the endpoints in rows; `most`: characters of a group's name."""
     figure = Picture(figsize=(inches, 0.75 + 0.5 * len(values)))
     axes = figure.subplots()
     everything = [value for found in values.values() for value in found]
@@ -72,7 +72,7 @@ def _name_rows(axes: Axes, names: Sequence[str]) -> None:
 
 
 def spread(values: Sequence[float], near: float) -> list[tuple[float, float]]:
-    """(value, lift) with lifts within +-0.3 that keep points nearer than `near` apart; the same for the same values."""
+    """Return (value, lift), deterministic, with lifts within +-0.3 that keep points nearer than `near` apart."""
     placed: list[tuple[float, float]] = []
     for value in sorted(values):
         taken = {lift for other, lift in placed if abs(other - value) < 2 * near}
@@ -82,7 +82,7 @@ def spread(values: Sequence[float], near: float) -> list[tuple[float, float]]:
 
 
 def pairs(content: Content) -> Drawing | None:
-    """One panel per comparison: a line per pair from b to a. None without a pair."""
+    """Plot one panel per comparison, with a line per pair from b to a. None without a pair."""
     shown = [item for item in content.comparisons if item.pairs]
     if not shown:
         return None
@@ -126,10 +126,10 @@ def pairs(content: Content) -> Drawing | None:
 
 
 def cost(content: Content) -> Drawing | None:
-    """Parameters added against accuracy, one point per run and a large one per group. None without an endpoint."""
+    """Plot added parameters against accuracy, one point per run and a large one per group. None without an endpoint."""
     shown: list[tuple[int, str]] = []
     words = []
-    wide = len(content.comparisons) > 1  # as the figure of pairs, which stands before it
+    wide = len(content.comparisons) > 1  # same width as the figure of pairs before it
     figure = Picture(figsize=(9.4 if wide else 4.6, 3.3))
     axes = figure.subplots()
     for index, group in enumerate(content.groups):

@@ -1,4 +1,4 @@
-"""Figure of the plan: which group runs on which lane in which block, and how far each run has got."""
+"""Figure of the plan: the group on each lane in each block, and which runs have their endpoint."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from esper_ab.report.content import Content
 from esper_ab.report.figures import style
 from esper_ab.report.figures.drawing import Drawing, Picture, group_legend, shortened
 
-_MOST_BLOCKS = 60  # columns that stay legible; the table of lanes counts all
+_MOST_BLOCKS = 60  # columns that remain legible; the table of lanes counts all
 
 _ORDERS = {
     "balanced": " The order is a Williams sequence: every group on every lane equally often, as far as the number of "
@@ -18,7 +18,7 @@ _ORDERS = {
 
 
 def layout(content: Content) -> Drawing | None:
-    """Lanes in start order from top to bottom, blocks from left to right. None for a plan of one lane and one block."""
+    """Plot lanes in start order from top to bottom, blocks from left to right. None for one lane and one block."""
     history = content.history
     lanes = [lane.name for lane in history.plan.lanes]
     replicates = sorted({run.ref.replicate for run in history.runs.values()})[:_MOST_BLOCKS]

@@ -1,5 +1,7 @@
-"""One look for every figure. Figures are drawn in marker colours, which become CSS variables of the page: so one SVG
-serves light and dark. Groups differ in colour, line and marker, so that no figure needs colour to be read.
+"""Common style of all figures.
+
+Figures are drawn in marker colours, which become CSS variables of the page, so that one SVG serves light and dark mode.
+Groups differ in colour, line and marker, so that every figure is readable without colour.
 """
 
 from __future__ import annotations
@@ -14,19 +16,19 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 MOST_COLOURS = 6  # more groups repeat colours with the next line style and marker
-N_STAGES = 6  # shades of a seed's life, from the faintest to the strongest; told apart by lightness alone
+N_STAGES = 6  # shades of a seed's life, from faint to strong; they differ in lightness alone
 INK, MUTED, GRID, BAND, CARD = "#b00001", "#b00002", "#b00003", "#b00004", "#b00005"
 _VARIABLES = (
     {INK: "--ink", MUTED: "--muted", GRID: "--grid", BAND: "--band", CARD: "--card"}
     | {f"#a0000{i}": f"--group-{i}" for i in range(MOST_COLOURS)}
     | {f"#c0000{i}": f"--stage-{i}" for i in range(N_STAGES)}
 )
-LIGHT = {  # marker colour -> what report.css has for it in the light, for a figure outside of the page
+LIGHT = {  # marker colour -> its light-mode colour in report.css, for figures outside of the page
     **dict(zip((INK, MUTED, GRID, BAND, CARD), ("#1c1d20", "#5d6068", "#dcdcd6", "#efeee6", "#ffffff"), strict=True)),
     **{f"#a0000{i}": c for i, c in enumerate(("#0072b2", "#d55e00", "#009e73", "#b0548a", "#b07d00", "#3b8fc2"))},
     **{f"#c0000{i}": c for i, c in enumerate(("#e8ebee", "#c9d6e0", "#9db9cd", "#6a95b3", "#3a6c90", "#173d5c"))},
 }
-_TENTHS = re.compile(r"(\d\.\d)\d+")  # of a point, a 72nd of an inch
+_TENTHS = re.compile(r"(\d\.\d)\d+")  # coordinates in points (1/72 inch), rounded to tenths
 ARROW_LEFT, ARROW_RIGHT = 4, 5  # matplotlib's markers whose tip is the point
 _LINES = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)), (0, (3, 1)), (0, (1, 3)))
 _MARKERS = "osD^vP"
@@ -66,28 +68,28 @@ _RC: Any = {  # matplotlib types its keys one by one
 
 
 def colour(index: int) -> str:
-    """Marker colour of group `index`."""
+    """Return the marker colour of group `index`."""
     return f"#a0000{index % MOST_COLOURS}"
 
 
 def stage(index: int) -> str:
-    """Marker colour of shade `index` of a seed's life."""
+    """Return the marker colour of shade `index` of a seed's life."""
     return f"#c0000{index}"
 
 
 def line(index: int) -> Any:
-    """Line style of group `index`, as matplotlib takes it."""
+    """Return the matplotlib line style of group `index`."""
     return _LINES[(index + index // MOST_COLOURS) % len(_LINES)]
 
 
 def marker(index: int) -> str:
-    """Marker of group `index`."""
+    """Return the marker of group `index`."""
     return _MARKERS[(index + index // MOST_COLOURS) % len(_MARKERS)]
 
 
 @contextmanager
 def look() -> Iterator[None]:
-    """Figures made and saved inside have the look, whatever the user's matplotlibrc says; nothing else is touched."""
+    """Apply the common style inside the context, whatever the user's matplotlibrc contains; restore it afterwards."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_RC)
@@ -95,7 +97,7 @@ def look() -> Iterator[None]:
 
 
 def svg(figure: Figure, name: str) -> str:
-    """`figure` as one <svg> element for inlining: the same bytes for the same figure, no ids shared between names."""
+    """Render `figure` as one <svg> element for inlining: deterministic bytes, no ids shared between names."""
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": name}):
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
@@ -104,16 +106,16 @@ def svg(figure: Figure, name: str) -> str:
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
     text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
     text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r'\1 aria-hidden="true"', text, count=1)
-    text = re.sub(r"<[^>]*>", lambda tag: _tidy(tag.group()), text)  # never the words between tags
+    text = re.sub(r"<[^>]*>", lambda tag: _tidy(tag.group()), text)  # not the text between tags
     text = re.sub(r"\s*\n\s*", " ", text)
     for _ in range(2):
-        text = re.sub(r"<g> (<(?:path|use) [^>]*/>) </g>", r"\1", text)  # a group of one, without a word to say
+        text = re.sub(r"<g> (<(?:path|use) [^>]*/>) </g>", r"\1", text)  # unwrap groups of one element
     return text.strip()
 
 
 def _tidy(tag: str) -> str:
-    """One tag: colours that follow the page, no id that nothing refers to, no more digits than can be seen."""
-    tag = re.sub(r' id="[A-Za-z0-9.]+_\d+"', "", tag)  # of artists
+    """Clean one tag: colours as CSS variables, no unreferenced id, no more digits than are visible."""
+    tag = re.sub(r' id="[A-Za-z0-9.]+_\d+"', "", tag)  # ids of artists
     tag = re.sub(r"(\d\.\d\d)\d+", r"\1", tag)
     tag = re.sub(r' (?:d|x|y|transform)="[^"]*"', lambda place: _TENTHS.sub(r"\1", place.group()), tag)
     tag = re.sub(r"font-family: [^;\"]*", "font-family: var(--font)", tag)

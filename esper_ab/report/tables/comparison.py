@@ -1,4 +1,4 @@
-"""Tables of comparisons: every statistic, the looks taken, the endpoints."""
+"""Tables of comparisons: every statistic, the interim looks, the endpoints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row = tuple[str, str]
 
 
 def overview_table(comparisons: Sequence[Comparison]) -> Table:
-    """One line per comparison: the effect with its repeated interval, and the verdict. Empty for a single one."""
+    """Build one row per comparison: the effect with its repeated interval, and the verdict. Empty for a single one."""
     rows = tuple(
         (
             f"{item.question.a} - {item.question.b}",
@@ -36,7 +36,7 @@ def overview_table(comparisons: Sequence[Comparison]) -> Table:
 
 
 def statistics_table(comparison: Comparison) -> Table:
-    """Every statistic of one comparison that its pairs allow."""
+    """Build the table of every statistic of one comparison that its pairs allow."""
     a, b = comparison.question.a, comparison.question.b
     rows = (
         *_deciding(comparison),
@@ -151,7 +151,7 @@ def _budget(comparison: Comparison) -> Iterator[Row]:
 
 
 def looks_table(comparisons: Sequence[Comparison]) -> Table:
-    """The looks taken so far, with the bound of each."""
+    """Build the table of the interim looks taken so far, with the bound of each."""
     rows = tuple(
         (
             f"{item.question.a} - {item.question.b}", str(look.replicates), str(look.pairs), f"{look.alpha:.3g}",
@@ -174,7 +174,7 @@ def looks_table(comparisons: Sequence[Comparison]) -> Table:
 
 
 def _test(look: Look) -> tuple[str, str]:
-    """Bound and what was reached: p at a planned look, e-value under the anytime-valid rule."""
+    """Return bound and value reached: p at a planned look, e-value under the anytime-valid rule."""
     if look.bound_e is not None:
         return f"e >= {look.bound_e:.3g}", NONE if look.e is None else f"e = {look.e:.3g}"
     bound = NONE if look.bound_p is None else f"p <= {look.bound_p:.2g}"
@@ -186,7 +186,7 @@ def _decided(look: Look) -> str:
 
 
 def endpoints_table(content: Content) -> Table:
-    """The endpoints that everything comes from; with a single comparison the differences, too."""
+    """Build the table of endpoints by replicate; for a single comparison with the differences."""
     ends = {
         group: {outcome.run.replicate: outcome.endpoint for outcome in content.of_group(group)}
         for group in content.groups

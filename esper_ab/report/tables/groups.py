@@ -23,7 +23,7 @@ ENDPOINTS = {
     "curve-mean": "held-out accuracy, mean of all training episodes",
 }
 _MEASURES: tuple[tuple[str, Callable[[RunOutcome], float | None], int], ...] = (
-    ("endpoint %", lambda run: run.endpoint, 2),  # left out where it is the next one
+    ("endpoint %", lambda run: run.endpoint, 2),  # left out when it equals the next row
     ("held-out accuracy %", lambda run: run.held_out_accuracy, 2),
     ("held-out accuracy %, greedy", lambda run: run.greedy_accuracy, 2),
     ("area under training curve %", lambda run: run.training_area, 2),
@@ -42,7 +42,7 @@ def _percent(share: float | None) -> float | None:
 
 
 def groups_table(content: Content) -> Table:
-    """One column per group: mean over its runs, standard deviation in brackets. Measures nobody has are left out."""
+    """Build one column per group: mean over its runs, SD in brackets. Measures that no group has are left out."""
     evaluated = (sum(run.endpoint is not None for run in content.of_group(group)) for group in content.groups)
     planned = (len(content.of_group(group)) for group in content.groups)
     rows = [("runs with an endpoint", *(f"{n} of {of}" for n, of in zip(evaluated, planned, strict=True)))]
@@ -64,7 +64,7 @@ def groups_table(content: Content) -> Table:
 
 
 def cross_table(content: Content, cross: CrossEvaluation) -> Table:
-    """Every group's policies under every reward; mean over runs, standard deviation in brackets."""
+    """Build the table of every group's policies under every reward; mean over runs, SD in brackets."""
     rows = tuple(
         (
             row.group,
@@ -85,7 +85,7 @@ def cross_table(content: Content, cross: CrossEvaluation) -> Table:
 
 
 def meaning_table(cross: CrossEvaluation) -> Table:
-    """Does a reward mean anything? Its correlation with held-out accuracy."""
+    """Build the table of each reward's correlation with held-out accuracy."""
     rows = tuple(
         (
             item.mode,
@@ -111,7 +111,7 @@ def meaning_table(cross: CrossEvaluation) -> Table:
 
 
 def exam_outcome_table(exam: Exam | None) -> Table:
-    """Continue, revise or stop, with the reason; empty unless the experiment is an exam."""
+    """Build the exam's outcomes (continue, revise or stop) with reasons; empty unless the experiment is an exam."""
     if exam is None:
         return Table(title="Exam", columns=(), rows=())
     return Table(
@@ -124,7 +124,7 @@ def exam_outcome_table(exam: Exam | None) -> Table:
 
 
 def exam_table(exam: Exam | None) -> Table:
-    """Criteria of every learning group; empty unless the experiment is an exam."""
+    """Build the criteria of every learning group; empty unless the experiment is an exam."""
     if exam is None or not exam.judgements:
         return Table(title="Exam", columns=(), rows=())
     rows = tuple(
@@ -168,11 +168,11 @@ _PPO: tuple[tuple[str, str, int], ...] = (
 )
 
 
-Last = list[tuple[Columns, NDArray[np.intp]]]  # of every run, the places of the last tenth of its updates
+Last = list[tuple[Columns, NDArray[np.intp]]]  # per run, indices of the last tenth of its updates
 
 
 def _updates(content: Content) -> dict[str, Last]:
-    """By learning group."""
+    """Return the last updates of every learning group."""
     found = {
         group: [(run.columns, at) for run in content.history.of_group(group) if len(at := _last_updates(run))]
         for group in content.groups
@@ -186,12 +186,12 @@ def _last_updates(run: RunHistory) -> NDArray[np.intp]:
 
 
 def _numbers(last: Last, name: str) -> list[float]:
-    """NaN where there is none."""
+    """Return a column at the last updates of all runs; NaN where it is absent."""
     return _joined([np.asarray(columns.of(name))[at] for columns, at in last])
 
 
 def _uses(last: Last, head: str) -> tuple[list[float], list[float]]:
-    """Entropies and learnable shares; NaN where an update does not name the head or has no entropy of it."""
+    """Return a head's entropies and learnable shares; NaN where an update lacks the head or its entropy."""
     found = [(columns.head(head), at) for columns, at in last if head in columns.heads]
     return (
         _joined([np.asarray(entropies)[at] for (entropies, _), at in found]),
@@ -204,7 +204,7 @@ def _joined(parts: list[NDArray[np.float64]]) -> list[float]:
 
 
 def ppo_table(content: Content) -> Table:
-    """Diagnostics of the policy updates, one column per learning group."""
+    """Build the diagnostics of the policy updates, one column per learning group."""
     updates = _updates(content)
     rows = [
         (label, *(number(mean_known(_numbers(found, key)), digits) for found in updates.values()))
@@ -225,7 +225,7 @@ def ppo_table(content: Content) -> Table:
 
 
 def heads_table(content: Content) -> Table:
-    """Per head: how decided, and how often it had anything to decide; one column per learning group."""
+    """Build entropy and learnable share of each head, one column per learning group."""
     updates, names = _updates(content), head_names(content.history)
     rows = []
     for name in names:
@@ -247,7 +247,7 @@ def heads_table(content: Content) -> Table:
 
 
 def differences_table(content: Content) -> Table:
-    """Settings in which the groups differ."""
+    """Build the table of settings in which the groups differ."""
     rows = tuple(
         (item.key, *(item.values.get(group, NONE) for group in content.groups))
         for item in content.history.plan.differences

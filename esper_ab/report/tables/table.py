@@ -15,7 +15,7 @@ NOT_COMPARABLE = "not comparable between modes"
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Rows of finished text. `words`: how many leading columns hold words; the rest are numbers, set to the right."""
+    """Rows of finished text. The first `words` columns hold text; the rest are numbers, aligned right."""
 
     title: str
     columns: tuple[str, ...]
@@ -25,32 +25,32 @@ class Table:
     wide: bool = False  # needs the whole width of a page
 
     def __bool__(self) -> bool:
-        """Whether there is anything to show."""
+        """Return whether there is anything to show."""
         return bool(self.rows or self.note)
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """Plain decimal, "n/a" for what does not exist."""
+    """Format a plain decimal; "n/a" for None."""
     return NONE if value is None else f"{value:,.{digits}f}"
 
 
 def signed(value: float | None) -> str:
-    """A difference in points: "+1.20"; "n/a" for what does not exist."""
+    """Format a difference in points, "+1.20"; "n/a" for None."""
     return NONE if value is None else points(value)
 
 
 def span(low: float | None, high: float | None) -> str:
-    """ "+0.40 to +3.20"; "n/a" without an interval."""
+    """Format an interval, "+0.40 to +3.20"; "n/a" for None."""
     return NONE if low is None or high is None else f"{points(low)} to {points(high)}"
 
 
 def yes(value: bool | None) -> str:
-    """ "yes", "no", "open"."""
+    """Return "yes", "no", or "open" for None."""
     return "open" if value is None else "yes" if value else "no"
 
 
 def mean_and_sd(values: Iterable[float | None], digits: int = 2) -> str:
-    """ "70.12 (1.30)": mean over runs and, from two runs on, their standard deviation."""
+    """Format "70.12 (1.30)": mean over runs and, from two runs on, their standard deviation."""
     present = [value for value in values if value is not None]
     middle = mean(present)
     if middle is None:
@@ -62,5 +62,5 @@ def mean_and_sd(values: Iterable[float | None], digits: int = 2) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """ "a", "a and b", "a, b and c"."""
+    """Join names: "a", "a and b", "a, b and c"."""
     return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else "".join(names)

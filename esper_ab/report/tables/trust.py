@@ -13,16 +13,17 @@ from esper_ab.report.content import Content
 from esper_ab.report.tables.table import NONE, Table, number
 from esper_ab.verdict.finding import Audit
 
-_MOST_LANES = 12  # columns that a page still holds
+_MOST_LANES = 12  # columns that fit a page
 _WEIGHTS = {
     "blocks": "BLOCKS the verdict",
     "caps": "caps it at INCONCLUSIVE",
+    "caps equivalence": "allows no EQUIVALENT",
     "notes": "is said",
 }
 
 
 def audit_table(audit: Audit) -> Table:
-    """What could explain a difference other than the groups' settings, the weightiest first."""
+    """Build the table of findings that could explain a difference other than the groups' settings, severest first."""
     rows = tuple(
         (_WEIGHTS[finding.weight], finding.kind, ", ".join(finding.groups) or "experiment", finding.sentence)
         for finding in audit.findings
@@ -38,7 +39,7 @@ def audit_table(audit: Audit) -> Table:
 
 
 def conduct_table(found: Sequence[Conduct]) -> Table:
-    """How each group's runs went: amounts, times, faults."""
+    """Build each group's amounts, times and faults."""
     rows = [
         (label, *cells)
         for label, cells in (
@@ -77,7 +78,7 @@ def _faults(item: Conduct, category: str) -> str:
 
 
 def layout_table(content: Content) -> Table:
-    """Which group ran where; many lanes are left to the figure and the journal."""
+    """Build the number of runs per group and lane; many lanes are left to the figure and the journal."""
     lanes = [lane.name for lane in content.history.plan.lanes]
     if len(lanes) > _MOST_LANES:
         return Table(title="Where the runs were", columns=(), rows=(), note=f"{len(lanes)} lanes: see the query view.")
@@ -97,7 +98,7 @@ def layout_table(content: Content) -> Table:
 
 
 def ledger_table(history: History) -> Table:
-    """Everything that could confound the comparison."""
+    """Build the table of everything that could confound the comparison."""
     rows = tuple(
         (entry.category, entry.run or "experiment", NONE if entry.episode is None else str(entry.episode), entry.detail)
         for entry in history.ledger
@@ -113,7 +114,7 @@ def ledger_table(history: History) -> Table:
 
 
 def last_words_table(history: History) -> Table:
-    """What workers wrote before they ended or were ended: of one that hung, where it was stuck."""
+    """Build the last log lines of workers that died or hung, with the stack of a hung one."""
     rows = tuple(
         (entry.run if n == 0 else "", line.rstrip())
         for entry in history.ledger
@@ -129,7 +130,7 @@ def last_words_table(history: History) -> Table:
 
 
 def facts_table(content: Content) -> Table:
-    """The conditions under which the answer holds."""
+    """Build the conditions under which the answer holds."""
     history = content.history
     plan, experiment = history.plan, history.plan.experiment
     warm_up = mean(run.warm_up_s for run in history.runs.values())
@@ -152,7 +153,7 @@ def facts_table(content: Content) -> Table:
 
 
 def versions_table(history: History) -> Table:
-    """Code, packages and machine, as the journal's first line names them."""
+    """Build code, packages and machine, as recorded in the journal's first line."""
     started = history.started
     facts = {
         **{f"code: {name}": text for name, text in sorted(started.code.items())},
@@ -163,7 +164,7 @@ def versions_table(history: History) -> Table:
 
 
 def reproduction(history: History) -> tuple[str, ...]:
-    """Shell lines that make the same experiment again; to be run in the run directory."""
+    """Return shell lines that repeat the experiment, to be run in the run directory."""
     code = history.started.code
     lines = []
     if code.get("commit"):

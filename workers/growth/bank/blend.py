@@ -3,7 +3,7 @@
 With h the features, d = s(stop h) − stop h and d̂ = d·min(1, rms(h)/rms(d)):
 TRAINING y = h + d̂ − stop(d̂); ADD y = h + α·d̂; MULTIPLY y = h·(1 + α·tanh(d)); GATE y = h + α·g(stop h)·d̂.
 So ∂y/∂h = I for ADD at any α until the seed is fossilised: host and slots upstream keep learning. That is a biased host
-gradient, on purpose; a fossil is part of the host: no stop, same forward. Pinned by tests/tensor/test_blend.py.
+gradient, on purpose; a fossil is part of the host: no stop, same forward.
 The bound is there because nothing else stops an incubating seed's delta from growing: its output is not in the loss.
 """
 

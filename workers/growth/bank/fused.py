@@ -12,7 +12,7 @@ a host of few channels spends its time on. Two facts carry it:
 The precision of the image is that of the convolutions and of every activation that is kept for the backward pass;
 parameters, moments, sums and what is done to the pooled pixels are in the precision of the parameters.
 
-tests/tensor/test_fused.py holds it against the plain layers, gradients and running moments included.
+Its test holds it against the plain layers, gradients and running moments included.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 It computes what blend.seed_delta does with s = the blueprints' output; that one says what is meant, this one passes
 over the features as seldom as it can. Chains of layers (chains.py) give s(x) − x directly; so do blueprints with their
 own backward pass (Blueprint.by_hand); any other goes through autograd. Features may be of less precision than the
-blend's coefficients: then so is what is kept, and all sums are in that of the coefficients. tests/tensor/test_fused.py
-holds it against seed_delta.
+blend's coefficients: then so is what is kept, and all sums are in that of the coefficients. test_fused.py holds it
+against seed_delta.
 """
 
 from __future__ import annotations

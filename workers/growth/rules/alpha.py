@@ -1,4 +1,4 @@
-"""The alpha controller: ramps of a seed's weight in the forward pass, one tick per epoch. Knows no stage.
+"""The alpha controller: ramps of a seed's weight in the forward pass, one tick per epoch. Independent of stages.
 
 A ramp is set from HOLD only; at its last tick it snaps to the target and holds again, so alpha equals its target
 whenever the mode is HOLD.
@@ -14,11 +14,11 @@ from workers.facts import Bools, Floats, Ints
 from workers.growth.rules.seeds import SeedTable
 from workers.vocabulary import Curve
 
-_STEEPNESS = 12.0  # of the sigmoid ramp
+_STEEPNESS = 12.0  # slope of the sigmoid ramp
 
 
 class AlphaMode(IntEnum):
-    """Whether a ramp is in progress, and in which direction."""
+    """State of a ramp: at rest, rising or falling."""
 
     HOLD = 0
     UP = 1
@@ -30,7 +30,7 @@ _COSINE, _SIGMOID = int(Curve.COSINE), int(Curve.SIGMOID)
 
 
 def progress(curve: Ints, fraction: Floats) -> Floats:
-    """Share of the way done after `fraction` of the ramp's epochs, elementwise; 0 at 0 and 1 at 1 for every curve."""
+    """Return the share of the way after `fraction` of the ramp's epochs, elementwise; every curve runs from 0 to 1."""
     low = 1.0 / (1.0 + np.exp(0.5 * _STEEPNESS))
     logistic = 1.0 / (1.0 + np.exp(-_STEEPNESS * (fraction - 0.5)))
     sigmoid = (logistic - low) / (1.0 - 2.0 * low)
@@ -39,7 +39,7 @@ def progress(curve: Ints, fraction: Floats) -> Floats:
 
 
 def retarget(table: SeedTable, selected: Bools, target: Floats, steps: Ints, curve: Ints) -> None:
-    """Start ramps of `steps` epochs to `target` in `selected`; with 0 steps, or no distance to go, be there at once.
+    """Start ramps of `steps` epochs to `target` in `selected`; with 0 steps or no distance, set alpha at once.
 
     All arrays [E, S]. ValueError when a selected ramp is still in progress or a target is outside [0, 1].
     """
@@ -59,7 +59,7 @@ def retarget(table: SeedTable, selected: Bools, target: Floats, steps: Ints, cur
 
 
 def tick(table: SeedTable, selected: Bools) -> Bools:
-    """One epoch of every ramp in progress among `selected`; returns where a ramp reached its target, [E, S]."""
+    """Advance every ramp among `selected` by one epoch; return where a ramp reached its target, [E, S]."""
     ramping = selected & (table.alpha_mode != HOLD)
     if not ramping.any():
         return np.asarray(ramping)

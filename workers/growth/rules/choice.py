@@ -1,4 +1,4 @@
-"""Choices under masks: at random from given uniforms, or as wished. Knows no controller."""
+"""Choices under masks: at random from given uniforms, or as requested."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from workers.growth.rules.masks import DecisionMasks
 
 
 def choose(mask: Bools, uniforms: Floats) -> Ints:
-    """Inverse CDF of the uniform distribution over the True entries of `mask` [E, K], at `uniforms` [E]; 0 if none."""
+    """Choose uniformly among the True entries of `mask` [E, K] by inverse CDF at `uniforms` [E]; 0 if there is none."""
     count = mask.sum(axis=1)
     rank = np.minimum((uniforms * count).astype(np.int64), count - 1)
     return np.asarray((mask.cumsum(axis=1) > rank[:, None]).argmax(axis=1))
 
 
 def follow(masks: DecisionMasks, wishes: Ints) -> tuple[Ints, Bools]:
-    """The decisions [E, head] nearest to `wishes`: 0 in heads that are not used; and where they are permitted, [E]."""
+    """Return decisions [E, head] that follow `wishes`, 0 in unused heads, and whether all were permitted, [E]."""
     decisions = np.zeros_like(wishes)
     permitted = np.ones(len(wishes), dtype=np.bool_)
     for head in range(len(masks.sizes)):

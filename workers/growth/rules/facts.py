@@ -1,6 +1,6 @@
-"""From lifecycle, signals and measurement to the facts that rewards are functions of. Knows no reward mode.
+"""Derives the facts for rewards from lifecycle, signals and measurement, for all reward modes alike.
 
-The facts of decision t are taken before it is executed; what they compare with is the state at decision t - 1.
+The facts of decision t are taken before it is executed; differences are against the state at decision t - 1.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from workers.vocabulary import OP, SLOT, WAIT
 
 
 class FactsMemory:
-    """What the facts of the next decision must know of the last one: potentials, alphas and parameters, [E, S].
+    """State that the next facts need of the last decision: potentials, alphas and parameters, [E, S].
 
     `host_params` is the size of one host; all environments grow the same one.
     """
@@ -33,7 +33,7 @@ class FactsMemory:
     def step_facts(
         self, lifecycle: Lifecycle, signals: Signals, measurement: Measurement, decisions: Ints, step: int
     ) -> StepFacts:
-        """Facts of decision `step` with its `decisions` [E, head]; call once per step, before they are executed."""
+        """Return the facts of decision `step` with its `decisions` [E, head]; call once per step, before execution."""
         table = lifecycle.table
         present = table.present
         alpha = np.where(present, table.alpha, 0.0)
@@ -63,7 +63,7 @@ class FactsMemory:
         return facts
 
     def _seed_facts(self, lifecycle: Lifecycle, measurement: Measurement) -> SeedFacts:
-        """Copies, because the table changes when the decision is executed."""
+        """Copy the facts per seed, because executing the decision changes the table."""
         table = lifecycle.table
         gain = measurement.val_acc - measurement.all_off_acc  # causal: the same host, the same samples
         improvement = np.where(lifecycle.alive, gain, 0.0)  # [E]; a diverged host has none

@@ -1,6 +1,6 @@
-"""Quality gates: what a seed must have shown before it may advance or become a fossil. Knows no operation.
+"""Quality gates: conditions under which a seed may advance or become a fossil.
 
-Permissive gates ask only for what the next stage presupposes; strict gates ask for quality. The strict gate into
+Permissive gates require only what the next stage presupposes; strict gates require quality. The strict gate into
 BLENDING has no gradient-ratio condition, because this project measures no gradient ratios.
 """
 
@@ -16,7 +16,7 @@ from workers.growth.rules.seeds import SeedTable
 from workers.vocabulary import BLENDING, GERMINATED, HOLDING, TRAINING
 
 GateMode = Literal["permissive", "strict"]
-CONTRIBUTING_POINTS = 1.0  # a fossil with at least this contribution when fossilised is a contributing one
+CONTRIBUTING_POINTS = 1.0  # contribution when fossilised from which a fossil counts as contributing
 _BLEND_EPOCHS = {"permissive": 1, "strict": 3}  # in TRAINING
 _HOLD_EPOCHS = {"permissive": 0, "strict": 3}  # in BLENDING
 _BLEND_IMPROVEMENT_POINTS = 0.5
@@ -24,12 +24,12 @@ _FULL = 1.0 - 1e-6
 
 
 def may_train(table: SeedTable) -> Bools:
-    """Gate 1, GERMINATED -> TRAINING, [E, S]."""
+    """Return gate 1, GERMINATED -> TRAINING, [E, S]."""
     return np.asarray(table.stage == GERMINATED)
 
 
 def may_blend(table: SeedTable, gates: GateMode, val_acc: Floats) -> Bools:
-    """Gate 2, TRAINING -> BLENDING, [E, S]; `val_acc` [E] is the last validation accuracy."""
+    """Return gate 2, TRAINING -> BLENDING, [E, S]; `val_acc` [E] is the last validation accuracy."""
     passed = (table.stage == TRAINING) & (table.epochs_in_stage >= _BLEND_EPOCHS[gates])
     if gates == "strict":
         passed &= val_acc[:, None] - table.acc_at_stage_start >= _BLEND_IMPROVEMENT_POINTS
@@ -37,13 +37,13 @@ def may_blend(table: SeedTable, gates: GateMode, val_acc: Floats) -> Bools:
 
 
 def may_hold(table: SeedTable, gates: GateMode) -> Bools:
-    """Gate 3, BLENDING -> HOLDING, [E, S]: full amplitude is the target, and it is reached."""
+    """Return gate 3, BLENDING -> HOLDING, [E, S]: the alpha target is 1 and reached."""
     full = (table.alpha_mode == HOLD) & (table.alpha_target >= _FULL) & (table.alpha >= _FULL)
     return np.asarray((table.stage == BLENDING) & full & (table.epochs_in_stage >= _HOLD_EPOCHS[gates]))
 
 
 def may_fossilize(table: SeedTable, gates: GateMode) -> Bools:
-    """Gate 5, HOLDING -> FOSSILIZED, [E, S]: a contribution measured in this life; strict: at least one point."""
+    """Return gate 5, HOLDING -> FOSSILIZED, [E, S]: contribution measured in this life; strict: at least one point."""
     smallest = CONTRIBUTING_POINTS if gates == "strict" else -np.inf
     # A contribution never measured is NaN, and NaN compares False.
     return np.asarray((table.stage == HOLDING) & (table.contribution >= smallest))

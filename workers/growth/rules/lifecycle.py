@@ -1,7 +1,7 @@
-"""The life of every seed in every environment: executes decisions, ticks ramps and cooldowns, counts what happened.
+"""The life of every seed in every environment: executes decisions, advances ramps and cooldowns, counts events.
 
 Order within one step: `record` the measurement, read `masks`, decide, `execute`, `end_step`. The network itself is
-behind `Graft`; nothing here knows a tensor, a reward or a policy.
+behind `Graft`; this module handles no tensor, reward or policy.
 """
 
 from __future__ import annotations
@@ -42,25 +42,25 @@ from workers.vocabulary import (
 )
 
 EMBARGO_EPOCHS = 5
-COOLDOWN = EMBARGO_EPOCHS + 2  # ends of steps from a prune until the slot is empty: PRUNED, embargo, RESETTING
+COOLDOWN = EMBARGO_EPOCHS + 2  # step ends from a prune until the slot is empty: PRUNED, embargo, RESETTING
 _VELOCITY_KEEP = 0.7
 
 _STYLE_ALGORITHMS = np.array([algorithm for _, _, algorithm in STYLES], dtype=np.int64)
 _STYLE_CURVES = np.array([curve for _, curve, _ in STYLES], dtype=np.int64)
 _TARGETS, _SPEEDS, _CURVES = np.array(ALPHA_TARGETS), np.array(SPEEDS), np.array(CURVES, dtype=np.int64)
 
-SeedChange = SeedEvent  # a change is what the journal says about it
+SeedChange = SeedEvent  # a change is recorded as it is journalled
 _Event = Literal["germinated", "advanced", "retargeted", "prune_scheduled", "pruned", "fossilized", "emptied"]
 
 
 class Graft(Protocol):
-    """The network's side of an operation. An exception leaves the network, and with it the slot, as it was."""
+    """Operations on the network. An exception leaves the network, and with it the slot, unchanged."""
 
     def germinate(self, env: int, slot: int, blueprint_index: int, algorithm: int) -> int:
-        """Put a new module into an empty slot; returns trainable parameters of module and gate."""
+        """Put a new module into an empty slot; return the trainable parameters of module and gate."""
 
     def set_algorithm(self, env: int, slot: int, algorithm: int) -> int:
-        """Join the module in another way (GATE adds a gate, others drop it); returns its parameters as above."""
+        """Change how the module joins (GATE adds a gate, others drop it); return the parameters of module and gate."""
 
     def drop(self, env: int, slot: int) -> None:
         """Remove the module, its gate and their optimiser state; the table still describes them during the call."""
@@ -71,7 +71,7 @@ class InvalidDecision(ValueError):
 
 
 class Lifecycle:
-    """Stages, ramps, cooldowns and counters of `n_envs` environments, from the start of one episode to its end."""
+    """Stages, ramps, cooldowns and counters of `n_envs` environments during one episode."""
 
     def __init__(self, n_envs: int, slots: tuple[str, ...], blueprints: tuple[str, ...], rules: Rules) -> None:
         self.slots = slots
@@ -85,17 +85,17 @@ class Lifecycle:
         self.fossilized: Ints = np.zeros(n_envs, dtype=np.int64)
         self.contributing: Ints = np.zeros(n_envs, dtype=np.int64)
         self.op_counts: Ints = np.zeros((n_envs, len(Op)), dtype=np.int64)  # executed decisions
-        self._serials: Ints = np.zeros(n_envs, dtype=np.int64)  # seeds germinated so far: number of the next one
+        self._serials: Ints = np.zeros(n_envs, dtype=np.int64)  # seeds germinated so far, the serial of the next one
         self._slot_numbers = np.arange(len(slots))
-        self._shown: tuple[int, DecisionMasks] | None = None  # the last masks and their step, while they are true
+        self._shown: tuple[int, DecisionMasks] | None = None  # last masks and their step, while valid
 
     def stop(self, envs: Bools) -> None:
-        """End the episode of diverged environments [E]: from here on only WAIT is valid there, and nothing moves."""
+        """End the episode of diverged environments [E]: only WAIT is valid there from now on, and nothing changes."""
         self.alive[envs] = False
         self._shown = None
 
     def record(self, measurement: Measurement) -> None:
-        """Take in what validation measured, before the decision: ages, contributions and their velocities.
+        """Record a validation before the decision: ages, contributions and their velocities.
 
         Velocity is the growth of the contribution per epoch, smoothed 0.7 to 0.3, from the second measurement on.
         """
@@ -113,13 +113,13 @@ class Lifecycle:
         table.interaction_sum[seen] = measurement.interaction_sum[seen]
 
     def masks(self, step: int) -> DecisionMasks:
-        """What decision `step` (1-based) may say; a snapshot, which `execute` goes by if nothing happens between."""
+        """Return a snapshot of the masks of decision `step` (1-based); `execute` reuses it if nothing has changed."""
         masks = decision_masks(self.table, self.rules, len(self.blueprints), self.val_acc, self.alive, step)
         self._shown = step, masks
         return masks
 
     def execute(self, decisions: Ints, step: int, graft: Graft) -> list[SeedChange]:
-        """Carry out one decision per environment, [E, head] in the order of HEADS.
+        """Execute one decision per environment, [E, head] in the order of HEADS.
 
         InvalidDecision, with nothing changed, when the masks of this step do not allow one of them.
         """
@@ -147,7 +147,7 @@ class Lifecycle:
         return changes
 
     def end_step(self, step: int, graft: Graft) -> list[SeedChange]:
-        """Tick ramps, complete prunes whose ramp has ended, and count cooldowns down."""
+        """Advance ramps, complete prunes whose ramp has ended, and count cooldowns down."""
         table = self.table
         self._shown = None
         reached = alpha.tick(table, (table.stage == BLENDING) & self.alive[:, None])
@@ -164,7 +164,7 @@ class Lifecycle:
         table.serial[emptied] = -1
         return changes
 
-    # --- operations: `selected` [E, S] is what the masks have allowed ------------------------------------------------
+    # --- operations: `selected` [E, S], already permitted by the masks -----------------------------------------------
 
     def _germinate(self, selected: Bools, decisions: Ints, step: int, graft: Graft) -> list[SeedChange]:
         table = self.table
@@ -172,7 +172,7 @@ class Lifecycle:
         for env in envs.tolist():
             _, slot, blueprint, style, tempo, target = decisions[env, : ALPHA_TARGET + 1].tolist()
             algorithm = int(_STYLE_ALGORITHMS[style])
-            params = graft.germinate(env, slot, blueprint, algorithm)  # if it raises, the slot is as it was
+            params = graft.germinate(env, slot, blueprint, algorithm)  # if this raises, the slot is unchanged
             self._transition(self._selected_one(env, slot), Stage.GERMINATED)
             table.blueprint[env, slot] = blueprint
             table.style[env, slot] = style
@@ -212,7 +212,7 @@ class Lifecycle:
         return self._events(selected, "retargeted", step)
 
     def _prune(self, selected: Bools, decisions: Ints, step: int, graft: Graft) -> list[SeedChange]:
-        """At once, or, where alpha is on and a speed was chosen, by a ramp to 0 with the seed's parameters frozen."""
+        """Prune at once or, where alpha is on and a speed was chosen, by a ramp to 0 with frozen seed parameters."""
         table = self.table
         steps, curve = self._ramp(decisions)
         scheduled = selected & rampable(table) & (steps > 0)
@@ -251,7 +251,7 @@ class Lifecycle:
             transition(self.table, selected, target, self.val_acc)
 
     def _selected(self, envs: Bools, slot: Ints) -> Bools:
-        """[E, S] True at the chosen slot [E] of the environments `envs` [E]."""
+        """Return [E, S], True at the chosen slot [E] of the environments `envs` [E]."""
         return np.asarray(envs[:, None] & (self._slot_numbers == slot[:, None]))
 
     def _selected_one(self, env: int, slot: int) -> Bools:
@@ -260,16 +260,16 @@ class Lifecycle:
         return selected
 
     def _per_slot(self, per_env: Ints) -> Ints:
-        """[E] -> [E, S]."""
+        """Broadcast [E] to [E, S]."""
         return np.broadcast_to(per_env[:, None], self.table.stage.shape)
 
     def _ramp(self, decisions: Ints) -> tuple[Ints, Ints]:
-        """Epochs and curve of the ramp each environment chose, [E, S]."""
+        """Return epochs and curve of the ramp that each environment chose, [E, S]."""
         steps, curve = _SPEEDS[decisions[:, ALPHA_SPEED]], _CURVES[decisions[:, ALPHA_CURVE]]
         return self._per_slot(steps), self._per_slot(curve)
 
     def _events(self, selected: Bools, event: _Event, step: int) -> list[SeedChange]:
-        """What happened at `selected`, as the table says it now."""
+        """Return one event per entry of `selected`, from the present state of the table."""
         table = self.table
         changes = []
         for env, slot in np.argwhere(selected).tolist():

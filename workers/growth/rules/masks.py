@@ -1,6 +1,6 @@
-"""Exact masks for every head of a decision, given the choices of the heads before it. Knows no policy.
+"""Exact masks for every head of a decision, given the choices of the heads before it.
 
-A row without any True says that the operation does not use the head; its choice is then 0.
+A row without any True means that the operation does not use the head; its choice is then 0.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TARGETS = np.array(ALPHA_TARGETS)
 
 
 class DecisionMasks:
-    """The masks of one step, [E, size(head)] per head: a snapshot, unaffected by what happens to the table later."""
+    """Masks of one step, [E, size(head)] per head: a snapshot, unaffected by later changes of the table."""
 
     def __init__(self, table: SeedTable, valid: Bools, n_blueprints: int) -> None:
         self.valid = valid  # [E, op, S]
@@ -50,7 +50,7 @@ class DecisionMasks:
         return self._sizes
 
     def mask(self, head: int, chosen: Ints) -> Bools:
-        """What `head` may say [E, size(head)], given the choices `chosen` [E, head] of all heads before it."""
+        """Return the mask of `head` [E, size(head)], given the choices `chosen` [E, head] of all heads before it."""
         if chosen.shape[1] != head:
             raise ValueError(f"the mask of head {HEADS[head]} needs {head} earlier choices, not {chosen.shape[1]}")
         if head == OP:
@@ -68,14 +68,14 @@ class DecisionMasks:
         return np.repeat(used[:, None], self._sizes[head], axis=1)
 
     def permits(self, decisions: Ints) -> Bools:
-        """[E] every head of `decisions` [E, head] says something its mask allows, and 0 where it is not used."""
+        """Return [E], True where every head of `decisions` [E, head] is allowed by its mask, and 0 where unused."""
         in_range = np.asarray(((decisions >= 0) & (decisions < np.array(self._sizes))).all(axis=1))
         chosen = np.where(in_range[:, None], decisions, 0)
         op, slot = chosen[:, OP], chosen[:, SLOT]
         waits, germinates, retarget = op == WAIT, self._germinates(chosen), op == SET_ALPHA_TARGET
         pair = self._retargets[self._rows, slot, chosen[:, STYLE], chosen[:, ALPHA_TARGET]]
         possible = waits | (self.valid[self._rows, op, slot] & (pair | ~retarget))
-        # Beyond that, a head that is used may say whatever is in its range, and one that is not says 0.
+        # Otherwise a used head may take any value in its range, and an unused one must be 0.
         used = np.empty(chosen.shape, dtype=np.bool_)
         used[:, OP], used[:, SLOT] = True, ~waits
         used[:, BLUEPRINT] = used[:, TEMPO] = germinates
@@ -94,7 +94,7 @@ class DecisionMasks:
         return np.asarray(self._germinates(chosen)[:, None] | (retarget[:, None] & allowed))
 
     def _ramps(self, chosen: Ints) -> Bools:
-        """A speed matters only where alpha has a way to go."""
+        """Return where the speed head is used [E]: only where alpha would change."""
         slot = chosen[:, SLOT]
         moves = (chosen[:, OP] == SET_ALPHA_TARGET) & (
             _TARGETS[chosen[:, ALPHA_TARGET]] != self._alpha_target[self._rows, slot]
@@ -109,5 +109,5 @@ class DecisionMasks:
 def decision_masks(
     table: SeedTable, rules: Rules, n_blueprints: int, val_acc: Floats, alive: Bools, step: int
 ) -> DecisionMasks:
-    """The masks of decision `step`; `val_acc`, `alive`: [E]."""
+    """Compute the masks of decision `step`; `val_acc`, `alive`: [E]."""
     return DecisionMasks(table, valid_operations(table, rules, val_acc, alive, step), n_blueprints)

@@ -1,4 +1,4 @@
-"""What one validation pass found out, for all environments at once. Knows nothing of how it was measured."""
+"""Result of one validation pass, for all environments at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from workers.facts import Bools, Floats
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """Facts of one epoch. Losses are per-sample means in nats, accuracies percent, contributions points."""
+    """Measurements of one epoch. Losses are per-sample means in nats, accuracies percent, contributions points."""
 
     train_loss: Floats  # [E]
     train_acc: Floats  # [E]

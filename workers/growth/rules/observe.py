@@ -1,4 +1,4 @@
-"""What a controller sees: one table of features, from which the width and every slice follow. Knows no normaliser.
+"""Observations of controllers: one table of features, which determines the width and every slice; not normalised.
 
 Order: the base features, then the slot block of every slot, then the telemetry block of every slot, in network order.
 Every entry is bounded, |x| <= 2; an empty slot is all zeros; a stopped environment's row is all zeros.
@@ -40,7 +40,7 @@ _PARAMETERS_CAP = 1e8
 
 @dataclass(frozen=True)
 class _Seen:
-    """What features are functions of."""
+    """Inputs of the features."""
 
     table: SeedTable
     present: Bools  # [E, S]
@@ -53,10 +53,10 @@ class _Seen:
 
 @dataclass(frozen=True)
 class Feature:
-    """One row of the table: `values` gives [E] or [E, width] for the base, [E, S] or [E, S, width] per slot.
+    """One feature: `values` gives [E] or [E, width] for the base, [E, S] or [E, S, width] per slot.
 
-    Its entry is x / scale, with `log_up_to` log1p(x clipped to [0, log_up_to]) / scale, with `bounded` tanh(x / scale):
-    nearly linear below the scale. What is unknown, NaN, is 0.
+    Its entry is x / scale, with `log_up_to` log1p(x clipped to [0, log_up_to]) / scale, with `bounded` tanh(x / scale),
+    which is nearly linear below the scale. NaN, for unknown, becomes 0.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Feature:
 
 
 def _loss(name: str, width: int, values: Callable[[_Seen], Floats]) -> Feature:
-    """Nats; about 0.4 at ln 10."""
+    """Make a feature of a loss in nats; about 0.4 at ln 10."""
     return Feature(name, width, values, math.log1p(_LOSS_CAP), log_up_to=_LOSS_CAP)
 
 
@@ -77,17 +77,17 @@ def _percent(name: str, width: int, values: Callable[[_Seen], Floats]) -> Featur
 
 
 def _points(name: str, scale: float, values: Callable[[_Seen], Floats]) -> Feature:
-    """A difference."""
+    """Make a feature of a difference in points."""
     return Feature(name, 1, values, scale, bounded=True)
 
 
 def _parameters(name: str, values: Callable[[_Seen], Ints]) -> Feature:
-    """A count; 1 at a million."""
+    """Make a feature of a parameter count; 1 at a million."""
     return Feature(name, 1, values, math.log1p(1e6), log_up_to=_PARAMETERS_CAP)
 
 
 def _one_hot(name: str, choices: tuple[int, ...], values: Callable[[_Seen], Ints]) -> Feature:
-    """[E, S] -> [E, S, choice]; all zeros for a value that is no choice."""
+    """Make a one-hot feature, [E, S] -> [E, S, choice]; all zeros for a value outside of `choices`."""
     numbers = np.array(choices)
     return Feature(name, len(choices), lambda seen: np.asarray(values(seen)[:, :, None] == numbers))
 
@@ -112,7 +112,7 @@ BASE: tuple[Feature, ...] = (
 
 
 def _slot_features(n_blueprints: int) -> tuple[Feature, ...]:
-    """The slot block: what the seed is, and where it stands."""
+    """Return the slot block: identity, stage and ramp of the seed."""
     return (
         Feature("present", 1, lambda seen: seen.present),
         _one_hot("stage", _STAGES, lambda seen: seen.table.stage),
@@ -135,7 +135,7 @@ def _slot_features(n_blueprints: int) -> tuple[Feature, ...]:
 
 
 def _since(seen: _Seen, accuracy: Floats) -> Floats:
-    """[E, S] gain of validation accuracy since a moment in the seed's life; 0 for slots without a seed."""
+    """Return the gain [E, S] of validation accuracy since a moment in the seed's life; 0 for slots without a seed."""
     return np.where(seen.present, seen.signals.val_acc[:, None] - accuracy, 0.0)
 
 
@@ -151,7 +151,7 @@ TELEMETRY: tuple[Feature, ...] = (
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """Where everything is in an observation."""
+    """Slices of all features in an observation."""
 
     width: int
     base: dict[str, slice]
@@ -161,14 +161,14 @@ class Layout:
 
 
 def _slices(features: tuple[Feature, ...], start: int) -> tuple[dict[str, slice], slice]:
-    """Slice of every feature, and of the whole block, for a block that begins at `start`."""
+    """Return the slice of every feature, and of the whole block, for a block that begins at `start`."""
     ends = start + np.cumsum([feature.width for feature in features])
     names = {f.name: slice(int(end) - f.width, int(end)) for f, end in zip(features, ends, strict=True)}
     return names, slice(start, int(ends[-1]))
 
 
 def layout(n_slots: int, n_blueprints: int) -> Layout:
-    """The layout for `n_slots` enabled slots and `n_blueprints` enabled blueprints: base + S * (slot + telemetry)."""
+    """Return the layout for `n_slots` and `n_blueprints` enabled ones: width base + S * (slot + telemetry)."""
     base, end = _slices(BASE, 0)
     named: list[dict[str, slice]] = [{} for _ in range(n_slots)]
     blocks: list[slice] = []
@@ -188,14 +188,14 @@ def layout(n_slots: int, n_blueprints: int) -> Layout:
 
 @dataclass(frozen=True)
 class _Table:
-    """The features for so many slots and blueprints, and column by column what is done to their values."""
+    """Features for a number of slots and blueprints, and the transformation of each column."""
 
     layout: Layout
     slots: tuple[Feature, ...]  # the slot block of one slot
     scale: Floats  # [width]
-    log: Ints  # columns
-    log_up_to: Floats  # of each of them
-    bounded: Ints  # columns
+    log: Ints  # indices of log1p columns
+    log_up_to: Floats  # their caps
+    bounded: Ints  # indices of tanh columns
 
 
 @lru_cache(maxsize=8)
@@ -217,7 +217,7 @@ def _table(n_slots: int, n_blueprints: int) -> _Table:
 
 
 def _write(block: Floats, features: tuple[Feature, ...], seen: _Seen) -> None:
-    """Values of `features` into `block` [..., their width together]."""
+    """Write the values of `features` into `block` [..., their total width]."""
     start = 0
     for feature in features:
         if feature.width == 1:
@@ -228,9 +228,9 @@ def _write(block: Floats, features: tuple[Feature, ...], seen: _Seen) -> None:
 
 
 def observe(lifecycle: Lifecycle, tracker: SignalTracker, measurement: Measurement, step: int) -> NDArray[np.float32]:
-    """Observations before decision `step` (1-based), [E, width]; `measurement` is recorded and tracked already.
+    """Return the observations before decision `step` (1-based), [E, width]; `measurement` must be recorded already.
 
-    Values of all features come first and are then transformed together: one call costs as much as its numbers.
+    Values of all features are collected first and transformed together, because the cost is per numpy call.
     """
     n_envs, n_slots = lifecycle.table.stage.shape
     seen = _Seen(

@@ -1,4 +1,4 @@
-"""Which operation is valid where: the one predicate behind the masks and behind the execution."""
+"""Validity of operations: the one predicate behind both the masks and the execution."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OPS = len(Op)
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """What the lifecycle of a run goes by."""
+    """Settings of a run's lifecycle."""
 
     steps: int  # decisions per episode
     gates: gates.GateMode
@@ -27,18 +27,18 @@ class Rules:
 
 
 def seed_limit(rules: Rules, n_slots: int) -> int:
-    """Seeds, live and fossilised, that one environment may hold."""
+    """Return the number of seeds, live and fossilised, that one environment may hold."""
     return min(rules.max_seeds, n_slots) if rules.max_seeds else n_slots
 
 
 def rampable(table: SeedTable) -> Bools:
-    """[E, S] alpha takes part in the forward value and is at rest: it can be ramped."""
+    """Return [E, S], True where alpha affects the forward pass and is at rest, so that it can be ramped."""
     on = (table.stage == BLENDING) | (table.stage == HOLDING)
     return np.asarray(on & (table.alpha_mode == HOLD))
 
 
 def valid_operations(table: SeedTable, rules: Rules, val_acc: Floats, alive: Bools, step: int) -> Bools:
-    """[E, op, S] the operation can be executed on the slot; all False for WAIT, which needs none and is always valid.
+    """Return [E, op, S], True where the operation is valid on the slot; all False for WAIT, which is always valid.
 
     `val_acc`, `alive`: [E]. On the last step only FOSSILIZE can still count: nothing else would be measured.
     """
@@ -58,7 +58,7 @@ def valid_operations(table: SeedTable, rules: Rules, val_acc: Floats, alive: Boo
 
 
 def retargets(table: SeedTable) -> Bools:
-    """[E, S, style, alpha target] the pair would change the seed's algorithm or its alpha target."""
+    """Return [E, S, style, alpha target], True where the pair would change the seed's algorithm or its alpha target."""
     same_algorithm = table.algorithm[:, :, None] == _ALGORITHMS  # [E, S, style]
     same_target = table.alpha_target[:, :, None] == _TARGETS  # [E, S, target]
     return np.asarray(~(same_algorithm[:, :, :, None] & same_target[:, :, None, :]))

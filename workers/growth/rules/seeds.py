@@ -1,4 +1,4 @@
-"""Every seed of every environment as structure of arrays. Knows no module, no optimiser and no rule of the lifecycle.
+"""State of every seed in every environment as a structure of arrays, without modules, optimisers or rules.
 
 E environments, S enabled slots in network order; every array is [E, S]. A slot without a live module holds the blanks
 below, so nothing of a dropped seed can leak into the next one.
@@ -13,10 +13,10 @@ import numpy as np
 from workers.facts import Bools, Floats, Ints
 from workers.vocabulary import DORMANT, Stage
 
-_LIVE = np.zeros(max(Stage) + 1, dtype=np.bool_)  # by stage
+_LIVE = np.zeros(max(Stage) + 1, dtype=np.bool_)  # indexed by stage
 _LIVE[[Stage.GERMINATED, Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED]] = True
 
-# What belongs to a live module, and what a slot without one holds.
+# Fields of a live module, with their values in a slot without one.
 _MODULE_BLANKS: dict[str, int | float | bool] = {
     "age": 0,
     "blueprint": -1,
@@ -38,7 +38,7 @@ _MODULE_BLANKS: dict[str, int | float | bool] = {
     "params": 0,
     "frozen": False,
 }
-# What a slot keeps through the cooldown.
+# Fields that a slot keeps through the cooldown, with their values in an empty slot.
 _SLOT_BLANKS: dict[str, int | float | bool] = {
     "stage": DORMANT,
     "previous_stage": DORMANT,
@@ -52,7 +52,7 @@ _SLOT_BLANKS: dict[str, int | float | bool] = {
 
 @dataclass(frozen=True, kw_only=True)
 class SeedTable:
-    """One entry per environment and slot, [E, S]; changed in place by the lifecycle, read by everybody else."""
+    """One entry per environment and slot, [E, S]; modified in place by the lifecycle only."""
 
     stage: Ints  # changed by stages.transition only
     previous_stage: Ints
@@ -73,43 +73,43 @@ class SeedTable:
     germination_target: Floats  # alpha target of the first ramp
     acc_at_germination: Floats  # validation accuracy when the seed was germinated, percent
     acc_at_stage_start: Floats  # validation accuracy when the stage began, percent
-    contribution: Floats  # last measured in this life, points; NaN never measured
+    contribution: Floats  # last one measured in this life, points; NaN: never measured
     velocity: Floats  # smoothed change of the contribution, points per epoch
     interaction_sum: Floats  # of the last epoch, points
     params: Ints  # trainable parameters of module and gate, blend-out included
     frozen: Bools  # blending out: in the forward pass, but its parameters are not trained
     serial: Ints  # number of the seed in its environment and episode, kept through the cooldown; -1 none
-    cooldown_left: Ints  # ends of steps until a pruned slot is empty again
+    cooldown_left: Ints  # step ends until a pruned slot is empty again
 
     @classmethod
     def empty(cls, n_envs: int, n_slots: int) -> SeedTable:
-        """A table of empty slots."""
+        """Return a table of empty slots."""
         blanks = _MODULE_BLANKS | _SLOT_BLANKS
         return cls(**{name: np.full((n_envs, n_slots), blank) for name, blank in blanks.items()})
 
     @property
     def present(self) -> Bools:
-        """[E, S] a live module is there: GERMINATED … FOSSILIZED."""
+        """Slots [E, S] with a live module: GERMINATED … FOSSILIZED."""
         return np.asarray(_LIVE[self.stage])
 
     @property
     def available(self) -> Bools:
-        """[E, S] the slot is empty, cooldown over: a seed may be germinated."""
+        """Slots [E, S] that are empty with the cooldown over, so that a seed may be germinated."""
         return np.asarray(self.stage == DORMANT)
 
     def clear_module(self, selected: Bools) -> None:
-        """Forget everything that belonged to the modules of `selected` [E, S]."""
+        """Reset all module fields of `selected` [E, S]."""
         for name, blank in _MODULE_BLANKS.items():
             getattr(self, name)[selected] = blank
 
 
 def seed_id(env: int, serial: int) -> str:
-    """The seed's name, unique within a run's episode."""
+    """Return the seed's name, unique within a run's episode."""
     return f"e{env}s{serial}"
 
 
 def slot_of(table: SeedTable, serial: Ints) -> Ints:
-    """Slot [E] where the live seed `serial` [E] sits, -1 where there is none; ValueError if a number is not unique."""
+    """Return the slot [E] of the live seed `serial` [E], -1 where there is none; ValueError for a duplicate serial."""
     matches = (table.serial == serial[:, None]) & table.present  # [E, S]
     if (matches.sum(axis=1) > 1).any():
         env = int(np.argmax(matches.sum(axis=1) > 1))

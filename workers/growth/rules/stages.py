@@ -1,4 +1,4 @@
-"""The transition table of a seed's life, and the one function that may change a stage. Knows no operation."""
+"""The transition table of a seed's life, and the only function that changes a stage."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ for _source, _targets in TRANSITIONS.items():
 
 
 class IllegalTransition(ValueError):
-    """A stage was asked to become one that the table does not allow."""
+    """A stage change that the transition table does not allow."""
 
 
 def transition(table: SeedTable, selected: Bools, target: Stage, val_acc: Floats) -> None:
     """Move every `selected` [E, S] slot to `target`; all or, with IllegalTransition, none.
 
-    `val_acc` [E] is the last validation accuracy: what improvement within the new stage is measured against.
+    `val_acc` [E] is the last validation accuracy, the baseline for improvement within the new stage.
     """
     from_stage = table.stage[selected]
     if not _LEGAL[from_stage, int(target)].all():

@@ -1,6 +1,6 @@
-"""Signals of training, per environment: deltas, plateaus, histories, and whether the host has settled.
+"""Training signals per environment: deltas, plateaus, histories, and whether the host has stabilised.
 
-Knows no seed, but for `summary_seed`, which picks one from the seed table.
+Independent of seeds except for `summary_seed`, which picks one from the seed table.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from workers.growth.rules.seeds import SeedTable
 HISTORY = 5
 PLATEAU_POINTS = 0.5  # an epoch that gains less counts towards a plateau
 _STABLE_IMPROVEMENT = 0.03  # relative loss improvement below which an epoch is stable
-_STABLE_EPOCHS = 3  # consecutive stable epochs until the host counts as settled
+_STABLE_EPOCHS = 3  # consecutive stable epochs until the host counts as stabilised
 
 
 @dataclass(frozen=True, kw_only=True)
 class Signals:
-    """What the tracker knows after the last measurement. NaN: nothing to compare with yet."""
+    """Signals after the last measurement. NaN: no earlier value to compare with."""
 
     train_loss: Floats  # [E] nats
     train_acc: Floats  # [E] percent
@@ -30,16 +30,16 @@ class Signals:
     loss_delta: Floats  # [E] previous minus current: positive is improvement; NaN at the first epoch
     acc_delta: Floats  # [E] current minus previous, points; NaN at the first epoch
     plateau_epochs: Ints  # [E] consecutive epochs that gained less than PLATEAU_POINTS
-    best_val_loss: Floats  # [E] of the episode
-    best_val_acc: Floats  # [E] of the episode
+    best_val_loss: Floats  # [E] best in the episode
+    best_val_acc: Floats  # [E] best in the episode
     loss_history: Floats  # [E, HISTORY] validation losses, oldest first, NaN before the first
     acc_history: Floats  # [E, HISTORY]
     stable_epochs: Ints  # [E] consecutive stable epochs
-    stabilized: Bools  # [E] latched: the host has settled, and stays so for the episode
+    stabilized: Bools  # [E] latched for the rest of the episode once the host has stabilised
 
 
 class SignalTracker:
-    """Folds measurements into signals, from the start of one episode to its end."""
+    """Folds measurements into signals during one episode."""
 
     def __init__(self, n_envs: int) -> None:
         unknown = np.full(n_envs, np.nan)
@@ -62,7 +62,7 @@ class SignalTracker:
         )
 
     def update(self, measurement: Measurement, alive: Bools) -> Signals:
-        """Signals after this measurement; environments that are not `alive` [E] keep theirs."""
+        """Return the signals after this measurement; environments that are not `alive` [E] keep theirs."""
         before = self.signals
         after = _advance(before, measurement)
         if alive.all():
@@ -78,7 +78,10 @@ class SignalTracker:
 
 
 def _advance(before: Signals, now: Measurement) -> Signals:
-    """An epoch is stable when the loss got better by less than 3 %; at the first, comparisons with NaN are False."""
+    """Compute the signals after one more measurement, for all environments.
+
+    An epoch is stable when the loss improved by less than 3 %; at the first one comparisons with NaN are False.
+    """
     loss_delta = before.val_loss - now.val_loss
     acc_delta = now.val_acc - before.val_acc
     stable = (loss_delta >= 0.0) & (loss_delta < _STABLE_IMPROVEMENT * before.val_loss)
@@ -101,10 +104,10 @@ def _advance(before: Signals, now: Measurement) -> Signals:
 
 
 def summary_seed(table: SeedTable, among: Bools) -> Ints:
-    """Slot [E] of the one seed that stands for all seeds in `among` [E, S]; -1 where there is none.
+    """Return the slot [E] of the seed that represents all seeds in `among` [E, S]; -1 where there is none.
 
     Highest stage; then highest alpha; then the most negative contribution, for safety, where a seed without a
-    measurement loses to one with; then the youngest seed. Serials are unique, so the choice is.
+    measurement loses to one with; then the youngest seed. Serials are unique, so the choice is unique.
     """
     badness = np.where(np.isnan(table.contribution), -np.inf, -table.contribution)
     ranked = np.lexsort((table.serial, badness, table.alpha, table.stage, among), axis=-1)  # the last key leads

@@ -1,4 +1,4 @@
-"""What is shown to a controller before a decision. Everything in it is to be read, nothing to be changed."""
+"""Input of a controller before a decision; read-only by convention."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workers.growth.rules.tracker import Signals
 
 @dataclass(frozen=True, kw_only=True)
 class DecisionView:
-    """The moment before decision `step`, for all environments of a run."""
+    """State before decision `step`, for all environments of a run."""
 
     step: int  # 1-based
     steps: int

@@ -1,0 +1,40 @@
+"""Temporary files of processes that were killed: what they are called and where they may be. Follows no link."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+CHECKPOINTS = "checkpoints"
+_OF_REPORTS = re.compile(r"\.(summary\.txt|verdict\.json|report\.html)\..+")  # report/build
+_OF_TRACKERS = re.compile(r"\..+\.json\..+")  # trackers/state
+_OF_WORKERS = re.compile(r"\..+\.pt\.\d+-\d+")  # workers/durable
+_AT_WORK_S = 60.0  # reports and trackers write while nobody has the run directory
+
+
+def leftovers(run_dir: Path) -> Iterator[Path]:
+    """All of a run directory that nobody trains in."""
+    for folder, called in ((run_dir, _OF_REPORTS), (run_dir / "tracking", _OF_TRACKERS)):
+        for path in sorted(folder.glob(".*")) if not folder.is_symlink() or folder == run_dir else ():
+            if called.fullmatch(path.name) and _is_old(path):
+                yield path
+    for name in (CHECKPOINTS, "policies"):
+        yield from (path for path in files_below(run_dir / name) if _OF_WORKERS.fullmatch(path.name))
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Regular files below `folder`, in order; none when it is a link, and none behind one."""
+    for at, below, names in os.walk(folder) if not folder.is_symlink() else ():
+        below.sort()
+        yield from (path for path in (Path(at, name) for name in sorted(names)) if _is_file(path))
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _is_old(path: Path) -> bool:
+    return _is_file(path) and time.time() - path.stat().st_mtime > _AT_WORK_S

@@ -1,0 +1,98 @@
+"""Both packages, imported from where they lie beside each other: `workers` is a name that others use, too.
+
+It is also the program that every child process begins with, `python -P own_packages.py MODULE ARGUMENT…`: -P keeps the
+working directory from the front of the child's sys.path, and the packages are those of the parent.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import runpy
+import sys
+import threading
+from pathlib import Path
+from types import ModuleType
+
+_ROOT = Path(__file__).absolute().parents[2]
+_CLAIMING = threading.Lock()  # workers may be threads of one process, and its module table is one
+
+
+class ForeignPackage(ImportError):
+    """Another package has been imported under one of our names."""
+
+
+def folder(package: str) -> Path:
+    """Where `package` ("workers.rewards") lies, without importing or looking for it; ModuleNotFoundError if nowhere."""
+    path = _ROOT.joinpath(*package.split("."))
+    if not (path / "__init__.py").is_file():
+        raise ModuleNotFoundError(f"no package {package!r} in {_ROOT}, beside esper_ab; install esper-ab again")
+    return path
+
+
+def claim(module: str) -> None:
+    """Make sure that `module`, if it is one of `workers`, is ours, whatever lies on sys.path under that name.
+
+    ForeignPackage when this process has imported another package of that name before.
+    """
+    if module.partition(".")[0] == "workers":
+        _claim("workers")
+
+
+def import_own(module: str) -> ModuleType:
+    """Import `module` after `claim`."""
+    claim(module)
+    return importlib.import_module(module)
+
+
+def child_command(module: str, *arguments: str) -> list[str]:
+    """What `python -m module arguments` would be if the working directory could get in the way of nothing."""
+    return [sys.executable, "-P", str(Path(__file__).absolute()), module, *arguments]
+
+
+def add_working_directory() -> None:
+    """Let users' files find what lies in the working directory, unless something installed has the same name."""
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
+
+
+def _claim(package: str) -> None:
+    """Import the top-level `package` from where it lies beside this one, unless that was done before."""
+    init = folder(package) / "__init__.py"
+    with _CLAIMING:
+        there = sys.modules.get(package)
+        if there is None:
+            spec = importlib.util.spec_from_file_location(package, init, submodule_search_locations=[str(init.parent)])
+            assert spec is not None, "a .py file has a loader"
+            assert spec.loader is not None, "a .py file has a loader"
+            module = sys.modules[package] = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return
+    file = getattr(there, "__file__", None)
+    if not isinstance(file, str) or Path(file).resolve() != init.resolve():
+        found = file or ", ".join(getattr(there, "__path__", ())) or "nowhere"
+        raise ForeignPackage(
+            f"this process has imported another package `{package}`, from {found}, where {init.parent} is needed; "
+            "begin in a process that has not imported it"
+        )
+
+
+def _main(module: str) -> None:
+    """Be `python -m module` with our packages; sys.argv has its arguments already."""
+    found = importlib.util.find_spec("esper_ab")
+    if found is None or found.origin is None or Path(found.origin).resolve().parents[1] != _ROOT.resolve():
+        sys.path.insert(0, str(_ROOT))  # a checkout that is not what is installed: processes spawned here need it, too
+    try:
+        for package in ("esper_ab", "workers"):
+            _claim(package)
+    except ImportError as error:
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(2)
+    if module.startswith("workers."):
+        add_working_directory()  # of the others, those that need it are spawned, and do the same by themselves
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    _main(sys.argv.pop(1))

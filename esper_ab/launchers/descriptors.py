@@ -1,0 +1,80 @@
+"""File descriptors of this process: how many it may have, how many a plan takes, and a reserve for what must go on.
+
+libzmq ends the process when it finds none for a connection over ipc, and over tcp anybody who connects takes one.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from esper_ab.contracts.errors import UsageError
+
+RESERVE = 32  # kept back from connections, so that workers can be started and logs read: a start takes 8 for a moment
+_OWN = 64  # of a coordinator beside its workers: it has about 20, and observers some; the reserve is among them
+
+# Of an OSError when a process or thread is started: what was lacking, which may be there a little later.
+PASSING = {
+    errno.EMFILE: "no file descriptor was free (ulimit -n)",
+    errno.ENFILE: "the system had no file descriptor free",
+    errno.EAGAIN: "no process could be added (ulimit -u)",
+    errno.ENOMEM: "there was no memory",
+}
+
+
+def needed(workers: int, each: int) -> int:
+    """Descriptors that this process will have at most, with those it has already; `each`: of one worker."""
+    return _in_use() + _OWN + workers * each
+
+
+def check(workers: int, each: int) -> None:
+    """UsageError unless this process may have as many descriptors as so many workers take."""
+    wanted, hard = needed(workers, each), resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if wanted > hard:
+        raise UsageError(
+            f"{workers} lanes need {wanted} file descriptors, and this process may have {hard}: raise the hard limit "
+            f"(ulimit -Hn {wanted}; of a service LimitNOFILE={wanted}), or name fewer devices"
+        )
+
+
+@contextmanager
+def room_for(workers: int, each: int) -> Iterator[None]:
+    """While entered, the soft limit lets so many workers be started, and leaves the RESERVE of the hard one.
+
+    It becomes no higher than is needed: what nobody needs, strangers' connections would take.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with _soft_limit(min(hard - RESERVE, max(soft, needed(workers, each)))):
+        yield
+
+
+@contextmanager
+def reserve() -> Iterator[None]:
+    """While entered, the RESERVE may be used, too. For an instant: whoever connects meanwhile may take of it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with _soft_limit(min(hard, soft + RESERVE)):
+        yield
+
+
+def require(free: int) -> None:
+    """OSError (EMFILE) unless so many descriptors are free."""
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _in_use() < free:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+
+def _in_use() -> int:
+    return len(list(Path("/proc/self/fd").iterdir())) - 1  # without that of the listing
+
+
+@contextmanager
+def _soft_limit(limit: int) -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

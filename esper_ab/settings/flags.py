@@ -1,0 +1,83 @@
+"""Flags of the command line -> what was asked. Their defaults are those of config.py: a flag not given sets nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.settings import exam
+from esper_ab.settings.assignments import split_commas
+from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.parse import FileSettings, Request, assemble, read_toml
+
+# Flags whose value is that of a setting unchanged -> its key; the other flags are converted, or are no settings.
+_UNCHANGED = {
+    key: key
+    for key in (
+        "task", "data_dir", "slots", "episodes", "steps", "n_envs", "eval_episodes", "endpoint", "test", "alpha",
+        "margin", "control", "rng_seed", "unpaired", "devices", "devices_per_run", "placement", "order", "sync",
+        "share_observation_norm", "max_parallel", "name", "exam",
+    )
+} | {"amp": "growth.amp", "threads": "arithmetic.threads", "deterministic": "arithmetic.deterministic"}  # fmt: skip
+_NEGATED = {"no_telemetry": "telemetry", "no_early_stop": "early_stop"}
+_SPLIT = ("groups", "untested", "looks")  # between commas
+_LISTS = {"slots": "--slots early late", "devices": "--devices cpu:0 cpu:1"}  # with an example
+
+
+def parse_flags(options: dict[str, Any]) -> AskedExperiment:
+    """Put flags and the file of `--config` together; UsageError, one line with the remedy.
+
+    `options`: value by name, as click has them; a flag that a command does not have counts as not given. An exam has
+    its own groups unless others are named.
+    """
+    request = read_flags(options)
+    file = read_toml(options["config"]) if options["config"] else FileSettings()
+    if options.get("exam") and not (request.groups or request.group or file.groups or file.tables):
+        request = replace(request, groups=exam.GROUPS)
+    return assemble(request, file)
+
+
+def read_flags(options: dict[str, Any]) -> Request:
+    """Take from `options` what says what to run; UsageError for a list or number that is none."""
+    flags: dict[str, object] = {
+        key: value
+        for flag, key in _UNCHANGED.items()
+        if (value := options.get(flag)) is not None and (value is not False or flag == "deterministic")
+    }  # 0 is a value, and refused as one
+    flags |= {key: False for flag, key in _NEGATED.items() if options.get(flag)}
+    for flag, example in _LISTS.items():
+        if flag in flags:
+            flags[flag] = [piece for piece in str(flags[flag]).split(",") if piece]
+            if not flags[flag]:
+                raise UsageError(f"--{flag}: names are missing, as in {example}; leave it out for all there are")
+    split = {flag: split_commas(options[flag], f"--{flag}") for flag in _SPLIT if options.get(flag) is not None}
+    groups = split.pop("groups", [])
+    flags |= split
+    if "looks" in flags:
+        flags["looks"] = [_whole(piece, "--looks") for piece in split["looks"]]
+    flags |= _replicates(options.get("replicates"), options.get("max"))
+    return Request(
+        groups=tuple(groups),
+        group=tuple(options.get("group") or ()),
+        assignments=tuple(options.get("set") or ()),
+        flags=flags,
+    )
+
+
+def _whole(text: str, origin: str) -> int:
+    """Convert a whole number typed at `origin`; UsageError for anything else."""
+    if not text.isascii() or not text.isdigit():
+        raise UsageError(f"{origin}: expected a whole number, not {text!r}")
+    return int(text)
+
+
+def _replicates(replicates: str | None, most: int | None) -> dict[str, object]:
+    """Read `--replicates N`; `auto --max N`: looks on the way to N; `auto`: no maximum."""
+    if replicates is None or replicates != "auto":
+        if most is not None:
+            raise UsageError("--max goes with --replicates auto; --replicates N is a maximum already")
+        if replicates is not None and not replicates.isdigit():
+            raise UsageError(f"--replicates: expected a whole number or auto, not {replicates!r}")
+        return {} if replicates is None else {"replicates": _whole(replicates, "--replicates")}
+    return {"open_ended": True} if most is None else {"replicates": most}

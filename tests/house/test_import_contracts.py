@@ -1,0 +1,77 @@
+"""The import contracts of pyproject.toml hold, and each kind of violation that structure.md rules out is caught."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+VIOLATIONS = [
+    ("workers.ppo.gae", "workers.growth.bank.bank"),  # the trainer knows no task
+    ("workers.vocabulary", "esper_ab.health.finding"),  # of esper_ab, workers import its contracts only
+    ("workers.rewards.sparse", "esper_ab.settings.foreign_keys"),
+    ("workers.ppo.adam", "esper_ab.live.console"),
+    ("workers.growth.bank.host", "workers.growth.environment"),
+    ("workers.run.episode", "workers.process.link"),  # an episode knows no socket
+    ("workers.growth.rules.gates", "os"),
+    ("esper_ab.stats.pair", "esper_ab.verdict.looks"),  # formulas know no verdict
+    ("esper_ab.launchers.inline", "torch"),
+]
+
+
+def _lint(root: Path) -> subprocess.CompletedProcess[str]:
+    command = [Path(sys.executable).with_name("lint-imports"), "--no-logo", "--no-cache"]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+
+
+def test_the_contracts_hold() -> None:
+    lint = _lint(ROOT)
+    assert lint.returncode == 0, lint.stdout + lint.stderr
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What import-linter says of a copy of both packages into which every violation is written."""
+    copy = tmp_path_factory.mktemp("violations")
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    for package in ("esper_ab", "workers"):
+        shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for importer, imported in VIOLATIONS:
+        with copy.joinpath(*importer.split(".")).with_suffix(".py").open("a") as file:
+            file.write(f"\nimport {imported}\n")
+    lint = _lint(copy)
+    assert lint.returncode == 1, lint.stdout + lint.stderr
+    return lint.stdout
+
+
+@pytest.mark.parametrize(("importer", "imported"), VIOLATIONS, ids=lambda name: str(name))
+def test_an_injected_violation_is_caught(broken: str, importer: str, imported: str) -> None:
+    assert f"{importer} -> {imported} (l." in broken
+
+
+def _pure_rooms() -> list[str]:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    return next(contract["source_modules"] for contract in contracts if contract["name"].startswith("pure rooms"))
+
+
+def _opens(source: str) -> bool:
+    """Whether `open` is called, which needs no import."""
+    calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
+    return any(isinstance(call.func, ast.Name) and call.func.id == "open" for call in calls)
+
+
+@pytest.mark.parametrize("room", _pure_rooms())
+def test_a_pure_room_opens_no_file(room: str) -> None:
+    folder = ROOT.joinpath(*room.split("."))
+    assert not [path for path in folder.rglob("*.py") if _opens(path.read_text())]
+
+
+def test_an_opened_file_would_be_found() -> None:
+    assert _opens("with open('x') as file: pass")
+    assert not _opens("opener('x'); path.open()")

@@ -1,0 +1,95 @@
+"""Few file descriptors: a plan that cannot fit is refused, and what is lacking for a while is waited for.
+
+libzmq ends the process when it finds none for a connection, so each experiment is a process.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from support.children import environment
+from support.conducted import events_of, ledger, records
+
+
+def conducted(run_dir, soft, hard, lanes=2, launcher="local", transport="ipc", *more, fault=""):
+    run_dir.mkdir()
+    return subprocess.run(
+        [sys.executable, "-m", "support.limited_experiment", run_dir, str(soft), str(hard), str(lanes), launcher,
+         transport, *more],
+        env=environment(FAKE_FAULT=fault, TEST_PID=str(os.getpid())), capture_output=True, text=True,
+        timeout=120, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    run_dir = tmp_path_factory.mktemp("undisturbed") / "run"
+    done = conducted(run_dir, 1024, 4096, launcher="inline")
+    assert done.returncode == 0, done.stderr
+    return records(events_of(run_dir))
+
+
+def test_more_lanes_than_the_soft_limit_allows(tmp_path):
+    """The usual soft limit is 1024, whatever the hard one is."""
+    done = conducted(tmp_path / "run", 48, 400, 6, "inline")
+    assert done.returncode == 0, done.stderr
+    assert events_of(tmp_path / "run")[-1].status == "finished"
+
+
+@pytest.mark.parametrize(("launcher", "each"), [("local", 3), ("inline", 11)])
+def test_a_plan_that_cannot_fit_is_refused_before_anything_starts(tmp_path, launcher, each):
+    done = conducted(tmp_path / "run", 64, 90, 10, launcher)
+    assert done.returncode == 2, done.stderr
+    (line,) = done.stderr.splitlines()
+    needed = int(line.split(" file descriptors")[0].rpartition(" ")[2])
+    assert line == (
+        f"error: 10 lanes need {needed} file descriptors, and this process may have 90: raise the hard limit (ulimit "
+        f"-Hn {needed}; of a service LimitNOFILE={needed}), or name fewer devices"
+    )
+    assert 10 * each + 64 < needed < 10 * each + 90
+    assert list((tmp_path / "run").iterdir()) == []
+
+
+def test_a_worker_without_descriptors_is_started_when_there_are_some(tmp_path, undisturbed):
+    done = conducted(tmp_path / "run", 128, 128, 2, "local", "ipc", "hog", fault="die:a/0:2:1")
+    assert (done.returncode, done.stdout) == (0, "exhausted\n"), done.stderr
+    events = events_of(tmp_path / "run")
+    assert records(events) == undisturbed
+    assert [entry.category for entry in ledger(events)] == ["worker_death", "start_delayed", "restart"]
+    (entry,) = ledger(events, "start_delayed")
+    assert entry.detail.startswith("worker w00/2 on cpu:0 cannot be started: no file descriptor was free (ulimit -n)")
+
+
+def test_a_worker_that_can_never_be_started_ends_the_experiment_in_order(tmp_path):
+    done = conducted(tmp_path / "run", 128, 128, 2, "local", "ipc", "miser", fault="die:a/0:2:1")
+    assert done.returncode == 4, done.stderr
+    why, how_to_go_on = done.stderr.splitlines()
+    assert re.fullmatch(r"error: worker w00/2 on cpu:0 could not be started for \d+ s: no file descriptor was free "
+                        r"\(ulimit -n\)", why)
+    assert "resume" in how_to_go_on
+    assert events_of(tmp_path / "run")[-1].status == "failed"
+
+
+def test_strangers_that_use_up_all_descriptors_end_nothing(tmp_path, undisturbed):
+    """Connections that never say anything, as many as there is room for, and then a worker dies."""
+    done = conducted(tmp_path / "run", 128, 128, 2, "local", "tcp", fault="crowd:b/0:1:1,die:a/0:2:1")
+    assert (done.returncode, done.stdout) == (0, "exhausted\n"), done.stderr
+    events = events_of(tmp_path / "run")
+    assert records(events) == undisturbed
+    assert {entry.category for entry in ledger(events)} <= {"worker_death", "start_delayed", "restart"}
+
+
+@pytest.mark.parametrize("more", [("--dry-run",), ("--detach",), ()])
+def test_launch_refuses_it_with_the_plan(tmp_path, more):
+    done = subprocess.run(
+        ["sh", "-c", "ulimit -n 64 && exec $0 -m esper_ab.launch $*", sys.executable, "--groups", "wait,random",
+         "--task", "synthetic", "--devices", "cpu:0", "cpu:1", *more],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(r"error: 2 lanes need \d+ file descriptors, and this process may have 64: .*\n", done.stderr)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,150 @@
+"""A folder where other things have our names, or names of what we import: none of it is executed, and all works."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from esper_ab.contracts.own_packages import child_command
+from esper_ab.contracts.own_packages import folder as home_of
+from esper_ab.journal.load import load
+
+TRAP = """
+from pathlib import Path
+Path({marker!r}).write_text(__name__)
+raise SystemExit(99)
+"""
+REWARD = """
+import beside
+from workers.facts import StepFacts
+
+
+def reward(facts: StepFacts, settings):
+    return beside.SCALE * facts.val_acc
+"""
+EXPERIMENT = """
+from esper_ab import create_experiment
+
+
+def get_experiment():
+    return (
+        create_experiment("in_file").add_variant("random").add_variant("wait").set_runs_per_variant(2)
+        .set_base_config(task="synthetic", episodes=1, steps=4, n_envs=2, eval_episodes=1).build()
+    )
+"""
+HAS_IMPORTED_IT = """
+import sys
+import workers
+from esper_ab import load_run, run_ab_test
+from my_experiment import get_experiment
+
+try:
+    run_ab_test(get_experiment(), output_dir="runs", launcher="inline", verbose=False)
+except Exception as error:
+    print(type(error).__name__, error)
+try:
+    load_run(sys.argv[1]).policy("wait", 0)
+except Exception as error:
+    print(type(error).__name__, error)
+results = run_ab_test(get_experiment(), output_dir="runs", verbose=False)
+print(len(results), workers.OF_THE_USER)
+"""
+SMALL = ("--task", "synthetic", "--episodes", "1", "--steps", "4", "--n-envs", "2", "--replicates", "2",
+         "--eval-episodes", "1", "--quiet")  # fmt: skip
+LAUNCH = (sys.executable, "-m", "esper_ab.launch")
+INSTALLED = (str(Path(sys.executable).with_name("esper-ab")),)
+
+
+class Folder:
+    """A working directory with traps, and whether one was sprung."""
+
+    def __init__(self, path: Path, *traps: str) -> None:
+        self.path, self._marker = path, path / "executed"
+        for trap in traps:
+            (path / trap).parent.mkdir(exist_ok=True)
+            (path / trap).write_text(TRAP.format(marker=str(self._marker)))
+
+    def gives(self, *command: str, status: int = 0) -> str:
+        """What the command prints; it has to end with `status`."""
+        done = subprocess.run(command, cwd=self.path, capture_output=True, text=True, timeout=280, check=False)
+        executed = self._marker.read_text() if self._marker.exists() else ""
+        assert (executed, done.returncode) == ("", status), done.stdout + done.stderr
+        return done.stdout if status == 0 else done.stderr
+
+
+@pytest.fixture
+def trapped(tmp_path: Path) -> Folder:
+    (tmp_path / "mine.py").write_text(REWARD)
+    (tmp_path / "beside.py").write_text("SCALE = 0.5\n")
+    (tmp_path / "my_experiment.py").write_text(EXPERIMENT)
+    return Folder(tmp_path, "workers/__init__.py")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run directory to read."""
+    path = tmp_path_factory.mktemp("finished")
+    Folder(path).gives(*LAUNCH, *SMALL, "--groups", "random,wait", "--name", "run")
+    return path / "runs" / "run"
+
+
+@pytest.mark.parametrize("launcher", ["local", "inline"])
+def test_an_experiment_with_a_reward_that_lies_there(trapped: Folder, launcher: str) -> None:
+    trapped.gives(*LAUNCH, *SMALL, "--groups", "wait", "--group", "own:reward=mine.py:reward", "--launcher", launcher,
+                  "--name", "run")  # fmt: skip
+    assert all(run.evaluation for run in load(trapped.path / "runs" / "run").history.runs.values())
+
+
+def test_the_other_programs(trapped: Folder, finished: Path) -> None:
+    trapped.gives(*INSTALLED, "run", "my_experiment.py", "--quiet")
+    trapped.gives(*INSTALLED, "doctor")
+    trapped.gives(*INSTALLED, "heuristic", "--task", "synthetic", "--episodes", "1", "--json")
+    trapped.gives(*INSTALLED, "evaluate", str(finished / "policies" / "random" / "0.pt"))
+    trapped.gives(*INSTALLED, "fetch", "digits")
+    trapped.gives(*INSTALLED, "init", "new.toml")
+
+
+def test_a_detached_experiment(tmp_path: Path) -> None:
+    there = Folder(tmp_path, "workers/__init__.py", "esper_ab/__init__.py", "queue.py")
+    there.gives(*INSTALLED, "launch", *SMALL, "--groups", "random,wait", "--name", "run", "--detach")
+    there.gives(*INSTALLED, "attach", "runs/run")
+    assert load(tmp_path / "runs" / "run").history.ended is not None
+
+
+def test_names_of_libraries_shadow_nothing_in_the_children_of_the_installed_command(tmp_path: Path) -> None:
+    there = Folder(tmp_path, "workers/__init__.py", "esper_ab/__init__.py", "queue.py", "signal.py", "numpy.py",
+                   "torch.py", "msgspec.py", "zmq/__init__.py", "tensorboard/__init__.py", "pickle.py")  # fmt: skip
+    there.gives(*INSTALLED, "launch", *SMALL, "--groups", "random,wait", "--name", "run", "--track", "tensorboard")
+    there.gives(*INSTALLED, "track", "runs/run", "--tensorboard")
+
+
+def test_a_process_that_has_imported_another_package_of_the_name(tmp_path: Path, finished: Path) -> None:
+    """Its threads cannot have ours, and are refused in one line; worker processes are not concerned."""
+    (tmp_path / "workers").mkdir()
+    (tmp_path / "workers" / "__init__.py").write_text("OF_THE_USER = True\n")
+    (tmp_path / "my_experiment.py").write_text(EXPERIMENT)
+    (tmp_path / "script.py").write_text(HAS_IMPORTED_IT)
+    inline, policy, ran = Folder(tmp_path).gives(sys.executable, "script.py", str(finished)).splitlines()[-3:]
+    because = (
+        f"this process has imported another package `workers`, from {tmp_path}/workers/__init__.py, where "
+        f"{home_of('workers')} is needed; begin in a process that has not imported it"
+    )
+    assert inline == f"UsageError launcher inline: {because}, or take launcher local"
+    assert policy == f"UsageError {because}"
+    assert ran.endswith(" True")
+
+
+def test_an_interpreter_that_begins_with_another_package_of_the_name(tmp_path: Path) -> None:
+    (tmp_path / "workers").mkdir()
+    (tmp_path / "workers" / "__init__.py").write_text("")
+    (tmp_path / "sitecustomize.py").write_text("import workers\n")
+    done = subprocess.run(
+        child_command("workers.commands.fetch", "digits"), env={"PYTHONPATH": str(tmp_path)},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: this process has imported another package `workers`, from {tmp_path}/workers/")
+    assert (done.returncode, done.stdout) == (2, "")

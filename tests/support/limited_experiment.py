@@ -1,0 +1,88 @@
+"""A coordinator in a process of its own with few file descriptors, and somebody in it who takes the rest for a while.
+
+    python -m support.limited_experiment RUN_DIR SOFT HARD LANES LAUNCHER TRANSPORT [hog|miser]
+
+LAUNCHER is local or inline. `hog` has every descriptor taken when a worker dies, until a start is late for it; `miser`
+keeps them, and no start may be late for longer than a second. What is
+printed: "exhausted" when at some event no descriptor was free, for whatever reason.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from support import stand_in
+
+
+class Hog:
+    """Told of every event on the coordinator's thread."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._taken: list[int] = []
+        self._limits = (0, 0)
+        self.exhausted = False
+
+    def after(self, event: object) -> tuple[object, ...]:
+        category = getattr(event, "category", "")
+        if category == "worker_death" and self._kind:
+            self._take_all()
+        try:
+            os.close(os.dup(0))
+        except OSError as error:
+            self.exhausted |= error.errno == errno.EMFILE
+        if category == "start_delayed" and self._kind == "hog":
+            while self._taken:
+                os.close(self._taken.pop())
+            resource.setrlimit(resource.RLIMIT_NOFILE, self._limits)
+        return ()
+
+    def _take_all(self) -> None:
+        self._limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (self._limits[1], self._limits[1]))
+        with suppress(OSError):
+            while True:
+                self._taken.append(os.dup(0))
+
+
+def main(run_dir: Path, lanes: int, launcher: str, transport: str, kind: str) -> None:
+    """Two lanes per block, as many blocks as lanes allow."""
+    from esper_ab.control import conduct, hub
+    from esper_ab.control.liveness import Limits
+    from esper_ab.launchers import check
+    from esper_ab.launchers.inline import InlineLauncher
+    from esper_ab.launchers.local import LocalLauncher
+    from support import fake_plans
+    from support.fake_worker import main_in_thread  # noqa: F401  imported while there are descriptors
+
+    hub._HANDSHAKE_MS = 4000  # how long a silent stranger has a descriptor
+    started_by = (
+        LocalLauncher("support.fake_worker:main", transport=transport) if launcher == "local"
+        else InlineLauncher("support.fake_worker:main_in_thread", transport=transport)
+    )  # fmt: skip
+    groups = tuple("abcdefghijklmnopqrstuvwxyz"[:lanes])
+    plan = fake_plans.plan(cores=lanes, groups=groups, episodes=3)
+    check(started_by, plan.lanes)
+    taken = Hog(kind)
+    limits = Limits(start_up_s=1.0 if kind == "miser" else 60.0)
+    conduct.run(plan, run_dir, started_by, (), limits, taken)
+    sys.stdout.write("exhausted\n" if taken.exhausted else "")
+
+
+if __name__ == "__main__":
+    from esper_ab.contracts.errors import EsperError
+
+    folder, soft, hard, n_lanes, by, over, *more = sys.argv[1:]
+    stand_in.die_with_parent()
+    stand_in.without_torch()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (int(soft), int(hard)))
+    try:
+        main(Path(folder), int(n_lanes), by, over, next(iter(more), ""))
+    except EsperError as error:
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(error.exit_code)

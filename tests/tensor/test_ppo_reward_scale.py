@@ -1,0 +1,238 @@
+"""What the agent learns does not depend on the unit or the offset that its rewards happen to be counted in."""
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import msgspec
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from esper_ab.contracts.records import PPOUpdate
+from esper_ab.contracts.rng import run_path
+from esper_ab.contracts.settings import PolicySettings, PPOSettings
+from workers.ppo.agent import AgentSpec, PPOAgent
+from workers.ppo.normalise import ReturnNormaliser
+
+CHOICES, EPISODES = 3, 6
+Pay = Callable[["Toy", np.ndarray, int, int], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Toy:
+    """Three numbers and the time are seen; the choice names the largest number. `pay` is told who was right."""
+
+    pay: Pay
+    scale: float = 1.0
+    offset: float = 0.0
+    steps: int = 25
+    envs: int = 8
+    cut_short: bool = False  # the last step is a time limit and not an end
+
+    def play(self, agent: PPOAgent, episode: int) -> list[list[int]]:
+        """One rollout: the actions of every step."""
+        rng = np.random.default_rng(episode)
+        agent.begin_episode(self.envs)
+        actions = []
+        for step in range(self.steps):
+            seen = self._observe(rng, step)
+            chosen = agent.act(seen, self, rng.random((self.envs, 1)))
+            right = (chosen[:, 0] == seen[:, :CHOICES].argmax(axis=1)).astype(np.float64)
+            done = np.full(self.envs, step == self.steps - 1 and not self.cut_short)
+            agent.reward(self.scale * (self.pay(self, right, step, episode) + self.offset), done)
+            actions.append(chosen[:, 0].tolist())
+        return actions
+
+    def learn(self, agent: PPOAgent, episodes: range) -> tuple[list[list[list[int]]], list[PPOUpdate]]:
+        """Actions and updates of some episodes."""
+        actions, updates = [], []
+        for episode in episodes:
+            actions.append(self.play(agent, episode))
+            last = self._observe(np.random.default_rng(1000 + episode), self.steps) if self.cut_short else None
+            updates.append(agent.finish_episode(episode, last))
+        return actions, updates
+
+    def mask(self, head: int, chosen: np.ndarray) -> np.ndarray:
+        return np.ones((len(chosen), CHOICES), dtype=bool)
+
+    def _observe(self, rng: np.random.Generator, step: int) -> np.ndarray:
+        time = np.full((self.envs, 1), step / self.steps)
+        return np.concatenate([rng.standard_normal((self.envs, CHOICES)), time], axis=1).astype(np.float32)
+
+
+def every_step(toy: Toy, right: np.ndarray, step: int, episode: int) -> np.ndarray:
+    return right
+
+
+def at_the_end(toy: Toy, right: np.ndarray, step: int, episode: int) -> np.ndarray:
+    return 0.3 * right + 0.1 if step == toy.steps - 1 else np.zeros(toy.envs)
+
+
+def nothing_at_first(toy: Toy, right: np.ndarray, step: int, episode: int) -> np.ndarray:
+    return right - 0.7 if episode >= 2 else np.zeros(toy.envs)
+
+
+def the_same_at_first(toy: Toy, right: np.ndarray, step: int, episode: int) -> np.ndarray:
+    last = float(step == toy.steps - 1)
+    return np.full(toy.envs, 0.1 * last) if episode < 2 else right
+
+
+def a_penalty_now_and_then(toy: Toy, right: np.ndarray, step: int, episode: int) -> np.ndarray:
+    return np.where((right == 0) & (step % 4 == 3), -10.0, 0.1)
+
+
+PAYS = (every_step, at_the_end, nothing_at_first, the_same_at_first, a_penalty_now_and_then)
+
+
+def fresh_agent(rng_seed: int = 0, hidden: int = 64, **ppo: float) -> PPOAgent:
+    spec = AgentSpec(
+        observation_width=CHOICES + 1,
+        head_names=("name",),
+        head_sizes=(CHOICES,),
+        policy=PolicySettings(hidden=hidden),
+        ppo=PPOSettings(**ppo),
+        rng=run_path(rng_seed, 0),
+        planned_episodes=EPISODES,
+    )
+    return PPOAgent(spec)
+
+
+def weights(agent: PPOAgent, part: str = "") -> dict[str, list[float]]:
+    state = agent.policy.state_dict()
+    return {name: tensor.flatten().tolist() for name, tensor in state.items() if name.startswith(part)}
+
+
+def in_units_of(update: PPOUpdate, unit: float) -> PPOUpdate:
+    """`update` as it would be if rewards were counted in `unit`."""
+    assert update.return_mean is not None
+    assert update.advantage_std is not None
+    return msgspec.structs.replace(
+        update, return_mean=update.return_mean / unit, advantage_std=update.advantage_std / unit
+    )
+
+
+@pytest.mark.parametrize("scale", [2.0**-10, 2.0**10])
+def test_a_power_of_two_changes_no_action_and_no_weight(scale: float):
+    plain, scaled = fresh_agent(), fresh_agent()
+    toy = Toy(every_step)
+    actions, updates = toy.learn(plain, range(EPISODES))
+    same, scaled_updates = replace(toy, scale=scale).learn(scaled, range(EPISODES))
+    assert same == actions
+    assert [in_units_of(update, scale) for update in scaled_updates] == updates
+    assert weights(scaled) == weights(plain)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.sampled_from(PAYS), st.integers(-60, 60), st.integers(0, 99), st.sampled_from([0.0, 5.0, -0.1]), st.booleans(),
+    st.integers(1, 6), st.integers(1, 5),
+)  # fmt: skip
+def test_whatever_is_paid_a_power_of_two_changes_nothing(
+    pay: Pay, power: int, rng_seed: int, offset: float, cut_short: bool, steps: int, envs: int
+):
+    toy = Toy(pay, offset=offset, steps=steps, envs=envs, cut_short=cut_short)
+    plain, scaled = fresh_agent(rng_seed, hidden=8, epochs=2), fresh_agent(rng_seed, hidden=8, epochs=2)
+    actions, updates = toy.learn(plain, range(4))
+    same, scaled_updates = replace(toy, scale=2.0**power).learn(scaled, range(4))
+    assert same == actions
+    assert [in_units_of(update, 2.0**power) for update in scaled_updates] == updates
+    assert weights(scaled) == weights(plain)
+
+
+@pytest.mark.parametrize("pay", PAYS)
+def test_a_thousandth_of_the_reward_teaches_the_same_up_to_rounding(pay: Pay):
+    """Compared by what the policy does after the first updates that learn: powers of ten round, and runs amplify it."""
+    seen = []
+    for scale in (1.0, 1e-3):
+        agent, toy = fresh_agent(), Toy(pay, scale=scale)
+        toy.learn(agent, range(3 if pay in (nothing_at_first, the_same_at_first) else 1))
+        actions = toy.play(agent, 99)
+        rollout = agent._buffer.rollout()
+        assert rollout is not None
+        seen.append((actions, rollout.log_probs, rollout.values))
+    (actions, log_probs, values), (same, scaled_log_probs, scaled_values) = seen
+    assert same == actions
+    np.testing.assert_allclose(scaled_log_probs, log_probs, atol=1e-5)
+    np.testing.assert_allclose(scaled_values, values, atol=1e-5)
+
+
+@pytest.mark.parametrize("offset", [5.0, -20.0])
+@pytest.mark.parametrize("rng_seed", [0, 1, 2])
+def test_an_offset_of_the_reward_costs_the_critic_nothing(offset: float, rng_seed: int):
+    explained = []
+    for toy in (Toy(every_step), Toy(every_step, offset=offset)):
+        _, updates = toy.learn(fresh_agent(rng_seed), range(6))
+        explained.append(updates[5].explained_variance)
+    assert explained[0] is not None
+    assert explained[1] is not None
+    assert explained[0] > 0.5
+    assert explained[1] > explained[0] - 0.05
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.floats(-1e6, 1e6).filter(lambda reward: abs(reward) > 1e-6), st.integers(1, 6), st.integers(1, 12),
+    st.integers(0, 99),
+)  # fmt: skip
+def test_equal_returns_prefer_no_action(reward: float, steps: int, envs: int, rng_seed: int):
+    """Every return is `reward`, as sums in floating point have it. The actor, without its bonus, must stay as it is."""
+
+    def pay(toy: Toy, right: np.ndarray, step: int, episode: int) -> np.ndarray:
+        shares = np.random.default_rng(episode).dirichlet(np.ones(3), toy.envs)  # other summands in every environment
+        return (reward * shares).sum(axis=1) if step == toy.steps - 1 else np.zeros(toy.envs)
+
+    agent = fresh_agent(
+        rng_seed, hidden=8, epochs=2, gamma=1.0, gae_lambda=1.0, entropy_coef=0.0, entropy_coef_end=0.0
+    )
+    before = weights(agent, "actor")
+    _, updates = Toy(pay, steps=steps, envs=envs).learn(agent, range(4))
+    assert weights(agent, "actor") == before
+    assert [update.advantage_std for update in updates] == [0.0] * 4
+    assert agent.returns.denormalise(np.array([-1.0, 1.0])) == pytest.approx([reward, reward], rel=1e-12)
+
+
+def test_before_the_first_merge_every_state_is_worth_0():
+    assert ReturnNormaliser().denormalise(np.array([-3.0, 0.1, 7.0])).tolist() == [0.0, 0.0, 0.0]
+    agent, toy = fresh_agent(), Toy(every_step)
+    _, (update,) = toy.learn(agent, range(1))
+    assert update.explained_variance == pytest.approx(0.0, abs=1e-12)
+    assert update.return_mean is not None
+    discounted = sum((0.995 * 0.95) ** t for t in range(25))
+    assert 0.0 < update.return_mean < discounted / 2  # nothing of an untrained critic is in it: rewards of 0 and 1
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_the_first_merge_leaves_the_value_head_and_later_ones_leave_its_meaning(scale: float):
+    agent, toy = fresh_agent(lr=1e-12), Toy(every_step, scale=scale, offset=-3.0)
+    before = agent.policy.value_out.weight.tolist()
+    toy.learn(agent, range(1))
+    assert agent.policy.value_out.weight.tolist() == before
+    assert agent.policy.value_out.bias.item() == pytest.approx(0.0, abs=1e-9)
+    seen = torch.zeros(1, CHOICES + 1)
+
+    def value() -> float:
+        with torch.no_grad():
+            features, _ = agent.policy.step(seen, agent.policy.initial_state(1))
+            return float(agent.returns.denormalise(agent.policy.values(features).double().numpy())[0])
+
+    known, std = value(), agent.returns.std
+    replace(toy, offset=2.0).learn(agent, range(1, 2))
+    assert agent.returns.std > 1.5 * std
+    assert value() == pytest.approx(known, abs=1e-5 * std)
+
+
+@pytest.mark.parametrize("pay", PAYS)
+@pytest.mark.parametrize("stopped", range(4))
+def test_a_run_that_is_resumed_goes_on_to_the_bit(pay: Pay, stopped: int):
+    """Also before the first merge, and while all returns were equal."""
+    toy, agent = Toy(pay, scale=1e-3, offset=0.01), fresh_agent(hidden=8)
+    toy.learn(agent, range(stopped))
+    file = io.BytesIO()
+    torch.save(agent.state(), file)
+    file.seek(0)
+    resumed = PPOAgent.from_state(torch.load(file, weights_only=True))
+    assert toy.learn(resumed, range(stopped, 5)) == toy.learn(agent, range(stopped, 5))
+    assert weights(resumed) == weights(agent)

@@ -1,0 +1,195 @@
+"""Findings on the conditions of runs: each is reached by a journal that has its cause."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from support import fake_plans
+from support.audited import episodes, found, only, planned, replace
+from support.journals import planted_effect
+
+from esper_ab.analysis.audit import hardware
+from esper_ab.analysis.trained_by import code_states
+from esper_ab.contracts.machine import Device
+from esper_ab.contracts.messages import Lane
+from esper_ab.control import provenance
+from esper_ab.design.boundary_cache import calibrate
+from esper_ab.journal.events import (
+    EpisodeRecorded,
+    ExperimentContinued,
+    ExperimentStarted,
+    Ledger,
+    RunReady,
+    RunStarted,
+    WorkerStarted,
+)
+from esper_ab.journal.fold import fold
+from esper_ab.plan.blocks import make_plan
+
+SAME = {"versions": {"esper_ab": "0.1.0", "torch": "2.13"}, "machine": {"cpu": "test processor", "cores": "2"}}
+CODE = {"sources": "5a5a", "commit": "abc123", "dirty": "no"}
+
+
+def continued(*, after=3, worker="", **change):
+    """Stopped when replicate `after` was to begin, and continued; `worker`: the sources of cpu:0's worker from then."""
+    started, *events = planted_effect()
+    at = next(i for i, event in enumerate(events) if isinstance(event, RunStarted) and event.block == after)
+    workers = [replace(event, incarnation=1) for event in events if isinstance(event, WorkerStarted)]
+    workers[0] = replace(workers[0], sources=worker)
+    again = ExperimentContinued(**({"code": CODE, **SAME} | change))
+    return [replace(started, code=CODE), *events[:at], again, *workers, *events[at:]]
+
+
+def test_an_experiment_continued_alike_is_clean_whatever_was_committed_since():
+    assert found(continued()) == {}
+    assert found(continued(code=CODE | {"commit": "fff"})) == {}
+
+
+def test_the_sources_are_one_number_while_nobody_edits_them():
+    code = provenance.code()
+    assert code["sources"] == provenance.sources()
+    assert len(code["sources"]) == 16
+
+
+def test_another_source_is_another_number(tmp_path, monkeypatch):
+    package = tmp_path / "workers"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "workers", raising=False)
+    seen = [provenance.sources()]
+    for name, text in (("a.py", "x = 1"), ("a.py", "x = 2"), ("data.npz", "0"), ("notes.txt", "no source")):
+        (package / name).write_text(text)
+        seen.append(provenance.sources())
+    assert len(set(seen[:4])) == 4
+    assert seen[4] == seen[3]
+
+
+@pytest.mark.parametrize(
+    ("change", "key", "words"),
+    [
+        ({"code": CODE | {"sources": "6b6b"}}, ("code", "blocks"),
+         "by 2 states of the code: sources 5a5a in 6 runs, shaped/0 first; sources 6b6b in 6 runs, simplified/3"),
+        ({"code": {"commit": "fff", "dirty": "no"}}, ("code", "blocks"),
+         "by 2 states of the code: commit abc123 in 6 runs, shaped/0 first; commit fff in 6 runs"),
+        ({"code": CODE | {"dirty": "yes"}}, ("dirty checkout", "notes"), "in 1 of 2 sittings"),
+        ({"versions": SAME["versions"] | {"numpy": "2.0"}}, ("versions", "blocks"), "numpy none, 2.0"),
+        ({"machine": SAME["machine"] | {"cores": "64"}}, ("machine", "notes"), "cores 2, 64"),
+    ],
+)
+def test_what_may_change_when_an_experiment_is_continued(change, key, words):
+    (where, sentence) = only(continued(**change))
+    assert where == (*key, ())
+    assert words in sentence
+
+
+def test_a_worker_that_was_started_again_by_other_code_within_one_sitting_blocks():
+    assert found(continued(worker="5a5a")) == {}
+    (key, sentence) = only(continued(worker="6b6b"))
+    assert key == ("code", "blocks", ())
+    assert "by 2 states of the code: sources 5a5a in 9 runs, shaped/0 first; sources 6b6b in 3 runs" in sentence
+
+
+def test_a_sitting_that_recorded_nothing_changes_nothing():
+    started, *events = planted_effect()
+    other = {
+        "code": CODE | {"sources": "6b6b"}, "versions": SAME["versions"] | {"numpy": "2.0"},
+        "machine": SAME["machine"] | {"cores": "64"},
+    }
+    workers = [replace(event, incarnation=1, torch_version="2.12", sources="6b6b")
+               for event in events if isinstance(event, WorkerStarted)]  # fmt: skip
+    whole = [replace(started, code=CODE), *events[:-1]]
+    assert found([*whole, ExperimentContinued(**other), *workers, events[-1]]) == {}
+
+
+def test_a_run_that_was_taken_up_by_other_code_is_of_both():
+    events = continued(after=5, code=CODE | {"sources": "6b6b"})
+    run = next(event.run for event in events if isinstance(event, RunStarted) and event.block == 4)
+    at = next(i for i, event in enumerate(events)
+              if isinstance(event, EpisodeRecorded) and event.record.run == run and event.record.episode == 3)
+    again = [ExperimentContinued(**SAME, code=CODE | {"sources": "7c7c"}),
+             RunReady(run=run, warm_up_s=0.1, point=3)]  # fmt: skip
+    states = code_states(fold([*events[:at], *again, *events[at:]]))
+    by = {state.code["sources"]: state.runs for state in states}
+    assert run.run in by["5a5a"]
+    assert run.run in by["7c7c"]
+
+
+def test_who_took_a_run_up_and_got_nowhere_made_nothing_of_it():
+    events = continued(after=5)
+    run = next(event.run for event in events if isinstance(event, RunStarted) and event.block == 4)
+    at = next(i for i, event in enumerate(events)
+              if isinstance(event, EpisodeRecorded) and event.record.run == run and event.record.episode == 3)
+    again = []
+    for sources in ("7c7c", "5a5a"):
+        again += [ExperimentContinued(**SAME, code=CODE | {"sources": sources}),
+                  RunReady(run=run, warm_up_s=0.1, point=3)]  # fmt: skip
+    assert [state.code["sources"] for state in code_states(fold([*events[:at], *again, *events[at:]]))] == ["5a5a"]
+
+
+def test_workers_with_another_torch_block():
+    events = planted_effect()
+    at = next(i for i, event in enumerate(events) if isinstance(event, WorkerStarted))
+    events[at] = replace(events[at], torch_version="2.12")
+    (key, sentence) = only(events)
+    assert key == ("torch", "blocks", ())
+    assert "2.12 on cpu:0; 2.13 on cpu:1" in sentence
+
+
+def test_a_dirty_checkout_and_unpaired_groups_are_noted():
+    events = planted_effect()
+    assert isinstance(events[0], ExperimentStarted)
+    events[0] = replace(events[0], code=CODE | {"dirty": "yes"})
+    assert only(events)[0] == ("dirty checkout", "notes", ())
+    unpaired = planned(planted_effect(), lambda plan: replace(plan, experiment=replace(plan.experiment, unpaired=True)))
+    assert only(unpaired)[0] == ("unpaired", "notes", ())
+
+
+def test_runs_that_were_ordered_otherwise_block():
+    def altered(plan, **change):
+        block = replace(plan.blocks[0], runs=(replace(plan.blocks[0].runs[0], **change), *plan.blocks[0].runs[1:]))
+        return replace(plan, blocks=(block, *plan.blocks[1:]))
+
+    (key, sentence) = only(planned(planted_effect(), lambda plan: altered(plan, data_dir="elsewhere")))
+    assert key == ("orders", "blocks", ())
+    assert "data_dir" in sentence
+    (key, sentence) = only(planned(planted_effect(), lambda plan: replace(plan, digest="1" * 64)))
+    assert key == ("orders", "blocks", ())
+    assert "12 runs were not ordered by this plan, shaped/0 first" in sentence
+
+
+def test_hosts_of_another_size_are_another_task():
+    def other(record):
+        return replace(record, envs=tuple(replace(env, host_params=99) for env in record.envs))
+
+    (key, sentence) = only(episodes(planted_effect(), other))
+    assert key == ("data", "blocks", ())
+    assert "99, 1200" in sentence
+
+
+def on_two_kinds(plan):
+    titles = {"cpu:0": "NVIDIA H200", "cpu:1": ""}
+    return replace(plan, lanes=tuple(replace(lane, titles=(titles[lane.name],)) for lane in plan.lanes))
+
+
+def test_different_hardware_is_noted_when_balanced_and_caps_when_not():
+    events = planned(planted_effect(), on_two_kinds)
+    (key, sentence) = only(events)
+    assert key == ("hardware", "notes", ())
+    assert "CPU core, NVIDIA H200" in sentence
+    lost = Ledger(category="dropped_pair", run="simplified/0", episode=None, detail="given up")
+    sentence = found([*events, lost])["hardware", "caps", ("shaped", "simplified")]
+    assert "+1 on CPU core, -1 on NVIDIA H200" in sentence
+
+
+def test_the_planner_says_what_the_devices_are():
+    there = fake_plans.machine(2)
+    gpus = tuple(
+        Device(name=f"cuda:{i}", title=title, uuid=f"GPU-{i}", memory_bytes=1) for i, title in enumerate("AB")
+    )
+    pool = ("cuda:0", "cuda:1", "cpu:0", "cpu:1")
+    experiment = replace(fake_plans.plan().experiment, devices=pool, devices_per_run=2, n_envs=2)
+    plan = make_plan(experiment, replace(there, devices=(*gpus, *there.devices)), calibrate)
+    assert [hardware(lane) for lane in plan.lanes] == ["A + B", "CPU core"]
+    assert hardware(Lane(name="cuda:3", devices=("cuda:3",), uuids=("GPU-3",))) == "GPU"

@@ -1,0 +1,120 @@
+"""The reward-efficiency exam: the preset, and every outcome with its reason."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from support import fake_plans
+from support.journals import Shape, Synthetic
+
+from esper_ab.analysis.analyse import Analysis, analyse
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.settings import ControllerSettings, GroupSettings
+from esper_ab.journal.events import ExperimentStarted, RunEvaluated
+from esper_ab.journal.fold import fold
+from esper_ab.settings.exam import as_exam
+from esper_ab.settings.experiment import AskedExperiment, Group
+
+
+def asked(*names: str, **settings: object) -> AskedExperiment:
+    groups = tuple(
+        Group(
+            name=name,
+            settings=GroupSettings(
+                controller=ControllerSettings(name=name if name in ("wait", "random", "heuristic") else "ppo")
+            ),
+        )
+        for name in names
+    )
+    return AskedExperiment(groups=groups, slots=("early",), devices=("cpu:0",), **settings)
+
+
+def test_learners_are_tested_against_the_control_and_the_other_baselines_are_not():
+    experiment = as_exam(asked("heuristic", "random", "wait", "shaped", "sparse"))
+    assert (experiment.exam, experiment.control, experiment.untested) == (True, "random", ("heuristic", "wait"))
+
+
+@pytest.mark.parametrize(
+    ("names", "settings", "words"),
+    [
+        (("random", "shaped"), {}, "add the group wait"),
+        (("wait", "shaped"), {}, "the control random is no group"),
+        (("wait", "shaped", "sparse"), {"control": "sparse"}, "the control sparse learns"),
+        (("wait", "random"), {}, "no group learns"),
+    ],
+)
+def test_an_exam_that_cannot_be_marked_is_refused(names, settings, words):
+    with pytest.raises(UsageError, match=words):
+        as_exam(asked(*names, **settings))
+
+
+def judged(**groups: Shape):
+    """The exam of a synthetic experiment: `random` at 50 %, `wait` at 33 %, and these."""
+    found = analysed(**groups).exam
+    assert found is not None
+    return {judgement.group: judgement for judgement in found.judgements}
+
+
+def analysed(test: str = "t", **groups: Shape) -> Analysis:
+    shapes = {
+        "wait": Shape(accuracy=33.0, controller="wait"),
+        "random": Shape(accuracy=50.0, controller="random", params=2000),
+        **groups,
+    }
+    events = Synthetic(groups=shapes).events()
+    plan = events[0].plan
+    experiment = msgspec.structs.replace(plan.experiment, exam=True, control="random", untested=("wait",))
+    design = fake_plans.plan(
+        groups=tuple(shapes), cores=len(shapes), replicates=6, control="random", untested=("wait",)
+    ).design
+    design = msgspec.structs.replace(design, test=test)
+    plan = msgspec.structs.replace(plan, experiment=experiment, design=design)
+    started: ExperimentStarted = msgspec.structs.replace(events[0], plan=plan)
+    return analyse(fold([started, *events[1:]]))
+
+
+def test_a_reward_that_gains_is_continued_and_one_that_gains_nothing_is_stopped():
+    judgements = judged(good=Shape(accuracy=75.0, params=800), bad=Shape(accuracy=40.0, params=800))
+    good, bad = judgements["good"], judgements["bad"]
+    assert good.outcome == "continue", good
+    assert good.criteria[0].passed is True
+    assert good.criteria[3].name == "decisiveness"
+    assert good.criteria[3].passed is True  # its entropy falls
+    assert bad.outcome == "stop", bad
+    assert "bad is WORSE with respect to random" in bad.reason
+
+
+def test_a_reward_that_gains_by_spending_more_is_revised():
+    (judgement,) = judged(fat=Shape(accuracy=60.0, params=40_000)).values()
+    assert judgement.criteria[0].passed is True
+    assert judgement.criteria[1].passed is False
+    assert (judgement.outcome, "fails in efficiency" in judgement.reason) == ("revise", True)
+
+
+def test_what_is_not_shown_is_revised():
+    (judgement,) = judged(same=Shape(accuracy=50.6, params=800)).values()
+    assert judgement.criteria[0].passed is None
+    assert judgement.outcome == "revise"
+    assert "not shown to be better than random" in judgement.reason
+
+
+def test_by_ranks_the_estimate_goes_with_its_interval():
+    found = analysed(test="rank", good=Shape(accuracy=60.0))
+    (comparison,), (judgement,) = found.comparisons, found.exam.judgements
+    accuracy = judgement.criteria[0]
+    assert comparison.estimate == comparison.rank.estimate != comparison.effect.mean
+    assert (accuracy.mean, accuracy.low, accuracy.high) == (comparison.estimate, comparison.low, comparison.high)
+
+
+def test_runs_that_were_not_trained_to_their_end_say_nothing_about_decisiveness():
+    events = Synthetic(groups={"good": Shape(), "random": Shape(controller="random")}).events()
+    events = [e for e in events if not (isinstance(e, RunEvaluated) and e.record.run.run == "good/5")]
+    plan = events[0].plan
+    experiment = msgspec.structs.replace(plan.experiment, exam=True, control="random")
+    started = msgspec.structs.replace(events[0], plan=msgspec.structs.replace(plan, experiment=experiment))
+    (judgement,) = analyse(fold([started, *events[1:]])).exam.judgements
+    assert [criterion.runs for criterion in judgement.criteria[1:]] == [0, 5, 5]
+
+
+def test_an_experiment_that_is_no_exam_has_none():
+    assert analyse(fold(Synthetic().events())).exam is None

@@ -1,0 +1,260 @@
+"""Experiments as Python: what a declaration asks for, what it leaves alone, and what is refused in which words."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import esper_ab
+from esper_ab import Experiment, Variant, create_experiment, parse_experiment
+from esper_ab.api.asked import about, parse_declaration, tracking_of
+from esper_ab.api.declared import ABExperiment, ABVariant
+from esper_ab.api.keys import dotted
+from esper_ab.contracts.errors import UsageError
+from esper_ab.settings.differences import pairs_by_axes
+from esper_ab.trackers.settings import Tracking
+
+RATES = create_experiment("rates").add_variant("slow", ppo__lr=1e-4).add_variant("fast", ppo__lr=1e-3)
+KEYS = {
+    "ppo.lr": st.floats(1e-6, 1.0), "ppo.epochs": st.integers(1, 9), "growth.seed_lr": st.floats(1e-6, 1.0),
+    "growth.blueprints": st.sampled_from([["norm"], ("norm", "attention")]), "policy.hidden": st.integers(1, 99),
+    "reward.mode": st.sampled_from(["sparse", "simplified"]), "reward.rent_weight": st.floats(0.0, 2.0),
+}  # fmt: skip
+SETTINGS = st.fixed_dictionaries({}, optional=KEYS)
+SPELLINGS = (
+    lambda settings: {key.replace(".", "__"): value for key, value in settings.items()},
+    lambda settings: settings,
+    lambda settings: {
+        section: {key.partition(".")[2]: value for key, value in settings.items() if key.startswith(f"{section}.")}
+        for section in {key.partition(".")[0] for key in settings}
+    },
+)
+
+
+def by_name(experiment):
+    return {group.name: group.settings for group in parse_experiment(experiment).groups}
+
+
+def test_what_is_exported_is_there():
+    assert dir(esper_ab) == sorted([*esper_ab.__all__, "__version__"])
+    assert {name: getattr(esper_ab, name).__name__ for name in esper_ab.__all__} == {
+        name: name for name in esper_ab.__all__
+    }
+
+
+def test_a_variant_is_a_group_and_runs_are_replicates():
+    made = RATES.set_runs_per_variant(7).set_base_config(episodes=2, n_envs=3, task="synthetic").build()
+    asked = parse_experiment(made)
+    assert (asked.name, asked.replicates, asked.episodes, asked.n_envs, asked.task) == ("rates", 7, 2, 3, "synthetic")
+    assert [(group.name, group.settings.ppo.lr) for group in asked.groups] == [("slow", 1e-4), ("fast", 1e-3)]
+
+
+@given(settings=SETTINGS, spelling=st.sampled_from(SPELLINGS))
+def test_however_keys_are_spelled_they_are_the_same_settings(settings, spelling):
+    other = Variant("other")
+    plain = Experiment("x", variants=[Variant("a", overrides=settings), other])
+    spelled = Experiment("x", variants=[Variant("a", overrides=spelling(settings)), other])
+    assert by_name(spelled) == by_name(plain)
+    assert dotted(spelling(settings)) == dotted(settings)
+
+
+@given(variants=st.lists(SETTINGS, min_size=2, max_size=5))
+def test_no_variant_knows_of_another_and_no_builder_of_what_was_added_later(variants):
+    start = create_experiment("x")
+    builders = [start]
+    for index, settings in enumerate(variants):
+        builders.append(builders[-1].add_variant(f"v{index}", overrides=settings))
+    together = by_name(builders[-1].build())
+    for index, settings in enumerate(variants):
+        alone = Experiment("x", variants=[Variant(f"v{index}", overrides=settings), Variant("other")])
+        assert together[f"v{index}"] == by_name(alone)[f"v{index}"]
+        assert [variant.name for variant in builders[index].variants] == [f"v{i}" for i in range(index)]
+
+
+def test_base_settings_are_for_all_and_a_variants_own_win():
+    settings = by_name(RATES.set_base_config(ppo__lr=0.5, ppo__epochs=2).build())
+    assert {name: (one.ppo.lr, one.ppo.epochs) for name, one in settings.items()} == {
+        "slow": (1e-4, 2), "fast": (1e-3, 2),
+    }  # fmt: skip
+
+
+def test_a_later_base_setting_replaces_an_earlier_one_in_the_later_builder_only():
+    first = RATES.set_base_config(episodes=2, n_envs=2)
+    second = first.set_base_config({"episodes": 9})
+    assert [parse_experiment(one.build()).episodes for one in (first, second)] == [2, 9]
+    assert parse_experiment(second.build()).n_envs == 2
+
+
+def test_numbers_of_numpy_are_numbers():
+    rates = np.logspace(-4, -3, 2)
+    made = (
+        create_experiment("x").add_variant("a", ppo__lr=rates[0]).add_variant("b", ppo__lr=rates[1])
+        .set_runs_per_variant(np.int64(3)).set_base_config(episodes=np.int32(2), looks=[np.int64(3)]).build()
+    )  # fmt: skip
+    asked = parse_experiment(made)
+    assert [group.settings.ppo.lr for group in asked.groups] == list(rates)
+    assert (asked.replicates, asked.episodes, asked.looks) == (3, 2, (3,))
+    msgspec.json.encode(asked)  # they are Python's own from here on
+    with pytest.raises(UsageError, match=r"expected int, not 2\.0"):
+        RATES.set_base_config(episodes=np.float32(2)).build()
+    with pytest.raises(UsageError, match="expected int, not True"):
+        RATES.set_base_config(episodes=True).build()
+
+
+def test_an_attribute_that_is_mistyped_is_refused_and_those_of_a_subclass_are_not():
+    class Mine(ABExperiment):
+        def __init__(self):
+            super().__init__("mine")
+            self.rates = [0.1, 0.2]
+
+    made = Mine()
+    with pytest.raises(AttributeError, match=r"no such attribute; did you mean runs_per_variant\?"):
+        made.runs_per_varaint = 3
+    with pytest.raises(AttributeError, match=r"did you mean base_config\?"):
+        made.base_confg = {}
+
+
+def test_an_experiment_cannot_be_changed_and_keeps_nothing_of_its_makers():
+    overrides, base = {"growth.blueprints": ["norm"]}, {"episodes": 2}
+    made = Experiment("x", variants=[ABVariant("a", overrides=overrides), Variant("b")], base_config=base)
+    overrides["growth.blueprints"].append("attention")
+    base["episodes"] = 9
+    assert by_name(made)["a"].growth.blueprints == ("norm",)
+    assert parse_experiment(made).episodes == 2
+    for change in (
+        lambda: setattr(made, "name", "y"),
+        lambda: made.add_variant(Variant("c")),
+        lambda: made.base_config.update(episodes=3),
+        lambda: made.variants[0].overrides.update(x=1),
+    ):
+        with pytest.raises(AttributeError):
+            change()
+
+
+def test_an_experiment_can_be_copied_and_sent_to_another_process():
+    made = RATES.set_base_config(episodes=2).build()
+    for again in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+        assert again == made
+        assert parse_experiment(again) == parse_experiment(made)
+        with pytest.raises(AttributeError):
+            again.name = "other"
+
+
+def test_a_subclass_may_do_in_its_constructor_what_nobody_may_later():
+    class Mine(Experiment):
+        def __init__(self):
+            super().__init__(name="mine")
+            self.add_variant(Variant("a", overrides={"ppo__lr": 0.1}))
+            self.add_variant(Variant("b"))
+            self.runs_per_variant = 3
+            self.base_config = {"episodes": 1}
+
+    assert parse_experiment(Mine()).replicates == 3
+    with pytest.raises(AttributeError, match="an ABExperiment can"):
+        Mine().runs_per_variant = 4
+
+
+def test_an_abexperiment_can_be_changed_and_shares_nothing_with_another():
+    one, other = ABExperiment("one"), ABExperiment("other")
+    one.add_variant(ABVariant("a"))
+    one.variants.append(ABVariant("b", overrides={"reward": "sparse"}))
+    one.base_config = {"episodes": 4}
+    assert parse_experiment(one).episodes == 4
+    assert other.variants == []
+    assert dict(other.base_config) == {}
+
+
+def test_how_many_axes_two_variants_differ_in_is_seen_as_on_the_command_line():
+    several = create_experiment("x").add_variant("a").add_variant("b", ppo__lr=0.1, ppo__epochs=2).build()
+    assert pairs_by_axes(parse_experiment(several).groups) == {("a", "b"): ("ppo.lr", "ppo.epochs")}
+
+
+def test_the_signature_is_that_of_the_constructor():
+    assert list(inspect.signature(Experiment).parameters)[:3] == ["name", "description", "variants"]
+
+
+def test_relative_paths_begin_where_the_file_is(tmp_path: Path):
+    made = Experiment("x", variants=[Variant("a", overrides={"reward": "mine.py:reward"}), Variant("b")])
+    groups = parse_experiment(made, tmp_path).groups
+    assert groups[0].settings.reward.mode == f"{tmp_path / 'mine.py'}:reward"
+    based = Experiment("x", variants=made.variants, base_config={"data_dir": tmp_path / "data"})
+    assert parse_experiment(based).data_dir == str(tmp_path / "data")
+
+
+# --- tracking -------------------------------------------------------------------------------------------------------
+
+
+def test_what_trackers_are_told():
+    built = (
+        create_experiment("x", description="why", date="2026-01-31")
+        .add_variant("a", tags=["one"], run="label").add_variant("b")
+        .set_tracking(wandb="offline", tensorboard=True).set_wandb_config(entity="lab").build()
+    )  # fmt: skip
+    assert tracking_of(built) == Tracking(
+        wandb="offline", wandb_entity="lab", wandb_project="ab_test_x_2026-01-31", tensorboard=True, description="why",
+        tags={"a": ("one", "label")},
+    )  # fmt: skip
+    assert about(built)["date"] == "2026-01-31"
+
+
+def test_tracking_changes_nothing_that_is_asked_for():
+    tracked = RATES.set_tracking(tensorboard=True).build()
+    assert msgspec.json.encode(parse_experiment(tracked)) == msgspec.json.encode(parse_experiment(RATES.build()))
+    assert parse_declaration(RATES.build(), Path()).tracking == Tracking()
+
+
+# --- refused --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("made", "said"), [
+    (lambda: RATES.add_variant("c", ppo__lrr=1.0).build(), "variant 'c': ppo.lrr: unknown key 'ppo.lrr'; did you mean"),
+    (lambda: RATES.add_variant("c", ppo__lr="high").build(), "variant 'c': ppo.lr: expected float, not 'high'"),
+    (lambda: RATES.add_variant("c", reward="shapd").build(), "'c': no reward mode 'shapd'; did you mean shaped"),
+    (lambda: RATES.add_variant("c", ppo__lr=-1.0).build(), "variant 'c': ppo.lr: expected float > 0.0"),
+    (lambda: RATES.add_variant("c", episodes=2).build(), "episodes cannot differ between variants; use "
+     "set_base_config(episodes=…) for all"),
+    (lambda: RATES.add_variant("slow").build(), "variant 'slow' is there twice"),
+    (lambda: RATES.add_variant("a b").build(), "group name 'a b'"),
+    (lambda: RATES.add_variant("c", {"ppo.lr": 1.0}).build(), "the description of a variant is text, not {'ppo.lr'"),
+    (lambda: parse_experiment(Experiment("x", variants=RATES.variants, date=7)),
+     "the date of an experiment is text, not 7"),
+    (lambda: RATES.add_variant("c", tags="one").build(), "tags are a list"),
+    (lambda: RATES.add_variant("c", tags=None).build(), "tags are a list, as in ['a', 'b'], not None"),
+    (lambda: parse_experiment(ABExperiment("x", variants=[ABVariant("a", tags=3), Variant("b")])), "tags are a list"),
+    (lambda: RATES.add_variant("c", overrides={"ppo.lr": 1.0}, ppo__lr=2.0), "variant 'c': ppo.lr is set twice"),
+    (lambda: RATES.add_variant("c", overrides={"ppo.lr": 1.0, "ppo__lr": 2.0}), "ppo.lr is set twice"),
+    (lambda: RATES.add_variant("c", overrides=[1]), "settings must be given by key"),
+    (lambda: RATES.add_variant("c", overrides={3: 1}), "the key of a setting is text"),
+    (lambda: RATES.add_variant("sparse", reward="shaped").build(), "would use reward 'shaped'"),
+    (lambda: RATES.set_base_config(name="other").build(), "name is set twice"),
+    (lambda: RATES.set_base_config(episode=3).build(), "did you mean episodes"),
+    (lambda: RATES.set_base_config(replicates=3).set_runs_per_variant(4).build(), "replicates is set twice"),
+    (lambda: RATES.set_runs_per_variant("5").build(), "runs per variant: expected int, not '5'"),
+    (lambda: RATES.set_runs_per_variant(0).build(), "runs per variant: expected int >= 1, not 0"),
+    (lambda: RATES.set_tracking(wandbb="online"), "set_tracking: no 'wandbb'; did you mean wandb"),
+    (lambda: RATES.set_tracking(wandb="on"), "set_tracking: wandb='on': expected off, online, offline"),
+    (lambda: RATES.set_tracking(mlflow="yes"), "set_tracking: mlflow='yes': expected True or False"),
+    (lambda: RATES.set_tracking(mlflow_uri=Path("x")), "expected text"),
+    (lambda: create_experiment("a b").add_variant("a").add_variant("b").build(), "experiment 'a b': a folder's name"),
+    (lambda: create_experiment("x").add_variant("a").build(), "experiment 'x' has one variant (a), and nothing to"),
+    (lambda: create_experiment("x").build(), "experiment 'x' has no variant"),
+    (lambda: create_experiment(3).build(), "the name of an experiment is text"),
+    (lambda: parse_experiment(Experiment("x", variants=["a", "b"])), "a variant is a Variant or an ABVariant, not 'a'"),
+    (lambda: parse_experiment(Experiment("x", variants=[Variant(1), Variant("b")])), "the name of a variant is text"),
+    (lambda: parse_experiment(ABExperiment("x", variants=[ABVariant("a", overrides=3), Variant("b")])),
+     "settings must be"),
+    (lambda: parse_experiment(Experiment("x", variants=RATES.variants, tracking="wandb")), "tracking is an esper_ab"),
+])  # fmt: skip
+def test_what_cannot_be_honoured_is_refused_in_one_line(made, said):
+    with pytest.raises(UsageError) as caught:
+        made()
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,161 @@
+"""Which experiment a file declares, and what its author is told when it declares none, several, or an error."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from esper_ab.api.files import load_declaration
+from esper_ab.contracts.errors import UsageError
+
+HEAD = "from esper_ab import Experiment, Variant, create_experiment, run_ab_test\n"
+MAKE = '''
+def make(name, lr=0.1):
+    return create_experiment(name).add_variant("a", ppo__lr=lr).add_variant("b", reward="sparse").build()
+'''
+
+
+@pytest.fixture
+def written(tmp_path: Path):
+    def write(text: str, name: str = "file.py") -> Path:
+        path = tmp_path / name
+        path.write_text(HEAD + MAKE + text if name.endswith(".py") else text)
+        return path
+
+    return write
+
+
+def at(path: Path, line: int) -> str:
+    """The place of a line of the text that a test wrote."""
+    return f"{path}:{line + len((HEAD + MAKE).splitlines())}: "
+
+
+@pytest.mark.parametrize("text", [
+    'experiment = make("x")',
+    'experiment: Experiment = make("x")',
+    'def experiment():\n    return make("x")',
+    'def get_experiment():\n    return make("x")',
+    'def create_x_experiment():\n    return make("x")',
+    'def create_x_experiment(lr=0.1):\n    return make("x", lr)\nexperiment = create_x_experiment()',
+    'if True:\n    experiment = make("x")\nelse:\n    experiment = None',
+    'try:\n    import nothing_like_it\nexcept ImportError:\n    pass\nexperiment, other = make("x"), 3',
+    'def create_any_experiment(lr):\n    return make("x", lr)\nexperiment = create_any_experiment(0.1)',
+    'class Mine(Experiment):\n    def __init__(self):\n        super().__init__("x", variants=make("x").variants)',
+])  # fmt: skip
+def test_an_experiment_is_found_in_every_form(written, text: str) -> None:
+    what = load_declaration(written(text))
+    assert what.asked.name == "x"
+    assert [group.name for group in what.asked.groups] == ["a", "b"]
+
+
+def test_what_is_imported_is_not_the_files_own(written) -> None:
+    written('experiment = make("there")\ndef get_experiment():\n    return experiment', "elsewhere.py")
+    own = written('from elsewhere import *\nfrom elsewhere import experiment\ncreate_x_experiment = lambda: make("x")')
+    try:
+        assert load_declaration(own).asked.name == "x"
+        own.write_text("from elsewhere import experiment\n")
+        with pytest.raises(UsageError, match=r"no experiment of its own \(experiment is imported\)"):
+            load_declaration(own)
+    finally:
+        del sys.modules["elsewhere"]
+
+
+TWO = 'def create_x_experiment():\n    return make("x")\ndef create_y_experiment():\n    return make("y", 0.2)'
+
+
+def test_several_are_named_and_one_can_be_chosen(written) -> None:
+    path = written(TWO)
+    with pytest.raises(UsageError) as caught:
+        load_declaration(path)
+    assert str(caught.value).endswith(
+        "several experiments: create_x_experiment (x), create_y_experiment (y); choose one with --experiment NAME"
+    )
+    for name in ("y", "create_y_experiment"):
+        assert load_declaration(path, name).asked.name == "y"
+    with pytest.raises(UsageError, match=r"--experiment z: .* there is create_x_experiment \(x\), create_y_exp"):
+        load_declaration(path, "z")
+
+
+def test_only_the_chosen_one_is_made(written) -> None:
+    path = written(TWO + "\ndef create_z_experiment():\n    raise RuntimeError('not me')")
+    assert load_declaration(path, "create_x_experiment").asked.name == "x"
+    with pytest.raises(UsageError, match="RuntimeError: not me"):
+        load_declaration(path)
+
+
+@pytest.mark.parametrize("change", ['make("x", 0.2)', 'make("y")', 'create_experiment("x", "why").add_variant('
+    '"a", ppo__lr=0.1).add_variant("b", reward="sparse").build()'])  # fmt: skip
+def test_equal_ones_count_as_one_and_anything_else_as_two(written, change: str) -> None:
+    same = 'experiment = make("x")\ndef get_experiment():\n    return '
+    assert load_declaration(written(same + 'make("x")')).asked.name == "x"
+    with pytest.raises(UsageError, match="several experiments"):
+        load_declaration(written(same + change))
+
+
+@pytest.mark.parametrize(("text", "line", "said"), [
+    ("experiment = (", 1, "'(' was never closed"),
+    ("import nothing_like_it", 1, "ModuleNotFoundError: No module named 'nothing_like_it'"),
+    ("\nexperiment = mak('x')", 2, "NameError: name 'mak' is not defined"),
+    ("def get_experiment():\n    return 1 / 0", 2, "ZeroDivisionError: division by zero"),
+    ("exit(3)", 1, "SystemExit: 3"),
+    ("experiment = create_experiment('x').add_variant('a').add_variant('b', q=1).build()", 1, "variant 'b': q: unkn"),
+    ("experiment = create_experiment('x')", 1, "experiment is not built yet; end it with .build()"),
+    ("def get_experiment():\n    return {}", 1, "get_experiment() is no experiment but a value of type dict"),
+    ("experiment = Experiment('x', variants=[Variant('a')])", 1, "experiment: experiment 'x' has one variant"),
+    ("def get_experiment(lr):\n    return make('x', lr)", 1, "get_experiment needs lr; it is called without arguments"),
+    ("run_ab_test(make('x'))", 1, "run_ab_test is called while file.py is read"),
+    ("raise RuntimeError('two\\nlines \\x1b[31m')", 1, "RuntimeError: two"),
+])  # fmt: skip
+def test_an_error_in_the_file_is_one_line_with_its_place(written, text: str, line: int, said: str) -> None:
+    path = written(text)
+    with pytest.raises(UsageError) as caught:
+        load_declaration(path)
+    assert str(caught.value).startswith(at(path, line) + said)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_error_in_what_it_imports_has_the_files_line(written) -> None:
+    written("def broken():\n    raise ValueError('deep')", "deep_down.py")
+    path = written("from deep_down import broken\nexperiment = broken()")
+    try:
+        with pytest.raises(UsageError) as caught:
+            load_declaration(path)
+    finally:
+        del sys.modules["deep_down"]
+    assert str(caught.value) == at(path, 2) + "ValueError: deep"
+
+
+@pytest.mark.parametrize(("name", "text", "said"), [
+    ("file.py", "", "no experiment; define create_NAME_experiment(), get_experiment() or experiment in it"),
+    ("file.yaml", "", "a Python file (.py) or a TOML file (.toml) is expected"),
+    ("nowhere/file.py", None, "No such file or directory"),
+    ("nowhere.toml", None, "No such file or directory"),
+    ("file.py", "async def get_experiment():\n    return make('x')", "get_experiment is async, and nothing awaits it"),
+    ("file.toml", "groups = [", "not TOML"),
+    ("a b.toml", 'groups = ["shaped", "wait"]', "name the experiment in it"),
+])  # fmt: skip
+def test_what_is_no_experiment_file_is_refused(written, tmp_path: Path, name: str, text: str | None, said: str) -> None:
+    path = tmp_path / name if text is None else written(text, name)
+    with pytest.raises(UsageError) as caught:
+        load_declaration(path)
+    assert said in str(caught.value)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_a_toml_file_is_that_of_launch_and_names_the_experiment(written) -> None:
+    text = 'groups = ["shaped", "wait"]\nepisodes = 2\n[group.fast]\nppo.lr = 0.1'
+    what = load_declaration(written(text, "rates.toml"))
+    assert (what.asked.name, what.asked.episodes, what.placed) == ("rates", 2, False)
+    assert [group.name for group in what.asked.groups] == ["shaped", "wait", "fast"]
+    named = load_declaration(written('name = "other"\nplacement = "share"\n' + text, "rates.toml"))
+    assert (named.asked.name, named.placed) == ("other", True)
+    with pytest.raises(UsageError, match="--experiment is for Python files"):
+        load_declaration(written(text, "rates.toml"), "x")
+
+
+def test_what_a_file_prints_is_not_the_commands_output(written, capsys: pytest.CaptureFixture[str]) -> None:
+    load_declaration(written("print('hello')\nexperiment = make('x')"))
+    assert capsys.readouterr().out == ""
+    assert str(Path(written("")).parent) not in sys.path

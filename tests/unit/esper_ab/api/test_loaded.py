@@ -1,0 +1,240 @@
+"""A run directory in Python: frames of every kind, verdicts, figures, and words for what cannot be had."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+
+import pandas
+import polars
+import pyarrow
+import pytest
+from support.journals import Synthetic, failed_run, one_replicate, planted_effect, three_groups, write
+
+from esper_ab import load_run
+from esper_ab.api.results import Results
+from esper_ab.contracts.errors import JournalError, UsageError
+from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.lock import Lock
+from esper_ab.query import records
+from esper_ab.query.sql import VIEWS, query
+from esper_ab.report.content import content
+
+
+@pytest.fixture(scope="module")
+def run_dir(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("runs") / "three", three_groups())
+
+
+@pytest.fixture(scope="module")
+def run(run_dir):
+    return load_run(str(run_dir))
+
+
+def frame_of(run, table, as_=None):
+    method = f"{table}_frame" if table in ("comparisons", "pairs") else table
+    return getattr(run, method)(as_)
+
+
+@pytest.mark.parametrize("table", records.TABLES)
+def test_every_table_in_every_kind_has_the_same_rows(run, table):
+    rows = frame_of(run, table, "duckdb").fetchall()
+    columns = frame_of(run, table, "duckdb").columns
+    assert list(frame_of(run, table, "pandas").columns) == columns == frame_of(run, table, "polars").columns
+    assert frame_of(run, table, "pyarrow").column_names == columns
+    lengths = {len(frame_of(run, table, kind)) for kind in ("pandas", "polars")}
+    assert lengths == {len(rows)} == {frame_of(run, table, "pyarrow").num_rows}
+    assert bool(rows) == (table != "ledger")
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_columns_and_numbers_are_those_of_sql(run, run_dir, view):
+    answer = query(run_dir, f"SELECT * FROM {view}")
+    found = frame_of(run, view, "duckdb")
+    assert tuple(found.columns) == answer.columns
+    assert sorted(map(repr, found.fetchall())) == sorted(map(repr, answer.rows))
+
+
+def test_rows_stand_by_run_and_episode(run):
+    episodes = run.episodes("polars").select("group_id", "replicate", "episode").rows()
+    assert episodes == sorted(episodes)
+    steps = run.seed_events("polars").filter(polars.col("seed_id") == "e0-early-0")["step"].to_list()
+    assert all(steps[i] < steps[i + 1] < steps[i + 2] for i in range(0, len(steps), 3))
+
+
+def test_the_first_installed_is_taken(run, monkeypatch):
+    assert isinstance(run.runs(), pandas.DataFrame)
+    there = importlib.util.find_spec
+    gone = set()
+    monkeypatch.setattr(records, "find_spec", lambda name: None if name in gone else there(name))
+    gone.add("pandas")
+    assert isinstance(run.runs(), polars.DataFrame)
+    gone.add("polars")
+    assert isinstance(run.runs(), pyarrow.Table)
+    gone.add("pyarrow")
+    assert type(run.runs()).__name__ == "DuckDBPyRelation"
+    with pytest.raises(UsageError, match="pandas is not installed; there is duckdb"):
+        run.runs("pandas")
+
+
+def test_an_unknown_kind_is_refused(run):
+    with pytest.raises(UsageError, match="as_='dask': no such frame; there is pandas, polars, pyarrow, duckdb"):
+        run.episodes("dask")
+
+
+def test_polars_needs_no_pyarrow(run_dir):
+    code = (
+        "import sys; sys.modules['pyarrow'] = None\n"
+        "import importlib.util as u; there = u.find_spec\n"
+        "u.find_spec = lambda name, *a: None if name.startswith('pyarrow') else there(name, *a)\n"
+        f"from esper_ab import load_run; print(load_run({str(run_dir)!r}).evaluations('polars').height)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == str(3 * 6 * 2 * 2 * 4), done.stderr
+
+
+def test_verdicts_sentences_and_comparisons(run):
+    assert run.verdicts["shaped", "simplified"] == "BETTER"
+    found = run.comparison("shaped", "simplified")
+    assert run.sentences[0] == f"{found.headline} {found.sentence}"
+    rows = run.comparisons_frame("duckdb").project("a, b, verdict, estimate, sentence").fetchall()
+    assert rows == [(c.question.a, c.question.b, str(c.verdict), c.estimate, c.sentence) for c in run.comparisons]
+    with pytest.raises(UsageError, match=r"no comparison simplified - shaped in .*; there is shaped - simplified"):
+        run.comparison("simplified", "shaped")
+
+
+def test_pairs_are_the_differences_of_the_endpoints(run):
+    endpoints = {row[0]: row[1] for row in run.query("SELECT run, endpoint FROM runs", "duckdb").fetchall()}
+    pairs = run.pairs_frame("polars")
+    assert pairs.height == 3 * 6
+    for row in pairs.iter_rows(named=True):
+        a, b = endpoints[f"{row['a']}/{row['replicate']}"], endpoints[f"{row['b']}/{row['replicate']}"]
+        assert row["difference"] == pytest.approx(a - b)
+
+
+def test_queries_see_the_conclusions_and_no_file(run):
+    sql = "SELECT verdict, count(*) FROM pairs JOIN comparisons USING (a, b) GROUP BY 1"
+    assert run.query(sql, "duckdb").fetchall() == [("BETTER", 18)]
+    for bad, words in (
+        ("SELECT * FROM nowhere", "does not exist.*; tables: runs, "),
+        ("SELECT * FROM read_csv('/etc/hosts')", "disabled"),
+        ("COPY runs TO 'x.csv'", "one SELECT is expected"),
+        ("DROP VIEW runs", "one SELECT is expected"),
+        ("SELECT 1; SELECT 2", "one SELECT is expected"),
+        ("", "one SELECT is expected"),
+        ("SELECT 'x'::INTEGER", "convert"),
+    ):
+        with pytest.raises(UsageError, match=words) as caught:
+            run.query(bad, "polars")
+        assert "\n" not in str(caught.value)
+
+
+def test_figures(run, tmp_path):
+    figure = run.plot()
+    figure.savefig(tmp_path / "effects.png")
+    assert (tmp_path / "effects.png").stat().st_size > 1000
+    assert run.plot("pairs") is not run.plot("pairs")
+    with pytest.raises(UsageError, match="no figure 'pair'; did you mean pairs"):
+        run.plot("pair")
+
+
+def test_nothing_to_draw(tmp_path):
+    run = load_run(write(tmp_path / "run", one_replicate()[:1]))
+    with pytest.raises(UsageError, match="nothing to draw"):
+        run.plot("effects")
+
+
+def test_the_state_is_said(tmp_path):
+    finished = load_run(write(tmp_path / "finished", planted_effect()))
+    failed = load_run(write(tmp_path / "failed", failed_run()))
+    stale_dir = write(tmp_path / "stale", planted_effect()[:60])
+    lock = Lock(stale_dir)
+    running = load_run(stale_dir)
+    lock.close()
+    states = [run.state for run in (finished, failed, running, load_run(stale_dir))]
+    assert states == ["finished", "failed", "running", "stale"]
+    assert repr(finished).startswith(f"<LoadedRun '{tmp_path / 'finished'}', finished: shaped against simplified")
+    assert "shaped - simplified: BETTER" in repr(finished)
+    assert "12 of 12 runs evaluated" in finished._repr_html_()
+    assert "in progress" not in repr(finished)
+
+
+def test_what_is_recorded_later_does_not_show(tmp_path):
+    events = planted_effect()
+    run_dir = write(tmp_path / "run", events[:60])
+    run = load_run(run_dir)
+    before = sum(len(one.episodes) for one in run.history.runs.values())
+    (run_dir / JOURNAL_NAME).unlink()
+    write(run_dir, events)  # the same lines first
+    assert run.episodes("polars").height == before
+    assert load_run(run_dir).episodes("polars").height > before
+
+
+def test_names_cannot_become_markup(tmp_path):
+    synthetic = Synthetic(replicates=1)
+    run = load_run(write(tmp_path / "<b>run", synthetic.events()))
+    assert "<b>run" not in run._repr_html_()
+    assert "&lt;b&gt;run" in run._repr_html_()
+
+
+def test_policies_that_cannot_be_had(tmp_path):
+    run = load_run(write(tmp_path / "failed", failed_run()))
+    for (group, replicate), words in {
+        ("shape", 0): "no group 'shape' in .*; did you mean shaped",
+        ("shaped", 6): "no replicate 6 of shaped in .*; there is 0 to 5",
+        ("shaped", 3): "shaped/3 has no policy in .*: it is training, not finished",
+        ("shaped", 0): r"policies/shaped/0.pt: No such file or directory; the journal names it",
+    }.items():
+        with pytest.raises(UsageError, match=words):
+            run.policy(group, replicate)
+    path = tmp_path / "failed" / "policies" / "shaped" / "0.pt"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"another")
+    with pytest.raises(UsageError, match="not the policy that was evaluated"):
+        run.policy("shaped", 0)
+
+
+def test_no_run_directory(tmp_path):
+    with pytest.raises(UsageError, match="no journal"):
+        load_run(tmp_path)
+    run_dir = write(tmp_path / "run", planted_effect()[:60])
+    journal = run_dir / JOURNAL_NAME
+    journal.write_bytes(journal.read_bytes().replace(b'"env":1', b'"env":2', 1))
+    with pytest.raises(JournalError):
+        load_run(run_dir)
+
+
+def test_loading_loads_no_torch_and_no_frame_library(run_dir):
+    code = (
+        f"import sys; from esper_ab import load_run; run = load_run({str(run_dir)!r}); repr(run)\n"
+        "run.query('SELECT 1', 'duckdb').fetchall()\n"
+        "print(sorted({'torch', 'polars', 'pyarrow', 'workers'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_pair_that_is_not_compared_is_answered_with_those_that_are(run):
+    with pytest.raises(KeyError) as caught:
+        run.verdicts["simplified", "shaped"]
+    assert str(caught.value) == (
+        "no comparison simplified - shaped; there is shaped - simplified, with the signs the other way round"
+    )
+    with pytest.raises(KeyError, match="there is shaped - simplified, shaped - wait, simplified - wait"):
+        run.verdicts["shaped", "nobody"]
+    with pytest.raises(KeyError, match="'shaped' is not a pair of groups"):
+        run.verdicts["shaped"]
+    assert run.verdicts.get(("simplified", "shaped")) is None
+    assert run.verdicts == dict(run.verdicts)
+    with pytest.raises(UsageError, match="there is shaped - simplified, with the signs reversed"):
+        run.comparison("simplified", "shaped")
+
+
+def test_a_variant_that_is_not_there_is_answered_with_a_close_one(run):
+    results = Results(run.path, content(run.history), "")
+    with pytest.raises(KeyError) as caught:
+        results["shapd"]
+    assert str(caught.value) == "no variant 'shapd'; did you mean shaped?"
+    assert results.get("shapd") is None
+    assert len(results["shaped"]) == 6

@@ -1,0 +1,273 @@
+"""fsck finds what is not as it was written, cuts where told to, and takes nothing away that was recorded."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import journals
+
+from esper_ab.commands._exit_status import invoke
+from esper_ab.commands.cli import group
+from esper_ab.commands.fsck import examine, fsck_text, repair
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.records import Checkpoint
+from esper_ab.journal.events import EpisodeRecorded, RunEvaluated
+from esper_ab.journal.file import JOURNAL_NAME, Journal
+from esper_ab.journal.load import load
+from esper_ab.journal.lock import Lock
+
+POLICY = b"a policy"
+RUN = "shaped/0"
+
+
+def checkpoint(point):
+    data = f"checkpoint {point}".encode()
+    return data, Checkpoint(
+        point=point, file=f"checkpoints/{RUN}/{point}.pt", sha256=hashlib.sha256(data).hexdigest(),
+        size_bytes=len(data),
+    )
+
+
+def with_files(run_dir, events):
+    """The journal of `events` with the files it vouches for: every policy, the last two checkpoints of one run."""
+    kept = []
+    points = [
+        event.record.episode + 1 for event in events
+        if isinstance(event, EpisodeRecorded) and event.record.run.run == RUN
+    ]
+    for event in events:
+        if isinstance(event, RunEvaluated):
+            record = msgspec.structs.replace(event.record, policy_sha256=hashlib.sha256(POLICY).hexdigest())
+            put(run_dir, record.policy_file, POLICY)
+            kept.append(RunEvaluated(record=record))
+        elif isinstance(event, EpisodeRecorded) and event.record.run.run == RUN:
+            data, saved = checkpoint(event.record.episode + 1)
+            if saved.point in points[-2:]:
+                put(run_dir, saved.file, data)
+            kept.append(EpisodeRecorded(record=event.record, checkpoint=saved))
+        else:
+            kept.append(event)
+    return journals.write(run_dir, kept)
+
+
+def put(run_dir, file, data):
+    path = run_dir / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def in_progress():
+    """One replicate, stopped after three of eight episodes."""
+    events = journals.one_replicate()
+    last = max(
+        i for i, event in enumerate(events) if isinstance(event, EpisodeRecorded) and event.record.episode == 2
+    )
+    return events[: last + 1]
+
+
+@pytest.fixture
+def finished(tmp_path):
+    return with_files(tmp_path / "run", journals.one_replicate())
+
+
+@pytest.fixture
+def stopped(tmp_path):
+    return with_files(tmp_path / "run", in_progress())
+
+
+def everything(run_dir):
+    return {path: path.read_bytes() for path in run_dir.rglob("*") if path.is_file()}
+
+
+def fsck(run_dir, *options):
+    return invoke(group, ["fsck", str(run_dir), *options], "esper-ab")
+
+
+def test_all_is_well(finished, capsys):
+    before = everything(finished)
+    assert fsck(finished) == 0
+    assert capsys.readouterr().out.endswith("all is well\n")
+    assert fsck(finished, "--repair") == 0
+    del before[finished / ".lock"]  # names its last holder
+    assert before.items() <= everything(finished).items()
+
+
+def test_so_it_is_with_a_run_that_was_stopped(stopped):
+    assert (examine(stopped).exit_status, examine(stopped).faults) == (0, ())
+
+
+def test_a_torn_tail_is_no_damage_and_a_repair_keeps_it(stopped):
+    path = stopped / JOURNAL_NAME
+    data = path.read_bytes()
+    path.write_bytes(data[:-5])
+    found = examine(stopped)
+    assert (found.exit_status, found.damage) == (0, "")
+    assert found.behind.lines == 1
+    assert "resume cuts it off" in fsck_text(found)
+    repair(stopped)
+    (kept,) = stopped.glob("*.torn-*")
+    assert path.read_bytes() + kept.read_bytes() == data[:-5]
+
+
+def damage(lines, how, at):
+    """The lines with the one at `at` flipped, gone, exchanged with the next one, or doubled."""
+    match how:
+        case "flip":
+            return [*lines[:at], lines[at][:20] + bytes([lines[at][20] ^ 1]) + lines[at][21:], *lines[at + 1 :]]
+        case "delete":
+            return [*lines[:at], *lines[at + 1 :]]
+        case "swap":
+            return [*lines[:at], lines[at + 1], lines[at], *lines[at + 2 :]]
+        case "double":
+            return [*lines[: at + 1], *lines[at:]]
+
+
+@given(how=st.sampled_from(("flip", "delete", "swap", "double")), at=st.integers(1, 12))
+def test_damage_in_the_middle_is_cut_off_and_kept(tmp_path_factory, how, at):
+    run_dir = with_files(tmp_path_factory.mktemp("damaged") / "run", in_progress())
+    path = run_dir / JOURNAL_NAME
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert at + 1 < len(lines)
+    first = at + (how == "double")
+    damaged = b"".join(damage(lines, how, at))
+    path.write_bytes(damaged)
+    before = everything(run_dir)
+
+    found = examine(run_dir)
+    assert (found.exit_status, found.lines, found.repairable) == (5, first, True)
+    assert f"line {first + 1}:" in found.damage
+    assert f"esper-ab fsck {run_dir} --repair" in fsck_text(found)
+    assert everything(run_dir) == before  # looking changes nothing
+
+    mended = repair(run_dir)
+    assert mended.damage == ""
+    (kept,) = run_dir.glob("*.torn-*")
+    assert path.read_bytes() == b"".join(lines[:first])
+    assert path.read_bytes() + kept.read_bytes() == damaged
+    assert all(path.is_file() for path in before)
+    journal, events = Journal.reopen(run_dir)
+    journal.close()
+    assert len(events) == first
+
+
+def test_what_a_cut_would_cost_is_said(stopped):
+    path = stopped / JOURNAL_NAME
+    lines = path.read_bytes().splitlines(keepends=True)
+    at = next(i for i, line in enumerate(lines) if b'"episode":1,' in line)
+    path.write_bytes(b"".join(damage(lines, "flip", at)))
+    behind = examine(stopped).behind
+    assert (behind.lines, behind.intact_lines) == (len(lines) - at, len(lines) - at - 1)
+    assert set(behind.records) == {"simplified/0 episode 1", "shaped/0 episode 2", "simplified/0 episode 2"}
+    path.write_bytes(b"".join(damage(lines, "double", at)))
+    assert "shaped/0 episode 1" not in examine(stopped).behind.records  # there is one in the intact part
+
+
+def test_a_journal_without_an_intact_line_is_left_alone(stopped, capsys):
+    path = stopped / JOURNAL_NAME
+    damaged = b"x" + path.read_bytes()
+    path.write_bytes(damaged)
+    assert fsck(stopped, "--repair") == 5
+    assert "cannot be repaired" in capsys.readouterr().out
+    assert path.read_bytes() == damaged
+
+
+def test_lines_of_another_version_are_not_cut_off(stopped):
+    journal, _ = Journal.reopen(stopped)
+    event = load(stopped).history.started
+
+    class Unknown(msgspec.Struct, frozen=True, tag_field="kind", tag="of_tomorrow"):
+        code: dict[str, str]
+
+    journal.append(Unknown(code=event.code))
+    journal.close()
+    before = everything(stopped)
+    found = repair(stopped)
+    assert (found.exit_status, found.repairable) == (5, False)
+    assert "read it with the one that wrote it" in found.damage
+    assert (stopped / JOURNAL_NAME).read_bytes() == before[stopped / JOURNAL_NAME]
+
+
+@pytest.mark.parametrize("how", ["flip", "cut", "missing"])
+def test_a_policy_that_is_not_as_recorded_is_named(finished, how, capsys):
+    path = finished / load(finished).history.runs[RUN].evaluation.policy_file
+    spoil(path, how)
+    assert fsck(finished, "--json") == 5
+    (fault,) = json.loads(capsys.readouterr().out)["faults"]
+    assert fault["file"] == str(path.relative_to(finished))
+    assert fault["what"].startswith(f"policy of {RUN}: ")
+    assert fsck(finished, "--repair") == 5
+
+
+@pytest.mark.parametrize("how", ["flip", "cut", "missing"])
+def test_the_newest_checkpoint_of_an_unfinished_run_has_to_be_intact(stopped, how):
+    spoil(stopped / f"checkpoints/{RUN}/3.pt", how)
+    (fault,) = examine(stopped).faults
+    assert fault.file == f"checkpoints/{RUN}/3.pt"
+    assert examine(stopped).exit_status == 5
+
+
+def test_checkpoints_that_nobody_needs_may_be_gone_but_not_rotten(finished):
+    """Older generations are removed as a run goes on, all of them by gc."""
+    spoil(finished / f"checkpoints/{RUN}/7.pt", "missing")
+    assert examine(finished).faults == ()
+    spoil(finished / f"checkpoints/{RUN}/8.pt", "flip")
+    assert len(examine(finished).faults) == 1
+    spoil(finished / f"checkpoints/{RUN}/8.pt", "missing")
+    assert examine(finished).faults == ()
+
+
+def spoil(path, how):
+    data = path.read_bytes()
+    path.unlink()
+    if how != "missing":
+        path.write_bytes(data[:-1] if how == "cut" else data[:-1] + bytes([data[-1] ^ 1]))
+
+
+@pytest.mark.parametrize("file", ["../secret", "/etc/hostname", "policies/../../secret"])
+def test_a_journal_cannot_point_outside(tmp_path, file):
+    (tmp_path / "secret").write_bytes(POLICY)
+    events = [
+        RunEvaluated(record=msgspec.structs.replace(event.record, policy_file=file))
+        if isinstance(event, RunEvaluated) else event for event in journals.one_replicate()
+    ]
+    found = examine(journals.write(tmp_path / "run", events))
+    assert (found.exit_status, found.evaluations, found.faults) == (5, 0, ())
+    assert "policy_file" in found.damage
+
+
+def test_temporary_files_are_named_and_removed_by_a_repair_only(stopped):
+    leftovers = [".report.html.k3j_x2a1", f"checkpoints/{RUN}/.4.pt.4711-4712", "policies/shaped/.0.pt.4711-4712"]
+    mine = [".notes.txt.bak", f"checkpoints/{RUN}/notes", ".summary.txt", "policies/shaped/.hidden"]
+    for file in [*leftovers, *mine]:
+        os.utime(put(stopped, file, b"half"), (0, 0))
+    fresh = put(stopped, ".summary.txt.abcdefgh", b"being written by a report now")
+    assert set(examine(stopped).leftovers) == set(leftovers)
+    assert all((stopped / file).exists() for file in leftovers)
+    assert repair(stopped).leftovers == ()
+    assert not any((stopped / file).exists() for file in leftovers)
+    assert fresh.exists()
+    assert all((stopped / file).exists() for file in mine)
+
+
+def test_a_run_directory_in_use_is_looked_at_and_not_repaired(stopped):
+    spoil(stopped / f"checkpoints/{RUN}/3.pt", "missing")
+    lock = Lock(stopped)
+    found = examine(stopped)
+    assert (found.faults, found.exit_status) == ((), 0)
+    assert f"in use by process {os.getpid()} on " in fsck_text(found)
+    with pytest.raises(UsageError, match="in use by process"):
+        repair(stopped)
+    lock.close()
+
+
+def test_a_folder_without_a_journal_gets_no_lock(tmp_path):
+    with pytest.raises(UsageError, match="no journal at"):
+        repair(tmp_path)
+    assert list(tmp_path.iterdir()) == []

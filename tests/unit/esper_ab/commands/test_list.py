@@ -1,0 +1,185 @@
+"""list, logs and the following of journals: what is read of run directories in every state."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.journals import failed_run, planted_effect, write
+
+from esper_ab.commands.list import _table, list_runs
+from esper_ab.commands.logs import lines, sources
+from esper_ab.contracts.errors import JournalError, UsageError
+from esper_ab.control.conduct import go_on
+from esper_ab.journal.file import JOURNAL_NAME, Journal, read
+from esper_ab.journal.lock import Lock, holder
+from esper_ab.journal.tail import follow
+from esper_ab.live.console import CONSOLE_NAME
+from esper_ab.live.viewer import Viewer
+
+
+def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
+    finished = write(tmp_path / "finished", planted_effect())
+    (finished / "verdict.json").write_text(json.dumps({"comparisons": [{"a": "x", "b": "y", "verdict": "BETTER"}]}))
+    write(tmp_path / "points" / "failed", failed_run())
+    write(tmp_path / "stale", planted_effect()[:40])
+    damaged = write(tmp_path / "damaged", planted_effect())
+    data = bytearray((damaged / JOURNAL_NAME).read_bytes())
+    data[100] ^= 1
+    (damaged / JOURNAL_NAME).write_bytes(data)
+    (tmp_path / "begun").mkdir()
+    (tmp_path / "begun" / JOURNAL_NAME).write_text("")
+    (tmp_path / "other").mkdir()
+
+    found = list_runs(tmp_path)
+    by_name = {one.run_dir.rpartition("/")[2]: one for one in found}
+    states = {name: one.state for name, one in by_name.items()}
+    assert states == {
+        "finished": "finished", "failed": "failed", "stale": "stale", "damaged": "damaged", "begun": "empty",
+    }  # fmt: skip
+    assert [one.last_event for one in found] == sorted((one.last_event for one in found), reverse=True)
+    assert by_name["finished"].done == 1.0
+    assert 0 < by_name["stale"].done < 0.5
+    assert by_name["finished"].verdicts == ("x - y: BETTER",)
+    table = _table(found)
+    assert len(table.splitlines()) == 6
+    assert "x - y: BETTER" in table
+    assert "line 1" in table
+
+
+def test_many_verdicts_are_counted(tmp_path):
+    run_dir = write(tmp_path / "run", planted_effect())
+    many = [{"a": "x", "b": f"y{i}", "verdict": "BETTER" if i < 3 else "BLOCKED"} for i in range(8)]
+    (run_dir / "verdict.json").write_text(json.dumps({"comparisons": many}))
+    (found,) = list_runs(tmp_path)
+    assert len(found.verdicts) == 8
+    assert _table([found]).endswith("8 comparisons: 5 BLOCKED; 3 BETTER")
+
+
+def test_a_run_that_somebody_carries_out_is_running(tmp_path):
+    run_dir = write(tmp_path / "run", planted_effect()[:40])
+    assert holder(run_dir) is None
+    lock = Lock(run_dir)
+    assert holder(run_dir).pid > 0
+    assert list_runs(tmp_path)[0].state == Viewer(run_dir).state == "running"
+    lock.close()
+    assert list_runs(tmp_path)[0].state == "stale"
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    return (write(tmp_path_factory.mktemp("source") / "run", planted_effect()[:25]) / JOURNAL_NAME).read_bytes()
+
+
+@given(data=st.data())
+def test_a_followed_journal_is_the_same_however_it_grows(tmp_path_factory, source, data):
+    """Cut anywhere, also within a line, and completed or taken back and written again, as its writer may."""
+    folder = tmp_path_factory.mktemp("journal")
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(source)), max_size=6)))
+    path, seen = folder / JOURNAL_NAME, []
+    path.write_bytes(b"")
+    following = follow(path)
+    for cut in [*cuts, len(source)]:
+        whole = source[:cut]
+        if data.draw(st.booleans()):  # a write that failed half-way, seen and then taken back
+            path.write_bytes(whole[: whole.rfind(b"\n") + 1] + b'{"n":0,"half')
+            seen.extend(following)
+        path.write_bytes(whole)
+        seen.extend(following)
+    assert seen == list(read(path))
+    assert following.lines == source.count(b"\n")
+
+
+def test_damage_is_told_while_following(tmp_path):
+    run_dir = write(tmp_path / "run", planted_effect()[:25])
+    path = run_dir / JOURNAL_NAME
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-40])
+    following = follow(path)
+    list(following)
+    path.write_bytes(whole[:-40] + b"\r" + whole[-39:])
+    with pytest.raises(JournalError, match="line 25"):
+        list(following)
+
+
+def test_whoever_follows_a_run_holds_no_record_of_it(tmp_path):
+    """Neither a viewer nor a coordinator that takes it up: they would come to hold all of it."""
+    run_dir = write(tmp_path / "run", planted_effect())
+    folded = []
+
+    def nothing_more(history):
+        folded.append(history)
+        raise UsageError("it is complete")
+
+    with pytest.raises(UsageError, match="it is complete"):
+        go_on(run_dir, nothing_more, None, ())
+    for history in (Viewer(run_dir).history, *folded):
+        assert {len(run.columns) for run in history.runs.values()} == {8}
+        assert {len(run.episodes) for run in history.runs.values()} == {0}
+
+
+def test_a_viewer_sees_an_experiment_go_on(tmp_path):
+    """Interrupted, continued by another process, extended: nothing of it is an end as long as somebody is at work."""
+    run_dir = write(tmp_path / "run", failed_run())
+    assert Viewer(run_dir).state == "failed"
+    journal, _ = Journal.reopen(run_dir, wall_clock=lambda: datetime.now(UTC) + timedelta(days=1))
+    viewer = Viewer(run_dir)
+    journal.append(next(event for event in planted_effect() if type(event).__name__ == "WorkerStarted"))
+    journal.write()
+    viewer.catch_up()
+    assert viewer.state == "running"
+    batches = viewer.batches(poll_s=0.0)
+    journal.append(planted_effect()[-1])
+    journal.write()
+    for event in next(batches):
+        viewer.history.add(event)
+    assert viewer.state == "finished"
+    assert next(batches, None) is None
+    journal.close()
+
+
+def test_logs_of_one_run_and_of_all(tmp_path):
+    run_dir = write(tmp_path / "run", planted_effect())
+    viewer = Viewer(run_dir)
+    (run_dir / "logs").mkdir(exist_ok=True)
+    sources(run_dir, viewer.history)["shaped/1"].write_bytes(b"one\ntwo \xff\nunfinished")
+    (run_dir / "logs" / "w00.log").write_text("between runs\n")
+    (run_dir / CONSOLE_NAME).write_text("on the console\n")
+    of_the_run = [("shaped/1", line) for line in ("one", "two \N{REPLACEMENT CHARACTER}", "unfinished")]
+    assert list(lines(run_dir, viewer, "shaped/1")) == of_the_run
+    assert list(lines(run_dir, viewer)) == [*of_the_run, ("w00", "between runs"), ("console", "on the console")]
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("logs", "RUN", "shapd/1"), "did you mean shaped/1?"),
+        (("attach", "RUN/none"), "no journal at"),
+        (("stop", "RUN/none"), "no journal at"),
+        (("gc", "RUN/none"), "no journal at"),
+        (("list", "RUN/none"), "no folder"),
+    ],
+)
+def test_what_is_not_there_is_one_line(tmp_path, args, words):
+    run_dir = write(tmp_path / "run", planted_effect())
+    named = [arg.replace("RUN", str(run_dir)) for arg in args]
+    code = (
+        "import sys\nfrom esper_ab.commands.cli import main\nstatus = main()\n"
+        "heavy = {'torch', 'numpy', 'scipy', 'matplotlib', 'zmq'} & set(sys.modules)\n"
+        "sys.exit(status if not heavy else str(heavy))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *named], capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert words in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_folder_without_runs(tmp_path):
+    assert list_runs(tmp_path) == []
+    with pytest.raises(UsageError, match="no journal"):
+        follow(tmp_path / JOURNAL_NAME)

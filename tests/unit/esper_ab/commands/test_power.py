@@ -1,0 +1,138 @@
+"""`esper-ab power`: where the spread comes from, what is refused, and that the words are the numbers'."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from support.journals import Shape, Synthetic, write
+
+from esper_ab.analysis.analyse import analyse
+from esper_ab.analysis.pair_spread import known_from_pairs
+from esper_ab.commands.power import command
+from esper_ab.contracts.errors import UsageError
+from esper_ab.design.pairs_needed import power
+from esper_ab.design.power import PowerQuestion
+from esper_ab.design.power_tables import Known, answer
+from esper_ab.design.power_text import power_text
+from esper_ab.journal.fold import fold
+
+
+def table(known: Known, *replicates: int):
+    """With one or two rows: each costs a simulation."""
+    return answer(known, replicates[0], PowerQuestion(margin=2.0), replicates)
+
+
+def test_one_look_is_the_noncentral_t() -> None:
+    """6 replicates, two positions: 4 degrees of freedom."""
+    found = table(Known(source="given", sd=3.0, rho=0.5), 6)
+    row = found.tables[0].rows[0]
+    assert (row.replicates, found.tables[0].sd) == (6, pytest.approx(3.0))
+    assert row.power == pytest.approx(power(3.0, 2.0, 6, 0.05, columns=2), abs=1e-9)
+    assert power(3.0, row.smallest, 6, 0.05, columns=2) == pytest.approx(0.8, abs=1e-4)
+
+
+def test_correlation_and_replicates_buy_power() -> None:
+    found = table(Known(source="given", sd=3.5, df=19), 6, 8)
+    assert [one.rho for one in found.tables] == [0.0, 0.3, 0.6]
+    for rows in zip(*(one.rows for one in found.tables), strict=True):
+        assert [row.power for row in rows] == sorted(row.power for row in rows)
+    for one in found.tables:
+        smallest = [row.smallest for row in one.rows]
+        assert smallest == sorted(smallest, reverse=True)
+        assert one.needed.low < one.needed.replicates < one.needed.high
+
+
+def test_words_say_what_the_tables_say() -> None:
+    found = table(Known(source="given", sd=3.5, df=19, rho=0.3), 10)
+    text = power_text(found)
+    needed = found.tables[0].needed
+    assert "Pair correlation 0.3 (known):" in text
+    assert f"need about {needed.replicates} replicates (80 % range {needed.low} to {needed.high})" in text
+    assert "10 replicates (looks at 6, 10) find a difference of" in text
+    assert "cannot carry a verdict" in power_text(table(Known(source="given", sd=3.5), 4))
+    assert "EQUIVALENT takes 15 pairs." in power_text(table(Known(source="given", sd=3.5), 10))
+    assert "EQUIVALENT" not in power_text(table(Known(source="given", sd=3.5), 16))
+
+
+def test_same_question_same_bytes() -> None:
+    known = Known(source="given", sd=1.0, rho=0.1)
+    assert msgspec.json.encode(table(known, 10)) == msgspec.json.encode(table(known, 10))
+
+
+def test_an_earlier_run_gives_its_spread_within_groups_and_that_of_its_pairs() -> None:
+    """A true difference of 20 points between the groups is no spread."""
+    apart = Synthetic(groups={"x": Shape(accuracy=80.0), "y": Shape(accuracy=60.0)}, replicates=8)
+    history = fold(apart.events())
+    known = known_from_pairs(history, "RUN")
+    samples = []
+    for group in ("x", "y"):
+        runs = history.of_group(group)
+        assert all(run.evaluation for run in runs)
+        samples.append(np.array([
+            np.mean([e.env.final_accuracy for e in run.evaluation.episodes if e.actions == "sampled"]) for run in runs
+        ]))  # fmt: skip
+    assert known.df == 14
+    assert known.sd == pytest.approx(math.sqrt((samples[0].var(ddof=1) + samples[1].var(ddof=1)) / 2))
+    effect = analyse(history).comparisons[0].effect
+    assert (known.sd_pairs, known.df_pairs, known.rho) == (pytest.approx(effect.sd), effect.df, None)
+    assert history.design.adjusted
+    assert effect.df == 6
+
+
+def test_power_of_a_run_and_its_report_ask_for_as_many_pairs() -> None:
+    """But for the looks of the new plan, and for its replicates being even."""
+    history = fold(Synthetic(groups={"x": Shape(accuracy=80.0), "y": Shape(accuracy=60.0)}, replicates=8).events())
+    known = known_from_pairs(history, "RUN")
+    found = answer(known, 8, PowerQuestion(margin=history.design.margin))
+    reported = analyse(history).comparisons[0].pairs_anew
+    assert found.tables[0].sd == known.sd_pairs
+    assert found.tables[0].needed.replicates == pytest.approx(reported.pairs, rel=0.1, abs=2)
+    assert "(the pairs seen: their differences have an SD of" in power_text(found)
+
+
+def test_a_correlation_that_is_given_takes_the_place_of_the_pairs(tmp_path: Path) -> None:
+    run = write(tmp_path / "run", Synthetic().events())
+    done = CliRunner().invoke(command, ["--run", str(run), "--json", "--margin", "5", "--rho", "0.5"])
+    found = json.loads(done.output)
+    assert found["known"]["sd_pairs"] is None
+    assert found["tables"][0]["rho"] == 0.5
+    assert found["tables"][0]["sd"] == pytest.approx(found["known"]["sd"])
+
+
+def test_one_pair_has_no_spread() -> None:
+    with pytest.raises(UsageError, match="two finished replicates"):
+        known_from_pairs(fold(Synthetic(replicates=1).events()), "RUN")
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        ((), "--sd-run SD, --calibration FILE or --run RUN"),
+        (("--sd-run", "3", "--run", "x"), "once"),
+        (("--sd-run", "0"), "--sd-run 0: it must be a positive number of points"),
+        (("--sd-run", "nan"), "--sd-run nan"),
+        (("--sd-run", "3", "--rho", "1"), "--rho 1: it must be from -1 to below 1"),
+        (("--sd-run", "3", "--comparisons", "0"), "--comparisons 0: it must be 1 or more"),
+        (("--sd-run", "3", "--alpha", "0.5"), "--alpha 0.5: it must be above 0 and below 0.5"),
+        (("--calibration", "nowhere.json"), "esper-ab calibrate"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused_in_one_line(args: tuple[str, ...], words: str) -> None:
+    refused = CliRunner().invoke(command, args).exception
+    assert isinstance(refused, UsageError)
+    assert words in str(refused)
+    assert "\n" not in str(refused)
+
+
+def test_json_is_one_object(tmp_path: Path) -> None:
+    run = write(tmp_path / "run", Synthetic().events())
+    done = CliRunner().invoke(command, ["--run", str(run), "--json", "--margin", "5", "--replicates", "6"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.output)
+    assert found["tables"][0]["sd"] == found["known"]["sd_pairs"]

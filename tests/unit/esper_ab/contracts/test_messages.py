@@ -1,0 +1,155 @@
+"""One message of every type as bytes, as they were when PROTOCOL got its number. Another form: another number."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import fake_plans
+from support.fake_worker import report_of
+
+from esper_ab.contracts.codec import (
+    CHUNK_BYTES,
+    Assembler,
+    ProtocolError,
+    decode_from_coordinator,
+    decode_from_worker,
+    encode,
+    split,
+)
+from esper_ab.contracts.messages import (
+    PROTOCOL,
+    Assign,
+    Cancel,
+    Chunk,
+    CoordinatorMessage,
+    Failed,
+    Hello,
+    Progress,
+    Release,
+    Stop,
+    WorkerMessage,
+)
+from esper_ab.contracts.records import Checkpoint, HeadUse, Moments, PPOUpdate, SeedEvent
+
+ROOT = Path(__file__).parents[4]
+GOLDEN = json.loads((ROOT / "tests" / "golden" / "messages.json").read_text())
+
+SPEC = msgspec.structs.replace(fake_plans.plan().blocks[0].runs[0], experiment_digest="0" * 64)
+PPO = PPOUpdate(
+    policy_loss=-0.5, value_loss=0.25, entropy=2.5, op_entropy=1.5, approx_kl=0.0, clip_fraction=0.125,
+    explained_variance=None, grad_norm=1.0, first_ratio_error=0.0, ratio_max=1.0, epochs_done=4, stopped_by_kl=False,
+    advantage_std=1.0, return_mean=3.0,
+    heads={"op": HeadUse(entropy=0.5, learnable=1.0), "slot": HeadUse(entropy=None, learnable=0.0)},
+)
+SEED_EVENT = SeedEvent(
+    env=0, step=3, slot="early", event="fossilized", seed_id="0-early-1", blueprint="norm", stage="FOSSILIZED",
+    alpha=1.0, contribution=2.5, params=16,
+)
+CHECKPOINT = Checkpoint(point=1, file="checkpoints/a/0/1.pt", sha256="0" * 64, size_bytes=4096)
+MOMENTS = Moments(count=3, mean=(0.5, -1.0), squares=(0.25, 2.0))
+EPISODE = msgspec.structs.replace(report_of(SPEC, 1), checkpoint=CHECKPOINT)
+EXAMPLES = (
+    Hello(
+        worker="w00", incarnation=1, protocol=PROTOCOL, pid=42, uuids=("GPU-1", ""), torch_version="2.13.0",
+        sources="5a5a",
+    ),
+    report_of(SPEC, 0),
+    Progress(run=SPEC.ref, point=1, step=7, phase="train"),
+    msgspec.structs.replace(
+        EPISODE, record=msgspec.structs.replace(EPISODE.record, ppo=PPO, seed_events=(SEED_EVENT,)),
+        observations=MOMENTS,
+    ),
+    report_of(SPEC, 3),
+    Failed(worker="w00", run=None, summary="ValueError: no", traceback="Traceback …"),
+    Chunk(seq=1, index=0, count=2, data=b"\x00\xff"),
+    Assign(spec=SPEC, point=2, checkpoints=(CHECKPOINT,)),
+    Release(run="a/0", point=1, observations=MOMENTS),
+    Cancel(run="a/0", reason="its replicate cannot be completed"),
+    Stop(reason="the experiment is finished"),
+)
+FROM_WORKER = get_args(WorkerMessage)
+
+
+def decode(data, like):
+    return decode_from_worker(data) if isinstance(like, FROM_WORKER) else decode_from_coordinator(data)
+
+
+@pytest.mark.parametrize("message", EXAMPLES, ids=lambda message: type(message).__name__)
+def test_a_message_is_the_bytes_it_was(message):
+    """Fields, their order and their form; a default that was tuned since does not change the wire."""
+    golden = bytes.fromhex(GOLDEN["messages"][type(message).__name__])
+    then = decode(golden, message)
+    assert type(then) is type(message)
+    assert encode(then) == golden, "the wire has changed: bump PROTOCOL, then rewrite tests/golden/messages.json"
+    assert decode(encode(message), message) == message
+
+
+def test_the_golden_bytes_are_those_of_this_protocol_and_of_every_message():
+    assert GOLDEN["protocol"] == PROTOCOL
+    kinds = {kind.__name__ for kind in (*FROM_WORKER, *get_args(CoordinatorMessage))}
+    assert set(GOLDEN["messages"]) == {type(message).__name__ for message in EXAMPLES} == kinds
+
+
+def test_every_message_is_explained():
+    text = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
+    for kind in GOLDEN["messages"]:
+        assert f"`{kind}`" in text
+    assert f"protocol {PROTOCOL}" in text
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_a_message_or_a_protocol_error(data):
+    for decoder in (decode_from_worker, decode_from_coordinator):
+        try:
+            decoder(data)
+        except ProtocolError:
+            continue
+
+
+@given(st.sampled_from(EXAMPLES), st.data())
+def test_a_damaged_message_is_a_message_or_a_protocol_error(message, data):
+    damaged = bytearray(encode(message))
+    at = data.draw(st.integers(0, len(damaged) - 1))
+    damaged[at] = data.draw(st.integers(0, 255))
+    try:
+        decode(bytes(damaged[: data.draw(st.integers(0, len(damaged)))]), message)
+    except ProtocolError:
+        return
+
+
+@pytest.mark.parametrize("message", EXAMPLES, ids=lambda message: type(message).__name__)
+def test_nobody_may_say_the_other_sides_words(message):
+    wrong = decode_from_coordinator if isinstance(message, FROM_WORKER) else decode_from_worker
+    with pytest.raises(ProtocolError):
+        wrong(encode(message))
+
+
+def test_a_long_message_comes_back_from_its_chunks():
+    record = msgspec.structs.replace(EPISODE.record, seed_events=(SEED_EVENT,) * 20_000)
+    long = msgspec.structs.replace(EPISODE, record=record)
+    frames = split(encode(long), 5)
+    assert len(frames) > 2
+    assert max(len(frame) for frame in frames) < CHUNK_BYTES + 200
+    assembler = Assembler()
+    assert [assembler.add(decode_from_worker(frame)) for frame in frames] == [None] * (len(frames) - 1) + [long]
+
+
+def test_chunks_out_of_order_are_refused_and_a_fresh_start_is_taken():
+    whole = encode(EPISODE)
+    chunks = [Chunk(seq=1, index=i, count=2, data=piece) for i, piece in enumerate((whole[:100], whole[100:]))]
+    assembler = Assembler()
+    with pytest.raises(ProtocolError, match="out of order"):
+        assembler.add(chunks[1])
+    assert [assembler.add(chunk) for chunk in chunks] == [None, EPISODE]
+
+
+@pytest.mark.parametrize("hostile", [b"\x81" * 5000, b"\x91" * 40, b"\xdf\xff\xff\xff\xff", b"\xc7\x01\x05x"])
+def test_hostile_bytes_are_refused_cheaply(hostile):
+    with pytest.raises(ProtocolError):
+        decode_from_worker(hostile)

@@ -1,0 +1,100 @@
+"""calibration.json: read again as written, and refused where it does not belong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from support.journals import Shape, Synthetic
+
+from esper_ab.analysis.calibration import calibration_of
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.settings import PPOSettings
+from esper_ab.design.calibration_file import Calibration, check_belongs, load_calibration
+from esper_ab.design.calibration_text import calibration_text
+from esper_ab.journal.fold import fold
+from esper_ab.settings.experiment import ResolvedExperiment
+
+ONE_MODE = Synthetic(groups={"a": Shape(stream="a"), "b": Shape(stream="b")}, replicates=6)
+CODE = {"sources": "here"}
+
+
+@pytest.fixture(scope="module")
+def found() -> Calibration:
+    calibration = calibration_of(fold(ONE_MODE.events()), 10, deterministic=True)
+    return msgspec.structs.replace(calibration, code=CODE)
+
+
+def experiment(**changes: object) -> ResolvedExperiment:
+    return msgspec.structs.replace(ONE_MODE.plan().experiment, **changes)
+
+
+def test_what_is_written_is_read(found: Calibration, tmp_path: Path) -> None:
+    (tmp_path / "calibration.json").write_bytes(msgspec.json.encode(found))
+    assert load_calibration(tmp_path) == found
+    assert load_calibration(tmp_path / "calibration.json") == found
+
+
+def test_it_is_of_all_runs_and_of_the_rules_that_half_of_them_allow(found: Calibration) -> None:
+    assert found.spread.runs == 12
+    assert (found.planned, found.replicates, found.mode) == (10, 6, "shaped")
+    assert {effect.factor for effect in found.effects} == {"device", "start order"}
+    assert [table.rho for table in found.power] == [0.0, 0.3, 0.6]
+
+
+def test_the_text_says_it_all(found: Calibration) -> None:
+    text = " ".join(calibration_text(found).split())
+    assert found.sentence in text
+    assert "10 are planned, but need 20 runs" in text
+    assert "go together in this plan" in text
+    assert "gave the same records" in text
+    different = calibration_text(msgspec.structs.replace(found, deterministic=False))
+    assert "DIFFERENT" in different
+
+
+def test_same_journal_same_bytes(found: Calibration) -> None:
+    again = calibration_of(fold(ONE_MODE.events()), 10, deterministic=True)
+    assert msgspec.json.encode(msgspec.structs.replace(again, code=CODE)) == msgspec.json.encode(found)
+
+
+def test_it_belongs_to_an_experiment_with_its_condition(found: Calibration) -> None:
+    assert check_belongs(found, experiment(replicates=20, rng_seed=5, name="other"), CODE) == ()
+    (remark,) = check_belongs(found, experiment(), {"sources": "elsewhere"})
+    assert "another state of the code" in remark
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"episodes": 9}, "episodes was 8, is 9"),
+        ({"task": "synthetic"}, 'task was "digits", is "synthetic"'),
+        ({"endpoint": "curve-mean"}, "endpoint was"),
+    ],
+)
+def test_it_belongs_to_no_other(found: Calibration, changes: dict[str, object], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        check_belongs(found, experiment(**changes), CODE)
+
+
+def test_it_belongs_to_no_other_settings(found: Calibration) -> None:
+    faster = tuple(
+        msgspec.structs.replace(group, settings=msgspec.structs.replace(group.settings, ppo=PPOSettings(lr=0.5)))
+        for group in experiment().groups
+    )
+    with pytest.raises(UsageError, match=r"ppo\.lr was 0\.001, is 0\.5 in a"):
+        check_belongs(found, experiment(groups=faster), CODE)
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"no json"])
+def test_what_is_no_calibration_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "calibration.json").write_bytes(content)
+    with pytest.raises(UsageError, match="no calibration of this version"):
+        load_calibration(tmp_path)
+
+
+def test_too_few_runs_are_refused() -> None:
+    with pytest.raises(UsageError, match="only 2 runs"):
+        calibration_of(fold(Synthetic(groups=ONE_MODE.groups, replicates=1).events()), 10, deterministic=True)
+
+

@@ -1,0 +1,104 @@
+"""What is compared, when it is looked, and what a design refuses. Boundaries themselves: test_boundaries.py."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import fake_plans
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.design.design import Contrast, default_looks, extended, rule
+from esper_ab.plan.blocks import extend
+
+
+@pytest.mark.parametrize(
+    ("replicates", "looks"), [(1, (1,)), (6, (6,)), (8, (8,)), (10, (6, 10)), (20, (6, 10, 14, 20))]
+)
+def test_default_looks_are_those_of_the_procedure(replicates, looks):
+    assert default_looks(replicates) == looks
+
+
+@given(st.integers(min_value=6, max_value=400))
+def test_default_looks_ascend_from_six_to_the_end(replicates):
+    looks = default_looks(replicates)
+    assert list(looks) == sorted(set(looks))
+    assert looks[-1] == replicates
+    assert looks[0] >= 6
+    assert all(look % 2 == 0 for look in looks[:-1])
+
+
+def test_all_pairs_without_a_control():
+    design = fake_plans.plan(groups=("a", "b", "c"), cores=3, replicates=6).design
+    assert design.comparisons == (Contrast(a="a", b="b"), Contrast(a="a", b="c"), Contrast(a="b", b="c"))
+    assert [boundary.open for boundary in design.boundaries] == [3, 2, 1]
+    assert [boundary.alpha for boundary in design.boundaries] == pytest.approx([0.05 / 3, 0.025, 0.05])
+
+
+def test_a_control_is_what_the_others_are_compared_with():
+    design = fake_plans.plan(groups=("a", "b", "c", "d"), cores=4, replicates=6, control="c", untested=("d",)).design
+    assert design.comparisons == (Contrast(a="a", b="c"), Contrast(a="b", b="c"))
+
+
+def test_one_look_gets_the_whole_share():
+    (boundary,) = fake_plans.plan(replicates=6).design.boundaries
+    assert boundary.nominal_p == (0.05,)
+
+
+def test_two_groups_are_adjusted_for_sides_and_many_groups_on_few_pairs_are_not():
+    assert fake_plans.plan(replicates=6).design.adjusted
+    assert not fake_plans.plan(groups=("a", "b", "c"), cores=3, replicates=6).design.adjusted
+    assert fake_plans.plan(groups=("a", "b", "c"), cores=3, replicates=12, looks=(12,)).design.adjusted
+
+
+def test_fewer_than_six_replicates_have_no_boundary():
+    design = fake_plans.plan(replicates=5).design
+    assert design.boundaries == ()
+    assert rule(design) == "none: a verdict needs at least 6 replicates"
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"control": "x"}, "--control x: no such group; the groups are a, b"),
+        ({"untested": ("x",)}, "--untested x: no such group"),
+        ({"control": "a", "untested": ("a",)}, "--untested a: it is the control"),
+        ({"untested": ("a",)}, "--untested leaves no two groups to compare"),
+        ({"looks": (6, 8)}, "ascending and ending at the 10 replicates, as in --looks 6,10"),
+        ({"looks": (8, 6, 10)}, "ascending"),
+        ({"looks": (4, 10)}, "--looks 4: the first look needs 6"),
+        ({"looks": (6, 10), "open_ended": True}, "without a maximum it is looked after every pair"),
+        ({"test": "rank", "open_ended": True}, "--test rank has no rule that is valid at any time"),
+    ],
+)
+def test_what_cannot_be_honoured_is_refused(settings, words):
+    with pytest.raises(UsageError) as refused:
+        fake_plans.plan(**({"replicates": 10} | settings))
+    assert words in str(refused.value)
+
+
+def test_an_open_ended_plan_is_decided_by_evidence_after_every_pair():
+    design = fake_plans.plan(replicates=6, open_ended=True).design
+    assert (design.looks, design.boundaries) == ((), ())
+    assert (design.anytime_after, design.evidence) == (0, pytest.approx(20.0))
+    assert "anytime-valid t after every pair from the 6th on, decided at an e-value of 20" in rule(design)
+
+
+def test_an_extension_is_stricter_once_and_only_once():
+    design = fake_plans.plan(replicates=6).design
+    longer = extended(design, 6)
+    assert (longer.anytime_after, longer.evidence) == (6, pytest.approx(100.0))
+    assert longer.boundaries == design.boundaries
+    assert extended(longer, 12) == longer
+
+
+def test_extending_a_plan_gives_the_blocks_that_a_longer_plan_has():
+    short, long = (fake_plans.plan(cores=4, replicates=n, looks=(n,)) for n in (8, 14))
+    added = extend(short, short.design, 8, 6)
+    relabelled = [block.runs for block in long.blocks[8:]]
+    assert [[run.ref for run in block.runs] for block in added.blocks] == [[run.ref for run in r] for r in relabelled]
+    for block, runs in zip(added.blocks, relabelled, strict=True):
+        for mine, planned in zip(block.runs, runs, strict=True):
+            assert (mine.env_devices, mine.policy_file, mine.log_file, mine.block) == (
+                planned.env_devices, planned.policy_file, planned.log_file, planned.block,
+            )

@@ -1,0 +1,68 @@
+"""Generated names of run directories: two launches in the same second both get one, whoever is faster."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from support import fake_plans
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.settings import GroupSettings, GrowthSettings
+from esper_ab.execution.detach import reserve, reserved
+from esper_ab.execution.experiment import PlannedExperiment, claim_directory, plan_on
+from esper_ab.settings.experiment import AskedExperiment, Group
+
+MACHINE = fake_plans.machine(2)
+SETTINGS = GroupSettings(growth=GrowthSettings(blueprints=("norm",)))
+ASKED = AskedExperiment(groups=tuple(Group(name=name, settings=SETTINGS) for name in "ab"), replicates=1)
+
+
+def ready(run_dir, generated="synthetic-1"):
+    plan = plan_on(MACHINE, ASKED, run_dir.name)
+    return PlannedExperiment(asked=ASKED, machine=MACHINE, plan=plan, run_dir=run_dir, generated=generated)
+
+
+def make(run_dir):
+    run_dir.mkdir(parents=True)
+
+
+def test_the_first_gets_the_name_and_the_others_a_suffix(tmp_path, capsys):
+    found = [claim_directory(ready(tmp_path / "runs" / "synthetic-1"), make) for _ in range(3)]
+    assert [one.run_dir.name for one in found] == ["synthetic-1", "synthetic-1-2", "synthetic-1-3"]
+    assert found[1].plan.experiment.name == "synthetic-1-2"
+    assert found[1].plan.digest == found[0].plan.digest
+    assert found[1].plan == plan_on(MACHINE, ASKED, "synthetic-1-2")  # made again, not altered
+    first, second = capsys.readouterr().err.splitlines()
+    assert "synthetic-1 has been taken by another run meanwhile; this one goes into" in first
+    assert second.endswith("synthetic-1-3")
+
+
+@pytest.mark.parametrize("take", [make, reserve], ids=["here", "detached"])
+def test_many_at_the_same_time_get_different_names(tmp_path, take):
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: claim_directory(ready(tmp_path / "synthetic-1"), take), range(8)))
+    assert len({one.run_dir for one in found}) == 8
+
+
+def test_a_name_that_is_being_detached_is_taken(tmp_path):
+    reserve(tmp_path / "synthetic-1")
+    assert reserved(tmp_path / "synthetic-1")
+    with pytest.raises(FileExistsError):
+        reserve(tmp_path / "synthetic-1")
+    make(tmp_path / "synthetic-1-2")
+    with pytest.raises(FileExistsError):
+        reserve(tmp_path / "synthetic-1-2")
+    assert not reserved(tmp_path / "synthetic-1-2")
+
+
+def test_a_name_that_was_asked_for_is_never_changed(tmp_path):
+    make(tmp_path / "mine")
+    asked = ready(tmp_path / "mine", generated="")
+    assert claim_directory(asked, make) is asked
+
+
+def test_what_cannot_be_made_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="cannot be made"):
+        claim_directory(ready(tmp_path / "file" / "below"), make)

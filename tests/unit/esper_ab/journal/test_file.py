@@ -1,0 +1,377 @@
+"""The journal on disk: what is written is read, whatever is cut off; nothing damaged is ever read as an event."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import resource
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esper_ab.commands.fsck import repair
+from esper_ab.contracts.errors import DiskFull, JournalError, UsageError
+from esper_ab.journal.events import Ledger, PointReleased
+from esper_ab.journal.file import JOURNAL_NAME, Journal, read
+from esper_ab.journal.lock import LOCK_NAME, Lock, holder
+from esper_ab.journal.tail import follow
+
+EVENTS = [
+    PointReleased(block=0, point=0, runs=("a/0", "b/0")),
+    Ledger(category="bad_message", run="", episode=None, detail='quotes " and ünïcode, and\na newline'),
+    PointReleased(block=0, point=1, runs=("a/0", "b/0")),
+]
+
+
+def fixed_clock():
+    return datetime(2026, 1, 31, 10, 15, 0, 123000, tzinfo=UTC)
+
+
+def write(folder, events=EVENTS):
+    journal = Journal(folder, fixed_clock)
+    for event in events:
+        journal.append(event)
+    journal.close()
+    return folder / JOURNAL_NAME
+
+
+@pytest.fixture(scope="module")
+def journal_bytes(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("journal")).read_bytes()
+
+
+def test_what_is_written_is_read(tmp_path):
+    reading = read(write(tmp_path))
+    assert list(reading) == EVENTS
+    assert (reading.lines, reading.torn_bytes, reading.wall_time) == (3, 0, "2026-01-31T10:15:00.123+00:00")
+
+
+def test_every_line_is_json_with_its_crc_and_its_predecessors(journal_bytes):
+    prev = "00000000"
+    for n, line in enumerate(journal_bytes.splitlines()):
+        fields = json.loads(line)
+        assert list(fields) == ["n", "prev", "t", "event", "crc"]
+        assert (fields["n"], fields["prev"]) == (n, prev)
+        checked = line[: line.index(b',"crc"')]
+        assert fields["crc"] == f"{zlib.crc32(checked):08x}"
+        prev = fields["crc"]
+
+
+def test_a_journal_cut_at_any_byte_keeps_its_complete_lines(tmp_path, journal_bytes):
+    path = tmp_path / JOURNAL_NAME
+    for cut in range(len(journal_bytes) + 1):
+        path.write_bytes(journal_bytes[:cut])
+        reading = read(path)
+        complete = journal_bytes[:cut].count(b"\n")
+        assert list(reading) == EVENTS[:complete]
+        assert reading.torn_bytes == cut - (journal_bytes[:cut].rfind(b"\n") + 1)
+
+
+def test_a_flipped_bit_is_never_read_as_an_event(tmp_path, journal_bytes):
+    path = tmp_path / JOURNAL_NAME
+    starts = [0, *(i + 1 for i, byte in enumerate(journal_bytes) if byte == ord("\n"))]
+    for at in range(len(journal_bytes)):
+        damaged = bytearray(journal_bytes)
+        damaged[at] ^= 1 << (at % 8)
+        path.write_bytes(damaged)
+        line = sum(start <= at for start in starts) - 1
+        events, message = [], ""
+        try:
+            events.extend(read(path))
+        except JournalError as error:
+            message = str(error)
+        if at == len(journal_bytes) - 1:  # the last newline: indistinguishable from a torn tail
+            assert events == EVENTS[:-1]
+        else:
+            assert f"line {line + 1}:" in message
+
+
+def test_a_journal_cut_at_any_byte_goes_on_and_keeps_what_was_cut_off(tmp_path, journal_bytes):
+    path = tmp_path / JOURNAL_NAME
+    for cut in range(len(journal_bytes) + 1):
+        path.write_bytes(journal_bytes[:cut])
+        journal, events = Journal.reopen(tmp_path, fixed_clock)
+        whole = journal_bytes[:cut].count(b"\n")
+        assert events == EVENTS[:whole]
+        for event in EVENTS[whole:]:
+            journal.append(event)
+        journal.close()
+        assert path.read_bytes() == journal_bytes
+        kept = [torn.read_bytes() for torn in tmp_path.glob(f"{JOURNAL_NAME}.torn-*")]
+        torn = journal_bytes[journal_bytes[:cut].rfind(b"\n") + 1 : cut]
+        assert kept == ([torn] if torn else [])
+        for torn in tmp_path.glob(f"{JOURNAL_NAME}.torn-*"):
+            torn.unlink()
+
+
+def test_a_second_torn_tail_at_the_same_line_does_not_replace_the_first(tmp_path, journal_bytes):
+    path = tmp_path / JOURNAL_NAME
+    for cut in (10, 20):
+        path.write_bytes(journal_bytes[:-cut])
+        Journal.reopen(tmp_path)[0].close()
+    assert len({torn.read_bytes() for torn in tmp_path.glob(f"{JOURNAL_NAME}.torn-2*")}) == 2
+
+
+def test_a_damaged_journal_is_not_reopened_and_not_kept_locked(tmp_path, journal_bytes):
+    path = tmp_path / JOURNAL_NAME
+    damaged = journal_bytes.replace(b"bad_message", b"bad_massage")
+    path.write_bytes(damaged)
+    for _ in range(2):
+        with pytest.raises(JournalError, match=f"line 2: .*`esper-ab fsck {tmp_path}`"):
+            Journal.reopen(tmp_path)
+    assert path.read_bytes() == damaged
+    assert list(tmp_path.glob("*.torn-*")) == []
+
+
+@given(st.integers(0, len(EVENTS) - 1))
+def test_a_line_that_is_there_twice_is_noticed(tmp_path_factory, which):
+    folder = tmp_path_factory.mktemp("twice")
+    lines = write(folder).read_bytes().splitlines(keepends=True)
+    (folder / JOURNAL_NAME).write_bytes(b"".join([*lines[: which + 1], *lines[which:]]))
+    with pytest.raises(JournalError, match=f"line {which + 2}: it is line n={which} "):
+        list(read(folder / JOURNAL_NAME))
+
+
+@given(st.permutations(range(len(EVENTS))), st.integers(1, len(EVENTS)))
+def test_lines_moved_or_removed_are_noticed(tmp_path_factory, order, keep):
+    folder = tmp_path_factory.mktemp("moved")
+    lines = write(folder).read_bytes().splitlines(keepends=True)
+    chosen = order[:keep]
+    path = folder / JOURNAL_NAME
+    path.write_bytes(b"".join(lines[i] for i in chosen))
+    if list(chosen) == list(range(keep)):
+        assert list(read(path)) == EVENTS[:keep]
+    else:
+        with pytest.raises(JournalError, match="expected n="):
+            list(read(path))
+
+
+def test_events_come_before_the_damage_is_reported(tmp_path, journal_bytes):
+    path = tmp_path / JOURNAL_NAME
+    path.write_bytes(journal_bytes.replace(b"bad_message", b"bad_massage"))
+    reading = read(path)
+    assert next(reading) == EVENTS[0]
+    with pytest.raises(JournalError, match=r"line 2: its CRC does not match.*esper-ab fsck"):
+        next(reading)
+
+
+def test_short_writes_are_completed(tmp_path, monkeypatch):
+    write_some = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write_some(descriptor, bytes(data)[:7]))
+    assert list(read(write(tmp_path))) == EVENTS
+
+
+def test_a_full_disk_leaves_whole_lines_and_the_journal_usable(tmp_path):
+    journal = Journal(tmp_path)
+    journal.append(EVENTS[0])
+    journal.write()
+    size = (tmp_path / JOURNAL_NAME).stat().st_size
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, hard))
+    journal.append(EVENTS[1])
+    try:
+        for write_it in (journal.write, journal.commit):
+            with pytest.raises(JournalError, match=r"cannot write .*1 lines are intact"):
+                write_it()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (tmp_path / JOURNAL_NAME).stat().st_size == size
+    journal.append(EVENTS[2])
+    journal.close()
+    assert list(read(tmp_path / JOURNAL_NAME)) == EVENTS
+
+
+@pytest.mark.parametrize("room", [0, 1, 150, 600, 2_000])
+def test_a_line_that_somebody_has_read_stays_when_the_disk_is_full(tmp_path, monkeypatch, room):
+    """Whoever follows the journal goes on where he was, when another process has taken it up."""
+    journal, path = Journal(tmp_path), tmp_path / JOURNAL_NAME
+    journal.append(EVENTS[0])
+    journal.commit()
+    following, write_some = follow(path), os.write
+    seen = list(following)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for point in range(30):
+        journal.append(PointReleased(block=0, point=point, runs=("a/0", "b/0")))
+    monkeypatch.setattr(os, "write", lambda *what: (write_some(*what), seen.extend(following))[0])
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + room, hard))
+    try:
+        with pytest.raises(JournalError) as error:
+            journal.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list(read(path)) == seen
+    assert f" its {len(seen)} lines are intact" in str(error.value)
+    again, past = Journal.reopen(tmp_path, fixed_clock)
+    for event in EVENTS:
+        again.append(event)
+    again.close()
+    assert [*seen, *following] == [*past, *EVENTS]
+
+
+@pytest.mark.parametrize("count", [15, 16, 17, 40])
+def test_lines_appended_are_in_the_file_once_they_are_written(tmp_path, count):
+    journal = Journal(tmp_path)
+    for _ in range(count):
+        journal.append(EVENTS[0])
+    journal.write()
+    assert list(read(tmp_path / JOURNAL_NAME)) == [EVENTS[0]] * count
+    journal.close()
+    assert list(read(tmp_path / JOURNAL_NAME)) == [EVENTS[0]] * count
+
+
+def test_lines_whose_sync_failed_are_written_anew(tmp_path, monkeypatch):
+    """The kernel reports a failed sync once and may drop what it could not write: here it drops everything."""
+    journal = Journal(tmp_path, fixed_clock)
+    journal.append(EVENTS[0])
+    journal.commit()
+    committed = (tmp_path / JOURNAL_NAME).stat().st_size
+    sync = os.fdatasync
+
+    def fails_once(descriptor):
+        monkeypatch.setattr(os, "fdatasync", sync)
+        size = os.fstat(descriptor).st_size
+        os.ftruncate(descriptor, committed)
+        os.ftruncate(descriptor, size)  # zeroes
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    journal.append(EVENTS[1])
+    monkeypatch.setattr(os, "fdatasync", fails_once)
+    with pytest.raises(DiskFull, match=r"its 2 lines are intact: make room, then `esper-ab resume "):
+        journal.commit()
+    journal.append(EVENTS[2])
+    journal.close()
+    assert list(read(tmp_path / JOURNAL_NAME)) == EVENTS
+
+
+def test_the_lock_of_a_process_that_was_killed_hinders_nobody(tmp_path):
+    code = (
+        "import os, sys, pathlib; from esper_ab.journal.file import Journal; "
+        "journal = Journal(pathlib.Path(sys.argv[1])); os.kill(os.getpid(), 9)"
+    )
+    killed = subprocess.run([sys.executable, "-c", code, tmp_path], check=False)
+    assert killed.returncode == -9
+    assert "pid" in (tmp_path / ".lock").read_text()
+    Journal.reopen(tmp_path)[0].close()
+
+
+def test_a_second_coordinator_is_refused_before_it_writes(tmp_path, journal_bytes):
+    """The tail that it would cut off is what the first one is writing."""
+    torn = journal_bytes[:-10]
+    (tmp_path / JOURNAL_NAME).write_bytes(torn)
+    lock = Lock(tmp_path)
+    with pytest.raises(UsageError, match=rf"in use by process {os.getpid()} on \S+ since \S+;"):
+        Journal.reopen(tmp_path)
+    lock.close()
+    assert (tmp_path / JOURNAL_NAME).read_bytes() == torn
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", JOURNAL_NAME]
+
+
+def test_a_second_writer_is_refused_and_told_who_writes(tmp_path):
+    journal = Journal(tmp_path)
+    code = "import sys, pathlib; from esper_ab.journal.file import Journal; Journal(pathlib.Path(sys.argv[1]))"
+    second = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=False)
+    journal.close()
+    assert f"in use by process {os.getpid()} on " in second.stderr
+
+
+def test_a_used_run_directory_is_refused(tmp_path):
+    write(tmp_path)
+    with pytest.raises(UsageError, match="choose another name"):
+        Journal(tmp_path)
+
+
+def test_no_journal_is_a_usage_error(tmp_path):
+    with pytest.raises(UsageError, match="no journal at"):
+        read(Path(tmp_path) / JOURNAL_NAME)
+
+
+WITHOUT_NAME = r"is in use by another process, whose \.lock was removed; wait for it, end it or choose another name"
+
+
+def test_a_removed_lock_file_lets_nobody_in(tmp_path):
+    """Whoever tidies up during a run, or believes that the file is stale, locks another file of that name."""
+    journal = Journal(tmp_path, fixed_clock)
+    journal.append(EVENTS[0])
+    journal.commit()
+    for _ in range(2):  # the first try leaves a new .lock behind
+        (tmp_path / LOCK_NAME).unlink()
+        assert holder(tmp_path) is not None
+        for second in (Journal.reopen, Journal, Lock, repair):
+            with pytest.raises(UsageError, match=WITHOUT_NAME):
+                second(tmp_path)
+        assert str(holder(tmp_path)) == "another process"
+    journal.append(EVENTS[1])
+    journal.close()
+    assert holder(tmp_path) is None
+    again, events = Journal.reopen(tmp_path)
+    assert events == EVENTS[:2]
+    (tmp_path / LOCK_NAME).unlink()
+    with pytest.raises(UsageError, match=WITHOUT_NAME):
+        Journal.reopen(tmp_path)
+    again.close()
+
+
+def test_a_lock_file_that_is_removed_while_it_is_being_locked_is_no_lock(tmp_path, monkeypatch):
+    """Two may each hold the lock of a file of that name; only one of these is still called so."""
+    flock, removed = fcntl.flock, []
+
+    def remove_first(descriptor, operation):
+        if not removed:
+            removed.append((tmp_path / LOCK_NAME).unlink())
+        flock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", remove_first)
+    lock = Lock(tmp_path)
+    monkeypatch.undo()
+    assert removed
+    assert holder(tmp_path).pid == os.getpid()
+    with pytest.raises(UsageError, match=f"in use by process {os.getpid()}"):
+        Lock(tmp_path)
+    lock.close()
+
+
+def test_who_may_only_read_cannot_lock_the_writer_out(tmp_path, journal_bytes):
+    path = tmp_path / JOURNAL_NAME
+    path.write_bytes(journal_bytes)
+    for_reading = struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 0, 0)
+    with path.open("rb") as reader:
+        fcntl.fcntl(reader, fcntl.F_OFD_SETLK, for_reading)
+        fcntl.flock(reader, fcntl.LOCK_EX)
+        assert holder(tmp_path) is None
+        journal, events = Journal.reopen(tmp_path)
+        assert len(events) == 3
+        assert holder(tmp_path).pid == os.getpid()
+        journal.close()
+    assert (tmp_path / LOCK_NAME).stat().st_mode & 0o077 == 0, "nobody else can open it, and so lock it"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
+def test_somebody_else_sees_that_a_run_is_carried_out():
+    """Without being able to open .lock, which says by whom."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        journal = Journal(Path(folder), fixed_clock)
+        ask = """
+import os, sys, pathlib
+from esper_ab.journal.lock import holder
+os.setgid(65534), os.setuid(65534)
+print(holder(pathlib.Path(sys.argv[1])))
+"""
+
+        def asked():
+            command = [sys.executable, "-c", ask, folder]
+            return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+        assert asked() == "another process"
+        journal.close()
+        assert asked() == "None"

@@ -1,0 +1,208 @@
+"""The live view and status: what is shown, on a terminal and in a pipe, and that nothing heavy is loaded for it."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from rich.console import Console
+from support.journals import (
+    Shape,
+    Synthetic,
+    failed_run,
+    planted_effect,
+    same_twice,
+    three_groups,
+    without_evaluations,
+    write,
+)
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.messages import Progress
+from esper_ab.journal.events import EpisodeRecorded, Ledger
+from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.fold import fold
+from esper_ab.journal.lock import Lock
+from esper_ab.live.recent import differences_now, group_now
+from esper_ab.live.status import status, status_json, status_text
+from esper_ab.live.terminal import LiveView
+
+
+def show(events, *, terminal=False, pace_s=10.0, width=130) -> str:
+    out, now = io.StringIO(), [0.0]
+    console = Console(file=out, force_terminal=terminal, width=width, color_system="standard", legacy_windows=False)
+    with LiveView(events[0].plan, console, clock=lambda: now[0]) as view:
+        for event in events:
+            now[0] += pace_s
+            view.observe(event)
+    return out.getvalue()
+
+
+def test_a_pipe_gets_a_line_per_barrier():
+    text = show(planted_effect())
+    barriers = 6 * (Synthetic().episodes + 2)
+    assert len(text.splitlines()) == barriers
+    assert "replicate 2 episode 4 of 8 | shaped 56.3 %; simplified 53.7 % | shaped - simplified +4.47 points" in text
+    assert "training accuracy so far, not the endpoint" in text
+    assert text.splitlines()[-1].split(" | ")[-1].startswith("100 %")
+    assert "\x1b" not in text
+
+
+def with_pathology(group, runs, detail="ratio explosion: probability ratio up to 6.0"):
+    """A ledger entry for the first `runs` of a group, each behind its first episode."""
+    events = []
+    for event in planted_effect():
+        events.append(event)
+        if isinstance(event, EpisodeRecorded) and event.record.episode == 0:
+            ref = event.record.run
+            if ref.group_id == group and ref.replicate < runs:
+                events.append(Ledger(category="ppo_pathology", run=ref.run, episode=0, detail=detail))
+    return events
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_pathology_is_told_once_per_group_and_then_counted(terminal):
+    events = with_pathology("shaped", 5)
+    lines = [line.strip() for line in show(events, terminal=terminal).splitlines() if "ppo_pathology" in line]
+    assert [line[line.index("!"):] for line in lines] == [
+        "! ppo_pathology shaped/0: ratio explosion: probability ratio up to 6.0",
+        "! ppo_pathology shaped: ratio explosion in 5 runs, shaped/0 first",
+    ]
+    other = Ledger(category="ppo_pathology", run="simplified/0", episode=0, detail="entropy collapse: 0")
+    alone = show([*with_pathology("shaped", 1), other])
+    assert alone.count("ppo_pathology") == 2
+    assert " runs, " not in alone
+
+
+def test_a_view_that_comes_later_counts_what_was_there_and_tells_it_no_more():
+    events = with_pathology("shaped", 3)
+    second = [n for n, event in enumerate(events) if isinstance(event, Ledger)][1]
+    out = io.StringIO()
+    with LiveView(events[0].plan, Console(file=out, width=130), history=fold(events[:second])) as view:
+        for event in events[second:]:
+            view.observe(event)
+    told = [line for line in out.getvalue().splitlines() if "ppo_pathology" in line]
+    assert told == ["! ppo_pathology shaped: ratio explosion in 3 runs, shaped/0 first"]
+
+
+def test_lines_are_throttled_but_the_ends_of_replicates_are_told():
+    text = show(planted_effect(), pace_s=0.0)
+    assert len(text.splitlines()) == 2 * 6
+    assert text.count("warm") == text.count("evaluated") == 6
+
+
+def test_a_terminal_gets_a_table_and_a_bar():
+    text = show(three_groups(), terminal=True)
+    for word in ("group", "held-out %", "reward (not comparable)", "params added", "entropy", "s / episode", "100 %"):
+        assert word in text
+    assert "simplified - wait" in text
+
+
+@pytest.mark.parametrize(("width", "last"), [(80, "episode"), (60, "added")])
+def test_a_narrow_terminal_breaks_no_word(width, last):
+    lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", show(three_groups(), terminal=True, width=width)).splitlines()
+    assert max(map(len, lines)) <= width
+    assert any(line.strip().startswith("simplified ") for line in lines)
+    (*_, heading) = (line for line in lines if line.strip().startswith("group "))
+    assert {"group", "episodes", "%", "comparable)", "added"} <= set(heading.split())
+    assert heading.split()[-1] == last
+
+
+def test_no_color_is_honoured(monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    text = show(planted_effect()[:40], terminal=True)
+    assert "\x1b[3" not in text.replace("\x1b[3m", "")
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_confounders_are_told_at_once(terminal):
+    assert "! worker_death simplified/3: exit code -9" in show(failed_run(), terminal=terminal)
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_names_are_not_markup(terminal):
+    groups = {"[red]x[/red]": Shape(), "[bold]": Shape()}
+    assert "[red]x[/red]" in show(Synthetic(groups=groups, replicates=1).events(), terminal=terminal)
+
+
+def test_signs_of_life_move_the_bar():
+    events = planted_effect()
+    plan, now, out = events[0].plan, [0.0], io.StringIO()
+    console = Console(file=out, force_terminal=True, width=130, color_system=None)
+    with LiveView(plan, console, clock=lambda: now[0]) as view:
+        for event in events[:8]:
+            view.observe(event)
+        before = view._done()
+        for step in (5, 25):
+            now[0] += 1
+            view.observe(Progress(run=plan.blocks[0].runs[0].ref, point=1, step=step, phase="train"))
+        assert view._done() == before + 1.0
+
+
+def test_without_numbers_nothing_breaks():
+    for events in (without_evaluations(same_twice()), planted_effect()[:1]):
+        for terminal in (False, True):
+            show(events, terminal=terminal)
+
+
+def test_the_difference_counts_trained_pairs_only():
+    history = fold(failed_run())
+    found = differences_now(history)[0]
+    assert found.pairs == 3
+    assert 2 < found.points < 8
+    assert differences_now(fold(planted_effect()[:20]))[0].points is None
+    assert group_now(history, "shaped").episodes == 3 * 8 + 2
+
+
+@pytest.mark.parametrize(
+    ("events", "state"),
+    [(planted_effect, "finished"), (failed_run, "failed"), (lambda: planted_effect()[:50], "stale")],
+)
+def test_status_says_how_far_it_is(tmp_path, events, state):
+    found = status(write(tmp_path / "run", events()))
+    assert found.state == state
+    assert len(found.runs) == 12
+    assert found.groups[0].accuracy is not None
+
+
+def test_status_of_a_run_that_somebody_works_on(tmp_path):
+    run_dir = write(tmp_path / "run", planted_effect()[:50])
+    holder = Lock(run_dir)
+    assert status(run_dir).state == "running"
+    holder.close()
+    text = status_text(run_dir)
+    assert "stale" in text
+    assert "coordinator is gone" in text
+    assert "shaped/2" in text
+
+
+def test_status_json_and_torn_tail(tmp_path):
+    run_dir = write(tmp_path / "run", failed_run())
+    with (run_dir / JOURNAL_NAME).open("ab") as file:
+        file.write(b'{"n":1')
+    document = json.loads(status_json(run_dir))
+    assert (document["state"], document["torn_bytes"], document["ledger"]) == ("failed", 6, 1)
+    assert "6 bytes of an unfinished last line do not count" in status_text(run_dir)
+    assert document["runs"][6] == {
+        "run": "simplified/3", "state": "stopped", "device": "cpu:0", "episodes": 1, "of_episodes": 8,
+    }  # fmt: skip
+
+
+def test_status_without_a_journal(tmp_path):
+    with pytest.raises(UsageError, match="no journal"):
+        status(tmp_path)
+
+
+def test_looking_loads_nothing_heavy(tmp_path):
+    run_dir = write(tmp_path / "run", planted_effect())
+    code = (
+        "import sys; from pathlib import Path; import esper_ab.live.terminal\n"
+        "from esper_ab.live.status import status_text; status_text(Path(sys.argv[1]))\n"
+        "print(sorted({'numpy', 'scipy', 'torch', 'matplotlib', 'duckdb'} & set(sys.modules)))"
+    )
+    child = subprocess.run([sys.executable, "-c", code, str(run_dir)], capture_output=True, text=True, check=True)
+    assert child.stdout.strip() == "[]"

@@ -1,0 +1,387 @@
+"""The planner: each block has each group once, positions are balanced, no group's orders depend on another group."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import esper_ab
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.machine import Device, Machine, TaskFacts, UserReward
+from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.settings import ControllerSettings, GroupSettings, GrowthSettings, PPOSettings, RewardSettings
+from esper_ab.design.boundary_cache import calibrate
+from esper_ab.design.counterbalance import blocks_needed, cycle, order, orders_estimable, williams_square
+from esper_ab.plan.blocks import Plan, make_plan
+from esper_ab.plan.estimate import estimate
+from esper_ab.settings.experiment import AskedExperiment, Group, ResolvedExperiment
+from esper_ab.settings.resolve import resolve
+
+TASK = TaskFacts(
+    name="digits", title="digits", slots=("early", "mid", "late"), sizes=(1024, 384, 389), sample_values=64,
+    host_params=1090, host_multiply_adds=4928, classes=10,
+)
+
+
+def machine(cores: int = 2, gpus: int = 0, **changes: object) -> Machine:
+    devices = [Device(name=f"cuda:{i}", title="H200", uuid=f"GPU-{i}", memory_bytes=1 << 37) for i in range(gpus)]
+    devices += [Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=1 << 33) for i in range(cores)]
+    found = Machine(
+        torch_version="2.13", cuda_build="13.0" if gpus else "", devices=tuple(devices),
+        rewards=("minimal", "shaped", "simplified", "sparse"), controllers=("random", "wait"),
+        blueprints=("attention", "bottleneck", "conv_heavy", "conv_light", "conv_small", "depthwise", "norm"),
+        tasks=(TASK,), multiply_adds_per_s=1e9, user_rewards=(), task_problem="", gpu_problem="",
+    )
+    return msgspec.structs.replace(found, **changes)
+
+
+def group(name: str, **settings: object) -> Group:
+    return Group(name=name, settings=GroupSettings(**settings))  # type: ignore[arg-type]
+
+
+def experiment(names: tuple[str, ...] = ("a", "b"), **changes: object) -> AskedExperiment:
+    groups = tuple(group(name, ppo=PPOSettings(lr=0.001 * (1 + sum(name.encode()) % 7))) for name in names)
+    asked = AskedExperiment(groups=groups)
+    return msgspec.structs.replace(asked, **changes)
+
+
+def planned(asked: AskedExperiment, there: Machine) -> Plan:
+    return make_plan(resolve(asked, there, "x"), there, calibrate)
+
+
+# --- counterbalancing -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", range(2, 9))
+def test_williams_square_balances_positions_and_neighbours(n: int) -> None:
+    rows = williams_square(n)
+    places = Counter((position, value) for row in rows for position, value in enumerate(row))
+    neighbours = Counter(pair for row in rows for pair in pairwise(row))
+    assert len(rows) == (n if n % 2 == 0 else 2 * n)
+    assert len(places) == n * n
+    assert len(set(places.values())) == 1
+    assert len(neighbours) == n * (n - 1)
+    assert len(set(neighbours.values())) == 1
+
+
+def test_fixed_positions_are_not_estimable() -> None:
+    assert not orders_estimable([(0, 1), (0, 1), (0, 1)])
+    assert orders_estimable([(0, 1), (1, 0)])
+    assert not orders_estimable([(0, 1, 2), (1, 0, 2)])
+
+
+@pytest.mark.parametrize("n", range(2, 7))
+def test_a_cycle_and_the_blocks_needed_are_orders_estimable(n: int) -> None:
+    for count in (blocks_needed(n), cycle(n)):
+        assert orders_estimable([order(n, block) for block in range(count)])
+    assert not orders_estimable([order(n, block) for block in range(blocks_needed(n) - 1)] or [order(n, 0)])
+
+
+# --- lanes and blocks -----------------------------------------------------------------------------------------------
+
+shapes = st.tuples(
+    st.integers(2, 5),  # groups
+    st.integers(1, 12),  # replicates
+    st.integers(1, 24),  # GPUs
+    st.integers(1, 3),  # devices per run
+    st.sampled_from(["spread", "share", "alternate", "sequence"]),
+)
+
+
+@given(shapes)
+def test_every_plan_is_whole_and_balanced(shape: tuple[int, int, int, int, str]) -> None:
+    n, replicates, gpus, per_run, placement = shape
+    names = tuple("abcde"[:n])
+    asked = experiment(names, replicates=replicates, devices_per_run=per_run, placement=placement)
+    there = machine(gpus=gpus)
+    if gpus < per_run * (n if placement == "spread" else 1):
+        with pytest.raises(UsageError):
+            planned(asked, there)
+        return
+    plan = planned(asked, there)
+    assert [block.replicate for block in plan.blocks] == list(range(replicates))
+    lanes = {lane.name: lane for lane in plan.lanes}
+    assert len(lanes) == len(plan.lanes)
+    if placement == "spread":
+        devices = [device for lane in plan.lanes for device in lane.devices]
+        assert len(devices) == len(set(devices))
+    by_set: dict[frozenset[str], list[tuple[str, ...]]] = {}
+    for block in plan.blocks:
+        assert sorted(run.ref.group_id for run in block.runs) == sorted(names)
+        used = [run.ref.device for run in block.runs]
+        assert len(set(used)) == n
+        by_lane = sorted(block.runs, key=lambda run: run.ref.device)
+        by_set.setdefault(frozenset(used), []).append(tuple(run.ref.group_id for run in by_lane))
+        for run in block.runs:
+            counts = Counter(run.env_devices)
+            assert set(counts) == set(lanes[run.ref.device].devices)
+            assert max(counts.values()) - min(counts.values()) <= 1
+    assert not any(one & other for one in by_set for other in by_set if one != other)
+    for orders in by_set.values():
+        for lane in range(n):
+            seen = Counter(groups[lane] for groups in orders)
+            assert max(seen.values()) - min(seen[name] for name in names) <= 2
+        if replicates >= blocks_needed(n):
+            assert orders_estimable([tuple(names.index(name) for name in groups) for groups in orders])
+
+
+def test_start_order_turns_with_the_lanes() -> None:
+    plan = planned(experiment(replicates=2), machine())
+    assert [[(run.ref.group_id, run.ref.device) for run in block.runs] for block in plan.blocks] == [
+        [("a", "cpu:0"), ("b", "cpu:1")],
+        [("b", "cpu:0"), ("a", "cpu:1")],
+    ]
+
+
+def test_fixed_order_aliases_group_and_lane_and_is_not_adjusted_for() -> None:
+    plan = planned(experiment(replicates=6, order="fixed"), machine())
+    assert {tuple(run.ref.group_id for run in block.runs) for block in plan.blocks} == {("a", "b")}
+    assert not plan.design.adjusted
+    assert any("aliased" in note for note in plan.notes)
+
+
+def test_shuffled_order_is_drawn_from_the_rng_seed_and_has_no_favourite() -> None:
+    def firsts(rng_seed: int) -> str:
+        plan = planned(experiment(replicates=200, order="shuffled", rng_seed=rng_seed, looks=(200,)), machine())
+        return "".join(block.runs[0].ref.group_id for block in plan.blocks)
+
+    assert firsts(1) == firsts(1)
+    assert firsts(1) != firsts(2)
+    assert 70 <= firsts(1).count("a") <= 130  # outside with a chance of 2e-5
+    assert firsts(1)[::2] != firsts(1)[0] * 100
+
+
+def test_several_blocks_at_once_and_the_rest_idle() -> None:
+    plan = planned(experiment(replicates=6), machine(gpus=7))
+    assert [{run.ref.device for run in block.runs} for block in plan.blocks[:3]] == [
+        {"cuda:0", "cuda:1"}, {"cuda:2", "cuda:3"}, {"cuda:4", "cuda:5"}]
+    assert plan.idle_devices == ("cuda:6",)
+    assert any("1 of 7 devices stay idle: cuda:6" in note for note in plan.notes)
+    assert plan.lanes[1].uuids == ("GPU-1",)
+
+
+def test_share_puts_a_block_on_one_device() -> None:
+    plan = planned(experiment(replicates=2, placement="share"), machine(gpus=1))
+    assert [lane.name for lane in plan.lanes] == ["cuda:0/0", "cuda:0/1"]
+    assert {device for run in plan.blocks[0].runs for device in run.env_devices} == {"cuda:0"}
+
+
+def test_environments_go_round_the_devices_of_a_run() -> None:
+    plan = planned(experiment(devices_per_run=2, n_envs=4), machine(gpus=4))
+    assert plan.blocks[0].runs[0].env_devices == ("cuda:0", "cuda:1", "cuda:0", "cuda:1")
+    assert plan.blocks[0].runs[0].ref.device == "cuda:0+cuda:1"
+
+
+@pytest.mark.parametrize(("most", "placement", "lanes"), [
+    (0, "spread", 8), (8, "spread", 8), (7, "spread", 6), (2, "spread", 2), (3, "share", 2), (1, "sequence", 2),
+    (2, "alternate", 4),
+])  # fmt: skip
+def test_no_more_runs_train_at_the_same_time_than_allowed(most: int, placement: str, lanes: int) -> None:
+    """Where runs take turns only one of a block's lanes is at work."""
+    plan = planned(experiment(replicates=40, max_parallel=most, placement=placement), machine(0, gpus=8))
+    assert len(plan.lanes) == lanes
+    busy = len(plan.lanes) // (2 if placement in ("sequence", "alternate") else 1)
+    assert not most or busy <= most
+
+
+def test_a_limit_below_one_block_is_refused_with_what_would_do() -> None:
+    with pytest.raises(UsageError, match="--placement sequence trains one after the other, or allow 3"):
+        planned(experiment(("a", "b", "c"), max_parallel=2), machine(3))
+
+
+def test_runs_that_may_not_fit_their_gpu_are_named() -> None:
+    """Those who share it count together; of several devices of a run each has its part; a CPU's is not meant."""
+    large = msgspec.structs.replace(TASK, host_values=16_384)
+
+    def warned(gpu_gib: float, **changes: object) -> bool:
+        gpus = [Device(name=f"cuda:{i}", title="", uuid=f"GPU-{i}", memory_bytes=int(gpu_gib * 2**30)) for i in (0, 1)]
+        cores = [Device(name="cpu:0", title="", uuid="", memory_bytes=1)]
+        there = machine(gpus=2, devices=(*gpus, *cores), tasks=(large,))
+        notes = planned(experiment(n_envs=64, **changes), there).notes
+        return any("may need about" in note and note.startswith("cuda:0 has ") for note in notes)
+
+    assert warned(4)
+    assert not warned(8)
+    assert warned(8, devices=("cuda:0",), placement="share")
+    assert not warned(8, devices=("cuda:0", "cuda:1"), placement="share", devices_per_run=2)
+    assert not warned(4, devices=("cpu:0",), placement="share")
+
+
+def test_more_cpu_lanes_than_cores_are_time_sliced_aloud() -> None:
+    plan = planned(experiment(("a", "b", "c")), machine(cores=2))
+    assert [lane.name for lane in plan.lanes] == ["cpu:0", "cpu:1", "cpu:2"]
+    assert any("3 threads share 2 cores" in note for note in plan.notes)
+    assert any(note.startswith("No GPU: 3 CPU lanes, 1 thread each") for note in plan.notes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "there", "words"),
+    [
+        ({}, machine(gpus=1), "--placement share runs them side by side on 1"),
+        ({"devices": ("cuda:5",)}, machine(gpus=1), "no 'cuda:5' here; there is cuda:0, cpu:0, cpu:1"),
+        ({"devices": ("cuda",)}, machine(), "no 'cuda' here; there is cpu:0, cpu:1"),
+        ({"devices": ("cpu:0", "cpu:0")}, machine(), "cpu:0 is there twice"),
+        ({"devices": ("cpu:0",), "devices_per_run": 2}, machine(), "--devices-per-run 2, but the pool has 1 (cpu:0)"),
+        ({"devices_per_run": 5}, machine(gpus=10), "a device would hold no environment"),
+        ({}, machine(gpu_problem="torch is a build without CUDA"), "to use the CPU all the same, say --devices cpu"),
+        ({"task": "digit"}, machine(), "no task 'digit'; did you mean digits?"),
+        ({}, machine(task_problem="not there"), "task digits: not there"),
+        ({"slots": ("erly",)}, machine(), "did you mean early"),
+        ({"slots": ("late", "early")}, machine(), "as in --slots early late"),
+        ({"slots": ("early", "early")}, machine(), "as in --slots early"),
+        ({"n_envs": 1}, machine(), "ppo.minibatches=2 with --n-envs 1"),
+        (
+            {"groups": (group("a"), group("b", growth=GrowthSettings(blueprints=("norm", "conv_lite"))))}, machine(),
+            "no blueprint 'conv_lite'; did you mean conv_light",
+        ),
+        (
+            {"groups": (group("a"), group("b", reward=RewardSettings(mode="f.py:r")))},
+            machine(user_rewards=(UserReward(reference="f.py:r", sha256="", problem="no file"),)),
+            "group 'b': reward=f.py:r: no file",
+        ),
+    ],
+)
+def test_refused_in_one_line(changes: dict[str, object], there: Machine, words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        planned(experiment(**changes), there)  # type: ignore[arg-type]
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_gpu_that_torch_cannot_use_does_not_hinder_an_asked_cpu_run() -> None:
+    there = machine(gpu_problem="torch is a build without CUDA")
+    assert planned(experiment(devices=("cpu",)), there).experiment.devices == ("cpu:0", "cpu:1")
+
+
+# --- complete in one construction ---
+
+
+def test_a_plan_has_all_that_was_known_when_it_was_made() -> None:
+    there = machine()
+    plain = planned(experiment(), there)
+    plan = make_plan(plain.experiment, there, calibrate, remarks=("first.", "second."), run_sd=3.5)
+    assert plan.notes == (*plain.notes, "first.", "second.")
+    assert (plan.run_sd, plain.run_sd) == (3.5, None)
+    assert plan.step_s == plain.step_s == estimate(plan.experiment, plan.lanes, there).step_s > 0.0
+    assert msgspec.structs.replace(plan, notes=plain.notes, run_sd=None) == plain
+
+
+def test_nobody_makes_a_plan_out_of_another() -> None:
+    """By the names under which the package holds plans: plan, history.plan, self._plan, …"""
+    replaced = re.compile(r"structs\.replace\(\s*(?:\w+\.)*_?plan,")
+    package = Path(esper_ab.__file__).parent
+    assert not [path.name for path in package.rglob("*.py") if replaced.search(path.read_text())]
+
+
+@pytest.mark.parametrize("field", ["name", "slots", "devices"])
+def test_what_is_resolved_leaves_nothing_open(field: str) -> None:
+    resolved = msgspec.structs.asdict(planned(experiment(), machine()).experiment)
+    assert all(resolved[one] for one in ("name", "slots", "devices"))
+    assert not getattr(AskedExperiment(groups=resolved["groups"]), field)
+    with pytest.raises(TypeError, match=field):
+        ResolvedExperiment(**{key: value for key, value in resolved.items() if key != field})
+
+
+# --- no group's orders depend on another group ----------------------------------------------------------------------
+
+
+def orders(plan: Plan, name: str, called: str = "") -> list[RunSpec]:
+    """The group's RunSpecs without what may differ: lane and digest; renamed back when it is `called` otherwise."""
+    found = [run for block in plan.blocks for run in block.runs if run.ref.group_id == (called or name)]
+    return [
+        msgspec.structs.replace(
+            run,
+            experiment_digest="",
+            env_devices=(),
+            ref=msgspec.structs.replace(run.ref, device="", group_id=name, run=f"{name}/{run.ref.replicate}"),
+            policy_file=run.policy_file.replace(f"/{called or name}/", f"/{name}/"),
+            log_file=run.log_file.replace(f"/{called or name}-", f"/{name}-"),
+        )
+        for run in found
+    ]
+
+
+@given(st.permutations(["a", "b", "c"]), st.integers(1, 7))
+def test_reordering_or_adding_groups_changes_nothing_of_the_others(names: list[str], replicates: int) -> None:
+    there = machine(cores=3)
+
+    def plan_of(*chosen: str) -> Plan:
+        return planned(experiment(chosen, replicates=replicates, devices=("cpu:0", "cpu:1", "cpu:2")), there)
+
+    plain, reordered, added = plan_of("a", "b"), plan_of(*names), plan_of("a", "b", "d")
+    for name in ("a", "b"):
+        assert orders(plain, name) == orders(reordered, name) == orders(added, name)
+    assert plan_of(*names).digest == plan_of("a", "b", "c").digest
+
+
+def test_renaming_a_group_changes_only_its_name() -> None:
+    there, before = machine(), experiment()
+    renamed = msgspec.structs.replace(
+        before, groups=(before.groups[0], msgspec.structs.replace(before.groups[1], name="z"))
+    )
+    assert orders(planned(before, there), "a") == orders(planned(renamed, there), "a")
+    assert orders(planned(before, there), "b") == orders(planned(renamed, there), "b", called="z")
+
+
+def test_digest_is_of_the_settings_not_of_the_name() -> None:
+    there = machine()
+    digest = planned(experiment(), there).digest
+    assert planned(experiment(name="other"), there).digest == digest
+    assert planned(experiment(rng_seed=1), there).digest != digest
+    edited = machine(user_rewards=(UserReward(reference="f.py:r", sha256="1", problem=""),))
+    assert make_plan(resolve(experiment(), there, "x"), edited, calibrate).digest != digest
+
+
+def test_unpaired_labels_the_randomness() -> None:
+    runs = planned(experiment(unpaired=True), machine()).blocks[0].runs
+    assert [run.rng_label for run in runs] == ["a", "b"]
+    assert {run.rng_label for run in planned(experiment(), machine()).blocks[0].runs} == {""}
+
+
+# --- what is said about it ------------------------------------------------------------------------------------------
+
+
+def test_differences_and_notes() -> None:
+    groups = (
+        group("shaped"),
+        group("same"),
+        group("two", reward=RewardSettings(mode="sparse"), ppo=PPOSettings(lr=0.5)),
+        group("wait", controller=ControllerSettings(name="wait"), reward=RewardSettings(mode="sparse")),
+    )
+    plan = planned(experiment(groups=groups, replicates=3), machine(cores=4))
+    assert plan.chance == 10.0
+    assert {one.key: one.values["two"] for one in plan.differences} == {
+        "controller.name": "ppo", "ppo.lr": "0.5", "reward.mode": "sparse"}
+    text = "\n".join(plan.notes)
+    assert "3 replicates cannot carry a verdict: at least 6" in text
+    assert "shaped and same do not differ" in text
+    assert "two and each of shaped, same differ in 2 settings (ppo.lr, reward.mode)" in text
+    assert "shaped and wait" not in text
+    assert "not a multiple of 4" in text
+    assert "test split of 389 samples" in plan.estimand
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"replicates": 6}, True), ({"replicates": 14}, True), ({"replicates": 15}, False), ({"replicates": 5}, False),
+        ({"replicates": 6, "open_ended": True}, False),
+    ],
+)  # fmt: skip
+def test_a_plan_too_short_for_an_equivalence_says_so(changes: dict[str, object], said: bool) -> None:
+    plan = planned(experiment(**changes), machine())
+    assert ("can show no EQUIVALENT" in "\n".join(plan.notes)) is said
+
+
+def test_one_replicate_and_unequal_discounts_are_said() -> None:
+    groups = (group("a"), group("b", ppo=PPOSettings(gamma=0.9)))
+    text = "\n".join(planned(experiment(groups=groups, replicates=1), machine()).notes)
+    assert "nothing will follow about the groups" in text
+    assert "b: ppo.gamma=0.9 is not reward.gamma=0.995" in text

@@ -1,0 +1,110 @@
+"""What a plan is said to cost: against measured episodes, and how it grows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from unit.esper_ab.plan.test_blocks import experiment, machine, planned
+
+from esper_ab.contracts.machine import Machine, TaskFacts
+from esper_ab.plan.blocks import Plan
+from esper_ab.plan.estimate import Estimate, epoch_s, estimate
+from esper_ab.plan.text import plan_text
+
+HOSTS = json.loads((Path(__file__).resolve().parents[4] / "docs" / "benchmarks" / "hosts.json").read_text())
+SPEED = HOSTS["machine"]["peak_gflops"] * 1e9 / 2  # multiply-adds per second
+SHAPES = {  # multiply-adds and values of one forward pass
+    "digits": (8 * 64 + 8 * 16 * 16 + 16 * 32 * 4 + 320, 8 * 64 + 16 * 16 + 32 * 4),
+    "cifar10": (3 * 8 * 9 * 1024 + 8 * 16 * 9 * 256 + 16 * 32 * 9 * 64 + 320, 8 * 1024 + 16 * 256 + 32 * 64),
+}
+BATCHES = {"digits": 64, "cifar10": 32}
+
+
+def facts(name: str, train: int, validation: int) -> TaskFacts:
+    adds, values = SHAPES[name]
+    return TaskFacts(
+        name=name, title="", slots=("early",), sizes=(train, validation, 1), sample_values=1, host_params=1,
+        host_multiply_adds=adds, host_values=values,
+    )  # fmt: skip
+
+
+def cost_of(plan: Plan, there: Machine) -> Estimate:
+    return estimate(plan.experiment, plan.lanes, there)
+
+
+@pytest.mark.parametrize("measured", HOSTS["episode"], ids=lambda one: f"{one['case']['task']}-{one['case']['n_envs']}")
+def test_an_episode_of_this_length_was_measured(measured: dict) -> None:
+    """Within a factor of two: what is not, is to be fitted again (scripts/scaling)."""
+    name = measured["case"]["task"]
+    task = facts(name, measured["train_samples"], measured["validation_samples"])
+    said = measured["steps"] * epoch_s(task, measured["case"]["n_envs"], BATCHES[name], SPEED)
+    assert 0.5 < said / measured["seconds"]["median"] < 2.0
+
+
+def test_it_grows_with_what_is_asked() -> None:
+    """Twice the replicates, episodes with their evaluation or steps take twice as long."""
+    def duration(**changes: object) -> float:
+        there = machine(cores=12, tasks=(facts("digits", 1024, 384),))
+        return cost_of(planned(experiment(**changes), there), there).duration_s
+
+    once = duration(eval_episodes=1, episodes=2, steps=10, replicates=6, n_envs=8)
+    assert duration(eval_episodes=2, episodes=4, steps=10, replicates=6, n_envs=8) == pytest.approx(2 * once)
+    assert duration(eval_episodes=1, episodes=2, steps=20, replicates=6, n_envs=8) == pytest.approx(2 * once)
+    assert duration(eval_episodes=1, episodes=2, steps=10, replicates=6, n_envs=16) > 1.5 * once
+
+
+def test_the_gpus_of_a_run_share_its_environments_and_its_cpu_devices_take_turns() -> None:
+    def slower_by(there: Machine) -> float:
+        one, two = (
+            cost_of(planned(experiment(devices_per_run=k, n_envs=64, replicates=1), there), there).duration_s
+            for k in (1, 2)
+        )
+        return two / one
+
+    assert slower_by(machine(gpus=4)) < 1 < slower_by(machine(cores=4))
+
+
+def test_more_lanes_than_cores_wait_for_one_another() -> None:
+    few, many = machine(cores=1), machine(cores=2)
+    slow, fast = (cost_of(planned(experiment(), there), there).duration_s for there in (few, many))
+    assert slow == pytest.approx(2 * fast)
+
+
+def test_memory_has_a_part_per_worker_and_a_part_per_environment() -> None:
+    there = machine()
+
+    def memory(n_envs: int) -> int:
+        return cost_of(planned(experiment(n_envs=n_envs), there), there).memory_bytes
+
+    assert memory(64) - memory(4) == 2 * 60 * (memory(5) - memory(4)) // 2
+    assert memory(4) > 2 * (400 << 20)
+
+
+def test_a_gpu_is_said_to_be_a_guess() -> None:
+    there = machine(gpus=2)
+    assert "never measured" in cost_of(planned(experiment(), there), there).basis
+    assert "never measured" not in cost_of(planned(experiment(), machine()), machine()).basis
+
+
+def test_workers_that_start_are_counted() -> None:
+    """Torch is loaded by whoever starts them, then by all at the same time on the cores that there are."""
+    def found(cores: int, start_s: float) -> Estimate:
+        there = machine(cores=cores, start_s=start_s)
+        return cost_of(planned(experiment(devices=("cpu:0", "cpu:1")), machine()), there)
+
+    assert found(2, 5.0).start_up_s == pytest.approx(10.0)
+    assert found(1, 5.0).start_up_s == pytest.approx(15.0)
+    assert found(2, 5.0).duration_s == pytest.approx(found(2, 0.0).duration_s + 10.0)
+
+
+@pytest.mark.parametrize(("seconds", "said"), [
+    (0.0, "under 10 s"), (9.9, "under 10 s"), (10.4, "about 10 s"), (61.0, "about 61 s"), (600.0, "about 10 min"),
+])  # fmt: skip
+def test_nothing_takes_no_time(seconds: float, said: str) -> None:
+    there = machine()
+    plan = planned(experiment(), there)
+    cost = msgspec.structs.replace(cost_of(plan, there), duration_s=seconds)
+    assert f"estimate: {said} with the start of the workers, " in plan_text(plan, cost, Path("runs/x"), 200)

@@ -1,0 +1,137 @@
+"""experiment.toml is read again as the same experiment; names and places are checked before anything is written."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esper_ab.commands._options import gather_lists
+from esper_ab.contracts import catalog
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.machine import Device, Machine, TaskFacts
+from esper_ab.control.preflight import check_run_dir, expected_bytes
+from esper_ab.design.boundary_cache import calibrate
+from esper_ab.plan.blocks import Plan, make_plan
+from esper_ab.plan.estimate import Estimate, estimate
+from esper_ab.plan.run_directory import check_name, experiment_toml, make_run_directory
+from esper_ab.plan.text import plan_text
+from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse, read_toml
+from esper_ab.settings.resolve import resolve
+
+asdict = msgspec.structs.asdict
+CATALOGUE = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
+MACHINE = Machine(
+    torch_version="2.13", cuda_build="",
+    devices=tuple(Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=1 << 33) for i in range(2)),
+    rewards=CATALOGUE.rewards, controllers=CATALOGUE.controllers, blueprints=catalog.names("workers.blueprints"),
+    tasks=(TaskFacts(name="digits", title="t", slots=("early", "mid", "late"), sizes=(1024, 384, 389),
+                     sample_values=64, host_params=1090, host_multiply_adds=4928),),
+    multiply_adds_per_s=1e9, user_rewards=(), task_problem="", gpu_problem="",
+)
+
+
+def planned(*groups: str, group: tuple[str, ...] = (), sets: tuple[str, ...] = (), **flags: object) -> Plan:
+    asked = parse(Request(groups=groups, group=group, assignments=sets, flags=flags), FileSettings(), CATALOGUE)
+    return make_plan(resolve(asked, MACHINE, asked.name or "x"), MACHINE, calibrate)
+
+
+def cost_of(plan: Plan, machine: Machine) -> Estimate:
+    return estimate(plan.experiment, plan.lanes, machine)
+
+
+def read_again(plan: Plan, folder: Path) -> AskedExperiment:
+    path = folder / "experiment.toml"
+    path.write_text(experiment_toml(plan, MACHINE), encoding="utf-8")
+    return parse(Request(), read_toml(path), CATALOGUE)
+
+
+@given(
+    st.lists(st.from_regex(r"g[A-Za-z0-9_.-]{0,20}", fullmatch=True), min_size=2, max_size=4, unique=True),
+    st.floats(1e-9, 1e3),
+    st.integers(0, 2**63 - 1),
+)
+def test_experiment_toml_is_the_experiment(tmp_path_factory: pytest.TempPathFactory, names: list[str], lr: float,
+                                           rng_seed: int) -> None:
+    plan = planned(*(f"{name}=sparse" for name in names), group=(f"{names[0]}:ppo.lr={lr!r}",), rng_seed=rng_seed)
+    assert asdict(read_again(plan, tmp_path_factory.mktemp("run"))) == asdict(plan.experiment)
+
+
+def test_experiment_toml_keeps_lists_and_says_what_was_there(tmp_path: Path) -> None:
+    plan = planned("shaped", group=('p:controller=schedule,controller.schedule=["1:germinate:early:style=\'x\'"]',))
+    assert asdict(read_again(plan, tmp_path)) == asdict(plan.experiment)
+    record = tomllib.loads(experiment_toml(plan, MACHINE))["record"]
+    assert record["digest"] == plan.digest
+    assert record["versions"]["torch"] == "2.13"
+    assert set(record["devices"]) == {"cpu:0", "cpu:1"}
+
+
+def test_an_existing_run_directory_is_refused(tmp_path: Path) -> None:
+    plan = planned("shaped", "wait")
+    make_run_directory(tmp_path / "a" / "b", plan, MACHINE)
+    with pytest.raises(UsageError, match="--name or --out"):
+        check_run_dir(tmp_path / "a" / "b", 0)
+    with pytest.raises(UsageError, match="--name or --out"):
+        make_run_directory(tmp_path / "a" / "b", plan, MACHINE)
+
+
+def test_a_place_without_room_or_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="MiB free"):
+        check_run_dir(tmp_path / "x", 1 << 60)
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="not a folder"):
+        check_run_dir(tmp_path / "file" / "x", 0)
+    check_run_dir(tmp_path / "new" / "x", 0)
+    assert expected_bytes(1000) > expected_bytes(10)
+
+
+@pytest.mark.parametrize("name", ["", "../x", ".x", "a/b", "a b", "x" * 200])
+def test_names_that_are_no_folders_are_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="--name"):
+        check_name(name)
+
+
+def test_plan_text_says_what_will_happen() -> None:
+    plan = planned("shaped", "wait", replicates=20, sets=("ppo.lr=0.5",))
+    text = plan_text(plan, cost_of(plan, MACHINE), Path("runs/x"))
+    for words in (
+        "2 groups x 20 replicates = 40 runs", "controller.name  ppo     wait", "0: shaped on cpu:0, wait on cpu:1",
+        "… and 8 more", "cpu:1: 4 on cpu:1", "estimate: about", "estimand: Mean over", "note: No GPU",
+    ):
+        assert words in text
+
+
+@pytest.mark.parametrize("width", [48, 60, 100])
+def test_plan_text_fits_a_terminal_but_for_columns(width: int) -> None:
+    plan = planned("shaped", "wait", replicates=20)
+    text = plan_text(plan, cost_of(plan, MACHINE), Path("runs/x"), width)
+    assert max(map(len, text.splitlines())) <= width
+    wide = plan_text(plan, cost_of(plan, MACHINE), Path("runs/x"))
+    assert text.split() == wide.split()
+
+
+def test_estimate_grows_with_the_work() -> None:
+    short, long = planned("shaped", "wait"), planned("shaped", "wait", episodes=60)
+    one_core = msgspec.structs.replace(MACHINE, devices=MACHINE.devices[:1])
+    assert cost_of(long, MACHINE).duration_s > 5 * cost_of(short, MACHINE).duration_s
+    assert cost_of(short, one_core).duration_s == 2 * cost_of(short, MACHINE).duration_s
+    assert cost_of(short, one_core).step_s == 2 * cost_of(short, MACHINE).step_s > 0.0
+    assert cost_of(planned("shaped", "wait", n_envs=16), MACHINE).step_s > 2 * cost_of(short, MACHINE).step_s
+
+
+@pytest.mark.parametrize(
+    ("args", "gathered"),
+    [
+        (["--slots", "early", "mid", "--json"], ["--slots", "early,mid", "--json"]),
+        (["--slots", "early,mid"], ["--slots", "early,mid"]),
+        (["--devices", "cpu:0,", "cpu:1", "--slots", "a"], ["--devices", "cpu:0,cpu:1", "--slots", "a"]),
+        (["--groups", "a,b"], ["--groups", "a,b"]),
+    ],
+)
+def test_lists_may_be_words_or_commas(args: list[str], gathered: list[str]) -> None:
+    assert gather_lists(args) == gathered

@@ -1,0 +1,365 @@
+"""Reports: what each kind of journal may claim, and a page that harms nobody."""
+
+from __future__ import annotations
+
+import functools
+import html.parser
+import json
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+from support.journals import (
+    Shape,
+    Synthetic,
+    failed_run,
+    one_replicate,
+    planted_effect,
+    same_twice,
+    three_groups,
+    without_evaluations,
+)
+
+from esper_ab.design.boundary_cache import calibrate
+from esper_ab.design.design import make_design
+from esper_ab.journal.events import Ledger, LookTaken, PointReleased, RunEvaluated, RunReady, RunStarted
+from esper_ab.journal.fold import fold
+from esper_ab.report.content import content
+from esper_ab.report.figures.catalogue import drawn
+from esper_ab.report.markdown import escaped, render_markdown
+from esper_ab.report.page import render_page
+from esper_ab.report.text import render_text
+from esper_ab.report.verdict_json import render_verdict
+from esper_ab.report.verdicts import verdicts as verdicts_said
+
+GOLDEN = Path(__file__).resolve().parents[3] / "golden"
+
+
+class Page(html.parser.HTMLParser):
+    """Tags and attributes of a page, and whether every element that was opened was closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "link", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def page(events) -> Page:
+    return Page(render_page(content(fold(events))))
+
+
+def planned_anew(events, **settings):
+    """The same journal under another plan: fields of the experiment replaced, its rule made again."""
+    first = events[0]
+    experiment = msgspec.structs.replace(first.plan.experiment, **settings)
+    orders = [tuple(spec.ref.group_id for spec in block.runs) for block in first.plan.blocks]
+    plan = msgspec.structs.replace(
+        first.plan, experiment=experiment, design=make_design(experiment, orders, calibrate)
+    )
+    return [msgspec.structs.replace(first, plan=plan), *events[1:]]
+
+
+def exam():
+    events = planned_anew(three_groups(), exam=True, control="wait")
+    return events
+
+
+def one_group():
+    """No comparison at all: a plan that the planner refuses, and that a report must survive."""
+    events = planted_effect()
+    plan = events[0].plan
+    group = plan.experiment.groups[0]
+    blocks = tuple(
+        msgspec.structs.replace(block, runs=tuple(run for run in block.runs if run.ref.group_id == group.name))
+        for block in plan.blocks
+    )
+    plan = msgspec.structs.replace(
+        plan, blocks=blocks, experiment=msgspec.structs.replace(plan.experiment, groups=(group,)),
+        design=msgspec.structs.replace(plan.design, comparisons=(), boundaries=(), positions=1, adjusted=False),
+    )
+    kept = []
+    for event in events[1:]:
+        about = event if isinstance(event, RunStarted | RunReady) else getattr(event, "record", None)
+        run = about and about.run
+        if isinstance(event, PointReleased):
+            event = msgspec.structs.replace(event, runs=tuple(n for n in event.runs if n.startswith(group.name)))
+        if not run or run.group_id == group.name:
+            kept.append(event)
+    return [msgspec.structs.replace(events[0], plan=plan), *kept]
+
+
+def six_groups(replicates=20, episodes=12):
+    shapes = {f"group-{i}": Shape(accuracy=60.0 + 3 * i, params=300 * i) for i in range(5)}
+    shapes["wait"] = Shape(accuracy=33.0, controller="wait", params=0)
+    return Synthetic(groups=shapes, replicates=replicates, episodes=episodes, n_envs=2).events()
+
+
+def lost_run():
+    """Two replicates in which simplified was given up."""
+    lost = ("simplified/1", "simplified/4")
+    events = [
+        event for event in Synthetic(replicates=10).events()
+        if not (isinstance(event, RunEvaluated) and event.record.run.run in lost)
+    ]
+    entries = [Ledger(category="dropped_pair", run=run, episode=None, detail="worker died twice") for run in lost]
+    return [*events[:-1], *entries, events[-1]]
+
+
+def left_out():
+    """Decided at the first look: the last four replicates are not needed."""
+    whole = Synthetic(groups={"a": Shape(accuracy=80.0), "b": Shape(accuracy=60.0)}, replicates=10).events()
+    contrast = whole[0].plan.design.comparisons[0]
+    cut = next(i for i, event in enumerate(whole) if isinstance(event, RunStarted) and event.block == 6)
+    look = LookTaken(replicates=6, decided=(contrast,), leaving=("a", "b"))
+    return [*whole[:cut], look, whole[-1]]
+
+
+JOURNALS = {
+    "planted effect": planted_effect,
+    "a/a": same_twice,
+    "one replicate": one_replicate,
+    "three groups": three_groups,
+    "failed run": failed_run,
+    "no evaluation": lambda: without_evaluations(planted_effect()),
+    "only the plan": lambda: planted_effect()[:1],
+    "first episodes": lambda: planted_effect()[:9],
+    "one group": one_group,
+    "three groups, twenty replicates": lambda: planned_anew(
+        Synthetic(groups={"a": Shape(), "b": Shape(mode="sparse"), "c": Shape(accuracy=60.0)}, replicates=20,
+                  episodes=3, n_envs=1).events(), control="a"),
+    "six groups": lambda: six_groups(replicates=6, episodes=4),
+    "lost runs": lost_run,
+    "left out": left_out,
+    "exam": exam,
+    "rank test": lambda: planned_anew(planted_effect(), test="rank"),
+    "no maximum": lambda: planned_anew(planted_effect(), open_ended=True),
+    "last tenth, unpaired": lambda: planned_anew(
+        planted_effect(), endpoint="last-tenth", unpaired=True, order="shuffled"
+    ),
+}
+
+
+@functools.cache
+def made_page(name: str) -> Page:
+    """Drawing takes a second: once per journal."""
+    return page(JOURNALS[name]())
+
+
+def verdicts(events) -> list[str]:
+    return [item.verdict for item in content(fold(events)).comparisons]
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        (planted_effect, ["BETTER"]),
+        (same_twice, ["IDENTICAL"]),
+        (one_replicate, ["NO INFERENCE"]),
+        (three_groups, ["BETTER", "BETTER", "BETTER"]),
+        (failed_run, ["INCONCLUSIVE"]),
+    ],
+)
+def test_what_a_journal_may_claim(events, expected):
+    assert verdicts(events()) == expected
+
+
+def test_no_effect_is_not_claimed():
+    groups = {"left": Shape(), "right": Shape()}
+    assert verdicts(Synthetic(groups=groups).events()) == ["INCONCLUSIVE"]
+
+
+def test_swapping_groups_turns_better_into_worse():
+    groups = {"simplified": Shape(accuracy=69.0), "shaped": Shape(accuracy=74.0)}
+    assert verdicts(Synthetic(groups=groups).events()) == ["WORSE"]
+
+
+@pytest.mark.parametrize("name", ["planted_effect", "failed_run"])
+def test_text_is_as_it_was(name):
+    """The golden file is never written by a test: look at the difference, then decide."""
+    text = render_text(content(fold({"planted_effect": planted_effect, "failed_run": failed_run}[name]())))
+    assert text == (GOLDEN / f"report_{name}.txt").read_text(encoding="utf-8")
+
+
+def test_verdict_json_says_the_same_as_the_text():
+    found = content(fold(planted_effect()))
+    document = json.loads(render_verdict(found))
+    assert document["complete"] is True
+    only = document["comparisons"][0]
+    assert only["verdict"] == "BETTER"
+    assert only["headline"] == found.comparisons[0].headline
+    assert only["sentence"] == found.comparisons[0].sentence
+    assert only["effect"]["mean"] == found.comparisons[0].effect.mean
+    assert only["looks"][0]["crossed"] is True
+    assert len(only["pairs"]) == 6
+    assert {run["run"]["run"] for run in document["runs"]} == set(found.outcomes)
+
+
+@pytest.mark.parametrize("name", JOURNALS)
+def test_every_journal_makes_a_whole_page_without_anything_from_outside(name):
+    made = made_page(name)
+    assert made.open == []
+    ids = [attrs["id"] for _, attrs in made.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    for tag, attrs in made.tags:
+        assert tag not in ("script", "img", "iframe", "object", "image")
+        for key in ("src", "href", "xlink:href"):
+            assert attrs.get(key, "#").startswith(("#", "data:"))
+    labels = [attrs.get("aria-label") for tag, attrs in made.tags if attrs.get("role") == "img"]
+    assert len(labels) == sum(tag == "figure" for tag, _ in made.tags)
+    assert all(labels)
+
+
+def test_effects_and_endpoints_are_there_for_a_narrow_screen_too():
+    found = content(fold(planted_effect()))
+    drawn_twice = {one.name for key in ("outcome", "statistics") for one in drawn(key, found) if one.narrow_svg}
+    assert drawn_twice == {"effects", "endpoints"}
+    classes = [attrs.get("class") for _, attrs in made_page("planted effect").tags]
+    assert classes.count("slim") == classes.count("broad") == 2
+
+
+@pytest.mark.parametrize(("name", "word"), [("failed run", "FAILED"), ("first episodes", "IN PROGRESS")])
+def test_an_unfinished_journal_says_so_first(name, word):
+    text = render_text(content(fold(JOURNALS[name]())))
+    assert text.index("INCOMPLETE") < text.index("VERDICT")
+    assert f"INCOMPLETE · {word}" in " ".join(made_page(name).words)
+
+
+def test_a_finished_journal_does_not():
+    assert "INCOMPLETE" not in render_text(content(fold(planted_effect())))
+
+
+def test_a_lost_evaluation_is_counted_and_never_imputed():
+    lost = next(event for event in planted_effect() if isinstance(event, RunEvaluated))
+    found = content(fold([event for event in planted_effect() if event != lost]))
+    assert found.state.word == "incomplete"
+    assert len(found.comparisons[0].pairs) == 5
+    assert found.comparisons[0].verdict == "INCONCLUSIVE"
+
+
+@pytest.mark.parametrize("name", ["planted effect", "three groups"])
+def test_rewards_are_marked_wherever_they_are_shown(name):
+    text = render_text(content(fold(JOURNALS[name]())))
+    assert "not comparable between modes" in text[text.index("Cross-evaluation") : text.index("Does the reward")]
+    assert "not comparable between modes" in " ".join(made_page(name).words)
+
+
+@pytest.mark.parametrize("name", JOURNALS)
+def test_nobody_wins(name):
+    found = render_text(content(fold(JOURNALS[name]()))) + " ".join(made_page(name).words)
+    assert "winner" not in found.lower()
+
+
+NASTY = "<script>alert(1)</script>&$x^2$\"'[red]"
+
+
+def test_names_cannot_inject_markup():
+    groups = {NASTY: Shape(accuracy=74.0), "b": Shape(mode="simplified")}
+    made = page(Synthetic(groups=groups).events())
+    assert not any(tag == "script" for tag, _ in made.tags)
+    assert "".join(made.words).count(NASTY) > 10
+    assert made.open == []
+
+
+def test_names_cannot_inject_markdown():
+    nasty = "|a|<b>*c*`d`@everybody\nhttp://x"
+    groups = {nasty: Shape(accuracy=74.0), "b": Shape(mode="simplified")}
+    text = render_markdown(content(fold(Synthetic(groups=groups).events())))
+    assert "<b>" not in text
+    assert "@" not in text
+    assert "://" not in text
+    for line in text.splitlines():
+        if line.startswith("| replicate |"):
+            assert len(re.split(r"(?<!\\)\|", line)) == 6
+
+
+def test_numbers_in_the_words_of_a_figure_are_left_alone():
+    groups = {"lr=0.00125": Shape(accuracy=74.0), "b": Shape(mode="simplified")}
+    made = page(Synthetic(groups=groups).events())
+    in_figures = [word for word in made.words if word.strip() == "lr=0.00125"]
+    assert len(in_figures) > 10
+
+
+@pytest.mark.parametrize(("groups", "replicates", "episodes"), [(6, 20, 40), (2, 2, 1500)])
+def test_a_page_stays_below_a_megabyte(groups, replicates, episodes):
+    shapes = {f"group-{i}": Shape(accuracy=60.0 + i) for i in range(groups)}
+    events = Synthetic(groups=shapes, replicates=replicates, episodes=episodes, n_envs=1).events()
+    assert len(render_page(content(fold(events))).encode()) < 1_000_000
+
+
+@pytest.mark.parametrize("name", JOURNALS)
+def test_every_comparison_is_in_every_rendering(name):
+    found = content(fold(JOURNALS[name]()))
+    renderings = (" ".join(render_text(found).split()), render_markdown(found), " ".join(made_page(name).words))
+    document = json.loads(render_verdict(found))
+    assert [item["verdict"] for item in document["comparisons"]] == [str(item.verdict) for item in found.comparisons]
+    said = verdicts_said(found)
+    if len(found.comparisons) <= 3:
+        assert [(one.headline, f"{one.verdict}{one.details}") for one in said] == [
+            (item.headline, item.sentence) for item in found.comparisons
+        ]
+    for one in said:
+        for rendering, escape in zip(renderings, (str, escaped, str), strict=True):
+            assert escape(one.headline) in rendering
+            assert escape(one.details) in rendering
+
+
+def test_lost_runs_are_named_and_counted():
+    text = render_text(content(fold(lost_run())))
+    assert "runs lost" in text
+    assert "worker died twice" in text
+
+
+def test_a_stop_before_the_end_is_complete_and_says_what_was_not_needed():
+    found = content(fold(left_out()))
+    assert found.state.complete
+    assert str(found.comparisons[0].verdict) == "BETTER"
+    assert "runs left out after a decision" in render_text(found)
+
+
+def test_the_exam_has_an_outcome_and_a_reason_for_every_learner():
+    found = content(fold(exam()))
+    text = " ".join(render_text(found).split())
+    assert found.analysis.exam is not None
+    for judgement in found.analysis.exam.judgements:
+        assert judgement.outcome.upper() in text
+    judgements = json.loads(render_verdict(found))["exam"]["judgements"]
+    assert [item["group"] for item in judgements] == ["shaped", "simplified"]
+
+
+def test_what_holds_for_all_comparisons_is_said_once():
+    found = content(fold(six_groups(replicates=6, episodes=4)))
+    shared = set.intersection(*(set(item.caveats) for item in found.comparisons))
+    assert shared
+    text = " ".join(render_text(found).split())
+    for caveat in shared:
+        assert text.count(caveat) == 1
+
+
+def test_the_commands_name_the_commit_and_the_settings():
+    text = render_text(content(fold(planted_effect())))
+    assert "git checkout abc123" in text
+    assert "python -m esper_ab.launch --config experiment.toml" in text
+
+
+def test_every_key_of_the_verdict_is_documented():
+    page = (Path(__file__).resolve().parents[4] / "docs" / "verdict.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"`([a-z_0-9]+)`", page))
+    document = json.loads(render_verdict(content(fold(exam()))))
+    assert set(document) <= documented
+    one_of = (document[key][0] for key in ("comparisons", "runs", "conduct"))
+    for item in (*one_of, document["exam"], document["design"]):
+        assert set(item) <= documented

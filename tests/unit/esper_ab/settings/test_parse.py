@@ -1,0 +1,240 @@
+"""From command line and file to an experiment: what is accepted, what wins, and what is refused in which words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.settings import GroupSettings
+from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS
+from esper_ab.settings.experiment import AskedExperiment, Group
+from esper_ab.settings.foreign_keys import OURS
+from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse, read_toml
+
+CATALOGUE = Catalogue(
+    rewards=("minimal", "shaped", "simplified", "sparse"), controllers=("heuristic", "random", "schedule", "wait")
+)
+
+
+def asked(*groups: str, group: tuple[str, ...] = (), sets: tuple[str, ...] = (), toml: FileSettings | None = None,
+          **flags: object) -> AskedExperiment:
+    request = Request(groups=groups, group=group, assignments=sets, flags=flags)
+    return parse(request, toml or FileSettings(), CATALOGUE)
+
+
+def toml(tmp_path: Path, text: str) -> FileSettings:
+    path = tmp_path / "run.toml"
+    path.write_text(text)
+    return read_toml(path)
+
+
+def by_name(experiment: AskedExperiment) -> dict[str, GroupSettings]:
+    return {group.name: group.settings for group in experiment.groups}
+
+
+def test_nothing_asked_is_the_demo() -> None:
+    assert [group.name for group in asked().groups] == ["shaped", "simplified"]
+
+
+def test_names_are_modes_or_controllers_and_can_be_renamed() -> None:
+    groups = by_name(asked("sparse", "wait", "b=minimal"))
+    assert groups["sparse"].reward.mode == "sparse"
+    assert groups["wait"].controller.name == "wait"
+    assert groups["b"].reward.mode == "minimal"
+
+
+def test_group_alters_and_creates() -> None:
+    groups = by_name(asked("shaped", group=("shaped:ppo.lr=2e-3,growth.batch_size=32", "slow:ppo.lr=1e-4")))
+    assert groups["shaped"].ppo.lr == 2e-3
+    assert groups["shaped"].growth.batch_size == 32
+    assert groups["slow"].reward.mode == "shaped"
+    assert groups["slow"].ppo.lr == 1e-4
+
+
+def test_short_keys_and_lists() -> None:
+    lists = 'x:controller=schedule,controller.schedule=["1:germinate:early:blueprint=norm","2:wait"]'
+    groups = by_name(asked("shaped", group=(lists, "y:reward=sparse,growth.blueprints=[norm, conv_light]")))
+    assert groups["x"].controller.schedule == ("1:germinate:early:blueprint=norm", "2:wait")
+    assert groups["y"].growth.blueprints == ("norm", "conv_light")
+
+
+def test_set_is_for_all_groups_and_for_the_experiment() -> None:
+    experiment = asked("shaped", "wait", sets=("ppo.lr=0.5", "episodes=3", "arithmetic.threads=2", "telemetry=false"))
+    assert {group.settings.ppo.lr for group in experiment.groups} == {0.5}
+    assert (experiment.episodes, experiment.arithmetic.threads, experiment.telemetry) == (3, 2, False)
+
+
+def test_user_rewards_get_absolute_paths(tmp_path: Path) -> None:
+    mode = by_name(asked("shaped", "mine=some/file.py:f"))["mine"].reward.mode
+    assert mode == f"{Path.cwd() / 'some' / 'file.py'}:f"
+    file = toml(tmp_path, '[group.mine]\nreward = "file.py:f"')
+    assert by_name(asked("shaped", "mine", toml=file))["mine"].reward.mode == f"{tmp_path / 'file.py'}:f"
+    assert by_name(asked("shaped", "m=pkg.mod:f"))["m"].reward.mode == "pkg.mod:f"
+    file = toml(tmp_path, 'groups = ["shaped", "mine=file.py:f"]')
+    assert by_name(asked(toml=file))["mine"].reward.mode == f"{tmp_path / 'file.py'}:f"
+
+
+@pytest.mark.parametrize(("module", "file"), [
+    ("mine", "mine.py"), ("lab.mine", "lab/mine.py"), ("lab", "lab/__init__.py"),
+])  # fmt: skip
+def test_so_do_modules_that_lie_beside_the_file_that_names_them(tmp_path: Path, module: str, file: str) -> None:
+    (tmp_path / "lab").mkdir()
+    (tmp_path / file).touch()
+    told = toml(tmp_path, f'[group.mine]\nreward = "{module}:f"\n[group.other]\nreward = "installed.mine:f"')
+    groups = by_name(asked("mine", "other", toml=told))
+    assert groups["mine"].reward.mode == f"{tmp_path / file}:f"
+    assert groups["other"].reward.mode == "installed.mine:f"
+
+
+def test_file_has_the_same_structure_and_flags_win(tmp_path: Path) -> None:
+    file = toml(tmp_path, """
+        groups = ["shaped", "b=sparse"]
+        episodes = 9
+        n_envs = 2
+        [ppo]
+        lr = 0.1
+        epochs = 7
+        [group.fast]
+        reward = "simplified"
+        ppo.lr = 0.2
+        [group.b.growth]
+        batch_size = 16
+    """)
+    experiment = asked(toml=file, sets=("ppo.epochs=2",), group=("b:growth.batch_size=8",), episodes=3)
+    groups = by_name(experiment)
+    assert list(groups) == ["shaped", "b", "fast"]
+    assert (experiment.episodes, experiment.n_envs) == (3, 2)
+    assert [groups[name].ppo.lr for name in groups] == [0.1, 0.1, 0.2]
+    assert {settings.ppo.epochs for settings in groups.values()} == {2}
+    assert groups["b"].growth.batch_size == 8
+    assert groups["fast"].reward.mode == "simplified"
+    assert list(by_name(asked("fast", "wait", toml=file))) == ["fast", "wait"]
+
+
+def test_a_table_that_bears_a_modes_name_and_sets_another_is_refused_not_overruled(tmp_path: Path) -> None:
+    file = toml(tmp_path, '[group.simplified]\nreward = "sparse"\n[group.b]\nppo.lr = 0.1')
+    with pytest.raises(UsageError, match="group 'simplified' would use reward 'sparse'"):
+        asked(toml=file)
+    same = toml(tmp_path, '[group.simplified]\nppo.lr = 0.2\n[group.b]\nppo.lr = 0.1')
+    assert by_name(asked(toml=same))["simplified"].reward.mode == "simplified"
+
+
+@pytest.mark.parametrize(("how", "said"), [
+    ({"group": ("b:reward=shapd",)}, "group 'b': no reward mode 'shapd'; did you mean shaped?"),
+    ({"group": ("b:controller=wai",)}, "group 'b': no controller 'wai'; did you mean wait?"),
+    ({"sets": ("controller=nosuch",)}, "group 'shaped': no controller 'nosuch'; there is ppo, heuristic, random"),
+])  # fmt: skip
+def test_a_name_that_nobody_has_is_refused_wherever_it_is_given(how: dict[str, tuple[str, ...]], said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        asked("shaped", "simplified", **how)  # type: ignore[arg-type]
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(("key", "ours"), [
+    ("trainer.learning_rate", "here that is ppo.lr"),
+    ("total_timesteps", "here that is episodes x steps x n_envs"),
+    ("trainer.num_workers", "here that is n_envs and max_parallel"),
+    ("defaults", "Hydra's defaults list has no counterpart"),
+    ("trainer.curriculum", "there is no curriculum here; what hosts learn is the experiment's task"),
+    ("trainer.simulation.evaluate_interval", "here that is eval_episodes"),
+    ("trainer.lr", "did you mean ppo.lr?"),
+])  # fmt: skip
+def test_keys_of_other_trainers_are_refused_with_the_name_of_ours(key: str, ours: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        asked(sets=(f"{key}=1",))
+    assert f"unknown key {key!r}; {ours}" in str(caught.value)
+
+
+def test_what_a_foreign_key_is_said_to_be_here_exists() -> None:
+    assert {key for ours in OURS.values() for key in ours} <= GROUP_KEYS.keys() | EXPERIMENT_KEYS.keys()
+    assert not OURS.keys() & (GROUP_KEYS.keys() | EXPERIMENT_KEYS.keys())
+
+
+def test_default_settings_are_those_of_the_contract() -> None:
+    assert asked("a=shaped", "b=shaped").groups[0] == Group(name="a", settings=GroupSettings())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"groups": ("shapd", "wait")}, "did you mean shaped"),
+        ({"groups": ("a=shapd", "wait")}, "did you mean shaped"),
+        ({"groups": ("shaped",)}, "one group (shaped) cannot be compared"),
+        ({"groups": ("shaped", "shaped")}, "'shaped' is there twice"),
+        ({"groups": ("../x=shaped", "wait")}, "it names files"),
+        ({"groups": ("x" * 65 + "=shaped", "wait")}, "64 at most"),
+        ({"groups": ("sparse=shaped", "wait")}, "group 'sparse' would use reward 'shaped'"),
+        ({"groups": ("wait=shaped", "random")}, "group 'wait' would use controller 'ppo'"),
+        ({"groups": ("shaped", "my.py:reward")}, "as in mine=my.py:reward"),
+        ({"groups": ("shaped", "mine=my.py")}, "'my.py' is a file; a function of your own is FILE:FUNCTION"),
+        ({"groups": ("",)}, "--groups: a name is missing"),
+        ({"groups": ("shaped", "", "wait")}, "--groups: a name is missing"),
+        ({"group": ("fast",)}, "expected NAME:key=value"),
+        ({"group": ("fast:lr",)}, "is not key=value"),
+        ({"group": ("fast:lr=1",)}, "did you mean ppo.lr"),
+        ({"group": ("fast:ppo.learning_rate=1",)}, "unknown key 'ppo.learning_rate'"),
+        ({"group": ("fast:ppo.lr=1,ppo.lr=2",)}, "ppo.lr is set twice"),
+        ({"group": ("fast:ppo.lr=1", "fast:ppo.lr=2")}, "ppo.lr is set twice"),
+        ({"group": ("fast:episodes=2",)}, "episodes cannot differ between groups"),
+        ({"group": ("fast:growth.blueprints=norm",)}, "expected a list, as in [a,b]"),
+        ({"group": ("fast:growth.blueprints=[norm",)}, "no closing ]"),
+        ({"group": ("fast:growth.blueprints=[]",)}, "list of different names"),
+        ({"group": ("fast:growth.blueprints=[norm,norm]",)}, "list of different names"),
+        ({"group": ("fast:controller.schedule=[1:wait]",)}, "read by controller=schedule only"),
+        ({"group": ("x:reward=sparse,reward.family=loss",)}, "goes with reward.mode=shaped only"),
+        ({"group": ("x:reward.gamma=0.9",)}, "reward.gamma=0.995 only"),
+        ({"sets": ("ppo.lr=fast",)}, "expected float, not 'fast'"),
+        ({"sets": ("ppo.lr=-1",)}, "expected float > 0.0, not '-1'"),
+        ({"sets": ("alpha=0.5",)}, "expected float < 0.5, not '0.5'"),
+        ({"sets": ("reward.rent_weight=nan",)}, "expected a finite number"),
+        ({"sets": ("ppo.lr=inf",)}, "expected a finite number"),
+        ({"sets": ("ppo.epochs=2.0",)}, "expected a whole number, not '2.0'"),
+        ({"sets": ("telemetry=1",)}, "expected true or false"),
+        ({"sets": ("growth.amp=bf61",)}, "did you mean bf16"),
+        ({"sets": ("episodes=0",)}, "expected int >= 1, not '0'"),
+        ({"sets": ("rng_seed=-1",)}, "expected int >= 0, not '-1'"),
+        ({"sets": (f"rng_seed={2**63}",)}, "expected int <= 9223372036854775807"),
+        ({"sets": ("episode=3",)}, "did you mean episodes"),
+        ({"sets": ("groups=[a]",)}, "unknown key 'groups'"),
+        ({"sets": ("ppo.lr=1", "ppo.lr=2")}, "ppo.lr is set twice"),
+        ({"sets": ("reward=sparse",), "groups": ("shaped", "simplified")}, "has no effect"),
+        ({"sets": ("episodes=3",), "episodes": 4}, "episodes is set twice"),
+        ({"episodes": 0}, "--episodes: expected int >= 1, not 0"),
+        ({"placement": "sprad"}, "did you mean spread"),
+    ],
+)
+def test_refused_in_one_line(arguments: dict[str, object], words: str) -> None:
+    groups = arguments.pop("groups", ("shaped", "wait"))
+    with pytest.raises(UsageError) as caught:
+        asked(*groups, **arguments)  # type: ignore[misc, arg-type]
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("episodes = 1\nsteps = = 2", "line 2"),
+        ("episodes = '3'", "run.toml episodes: expected int, not '3'"),
+        ("[pppo]\nlr = 1.0", "did you mean ppo.lr"),
+        ("[group.x.ppo]\nlr = 'fast'", "run.toml [group.x.ppo] lr: expected float"),
+        ("[group.x]\nsteps = 3", "steps cannot differ between groups"),
+        ("groups = 'shaped'", "must be a list of names"),
+        ("group = 3", "must be tables"),
+        ("[reward]\nrent_weight = nan", "expected a finite number"),
+        ("reward = 'sparse'\n[reward]\nmode = 'sparse'", "line"),
+    ],
+)
+def test_bad_file_is_refused_in_one_line(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        asked("shaped", "wait", toml=toml(tmp_path, text))
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="No such file"):
+        read_toml(tmp_path / "nothing.toml")

@@ -1,0 +1,207 @@
+"""The deciding analysis against scipy and statsmodels, and against rules that hold for all inputs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy import stats
+
+from esper_ab.design.counterbalance import order
+from esper_ab.stats.adjusted_difference import adjusted_difference, design_matrix, estimable
+
+accuracies = st.floats(0.0, 100.0, allow_nan=False).map(lambda x: round(x, 3))
+
+
+@st.composite
+def experiments(draw, least=2, most=14, positions=None):
+    """(a, b, sides, positions), sides in any order that a block can have."""
+    n_positions = positions or draw(st.integers(2, 4))
+    n = draw(st.integers(max(least, n_positions + 1), most))
+    values = st.lists(accuracies, min_size=n, max_size=n)
+    side = st.tuples(st.integers(0, n_positions - 1), st.integers(0, n_positions - 1)).filter(lambda s: s[0] != s[1])
+    sides = draw(st.lists(side, min_size=n, max_size=n))
+    return draw(values), draw(values), sides, n_positions
+
+
+def varied(a, b, sides, positions):
+    found = adjusted_difference(a, b, sides, positions)
+    assume(found is not None and found.se is not None and found.se > 1e-6)
+    return found
+
+
+def approx(value):
+    return pytest.approx(value, rel=1e-9, abs=1e-9)
+
+
+@given(experiments())
+def test_one_position_is_the_paired_t(experiment):
+    a, b, sides, _ = experiment
+    found = varied(a, b, sides, 1)
+    expected = stats.ttest_rel(a, b)
+    assert (found.t, found.p) == (approx(expected.statistic), approx(expected.pvalue))
+    assert (found.df, found.information, found.pairs) == (len(a) - 1, approx(len(a)), len(a))
+    interval = expected.confidence_interval(0.95)
+    assert found.interval(0.05) == (approx(interval.low), approx(interval.high))
+    assert found.positions == ()
+
+
+def written_out(sides, positions):
+    """The design once more, by indicators: position of a less position of b."""
+    indicator = np.eye(positions)
+    columns = np.array([indicator[a] - indicator[b] for a, b in sides])[:, 1:]
+    return np.column_stack([np.ones(len(sides)), columns])
+
+
+@given(experiments())
+def test_equals_least_squares_of_statsmodels(experiment):
+    a, b, sides, positions = experiment
+    matrix = written_out(sides, positions)
+    assume(np.linalg.matrix_rank(matrix) == positions)
+    found = varied(a, b, sides, positions)
+    fit = sm.OLS(np.array(a) - np.array(b), matrix).fit()
+    low, high = fit.conf_int(0.03)[0]
+    assert found.df == fit.df_resid
+    assert (found.mean, found.se, found.t, found.p) == tuple(
+        approx(value) for value in (fit.params[0], fit.bse[0], fit.tvalues[0], fit.pvalues[0])
+    )
+    assert found.sd == approx(math.sqrt(fit.mse_resid))
+    assert found.interval(0.03) == (approx(low), approx(high))
+    assert [(e.position, e.mean) for e in found.positions] == [
+        (k, approx(fit.params[k])) for k in range(1, positions)
+    ]
+    for effect, limits in zip(found.positions, fit.conf_int(0.05)[1:], strict=True):
+        assert (effect.low, effect.high) == (approx(limits[0]), approx(limits[1]))
+
+
+@given(experiments())
+def test_swapping_groups_flips_signs(experiment):
+    a, b, sides, positions = experiment
+    there = varied(a, b, sides, positions)
+    back = adjusted_difference(b, a, [(y, x) for x, y in sides], positions)
+    assert (back.mean, back.t) == (approx(-there.mean), approx(-there.t))
+    assert (back.p, back.se, back.df) == (approx(there.p), approx(there.se), there.df)
+    low, high = there.interval(0.05)
+    assert back.interval(0.05) == (approx(-high), approx(-low))
+    # A position is as good for either group.
+    for one, other in zip(there.positions, back.positions, strict=True):
+        assert one.mean == approx(other.mean)
+
+
+@given(experiments(), st.randoms(use_true_random=False))
+def test_the_order_of_rows_is_irrelevant(experiment, random):
+    a, b, sides, positions = experiment
+    found = varied(a, b, sides, positions)
+    rows = list(zip(a, b, sides, strict=True))
+    random.shuffle(rows)
+    again = adjusted_difference(*map(list, zip(*rows, strict=True)), positions)
+    assert (again.mean, again.se, again.p, again.df) == (
+        approx(found.mean), approx(found.se), approx(found.p), found.df
+    )
+
+
+@given(experiments(), st.lists(st.integers(-30, 30), min_size=4, max_size=4))
+def test_what_a_position_adds_is_removed(experiment, gains):
+    a, b, sides, positions = experiment
+    found = varied(a, b, sides, positions)
+    moved = adjusted_difference(
+        [x + gains[p] for x, (p, _) in zip(a, sides, strict=True)],
+        [y + gains[q] for y, (_, q) in zip(b, sides, strict=True)],
+        sides,
+        positions,
+    )
+    assert (moved.mean, moved.se) == (approx(found.mean), approx(found.se))
+    for before, after in zip(found.positions, moved.positions, strict=True):
+        assert after.mean - before.mean == approx(gains[before.position] - gains[0])
+
+
+@given(experiments())
+def test_the_difference_moves_with_a_and_scales(experiment):
+    a, b, sides, positions = experiment
+    found = varied(a, b, sides, positions)
+    more = adjusted_difference([x + 2.5 for x in a], b, sides, positions)
+    assert (more.mean, more.se) == (approx(found.mean + 2.5), approx(found.se))
+    double = adjusted_difference([2 * x for x in a], [2 * y for y in b], sides, positions)
+    assert (double.mean, double.t, double.p) == (approx(2 * found.mean), approx(found.t), approx(found.p))
+
+
+@given(experiments(), st.floats(1e-6, 0.5))
+def test_the_interval_is_what_the_test_does_not_reject(experiment, p):
+    a, b, sides, positions = experiment
+    found = varied(a, b, sides, positions)
+    low, high = found.interval(p)
+    for edge in (low, high):
+        assert 2 * stats.t.sf(abs(found.mean - edge) / found.se, found.df) == pytest.approx(p, rel=1e-6)
+    assert (found.p <= p) == (not low < 0.0 < high) or math.isclose(found.p, p, rel_tol=1e-6)
+
+
+def test_always_on_the_same_side_is_aliased():
+    a, b = [1.0, 2.0, 4.0, 3.0], [0.0, 0.5, 1.0, 2.0]
+    assert adjusted_difference(a, b, [(0, 1)] * 4, 2) is None
+    assert adjusted_difference(a, b, [(0, 1)] * 3 + [(1, 0)], 2) is not None
+    assert adjusted_difference(a, b, [(0, 1)] * 4, 1) is not None
+    # a in 0, b in 1 or 2: tau is told apart from neither
+    assert adjusted_difference(a, b, [(0, 1), (0, 2)] * 2, 3) is None
+    assert adjusted_difference([], [], [], 1) is None
+
+
+@pytest.mark.parametrize("groups", [2, 3, 4, 5, 6])
+def test_a_cycle_of_the_usual_order_can_be_adjusted(groups):
+    orders = [order(groups, block) for block in range(2 * groups)]
+    sides = [(row.index(0), row.index(1)) for row in orders]
+    assert estimable(design_matrix(sides, groups))
+    n = len(sides)
+    rng = np.random.default_rng(1)
+    found = adjusted_difference(rng.normal(size=n), rng.normal(size=n), sides, groups)
+    assert found.df == n - groups
+    assert found.information == pytest.approx(n, rel=1e-9)  # balanced: position effects cost degrees of freedom only
+
+
+def test_positions_that_never_occur_cost_nothing():
+    a, b = [1.0, 5.0, 2.0, 7.0, 3.0], [0.0, 1.0, 1.0, 2.0, 5.0]
+    sides = [(0, 1), (1, 0), (0, 1), (1, 0), (0, 1)]
+    two, four = adjusted_difference(a, b, sides, 2), adjusted_difference(a, b, sides, 4)
+    assert (four.mean, four.se, four.df) == (approx(two.mean), approx(two.se), two.df)
+    assert [effect.position for effect in four.positions] == [1]
+
+
+@pytest.mark.parametrize(("sides", "positions"), [([(0, 1), (1, 0)] * 3, 1), ([(0, 1), (1, 0)] * 3, 2)])
+def test_no_variation_is_reported_and_never_divided_by(sides, positions):
+    b = [80.1, 70.2, 60.3, 91.4, 33.3, 12.6]
+    for gain in (0.0, 0.1, 7.3):
+        found = adjusted_difference([y + gain for y in b], b, sides, positions)
+        assert (found.sd, found.se, found.degenerate) == (0.0, None, True)
+        assert found.mean == approx(gain)
+        assert (found.t, found.p, found.interval(0.05), found.positions) == (None, None, None, ())
+
+
+def test_position_effects_alone_leave_no_variation():
+    a, b = [52.0, 50.0, 42.0, 90.0], [51.0, 53.0, 41.0, 93.0]  # +2 in position 0, a - b = -1 otherwise
+    found = adjusted_difference(a, b, [(0, 1), (1, 0)] * 2, 2)
+    assert (found.mean, found.sd, found.p) == (approx(-1.0), 0.0, None)
+
+
+def test_too_few_pairs_have_no_deviation():
+    one = adjusted_difference([3.0], [1.0], [(0, 1)], 1)
+    assert (one.mean, one.df, one.sd, one.p, one.interval(0.05)) == (2.0, 0, None, None, None)
+    two = adjusted_difference([3.0, 8.0], [1.0, 2.0], [(0, 1), (1, 0)], 2)
+    assert (two.mean, two.df, two.t) == (approx(4.0), 0, None)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "sides"),
+    [
+        ([1.0], [1.0, 2.0], [(0, 1)]),
+        ([1.0], [1.0], []),
+        ([[1.0]], [[1.0]], [(0, 1)]),
+        ([math.nan], [1.0], [(0, 1)]),
+        ([1.0], [math.inf], [(0, 1)]),
+    ],
+)
+def test_what_is_no_list_of_pairs_is_refused(a, b, sides):
+    with pytest.raises(ValueError, match="paired values"):
+        adjusted_difference(a, b, sides, 1)

@@ -1,0 +1,425 @@
+"""Verdicts: what each kind of outcome allows to be said, and that nothing more is said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+from support.comparing import A, compared, design, exploded, lost, open_ended, pairs_of
+
+from esper_ab.design.design import Boundary
+from esper_ab.design.pairs_needed import pairs_needed
+from esper_ab.stats.anytime_t import log_evidence
+from esper_ab.stats.pair import Pair
+from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.finding import Finding
+
+BETTER_A, BETTER_B = (75.0, 76.2, 74.1, 75.7, 76.0, 74.4), (70.1, 72.0, 70.3, 70.0, 71.7, 70.4)
+CLAIMS = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN, Verdict.EQUIVALENT)
+ALIASED = Finding(kind="aliased", weight="blocks", groups=(), sentence="Device and group are aliased.")
+
+
+def test_a_clear_effect_over_six_pairs_is_better_and_worse_from_the_other_side():
+    there = compared(design(6), pairs_of(BETTER_A, BETTER_B))
+    back = compared(design(6), pairs_of(BETTER_B, BETTER_A))
+    assert (there.verdict, back.verdict) == (Verdict.BETTER, Verdict.WORSE)
+    assert there.sentence.startswith("BETTER (6 pairs). shaped - simplified = +4.48 points")
+    assert there.sentence.endswith("Conditional on task t, 5 steps.")
+    assert there.improvement.wins == 6
+    assert there.improvement.cliffs_delta == 1.0
+    assert there.sign_flip.p == there.rank.p == 0.03125
+    assert (there.level, there.low, there.high) == ("95 % interval", there.plain.low, there.plain.high)
+
+
+def test_the_declared_adjustment_decides_and_the_plain_one_stands_beside_it():
+    shift = np.array([4.0, -4.0] * 3)  # a's position
+    pairs = pairs_of(np.array(BETTER_A) + shift, BETTER_B)
+    adjusted, plain = compared(design(6, adjusted=True), pairs), compared(design(6), pairs)
+    assert (adjusted.verdict, plain.verdict) == (Verdict.BETTER, Verdict.INCONCLUSIVE)
+    assert "adjusted paired t p" in adjusted.sentence
+    assert adjusted.plain.p == plain.effect.p > 0.05
+
+
+def test_a_crossing_at_an_early_look_is_said_with_its_repeated_interval():
+    result = compared(design(10), pairs_of(BETTER_A, BETTER_B))
+    assert result.verdict is Verdict.BETTER
+    assert "95 % repeated interval +3.25 to +5.72" in result.sentence
+    assert "(0.0076 asked for), decided after replicate 6 (look 1 of 2)" in result.sentence
+    assert any("overestimated" in caveat for caveat in result.caveats)
+
+
+SMALL = np.array([0.3, -0.2, 0.1, -0.4, 0.2, -0.1, 0.05, -0.25, 0.35, -0.15, 0.25, -0.3, 0.15, -0.05, 0.4, -0.35])
+
+
+def small(count=16, rule=None, **changes):
+    """Small differences of both signs."""
+    return compared(rule or design(count), pairs_of(70.0 + SMALL[:count], np.full(count, 70.0)), **changes)
+
+
+def test_an_interval_inside_the_margin_is_below_it():
+    above, base = 75.0 + SMALL, np.full(16, 70.0)
+    for a, b, verdict in (
+        (above, base, Verdict.BETTER_BELOW_MARGIN), (base, above, Verdict.WORSE_BELOW_MARGIN)
+    ):
+        result = compared(design(16, margin=6.0), pairs_of(a, b))
+        assert result.verdict is verdict
+        assert "smaller than the margin of 6 points" in result.sentence
+    assert compared(design(16, margin=5.0), pairs_of(above, base)).verdict is Verdict.BETTER
+
+
+def test_before_fifteen_pairs_nothing_is_called_smaller_than_the_margin():
+    said = "That it is smaller than the margin is not claimed before 15 pairs."
+    result = compared(design(6, margin=6.0), pairs_of(BETTER_A, BETTER_B))
+    assert result.verdict is Verdict.BETTER
+    assert said in result.sentence
+    early = small(8)
+    assert (early.verdict, early.course.decision) == (Verdict.INCONCLUSIVE, "open")
+    assert said in early.sentence
+    assert early.headline.endswith("but that a difference is smaller than the margin is not said before 15 pairs.")
+    assert said not in compared(design(6), pairs_of(BETTER_A, BETTER_B)).sentence
+
+
+def test_small_differences_of_both_signs_are_equivalent_and_not_merely_undecided():
+    result = small()
+    assert result.verdict is Verdict.EQUIVALENT
+    assert "EQUIVALENT within +-2 points (16 pairs)" in result.sentence
+    assert result.equivalence.shown
+    assert small(rule=design(16, margin=0.1)).verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("test", ["t", "rank"])
+def test_an_equivalence_prints_the_interval_that_it_rests_on(test):
+    """Two one-sided tests at 5 % are the 90 % interval."""
+    result = small(rule=design(16, test=test, margin=3.0))
+    look = result.last_look
+    assert (result.low, result.high, result.level) == (look.equivalence_low, look.equivalence_high, "90 % interval")
+    assert look.low < result.low < result.high < look.high
+    assert "90 % interval" in result.sentence
+    assert "(90 % interval 0." in result.headline
+    several = compared(design(16, 3), pairs_of(70.0 + SMALL, np.full(16, 70.0)))
+    assert (several.verdict, several.level) == (Verdict.EQUIVALENT, "96.7 % interval")
+    capped = small(findings=(exploded(),))
+    assert (capped.verdict, capped.level) == (Verdict.INCONCLUSIVE, "95 % interval")
+
+
+def test_one_pair_is_no_inference():
+    result = compared(design(1), pairs_of([90.0], [10.0]))
+    assert result.verdict is Verdict.NO_INFERENCE
+    assert "These are two runs. How far apart two runs of one group fall is unknown" in result.sentence
+    assert "Nothing follows about the groups" in result.sentence
+    assert result.sign_flip is result.mann_whitney is result.hedges_g is result.iqm is None
+    known = compared(design(1), pairs_of([90.0], [10.0]), run_sd=3.1)
+    assert "standard deviation of about 3.10 points (calibration)" in known.sentence
+
+
+def test_no_pair_is_no_inference():
+    result = compared(design(6), ())
+    assert result.verdict is Verdict.NO_INFERENCE
+    assert result.effect is result.plain is result.estimate is None
+    assert "0 of 6 planned pairs" in result.caveats[0]
+
+
+def test_three_pairs_say_what_three_pairs_can_show():
+    result = compared(design(3), pairs_of([75.0, 80.0, 78.0], [70.0, 71.0, 70.7]))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert result.sentence.startswith("INCONCLUSIVE (3 pairs). shaped - simplified = +7.10 points. If the differences")
+    assert "The strongest exact result possible with 3 pairs is p = 0.25" in result.sentence
+    assert "this assumption cannot be checked with 3 pairs" in result.sentence
+    assert "A verdict needs at least 6 pairs" in result.sentence
+    assert "To detect 2 points with 80 % power about 7 more pairs" in result.sentence
+    assert "Not resolvable within the budget" in result.sentence
+
+
+def test_equal_records_are_identical_without_a_test():
+    result = compared(design(6), pairs_of(BETTER_A, BETTER_A), same_records=True)
+    assert result.verdict is result.unaudited is Verdict.IDENTICAL
+    assert "the same computation" in result.sentence
+    assert result.sign_flip is result.pairs_needed is result.equivalence is None
+    assert result.effect.t is None
+
+
+@pytest.mark.parametrize(
+    ("endpoints", "said"),
+    [
+        (BETTER_A, "shaped and simplified have equal endpoints in every pair, though their records differ"),
+        ((25.39,) * 6, "Every endpoint of shaped and simplified is 25.39 %, though their records differ"),
+        ((25.39,) * 2, "Every endpoint of shaped and simplified is 25.39 %, though their records differ"),
+    ],
+)
+def test_equal_endpoints_of_differing_records_show_no_equality(endpoints, said):
+    result = compared(design(len(endpoints)), pairs_of(endpoints, endpoints))
+    assert result.verdict is result.unaudited is Verdict.INCONCLUSIVE
+    assert any(said in caveat and "coarse or saturated" in caveat for caveat in result.caveats)
+
+
+def test_hosts_that_learnt_nothing_but_one_show_no_equality_either():
+    a = (25.39, 25.39, 25.39, 25.78, 25.39, 25.39)
+    result = compared(design(6), pairs_of(a, (25.39,) * 6))
+    assert result.verdict is result.unaudited is Verdict.INCONCLUSIVE
+    assert result.low is result.equivalence is None
+    said = "5 of 6 pairs differ by the same amount and fewer than 6 by another: there is no test, no interval"
+    assert said in result.sentence
+    assert "too little varies between the pairs" in result.headline
+
+
+def test_one_equal_pair_is_identical_only_if_its_records_are():
+    pair = pairs_of([70.0], [70.0])
+    assert compared(design(1), pair, same_records=True).verdict is Verdict.IDENTICAL
+    assert compared(design(1), pair).verdict is Verdict.NO_INFERENCE
+    assert compared(design(1), pair, same_records=True, findings=(exploded(A),)).verdict is Verdict.NO_INFERENCE
+
+
+def test_a_cap_holds_for_equal_records_too():
+    result = compared(design(6), pairs_of(BETTER_A, BETTER_A), same_records=True, findings=(exploded(A),))
+    assert (result.verdict, result.unaudited) == (Verdict.INCONCLUSIVE, Verdict.IDENTICAL)
+    assert "The pairs alone would say IDENTICAL, but: The policy's ratios exploded." in result.sentence
+    assert not any("saturated" in caveat for caveat in result.caveats)
+
+
+def test_a_constant_difference_is_reported_and_not_divided_by():
+    result = compared(design(6), pairs_of(np.array(BETTER_A), np.array(BETTER_A) - 2.0))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "without any spread there is no t" in result.sentence
+    assert any("saturated" in caveat for caveat in result.caveats)
+    sides = np.arange(6) % 2
+    beside = compared(design(6, adjusted=True), pairs_of(71.0 + 2.0 * sides, 70.0 + 2.0 * (1 - sides)))
+    assert beside.verdict is Verdict.INCONCLUSIVE
+    assert "beside the positions nothing varies" in beside.sentence
+
+
+def test_between_looks_there_is_no_verdict_and_the_next_look_is_named():
+    result = compared(design(10), pairs_of(BETTER_A[:5], BETTER_B[:5]))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert result.sentence.startswith("INCONCLUSIVE so far (5 of 10 pairs)")
+    assert "It can be decided after replicate 6 (look 1 of 2), not before" in result.sentence
+    assert "not corrected for looking early" in result.level
+    assert "5 of 10 planned pairs" in result.caveats[0]
+
+
+def test_after_a_look_the_numbers_are_those_of_the_look():
+    a, b = (75.0, 70.2, 74.1, 68.7, 76.0, 74.4, 99.0), (70.1, 72.0, 70.3, 70.0, 71.7, 70.4, 1.0)
+    result = compared(design(10), pairs_of(a, b))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert (result.used, len(result.pairs)) == (6, 7)
+    assert result.estimate == pytest.approx(np.mean(np.subtract(a, b)[:6]))
+    assert "At the last look, with 6 pairs: " in result.sentence
+    assert "after replicate 10 (look 2 of 2)" in result.sentence
+
+
+def test_what_the_budget_cannot_resolve_is_said_from_the_spread_never_from_the_difference():
+    d = np.array([6.0, -5.0, 4.0, -6.0, 5.0, -3.0])
+    low, high = (compared(design(6), pairs_of(60.0 + d + shift, np.full(6, 60.0))) for shift in (0.0, 2.0))
+    for result in (low, high):
+        assert result.verdict is Verdict.INCONCLUSIVE
+        assert f"about {result.pairs_needed.pairs - 6} more pairs" in result.sentence
+        assert result.pairs_anew.alpha == 0.05
+        assert "by `esper-ab extend` (80 % range" in result.sentence
+        price = f"an extension asks for p <= {result.pairs_needed.alpha:.2g}"
+        assert f"{price}), or about {result.pairs_anew.pairs} in a new plan (80 % range" in result.sentence
+        least = f"the smallest difference this plan can resolve is {result.smallest_resolvable:.2f} points"
+        assert least in result.sentence
+    assert low.pairs_needed == high.pairs_needed
+    assert low.smallest_resolvable == pytest.approx(high.smallest_resolvable)
+    assert low.pairs_needed.pairs > low.most_pairs == 6
+
+
+def test_without_a_maximum_the_evidence_decides_and_nothing_is_beyond_the_budget():
+    there = compared(open_ended(), pairs_of(BETTER_A, BETTER_B))
+    assert there.verdict is Verdict.BETTER
+    assert "(20 asked for), decided after replicate 6" in there.sentence
+    assert "anytime-valid interval" in there.level
+    assert there.equivalence is None
+    d = np.array([6.0, -5.0, 4.0, -6.0, 5.0, -3.0])
+    still = compared(open_ended(), pairs_of(60.0 + d, np.full(6, 60.0)))
+    assert still.sentence.startswith("INCONCLUSIVE so far (6 pairs)")
+    assert "It can be decided after every further pair" in still.sentence
+    assert "budget" not in still.sentence
+    assert still.smallest_resolvable is None
+
+
+def test_more_pairs_are_needed_when_it_is_looked_after_every_pair():
+    d = np.array([6.0, -5.0, 4.0, -6.0, 5.0, -3.0])
+    pairs = pairs_of(60.0 + d, np.full(6, 60.0))
+    needed = compared(open_ended(), pairs).pairs_needed
+    fixed = pairs_needed(float(np.std(d, ddof=1)), 5, 2.0, 0.05)
+    beyond_the_plan = compared(design(6), pairs).pairs_needed
+    assert fixed.pairs < needed.pairs < beyond_the_plan.pairs
+    for found, evidence in ((needed, 20.0), (beyond_the_plan, 100.0)):  # an extension asks for five times as much
+        t = stats.t.isf(found.alpha / 2.0, found.pairs - 1)
+        assert log_evidence(t, found.pairs - 1, found.pairs) == pytest.approx(np.log(evidence))
+
+
+def test_several_comparisons_share_the_error():
+    a, b = (75.0, 76.2, 74.1, 75.7, 74.3, 74.4), (71.6, 75.6, 71.8, 74.0, 73.3, 74.0)
+    alone, shared = compared(design(6), pairs_of(a, b)), compared(design(6, comparisons=3), pairs_of(a, b))
+    assert alone.plain.p < 0.05
+    assert (alone.verdict, shared.verdict) == (Verdict.BETTER, Verdict.INCONCLUSIVE)
+    assert shared.plain.level == pytest.approx(1 - 0.05 / 3)
+    assert "98.3 % interval" in shared.sentence
+    assert "3 comparisons share alpha" in shared.rule
+
+
+def test_the_rank_test_decides_where_it_was_declared():
+    a, b = (75.0, 76.2, 74.1, 75.7, 76.0, 20.0), (70.1, 72.0, 70.3, 70.0, 71.7, 19.0)
+    result = compared(design(6, test="rank"), pairs_of(a, b))
+    assert result.verdict is Verdict.BETTER
+    assert "signed-rank p = 0.031" in result.sentence
+    assert result.estimate == result.rank.estimate
+    assert any("signed-rank test is not adjusted" in caveat for caveat in result.caveats)
+
+
+def test_where_ranks_decide_what_the_t_lacks_is_not_lacking():
+    constant = compared(design(10, test="rank"), pairs_of(np.array(BETTER_A), np.array(BETTER_A) - 2.0))
+    assert constant.verdict is Verdict.INCONCLUSIVE  # 6 pairs reach 0.031 at best
+    assert "in every pair: without any spread there is no test, no interval and no verdict." in constant.sentence
+    varied = compared(design(10, test="rank"), pairs_of(BETTER_A, np.array(BETTER_B)))
+    assert "signed-rank p = 0.031 (0.0076 asked for); at this bound 6 pairs give no interval." in varied.sentence
+    aliased = [Pair(replicate=r, a=70.0 + r, b=70.5 + 7 * r % 5, position_a=0, position_b=1) for r in range(10)]
+    beside = compared(design(10, test="rank", adjusted=True), aliased)
+    assert "signed-rank p = 0.096" in beside.sentence
+    assert "not adjusted: group" not in beside.sentence
+
+
+def test_equivalence_by_ranks_names_no_p_of_two_t_tests():
+    result = small(rule=design(16, test="rank"))
+    assert result.verdict is Verdict.EQUIVALENT
+    assert result.equivalence is None
+    assert "TOST" not in result.sentence
+
+
+def going_on(looks, **changes):
+    """Two looks and no early stop."""
+    nominal = (Boundary(open=1, alpha=0.05, nominal_p=(0.0455, 0.0455)),)
+    return design(20, looks=looks, boundaries=nominal, early_stop=False, **changes)
+
+
+def test_an_equivalence_that_later_pairs_do_not_show_is_none():
+    d = np.array([*SMALL, 19.0, -18.0, 17.0, -19.0])
+    result = compared(going_on((16, 20)), pairs_of(70.0 + d, np.full(20, 70.0)))
+    assert (result.course.decision, result.verdict) == ("equivalent", Verdict.INCONCLUSIVE)
+    assert "Equivalence was shown after replicate 16 (look 1 of 2), but the last look does not show" in result.sentence
+    assert result.headline.endswith("but what an earlier look decided the last one does not show.")
+
+
+@pytest.mark.parametrize("test", ["t", "rank"])
+def test_a_crossing_that_later_pairs_reverse_is_none(test):
+    """Better by 8 after six pairs, worse by 5 after ten."""
+    d = [8.0, 8.5, 7.5, 8.2, 7.8, 8.1, -24.0, -26.0, -25.0, -23.0]
+    pairs = pairs_of(60.0 + np.array(d), np.full(10, 60.0))
+    assert compared(going_on((6, 10), test=test), pairs[:6]).verdict is Verdict.BETTER
+    result = compared(going_on((6, 10), test=test), pairs)
+    assert (result.course.decision, result.course.direction, result.verdict) == ("crossed", 1, Verdict.INCONCLUSIVE)
+    assert "The boundary was crossed after replicate 6 (look 1 of 2), but the last look" in result.sentence
+    assert "better than simplified by" not in result.headline
+
+
+def test_by_ranks_a_claim_against_the_mean_is_none():
+    wins = [1.0, 1.2, 1.4, 0.9, 1.1, 1.3, 1.5, 0.8, 1.6, 1.02, 1.22, 1.42, 0.92, 1.12, 1.32, -45.0]
+    result = compared(design(16, test="rank"), pairs_of(50.0 + np.array(wins), np.full(16, 50.0)))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert f"The mean difference, {result.plain.mean:+.2f} points, contradicts what most pairs show" in result.sentence
+    assert result.headline.endswith("but the mean difference contradicts what most pairs show.")
+
+
+def test_a_look_that_found_no_pair_says_so():
+    gone = lost(*((r, None, None) for r in range(6)))
+    result = compared(design(10), pairs_of(BETTER_A[:2], BETTER_B[:2], [6, 7]), lost=gone)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert result.sentence.startswith("INCONCLUSIVE so far (2 of 10 pairs). At the last look no pair was complete. It")
+
+
+def test_few_pairs_rule_nothing_out_that_an_exact_test_could_show():
+    result = compared(design(3, alpha=0.3), pairs_of([75.0, 80.0, 78.0], [70.0, 71.0, 70.7]))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "possible with 3 pairs is p = 0.25. A verdict needs at least 6 pairs" in result.sentence
+
+
+def test_the_rule_that_may_always_be_looked_at_does_not_warn_of_looking():
+    early = compared(open_ended(), pairs_of(BETTER_A[:3], BETTER_B[:3]), planned=6)
+    assert early.caveats[0] == "3 of 6 planned pairs are complete."
+    assert "It can be decided after every further pair from the 6th on." in early.sentence
+    done = compared(open_ended(), pairs_of(BETTER_A, BETTER_B))
+    assert (done.verdict, done.course.decided_at) == (Verdict.BETTER, 6)
+    assert any("as soon as the evidence sufficed: differences that stop early" in caveat for caveat in done.caveats)
+
+
+def test_what_was_declared_unusual_is_said():
+    a, b = [*BETTER_A, 72.0, 70.0, 71.0, 70.5], [*BETTER_B, 72.5, 73.0, 71.2, 71.0]
+    result = compared(design(10, early_stop=False), pairs_of(a, b), paired=False)
+    assert result.verdict is Verdict.BETTER
+    assert "decided after replicate 6 (look 1 of 2)" in result.sentence
+    assert result.used == 10
+    said = " ".join(result.caveats)
+    assert "No early stop" in said
+    assert "Unpaired" in said
+
+
+# --- audit ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pairs", [(), pairs_of(BETTER_A[:1], BETTER_B[:1]), pairs_of(BETTER_A, BETTER_B)])
+def test_the_audit_blocks_whatever_the_pairs_say(pairs):
+    result = compared(design(6), pairs, findings=(ALIASED,))
+    assert result.verdict is Verdict.BLOCKED
+    assert "Device and group are aliased." in result.sentence
+
+
+def test_a_cap_leaves_inconclusive_and_says_why():
+    result = compared(design(6), pairs_of(BETTER_A, BETTER_B), findings=(exploded(A),))
+    assert (result.verdict, result.unaudited) == (Verdict.INCONCLUSIVE, Verdict.BETTER)
+    assert "The pairs alone would say BETTER, but: The policy's ratios exploded." in result.sentence
+
+
+def test_findings_on_other_groups_and_notes_change_nothing():
+    note = Finding(kind="driver", weight="notes", groups=(), sentence="Drivers differ.")
+    result = compared(design(6), pairs_of(BETTER_A, BETTER_B), findings=(exploded("other"), note))
+    assert result.verdict is Verdict.BETTER
+    assert result.findings == (note,)
+
+
+# --- lost runs -----------------------------------------------------------------------------------------------------
+
+
+def test_when_every_replicate_was_lost_that_is_said_in_place_of_more_to_come():
+    none = compared(design(8), (), lost=lost(*((r, 70.0, None) for r in range(8))))
+    assert none.sentence.startswith("NO INFERENCE (no complete pair). ")
+    assert any("No run of shaped and 8 runs of simplified were lost." in caveat for caveat in none.caveats)
+    assert "(no complete pair yet)" in compared(design(8), (), lost=lost((0, 70.0, None))).sentence
+
+
+def test_losses_that_the_worst_value_does_not_overturn_are_said_and_leave_the_verdict():
+    result = compared(design(8), pairs_of(BETTER_A, BETTER_B), lost=lost((6, None, 70.0), (7, None, 71.0)))
+    assert result.verdict is Verdict.BETTER
+    assert result.imputed.survives
+    assert (result.imputed.worst, result.imputed.pairs) == (70.0, 8)
+    assert "2 runs of shaped and no run of simplified were lost. Losses that recur" in result.caveats[0]
+    assert "leaves the decision standing" in result.caveats[0]
+
+
+def test_losses_that_the_worst_value_overturns_cap_the_verdict():
+    result = compared(design(8), pairs_of(BETTER_A, BETTER_B), lost=lost((6, None, 76.0), (7, None, 75.0)))
+    assert (result.verdict, result.unaudited) == (Verdict.INCONCLUSIVE, Verdict.BETTER)
+    assert not result.imputed.survives
+    assert "giving lost runs the worst observed endpoint (70.00 %) overturns the decision" in result.sentence
+
+
+def test_as_many_lost_runs_in_both_groups_are_counted_and_not_imputed():
+    result = compared(design(8), pairs_of(BETTER_A, BETTER_B), lost=lost((6, None, 76.0), (7, 70.0, None)))
+    assert result.verdict is Verdict.BETTER
+    assert result.imputed is None
+    assert "1 run of shaped and 1 run of simplified were lost." in result.caveats
+
+
+def test_an_equivalence_must_survive_too():
+    calm, telling = lost((16, None, 70.0), (17, 69.0, 69.5)), lost((16, None, 99.0))
+    assert small(rule=design(20), complete=20, lost=calm).verdict is Verdict.EQUIVALENT
+    assert small(rule=design(20), complete=20, lost=telling).verdict is Verdict.INCONCLUSIVE
+
+
+def test_under_the_anytime_rule_the_evidence_is_asked_again():
+    calm = lost((0, None, 70.0))
+    pairs = pairs_of(BETTER_A, BETTER_B, replicates=range(1, 7))
+    assert compared(open_ended(), pairs, lost=calm).verdict is Verdict.BETTER
+    result = compared(open_ended(), pairs, lost=lost((0, None, 76.0)))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert result.imputed.e < 20.0

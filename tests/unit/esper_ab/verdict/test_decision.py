@@ -1,0 +1,87 @@
+"""Verdicts: rules that hold for all inputs."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.comparing import B, compared, design, exploded, lost, open_ended, pairs_of
+
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.stats.pair import Pair
+from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.question import HalfPair, Lost
+
+CLAIMS = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN, Verdict.EQUIVALENT)
+endpoints = st.floats(40.0, 90.0).map(lambda x: round(x, 1))
+noise = st.floats(-3.0, 3.0).map(lambda x: round(x, 1))
+rows = st.builds(
+    lambda shift, items: [(x, round(x - shift - e, 1)) for x, e in items],
+    st.sampled_from((-6.0, -1.0, 0.0, 0.5, 5.0)),
+    st.lists(st.tuples(endpoints, noise), min_size=1, max_size=10),
+)
+rules = st.builds(
+    lambda replicates, test, adjusted, early_stop, margin: design(
+        replicates, test=test, adjusted=adjusted, early_stop=early_stop, margin=margin
+    ),
+    st.sampled_from((3, 6, 8, 10)), st.sampled_from(("t", "rank")), st.booleans(), st.booleans(),
+    st.sampled_from((1.0, 4.0, 20.0)),
+)
+MIRRORED = {
+    Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER,
+    Verdict.BETTER_BELOW_MARGIN: Verdict.WORSE_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN: Verdict.BETTER_BELOW_MARGIN,
+}
+
+
+def swapped(pair: Pair | HalfPair) -> Pair | HalfPair:
+    return msgspec.structs.replace(
+        pair, a=pair.b, b=pair.a, position_a=pair.position_b, position_b=pair.position_a,
+        **({"failed_a": pair.failed_b, "failed_b": pair.failed_a} if isinstance(pair, HalfPair) else {}),
+    )
+
+
+@settings(max_examples=60)
+@given(rows, st.one_of(rules, st.just(open_ended())), st.one_of(st.none(), endpoints))
+def test_swapping_the_groups_flips_every_sign_and_verdict(found, rule, survivor):
+    pairs = pairs_of([a for a, _ in found], [b for _, b in found])
+    gone = lost() if survivor is None else lost((len(pairs), None, survivor))
+    gone_back = Lost(replicates=tuple(swapped(half) for half in gone.replicates))
+    there = compared(rule, pairs, lost=gone)
+    back = compared(rule, tuple(swapped(pair) for pair in pairs), lost=gone_back)
+    assert back.verdict is MIRRORED.get(there.verdict, there.verdict)
+    assert back.estimate == pytest.approx(-there.estimate, abs=1e-9)
+    assert (back.low is None) == (there.low is None)
+    if there.low is not None:
+        assert (back.low, back.high) == pytest.approx((-there.high, -there.low), rel=1e-9, abs=1e-9)
+    assert (back.imputed is None) == (there.imputed is None)
+    if there.imputed is not None:
+        assert back.imputed.survives == there.imputed.survives
+    if there.iqm is not None:
+        assert (back.iqm.low, back.iqm.high) == pytest.approx((-there.iqm.high, -there.iqm.low), abs=1e-9)
+
+
+@settings(max_examples=60)
+@given(rows, rules, st.randoms(use_true_random=False))
+def test_order_of_rows_never_matters_and_no_claim_below_six_pairs(found, rule, random):
+    listed = list(pairs_of([a for a, _ in found], [b for _, b in found]))
+    result = compared(rule, tuple(listed))
+    random.shuffle(listed)
+    assert compared(rule, tuple(listed)) == result
+    if len(found) < LEAST_PAIRS:
+        assert result.verdict not in CLAIMS
+    if result.verdict in (Verdict.BETTER, Verdict.WORSE) and result.used == result.course.decided_at:
+        assert result.last_look.p <= result.last_look.bound_p
+        assert rule.test == "rank" or result.low > 0 or result.high < 0
+    text = " ".join((result.sentence, result.rule, result.level, *result.caveats)).lower()
+    for word in ("winner", "none", "nan", "inf ", "  ", "..", "no interval,"):
+        assert word not in text
+
+
+@settings(max_examples=30)
+@given(rows, rules)
+def test_an_audit_never_makes_a_verdict_stronger(found, rule):
+    pairs = pairs_of([a for a, _ in found], [b for _, b in found])
+    free, capped = compared(rule, pairs), compared(rule, pairs, findings=(exploded(B),))
+    assert capped.unaudited is free.unaudited
+    assert capped.verdict is (Verdict.INCONCLUSIVE if free.verdict in CLAIMS else free.verdict)

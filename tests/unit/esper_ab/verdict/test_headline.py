@@ -1,0 +1,110 @@
+"""The first sentence on a comparison: it never says more than the verdict, and many that say the same are folded."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.comparing import compared, design, exploded, lost, pairs_of
+from support.journals import Shape, Synthetic
+
+from esper_ab.journal.fold import fold
+from esper_ab.report.content import content
+from esper_ab.report.text import render_text
+from esper_ab.settings.differences import named
+from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.finding import Finding
+
+LOW, HIGH = (70.1, 72.0, 70.3, 70.0, 71.7, 70.4), (75.0, 76.2, 74.1, 75.7, 76.0, 74.4)
+WIDE = (71.0, 90.0, 70.5, 70.1, 71.8, 95.0)
+ALIASED = Finding(kind="aliased", weight="blocks", groups=(), sentence="Device and group are aliased.")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "changes", "said"),
+    [
+        (HIGH, LOW, {}, "shaped is better than simplified by 4.5 points (95 % interval 3.7 to 5.2), in 6 of 6 pairs."),
+        (LOW, HIGH, {}, "simplified is better than shaped by 4.5 points (95 % interval 3.7 to 5.2), in 6 of 6 pairs."),
+        (WIDE, LOW, {}, "Not decided: shaped looks 7.3 points better than simplified, in 6 of 6 pairs, but the 95 % "
+                        "interval, 4.3 worse to 18.9 better, includes 0."),
+        (HIGH[:3], LOW[:3], {}, "Not decided: shaped looks 4.3 points better than simplified, in 3 of 3 pairs, but a "
+                                "verdict needs at least 6 pairs."),
+        (HIGH[:1], LOW[:1], {}, "Nothing follows from one pair: in it, shaped is 4.9 points above simplified."),
+        ((), (), {}, "Nothing can be said of shaped and simplified: no pair is complete."),
+        (LOW, LOW, {"same_records": True}, "shaped and simplified are the same computation: all records agree, nothing "
+                                           "to compare."),
+        (LOW, LOW, {}, "Not decided: shaped and simplified look equal, but too little varies between the pairs for "
+                       "any test."),
+        (HIGH, LOW, {"findings": (exploded(),)}, "Not decided: shaped looks 4.5 points better than simplified, in 6 of "
+                                                 "6 pairs, but the audit allows no verdict."),
+        (HIGH, LOW, {"findings": (ALIASED,)}, "No answer for shaped and simplified: the audit forbids a comparison."),
+    ],
+)  # fmt: skip
+def test_what_a_colleague_reads_first(a, b, changes, said):
+    assert compared(design(6), pairs_of(a, b), complete=6, **changes).headline == said
+
+
+def test_a_decision_that_hangs_on_lost_runs_is_none():
+    result = compared(design(8), pairs_of(HIGH, LOW), lost=lost((6, None, 76.0), (7, None, 75.0)))
+    assert result.capped_by
+    assert result.headline.endswith("but the runs that were lost could turn it.")
+
+
+def test_a_small_but_real_difference_is_below_the_margin():
+    result = compared(design(16, margin=6.0), pairs_of((HIGH * 3)[:16], (LOW * 3)[:16]))
+    said = "shaped is better than simplified, but by less than the 6 points that matter: by 4."
+    assert result.headline.startswith(said)
+
+
+def test_equivalence_names_what_is_ruled_out():
+    a = (70.2, 71.9, 70.4, 69.8, 71.9, 70.3)
+    said = compared(design(20), pairs_of((a * 4)[:20], (LOW * 4)[:20])).headline
+    assert said.startswith("shaped and simplified are equivalent within 2 points: shaped and simplified are equal")
+    assert said.endswith("a difference of 2 points or more is ruled out.")
+
+
+ENDPOINTS = st.lists(st.tuples(st.floats(20, 100), st.floats(20, 100)), min_size=0, max_size=8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(ENDPOINTS)
+def test_it_claims_what_the_verdict_claims_and_is_the_same_from_either_side(endpoints):
+    a, b = [one[0] for one in endpoints], [one[1] for one in endpoints]
+    there = compared(design(6), pairs_of(a, b), complete=6)
+    decided = there.verdict in (
+        Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN
+    )
+    assert (" is better than " in there.headline) == decided
+    assert ("equivalent" in there.headline) == (there.verdict is Verdict.EQUIVALENT)
+    assert there.headline.startswith("Not decided") == (there.verdict is Verdict.INCONCLUSIVE)
+    assert there.headline.count(". ") == 0  # one sentence
+    assert str(there.verdict) not in there.headline
+    if decided:
+        back = compared(design(6), pairs_of(b, a), complete=6, a="simplified", b="shaped")
+        assert back.headline == there.headline
+
+
+def test_an_exact_test_that_was_not_declared_is_said_and_decides_nothing():
+    result = compared(design(6), pairs_of(WIDE, LOW))
+    mixed = compared(design(6), pairs_of(WIDE, (71.5, *LOW[1:])))
+    assert result.verdict is mixed.verdict is Verdict.INCONCLUSIVE
+    assert any("not the declared test" in caveat for caveat in result.caveats)
+    assert not any("not the declared test" in caveat for caveat in mixed.caveats)
+
+
+def test_many_comparisons_that_say_the_same_are_one_sentence():
+    shapes = {name: Shape() for name in "abcdef"}
+    events = Synthetic(groups=shapes, replicates=6, episodes=2, n_envs=1).events()
+    found = content(fold(events))
+    text = render_text(found)
+    shown = text[text.index("VERDICT") : text.index("QUESTION")]
+    assert len(found.comparisons) == 15
+    assert "Not decided for any two of a, b, c, d, e, f: the intervals include 0." in shown
+    assert shown.count("INCONCLUSIVE") == 1
+
+
+def test_pairs_are_named_by_what_they_have_in_common():
+    assert named([("a", "b")]) == "a and b"
+    assert named([("a", "b"), ("a", "c"), ("b", "c")]) == "any two of a, b, c"
+    assert named([("b", "a"), ("c", "a")]) == "a and each of b, c"
+    assert named([("a", "b"), ("c", "d")]) == "a and b, c and d"

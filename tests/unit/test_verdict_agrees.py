@@ -1,0 +1,116 @@
+"""Verdict, sentence, headline, interval and --fail-unless never contradict one another, whatever the pairs are."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import numpy as np
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from support.comparing import A, B, compared, design, lost, pairs_of
+
+from esper_ab.design.design import Boundary, extended
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
+from esper_ab.verdict.condition import RELATIONS, Condition, holds
+from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.finding import Finding
+
+UP = (Verdict.BETTER, Verdict.BETTER_BELOW_MARGIN)
+DOWN = (Verdict.WORSE, Verdict.WORSE_BELOW_MARGIN)
+SMALL = (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN, Verdict.EQUIVALENT)
+NOMINAL = {(6, 10): (0.0076, 0.0455), (6, 10, 16, 20): (0.0001, 0.003, 0.013, 0.0435), (20,): (0.05,), (8,): (0.05,)}
+FLOOR = Finding(kind="floor", weight="caps equivalence", groups=(), sentence="Both are at chance.")
+
+
+@st.composite
+def designs(draw):
+    looks, kind = draw(st.sampled_from(sorted(NOMINAL))), draw(st.sampled_from(["looks", "extended", "open-ended"]))
+    comparisons, held = draw(st.sampled_from([1, 3])), draw(st.booleans())
+    rule = design(20, comparisons, early_stop=draw(st.booleans()), margin=draw(st.sampled_from([0.5, 2.0, 6.0])))
+    boundaries = tuple(
+        Boundary(open=n, alpha=0.05 / n, nominal_p=tuple(p / n for p in NOMINAL[looks]))
+        for n in range(comparisons, 0, -1)
+    )
+    rule = msgspec.structs.replace(rule, looks=looks, boundaries=boundaries, adjusted=held)
+    if kind == "looks":
+        return msgspec.structs.replace(rule, test=draw(st.sampled_from(["t", "rank"])))
+    if kind == "extended":
+        return extended(rule, looks[-1])
+    return msgspec.structs.replace(rule, looks=(), boundaries=(), anytime_after=0)
+
+
+@st.composite
+def differences(draw):
+    """Of up to 26 pairs: shifted, reversed after a while, with crashes, with ties."""
+    rng, n = np.random.default_rng(draw(st.integers(0, 10**6))), draw(st.integers(1, 26))
+    d = draw(st.sampled_from([0.0, 0.3, 1.0, 4.0])) + draw(st.sampled_from([0.05, 0.5, 3.0])) * rng.standard_normal(n)
+    d[draw(st.sampled_from([6, 10, 16, 26])) :] *= draw(st.sampled_from([1.0, -3.0, 20.0]))
+    d[rng.random(n) < draw(st.sampled_from([0.0, 0.1]))] -= 25.0
+    grain = draw(st.sampled_from([0.0, 0.257, 2.0]))
+    return np.round(d / grain) * grain if grain else d
+
+
+def judged(rule, d, gone, floored):
+    missing = {r for r in gone if r < len(d)}
+    kept = [r for r in range(len(d)) if r not in missing]
+    halves = lost(*((r, None, 60.0) if r % 3 else (r, 60.0 + float(d[r]), None) for r in sorted(missing)))
+    pairs = pairs_of([60.0 + d[r] for r in kept], [60.0] * len(kept), kept)
+    return compared(rule, pairs, lost=halves, complete=len(d), findings=(FLOOR,) if floored else ())
+
+
+def printed(text):
+    """Interval of a sentence: "95 % repeated interval -0.40 to +3.20"."""
+    low, high = re.search(r"interval (-?\+?[0-9.]+) to (-?\+?[0-9.]+)", text).groups()
+    return float(low), float(high)
+
+
+REVERSED = np.array([8.0, 8.5, 7.5, 8.2, 7.8, 8.1, -24.0, -26.0, -25.0, -23.0])
+
+
+@settings(max_examples=150, deadline=None)
+@given(designs(), differences(), st.sets(st.integers(0, 25), max_size=4), st.booleans())
+@example(design(10, early_stop=False), REVERSED, set(), False)
+@example(design(20, test="rank"), np.array([*np.linspace(0.5, 1.5, 17), -45.0, -45.0, 1.0]), set(), False)
+@example(design(20), np.linspace(-1.9, 3.0, 20), set(), False)
+@example(design(20), np.linspace(-1.0, 1.0, 20), set(), True)
+def test_nothing_that_is_said_contradicts_another(rule, d, gone, floored):
+    result = judged(rule, d, gone, floored)
+    verdict, margin, numbers = result.verdict, rule.margin, 0.005 + 1e-9
+    if verdict in UP:
+        assert result.estimate > 0.0
+        assert result.plain.mean > 0.0 or rule.test == "t"
+        assert result.low > 0.0
+        assert printed(result.sentence)[0] >= -numbers
+        assert result.headline.startswith(f"{A} is better than {B}")
+    if verdict in DOWN:
+        assert result.estimate < 0.0
+        assert result.plain.mean < 0.0 or rule.test == "t"
+        assert result.high < 0.0
+        assert printed(result.sentence)[1] <= numbers
+        assert result.headline.startswith(f"{B} is better than {A}")
+    if verdict in SMALL:
+        assert -margin < result.low <= result.estimate <= result.high < margin
+        low, high = printed(result.sentence)
+        assert -margin - numbers < low <= high < margin + numbers
+        assert result.used >= LEAST_EQUIVALENCE_PAIRS
+        assert abs(result.plain.mean) < margin or rule.adjusted
+        assert not floored
+    agrees(result)
+
+
+def agrees(result):
+    """The conditions hold only where verdict, estimate and interval say so."""
+    margin, verdict = result.question.design.margin, result.verdict
+    for left, right, sign in ((A, B, 1.0), (B, A, -1.0)):
+        held = {one for one in RELATIONS if holds(Condition(left=left, relation=one, right=right), result)}
+        low = None if result.low is None else (result.low if sign > 0 else -result.high)
+        assert ("better-than" in held) == (verdict in (UP if sign > 0 else DOWN))
+        assert ("worse-than" in held) == (verdict in (DOWN if sign > 0 else UP))
+        assert ("equivalent-to" in held) == (verdict in SMALL)
+        if "better-than" in held:
+            assert sign * result.estimate > 0.0
+        if "not-worse-than" in held:
+            assert low > -margin
+            assert result.used >= LEAST_EQUIVALENCE_PAIRS or "better-than" in held
+        assert ("not-worse-than" in held) or not held & {"better-than", "equivalent-to"}

@@ -1,0 +1,157 @@
+"""The observation: its layout follows from one table, it is bounded, and a slot's slice tells of that slot only."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.growth_world import BLUEPRINTS, SLOTS, Episode, decision, make_lifecycle, measure, random_decisions
+
+from workers.growth.rules.observe import layout
+from workers.vocabulary import Op
+
+WHERE = layout(len(SLOTS), len(BLUEPRINTS))
+
+
+@pytest.mark.parametrize(("n_slots", "n_blueprints"), [(1, 1), (3, 7), (5, 2)])
+def test_layout_is_gapless_in_order(n_slots: int, n_blueprints: int) -> None:
+    where = layout(n_slots, n_blueprints)
+    blocks = [*where.base.values(), *where.slot_blocks, *where.telemetry_blocks]
+    assert blocks[0].start == 0
+    assert all(left.stop == right.start for left, right in itertools.pairwise(blocks))
+    assert blocks[-1].stop == where.width
+    for slot in range(n_slots):
+        flat = [i for part in where.slots[slot].values() for i in range(part.start, part.stop)]
+        assert flat == [
+            *range(where.slot_blocks[slot].start, where.slot_blocks[slot].stop),
+            *range(where.telemetry_blocks[slot].start, where.telemetry_blocks[slot].stop),
+        ]
+
+
+def test_width_is_base_plus_slots() -> None:
+    base = layout(1, 4).base["seed_utilisation"].stop
+    one, three = layout(1, 4).width - base, layout(3, 4).width - base
+    assert three == 3 * one
+    assert layout(3, 5).width == layout(3, 4).width + 3
+
+
+def test_empty_slots_are_zeros_and_the_first_observation_is_known() -> None:
+    game = Episode(make_lifecycle(1, steps=25), np.random.default_rng(0))
+    reading = measure(game.lifecycle, game.rng)
+    view = game.view(1, dataclasses.replace(reading, val_acc=np.array([30.0]), val_loss=np.array([2.0])))
+    seen = view.observation[0]
+    assert seen.dtype == np.float32
+    assert seen.shape == (WHERE.width,)
+    assert not seen[WHERE.slot_blocks[0].start :].any()
+    assert seen[WHERE.base["progress"]] == pytest.approx(1 / 25)
+    assert seen[WHERE.base["val_acc"]] == pytest.approx(0.3)
+    assert seen[WHERE.base["acc_history"]] == pytest.approx([0, 0, 0, 0, 0.3])
+    assert seen[WHERE.base["val_loss"]] == pytest.approx(np.log(3.0) / np.log(21.0))
+    assert seen[WHERE.base["loss_delta"]] == 0.0
+
+
+@pytest.mark.parametrize("slot", range(len(SLOTS)))
+def test_a_slots_slices_tell_of_that_slot_only(slot: int) -> None:
+    """Two environments measure the same; only one germinates. They differ in that slot's blocks and nowhere else."""
+    game = Episode(make_lifecycle(2), np.random.default_rng(1))
+    script = [
+        decision(op=Op.GERMINATE, slot=slot, blueprint=2, tempo=0, alpha_target=2),
+        decision(op=Op.ADVANCE, slot=slot),
+        decision(op=Op.ADVANCE, slot=slot),
+        decision(),
+        decision(op=Op.PRUNE, slot=slot),
+    ]
+    shared = {"params_added", "seed_utilisation"}  # totals over slots
+    expected = np.zeros(WHERE.width, dtype=bool)
+    expected[WHERE.slot_blocks[slot]] = expected[WHERE.telemetry_blocks[slot]] = True
+    for name in shared:
+        expected[WHERE.base[name]] = True
+    for step, wish in enumerate(script, start=1):
+        reading = measure(game.lifecycle, game.rng)
+        same = {
+            name: np.repeat(array[:1], 2, axis=0) for name, array in vars(reading).items() if array.ndim == 1
+        }
+        view = game.view(step, dataclasses.replace(reading, **same))
+        differs = view.observation[0] != view.observation[1]
+        assert not (differs & ~expected).any()
+        if step > 1:
+            assert differs[WHERE.slot_blocks[slot]].any()
+            assert differs[WHERE.telemetry_blocks[slot]].any()
+        allowed = view.masks.permits(np.concatenate([wish, decision()]))
+        game.act(np.concatenate([wish, decision()]) if allowed[0] else np.zeros((2, 8), dtype=np.int64), step)
+
+
+def test_slot_features_say_what_they_are_called() -> None:
+    game = Episode(make_lifecycle(1, steps=20), np.random.default_rng(2))
+    life = [
+        decision(op=Op.GERMINATE, slot=1, blueprint=1, style=3, tempo=1, alpha_target=1),
+        decision(op=Op.ADVANCE, slot=1),
+        decision(op=Op.ADVANCE, slot=1),
+    ]
+    for step, wish in enumerate(life, start=1):
+        game.view(step)
+        game.act(wish, step)
+    seen = game.view(4).observation[0]
+
+    def of(name: str) -> list[float]:
+        return [round(float(value), 4) for value in seen[WHERE.slots[1][name]]]
+
+    assert of("present") == [1]
+    assert of("stage") == [0, 0, 1, 0, 0, 0, 0]
+    assert of("alpha") == [pytest.approx(0.14, abs=1e-4)]  # one of five linear ticks towards 0.7
+    assert of("alpha_target") == of("germination_target") == [pytest.approx(0.7)]
+    assert (of("ramp_up"), of("ramp_down"), of("blending_out")) == ([1], [0], [0])
+    assert of("ramp_left") == [0.5]
+    assert of("measured") == of("fresh") == [1]
+    assert of("style") == [0, 0, 0, 1, 0]
+    assert of("blueprint") == [0, 1, 0]
+    assert of("age") == [0.15]
+    assert of("epochs_in_stage") == [0.05]
+
+
+def test_totals_are_over_all_slots() -> None:
+    game = Episode(make_lifecycle(1, max_seeds=2), np.random.default_rng(2))
+    for step, slot in enumerate((0, 2), start=1):
+        game.view(step)
+        game.act(decision(op=Op.GERMINATE, slot=slot, blueprint=slot), step)
+    seen = game.view(3).observation[0]
+    assert seen[WHERE.base["params_added"]] == pytest.approx(np.log1p(100 + 300) / np.log1p(1e6))
+    assert seen[WHERE.base["seed_utilisation"]] == 1.0
+
+
+def test_never_measured_is_not_zero() -> None:
+    """Before the first measurement and with a contribution of exactly 0: told apart by the flag."""
+    game = Episode(make_lifecycle(1), np.random.default_rng(3))
+    game.view(1)
+    game.act(decision(op=Op.GERMINATE, tempo=0, alpha_target=2), 1)
+    unmeasured = game.view(2).observation[0]
+    zero = dataclasses.replace(measure(game.lifecycle, game.rng), contribution=np.array([[0.0, np.nan, np.nan]]))
+    measured = game.view(3, zero).observation[0]
+    assert (unmeasured[WHERE.slots[0]["measured"]], measured[WHERE.slots[0]["measured"]]) == (0.0, 1.0)
+    assert unmeasured[WHERE.slots[0]["contribution"]] == measured[WHERE.slots[0]["contribution"]] == 0.0
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(0.0, 1e30))
+@settings(max_examples=20, deadline=None)
+def test_everything_is_bounded(rng_seed: int, loss: float) -> None:
+    rng = np.random.default_rng(rng_seed)
+    game = Episode(make_lifecycle(3, 15), rng)
+    for step in range(1, 16):
+        reading = measure(game.lifecycle, rng)
+        wild = dataclasses.replace(reading, val_loss=np.full(3, loss), contribution=reading.contribution * 1e3)
+        view = game.view(step, wild)
+        assert np.isfinite(view.observation).all()
+        assert np.abs(view.observation).max() <= 2.0
+        game.act(random_decisions(view.masks, rng), step)
+
+
+def test_a_stopped_environment_shows_nothing() -> None:
+    game = Episode(make_lifecycle(2), np.random.default_rng(4))
+    game.lifecycle.stop(np.array([True, False]))
+    seen = game.view(1).observation
+    assert not seen[0].any()
+    assert seen[1].any()
