@@ -156,7 +156,7 @@ class LoadedRun:
     @property
     def figures(self) -> tuple[str, ...]:
         """Names that `plot` knows."""
-        from esper_ab.report.figures.catalogue import NAMES
+        from esper_ab.report.figures.catalogue import NAMES  # with matplotlib, which records and verdicts do without
 
         return NAMES
 
@@ -165,7 +165,7 @@ class LoadedRun:
 
         UsageError for a name that is none of `figures`, and when there is nothing to draw yet.
         """
-        from esper_ab.report.figures.catalogue import NAMES, figure
+        from esper_ab.report.figures.catalogue import NAMES, figure  # likewise
 
         if name not in NAMES:
             raise UsageError(f"no figure {name!r}; {did_you_mean(name, NAMES)}")

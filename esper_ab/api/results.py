@@ -6,19 +6,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from esper_ab.api.loaded import LoadedRun, load_run
 from esper_ab.api.lookup import Verdicts, no_variant
 from esper_ab.contracts.errors import EsperError
 from esper_ab.contracts.shell_line import typed
 from esper_ab.journal.events import Ledger
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import RunOutcome
+from esper_ab.plan.run_directory import FOLDER_OF_RUNS, run_folder
 from esper_ab.report.content import Content
 from esper_ab.verdict.comparison import Comparison
-
-if TYPE_CHECKING:
-    from esper_ab.api.loaded import LoadedRun
 
 _DEATHS = ("worker_death", "hung_worker")
 _GO_ON = "to go on:"  # as control/experiment_run ends such an error
@@ -81,8 +80,6 @@ class Results(Mapping[str, list[RunResult]]):
     @property
     def run(self) -> LoadedRun:
         """The run directory as data frames, figures and policies."""
-        from esper_ab.api.loaded import load_run
-
         return load_run(self.path)
 
     def __getitem__(self, variant: str) -> list[RunResult]:
@@ -138,8 +135,6 @@ def _results(path: Path, content: Content, group: str) -> list[RunResult]:
 
 
 def _result(path: Path, run: RunHistory, outcome: RunOutcome, history: History) -> RunResult:
-    from esper_ab.plan.run_directory import FOLDER_OF_RUNS, run_folder
-
     evaluation = run.evaluation
     success = evaluation is not None and len(run.columns) == run.spec.episodes
     seconds = [*run.columns.of("total_s"), *([evaluation.timing.total_s] if evaluation else [])]

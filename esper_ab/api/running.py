@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+from typing import Literal, TypedDict, Unpack
 
+import click
 import msgspec
 
 from esper_ab.api.asked import Declared, parse_declaration
@@ -21,6 +22,7 @@ from esper_ab.api.declared import Experiment
 from esper_ab.api.results import Results, early_end
 from esper_ab.api.spelling import ARGUMENTS, in_python, spelled
 from esper_ab.contracts.errors import EsperError, UsageError, WorkerFailed, WorkerHung
+from esper_ab.contracts.visible import visible_line
 from esper_ab.execution.experiment import (
     PlannedExperiment,
     carry_out,
@@ -29,12 +31,12 @@ from esper_ab.execution.experiment import (
     plan_experiment,
     write_report,
 )
+from esper_ab.live.narration import Narration
 from esper_ab.plan.run_directory import check_name
+from esper_ab.report.build import ReportPaths
 from esper_ab.settings.assignments import did_you_mean
-
-if TYPE_CHECKING:
-    from esper_ab.report.build import ReportPaths
-    from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.trackers.settings import check_tracking
 
 _ARGUMENTS = (
     "output_dir", "parallel_runs", "max_parallel_runs", "retry_failed_runs", "max_retries", "name", "verbose",
@@ -110,8 +112,6 @@ def _check_experiment(experiment: object) -> None:
 
 def prepare(what: Declared, runner: Runner) -> PlannedExperiment:
     """Plan what is declared; whatever can be refused is refused here, and nothing is started or written yet."""
-    from esper_ab.commands.track import check_tracking
-
     _check_process(runner.launcher)
     _check_runner(runner)
     asked = msgspec.structs.replace(_schedule(what, runner), name=runner.name or what.asked.name)
@@ -127,7 +127,6 @@ def prepare(what: Declared, runner: Runner) -> PlannedExperiment:
 def conduct(planned: PlannedExperiment, runner: Runner) -> tuple[ReportPaths, EsperError | None]:
     """Carry the plan out and report. Returns the report, and the error that ended the experiment early, if one did."""
     from esper_ab.control.rules.liveness import Limits
-    from esper_ab.live.narration import Narration
 
     deaths = 1 + (runner.max_retries if runner.retry_failed_runs else 0)
     failure: EsperError | None = None
@@ -143,10 +142,6 @@ def conduct(planned: PlannedExperiment, runner: Runner) -> tuple[ReportPaths, Es
 
 def show_plan(planned: PlannedExperiment) -> None:
     """Print the plan as `esper-ab launch` does, below what its author says of it."""
-    import click
-
-    from esper_ab.contracts.visible import visible_line
-
     variants = planned.about.get("variants", {})
     said = [planned.about.get("description", ""), *(f"  {name}: {one['description']}" for name, one in variants.items()
                                                   if one["description"])]  # fmt: skip

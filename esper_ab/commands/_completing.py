@@ -1,6 +1,7 @@
 """What a shell may offer behind the cursor: run directories and their logs, groups, tasks, slots, devices, settings.
 
-Light: no catalogue is imported, only listed or parsed, no journal is read, and no driver is asked.
+Each function completes one kind of value, in the form that click's `shell_complete` takes. Light: no catalogue is
+imported, only listed or parsed, no journal is read, and no driver is asked.
 """
 
 from __future__ import annotations
@@ -14,6 +15,12 @@ from typing import Any, Literal, get_args, get_origin
 
 import click
 from click.shell_completion import CompletionItem
+
+from esper_ab.contracts import catalog
+from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.plan.run_directory import FOLDER_OF_RUNS
+from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS, SHORT
+from esper_ab.trackers.subject import NAMES
 
 _USUAL = "runs"  # where `launch` puts run directories
 _USUAL_TASK = "digits"
@@ -40,8 +47,6 @@ class RunDirectory(click.Path):
 
 def _runs(above: str, incomplete: str) -> list[str]:
     """Run directories directly below the folder `above`, newest first; then its other folders, with a slash."""
-    from esper_ab.journal.file import JOURNAL_NAME
-
     runs: list[tuple[float, str]] = []
     folders: list[str] = []
     with suppress(OSError), os.scandir(above or ".") as entries:
@@ -59,7 +64,7 @@ def _runs(above: str, incomplete: str) -> list[str]:
 
 
 def groups(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """`shaped,w…`, `mine=sh…`: reward modes and controllers, in the last place of the list."""
+    """Complete reward modes and controllers, in the last place of a list such as `shaped,mine=sp`."""
     before, piece = _last(incomplete, ",")
     name, meaning = _last(piece, "=")
     taken = {one.partition("=")[0] for one in before.split(",")} if not name else set()
@@ -67,7 +72,7 @@ def groups(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
 
 
 def named_groups(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Groups that the command line names already, in the last place of the list."""
+    """Complete groups that the command line names already, in the last place of a list."""
     before, piece = _last(incomplete, ",")
     typed = str(ctx.params.get("groups") or "").split(",") if ctx.params.get("groups") else _modes()
     altered = [str(text).partition(":")[0] for text in ctx.params.get("group") or ()]
@@ -76,23 +81,17 @@ def named_groups(ctx: click.Context, param: click.Parameter, incomplete: str) ->
 
 
 def tasks(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Names of workers/tasks."""
-    from esper_ab.contracts import catalog
-
+    """Complete the name of a task of workers/tasks."""
     return [name for name in catalog.names("workers.tasks") if name.startswith(incomplete)]
 
 
 def assignment(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """`KEY=VALUE` of any setting."""
-    from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS
-
+    """Complete `KEY=VALUE` of any setting."""
     return _assignments(incomplete, {**GROUP_KEYS, **EXPERIMENT_KEYS})
 
 
 def group(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """`NAME:KEY=VALUE,KEY=VALUE` of settings that may differ between groups."""
-    from esper_ab.settings.assignments import GROUP_KEYS
-
+    """Complete `NAME:KEY=VALUE,KEY=VALUE`: a group, and settings that may differ between groups."""
     name, colon, settings = incomplete.partition(":")
     if not colon:
         return [f"{one}:" for one in named_groups(ctx, param, incomplete)]
@@ -101,21 +100,19 @@ def group(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[s
 
 
 def choice(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Values of the setting of the option's own name, whatever section it is in."""
-    from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS
-
+    """Complete a value of the setting that has the option's own name, whatever section it is in."""
     kinds = {**GROUP_KEYS, **EXPERIMENT_KEYS}
     keys = [key for key in kinds if key.rpartition(".")[2] == param.name]
     return [value for key in keys for value in _values(key, kinds) if value.startswith(incomplete)]
 
 
 def slots(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Slots of the task that is named, or of the usual one, which the list does not have yet."""
+    """Complete slots of the task that is named, or of the usual one, that the list does not have yet."""
     return _not_yet(_slots_of(str(ctx.params.get("task") or _USUAL_TASK)), ctx, param, incomplete)
 
 
 def devices(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """`cuda` and its devices where there are any, `cpu` and its cores, which the list does not have yet."""
+    """Complete `cuda` and its devices where there are any, `cpu` and its cores, that the list does not have yet."""
     pool = os.environ.get("CUDA_VISIBLE_DEVICES")
     gpus = len(list(_GPUS.iterdir())) if _GPUS.is_dir() else 0
     if pool is not None:
@@ -126,9 +123,7 @@ def devices(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
 
 
 def logs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """What has written a log in the run directory: runs as GROUP/REPLICATE, workers, trackers, the console."""
-    from esper_ab.plan.run_directory import FOLDER_OF_RUNS
-
+    """Complete what has a log in the run directory: runs as GROUP/REPLICATE, workers, trackers, the console."""
     folder = Path(ctx.params.get("run_dir") or ".")
     runs = [name.rpartition("-") for name in _listed(folder / FOLDER_OF_RUNS)]
     written = [name.removesuffix(".log") for name in _listed(folder / "logs") if name.endswith(".log")]
@@ -141,15 +136,13 @@ def logs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[st
 
 
 def trackers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Trackers, in the last place of the list."""
-    from esper_ab.trackers.subject import NAMES
-
+    """Complete trackers, in the last place of a list."""
     before, piece = _last(incomplete, ",")
     return [before + name for name in NAMES if name.startswith(piece) and name not in before.split(",")]
 
 
 def mode(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """One reward mode or controller."""
+    """Complete one reward mode or controller."""
     return [name for name in _modes() if name.startswith(incomplete)]
 
 
@@ -167,9 +160,7 @@ def _listed(folder: Path) -> list[str]:
 
 
 def _slots_of(task: str) -> tuple[str, ...]:
-    """As the task's file has them, which is read and not run; none when they are computed there."""
-    from esper_ab.contracts import catalog
-
+    """Slots of a task as its file declares them; the file is read and not run, so none when they are computed there."""
     if task not in catalog.names("workers.tasks"):
         return ()
     tree = ast.parse(catalog.file("workers.tasks", task).read_text(encoding="utf-8"))
@@ -187,14 +178,10 @@ def _last(text: str, separator: str) -> tuple[str, str]:
 
 
 def _modes() -> list[str]:
-    from esper_ab.contracts import catalog
-
     return [*catalog.names("workers.rewards"), *catalog.names("workers.controllers")]
 
 
 def _assignments(piece: str, kinds: dict[str, Any]) -> list[str]:
-    from esper_ab.settings.assignments import SHORT
-
     key, equals, value = piece.partition("=")
     if not equals:
         return [f"{one}=" for one in (*kinds, *SHORT) if one.startswith(piece)]
@@ -202,9 +189,7 @@ def _assignments(piece: str, kinds: dict[str, Any]) -> list[str]:
 
 
 def _values(key: str, kinds: dict[str, Any]) -> Iterable[str]:
-    """All values of a setting that has few."""
-    from esper_ab.contracts import catalog
-
+    """All values of a setting that has few; none of any other."""
     kind = kinds.get(key)
     if key in _CATALOGUES:
         return (*catalog.names(_CATALOGUES[key]), *(("ppo",) if key == "controller.name" else ()))

@@ -1,4 +1,6 @@
-"""From a click command to an exit status: click's own would make Ctrl-C a 1 and print its own words. No command here.
+"""What stands around every command: its exit status, its errors as one line, and the end of its help.
+
+click's own handling would make Ctrl-C a 1 and print other words. The exit statuses:
 
     0 done    1 internal error    2 what was asked cannot be done    4 a worker failed    5 journal damaged
     11 a worker hung    12 a condition of --fail-unless does not hold    75 disk full    130 interrupted
@@ -15,11 +17,24 @@ import click
 from esper_ab.contracts.errors import NO_ROOM, ConditionNotMet, DiskFull, EsperError, Interrupted, UsageError
 from esper_ab.contracts.visible import visible
 
-EPILOG = (
+_HEADING = "Examples:"
+_STATUSES = (
     "Exit status: 0 done, 1 internal error, 2 what was asked cannot be done, 4 a worker failed, "
     "5 a journal is damaged, 11 a worker hung, 12 a condition of --fail-unless does not hold, 75 the disk is full, "
     "130 interrupted."
 )
+
+
+def epilog(*lines: str) -> str:
+    """The epilog of a click command: example command lines as they stand, then the exit statuses. Tests run them."""
+    shown = "\n".join(f"  {line}" for line in lines)
+    return f"\b\n{_HEADING}\n{shown}\n\n{_STATUSES}"
+
+
+def examples_of(text: str | None) -> tuple[str, ...]:
+    """The example command lines of an epilog; none when it has no examples."""
+    _, found, rest = (text or "").partition(f"{_HEADING}\n")
+    return tuple(line.strip() for line in rest.partition("\n\n")[0].splitlines()) if found else ()
 
 
 def _report(message: str, status: int, args: Sequence[str]) -> int:
@@ -41,7 +56,7 @@ def _path(error: click.UsageError, program: str) -> str:
 
 
 def _no_room(error: OSError) -> str:
-    """For what can be written again at any time, such as a report; who writes a journal raises DiskFull itself."""
+    """Message for a full disk while a report or the like is written; the writer of a journal raises DiskFull itself."""
     where = f" for {error.filename}" if error.filename else ""
     return f"no room on the disk{where}; no journal is harmed: make room and give the command again"
 

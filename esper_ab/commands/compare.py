@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from esper_ab.commands._completing import RunDirectory
-from esper_ab.commands._examples import epilog
-from esper_ab.contracts.shell_line import typed
-
-if TYPE_CHECKING:
-    from esper_ab.analysis.across import Across, Condition
-    from esper_ab.analysis.comparable import Source
-    from esper_ab.report.tables.table import Table
-
-
-@dataclass(frozen=True, kw_only=True)
-class Compared:
-    """Run directories that may be compared, and what follows."""
-
-    sources: tuple[Source, ...]
-    states: tuple[str, ...]  # of each, as in `status`
-    found: Across
-    caveats: tuple[str, ...]
+from esper_ab.commands._exit_status import epilog
 
 
 @click.command(epilog=epilog("esper-ab compare runs/ONE runs/OTHER", "esper-ab compare runs/ONE runs/OTHER --json"))
@@ -39,158 +20,8 @@ def command(run_dirs: tuple[Path, ...], json: bool) -> None:
     status 2. Groups with equal settings are one condition, and it is checked that their records are equal. Different
     ones are paired by replicate. That was not declared before the runs: the numbers are exploratory, without a verdict.
     """
+    # Here, so that --help and completion wait for no scipy or matplotlib.
+    from esper_ab.report.compared import compare, render_json, render_text
+
     compared = compare(run_dirs)
-    click.echo(as_json(compared) if json else as_text(compared))
-
-
-def compare(run_dirs: tuple[Path, ...]) -> Compared:
-    """UsageError with a line per reason when they cannot be compared, or one of them is no run directory."""
-    from esper_ab.analysis.across import across
-    from esper_ab.analysis.across_words import caveats
-    from esper_ab.analysis.comparable import incomparable
-    from esper_ab.contracts.errors import UsageError
-    from esper_ab.journal.lock import holder
-    from esper_ab.live.status import state_of
-
-    _check_apart(run_dirs)
-    held = [holder(run_dir) is not None for run_dir in run_dirs]
-    sources = tuple(_source(run_dir) for run_dir in run_dirs)
-    reasons = incomparable(sources)
-    if reasons:
-        raise UsageError("\n  ".join(("these run directories cannot be compared:", *reasons)))
-    found = across(sources)
-    states = tuple(state_of(source.history, held=one) for source, one in zip(sources, held, strict=True))
-    return Compared(sources=sources, states=states, found=found, caveats=caveats(sources, found))
-
-
-def _check_apart(run_dirs: tuple[Path, ...]) -> None:
-    from esper_ab.contracts.errors import UsageError
-
-    if len(run_dirs) < 2:
-        one = typed("report", run_dirs[0])
-        raise UsageError(f"compare needs two run directories at least; `{one}` tells of one")
-    seen: dict[Path, Path] = {}
-    for run_dir in run_dirs:
-        if (first := seen.setdefault(run_dir.resolve(), run_dir)) is not run_dir:
-            raise UsageError(f"{first} and {run_dir} are one run directory")
-
-
-def _source(run_dir: Path) -> Source:
-    from esper_ab.analysis.comparable import Source
-    from esper_ab.journal.load import load
-
-    return Source(name=str(run_dir), history=load(run_dir).history, user_rewards=_user_rewards(run_dir))
-
-
-def _user_rewards(run_dir: Path) -> dict[str, str]:
-    """What experiment.toml recorded of reward functions that are no entry of the catalogue; empty without the file."""
-    try:
-        recorded = tomllib.loads((run_dir / "experiment.toml").read_text(encoding="utf-8"))["record"]["user_rewards"]
-        return {str(reference): str(sha256) for reference, sha256 in recorded.items()}
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return {}
-
-
-def as_json(compared: Compared) -> str:
-    """Everything, as one object."""
-    import msgspec
-
-    from esper_ab.analysis.across_words import disagreement, sentence
-
-    found = compared.found
-    document = {
-        "runs": [
-            {"run": source.name, "state": state, "digest": source.history.plan.digest}
-            for source, state in zip(compared.sources, compared.states, strict=True)
-        ],
-        "conditions": found.conditions,
-        "disagreements": [{**msgspec.to_builtins(one), "sentence": disagreement(one)} for one in found.disagreements],
-        "declared": found.declared,
-        "exploratory": [
-            {**msgspec.to_builtins(one), "verdict": None, "sentence": sentence(one)} for one in found.exploratory
-        ],
-        "caveats": compared.caveats,
-    }
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
-
-
-def as_text(compared: Compared) -> str:
-    """For a terminal."""
-    from esper_ab.analysis.across_words import disagreement, sentence
-    from esper_ab.contracts.visible import visible
-    from esper_ab.report.text import paragraph, render_table
-
-    found = compared.found
-    parts = ["\n".join(
-        f"{source.name}: {state}, {', '.join(source.history.groups)}, {source.history.replicates} replicates planned"
-        for source, state in zip(compared.sources, compared.states, strict=True)
-    )]  # fmt: skip
-    parts += [paragraph(f"! {disagreement(one)}", "", hanging="  ") for one in found.disagreements]
-    parts.append(render_table(_conditions(found)))
-    if found.declared:
-        lines = (f"{one.source}: {one.sentence}" for one in found.declared)
-        parts.append("Declared before the runs\n" + "\n".join(paragraph(line, hanging="  ") for line in lines))
-    if found.exploratory:
-        parts.append("EXPLORATORY, between run directories\n" + "\n".join((
-            *(paragraph(sentence(one), hanging="  ") for one in found.exploratory),
-            *(paragraph(f"! {caveat}", hanging="  ") for caveat in compared.caveats),
-        )))  # fmt: skip
-        parts.append(render_table(_differences(found)))
-    else:
-        parts.append("No two conditions are left to compare that a run directory has not compared itself.")
-    return visible("\n\n".join(parts))
-
-
-def _conditions(found: Across) -> Table:
-    from esper_ab.report.tables.table import Table, mean_and_sd
-
-    rows = tuple(
-        (
-            one.name,
-            "; ".join(f"{member.group} in {member.source}" for member in one.members),
-            _checked(one),
-            str(len(one.endpoints)),
-            mean_and_sd(one.endpoints.values()),
-        )
-        for one in found.conditions
-    )
-    columns = ("condition", "groups", "records of equal settings", "runs", "held-out accuracy, % (SD)")
-    return Table(title="Conditions", columns=columns, rows=rows, words=3)
-
-
-def _checked(one: Condition) -> str:
-    if len(one.members) < 2:
-        return "one group only"
-    return f"equal in {_replicates(len(one.confirmed))}" if one.confirmed else "no replicate in common"
-
-
-def _replicates(count: int) -> str:
-    """ "1 replicate", "2 replicates"."""
-    return f"{count} replicate{'' if count == 1 else 's'}"
-
-
-def _differences(found: Across) -> Table:
-    from esper_ab.report.tables.table import NONE, Table, number, signed, span
-
-    rows = []
-    for one in found.exploratory:
-        plain, flip, rank, beside = one.plain, one.sign_flip, one.rank, one.correlation
-        rows.append((
-            f"{one.a} - {one.b}",
-            ", ".join(one.settings) or "nothing that is read",
-            str(len(one.pairs)),
-            signed(plain.mean if plain else None),
-            span(plain.low, plain.high) if plain else NONE,
-            _p(plain.p if plain else None),
-            _p(flip.p if flip else None),
-            _p(rank.p if rank else None),
-            number(beside.r if beside else None),
-        ))  # fmt: skip
-    columns = ("a - b", "differ in", "pairs", "points", "95 %, uncorrected", "t p", "sign flip p", "rank p", "r")
-    return Table(title="Differences over common replicates", columns=columns, rows=tuple(rows), words=2)
-
-
-def _p(value: float | None) -> str:
-    from esper_ab.report.tables.table import number
-
-    return "< 0.0001" if value is not None and value < 0.0001 else number(value, 4)
+    click.echo(render_json(compared) if json else render_text(compared))

@@ -1,103 +1,11 @@
-"""`esper-ab completion`: a script for the shell that asks `esper-ab` itself what fits behind the cursor.
-
-The scripts are our own where click's do not do: bash breaks words at `=` and `:`, which stand in settings, and an open
-end, such as `ppo.lr=`, is not to be followed by a blank.
-"""
+"""`esper-ab completion`: a script for the shell that asks `esper-ab` itself what fits behind the cursor."""
 
 from __future__ import annotations
 
-import os
-import shlex
-
 import click
-from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete
-from click.shell_completion import add_completion_class as register
 
-from esper_ab.commands._examples import epilog
-
-PROGRAM, VARIABLE = "esper-ab", "_ESPER_AB_COMPLETE"
-
-_BASH = """\
-%(complete_func)s() {
-    local kind value response
-    response=$(env ESPER_AB_LINE="$COMP_LINE" ESPER_AB_POINT="$COMP_POINT" ESPER_AB_BREAKS="$COMP_WORDBREAKS" \\
-        %(complete_var)s=bash_complete "$1" 2>/dev/null)
-    COMPREPLY=()
-    while IFS=',' read -r kind value; do
-        case $kind in
-            dir) compopt -o dirnames ;;
-            file) compopt -o default ;;
-            plain) COMPREPLY+=("$value") ;;
-        esac
-    done <<< "$response"
-    if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[=:/] ]]; then compopt -o nospace; fi
-}
-complete -o nosort -F %(complete_func)s %(prog_name)s
-"""
-
-_ZSH = """\
-#compdef %(prog_name)s
-%(complete_func)s() {
-    local kind key help
-    local -a response closed open described
-    response=("${(@f)$(env COMP_WORDS="${words[*]}" COMP_CWORD=$((CURRENT-1)) \\
-        %(complete_var)s=zsh_complete %(prog_name)s 2>/dev/null)}")
-    for kind key help in ${response}; do
-        case $kind in
-            dir) _path_files -/ ;;
-            file) _path_files -f ;;
-            plain)
-                if [[ $key == *[=:/] ]]; then open+=("${key//\\\\:/:}")
-                elif [[ $help == _ ]]; then closed+=("${key//\\\\:/:}")
-                else described+=("$key:$help"); fi ;;
-        esac
-    done
-    (( $#described )) && _describe -V unsorted described -U
-    (( $#closed )) && compadd -U -V unsorted -a closed
-    (( $#open )) && compadd -S '' -U -V unsorted -a open
-}
-if [[ $zsh_eval_context[-1] == loadautofunc ]]; then %(complete_func)s "$@"
-else compdef %(complete_func)s %(prog_name)s; fi
-"""
-
-
-class _Bash(BashComplete):
-    source_template = _BASH
-
-    def source(self) -> str:
-        return ShellComplete.source(self)  # click's starts a bash to look for its version
-
-    def get_completion_args(self) -> tuple[list[str], str]:
-        """Words before the cursor, the one at the cursor; not bash's, which it has broken at `=` and `:`."""
-        line = os.environb[b"ESPER_AB_LINE"][: int(os.environ["ESPER_AB_POINT"])].decode(errors="replace")
-        words = _split(line)
-        self._incomplete = words.pop() if words and not line[-1:].isspace() else ""
-        return words[1:], self._incomplete
-
-    def format_completion(self, item: CompletionItem) -> str:
-        """Without what bash takes for an earlier word."""
-        breaks = [char for char in ":=" if char in os.environ.get("ESPER_AB_BREAKS", "")]
-        cut = max((self._incomplete.rfind(char) for char in breaks), default=-1) + 1
-        return f"{item.type},{str(item.value).removeprefix(self._incomplete[:cut])}"
-
-
-class _Zsh(ZshComplete):
-    source_template = _ZSH
-
-
-def _split(line: str) -> list[str]:
-    """As the shell would, with a quote that is still open closed."""
-    for end in ("", '"', "'"):
-        try:
-            return shlex.split(line + end)
-        except ValueError:
-            continue
-    return line.split()
-
-
-_SHELLS: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": FishComplete}
-for _name, _shell in _SHELLS.items():
-    register(_shell, _name)  # click asks for them by name when the variable is set
+from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._shells import PROGRAM, SHELLS, VARIABLE
 
 
 @click.command(epilog=epilog(
@@ -105,8 +13,8 @@ for _name, _shell in _SHELLS.items():
     'eval "$(esper-ab completion zsh)"  # in ~/.zshrc, after compinit',
     "esper-ab completion fish > ~/.config/fish/completions/esper-ab.fish",
 ))  # fmt: skip
-@click.argument("shell", type=click.Choice(tuple(_SHELLS)))
+@click.argument("shell", type=click.Choice(tuple(SHELLS)))
 def command(shell: str) -> None:
-    """Print a script that teaches SHELL the commands, options, run directories, groups and settings of esper-ab."""
+    """Print a script that completes commands, options, run directories, groups and settings in SHELL."""
     root = click.get_current_context().find_root().command
-    click.echo(_SHELLS[shell](root, {}, PROGRAM, VARIABLE).source(), nl=False)
+    click.echo(SHELLS[shell](root, {}, PROGRAM, VARIABLE).source(), nl=False)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json as json_module
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
-from esper_ab.commands._examples import epilog
+from esper_ab.commands._exit_status import epilog
+from esper_ab.contracts.errors import EsperError, UsageError
+from esper_ab.contracts.machine import Machine, Questions
 from esper_ab.contracts.visible import visible_line
-
-if TYPE_CHECKING:
-    from esper_ab.contracts.machine import Machine
-    from esper_ab.health.finding import Finding
+from esper_ab.control.preflight import examine, expected_bytes
+from esper_ab.control.private_folder import PrivateFolder
+from esper_ab.health import devices, processor, storage, system
+from esper_ab.health.finding import Finding, problem
+from esper_ab.settings.experiment import AskedExperiment
 
 _NAMED = ("torch", "numpy", "pyzmq", "msgspec", "duckdb")  # packages whose version is shown
 
@@ -29,27 +32,18 @@ def command(out: Path, json: bool) -> int:
     Exit status 2 when there is a problem, which is something with which `launch` is refused or fails here; warnings
     leave it 0. It trains nothing and leaves nothing behind.
     """
-    from esper_ab.contracts.errors import UsageError
-
-    findings = list(examined(out))
+    findings = list(examine_machine(out))
     problems = sum(finding.level == "problem" for finding in findings)
     if json:
-        import msgspec
-
         tree = {"problems": problems, "warnings": _warnings(findings), "findings": msgspec.to_builtins(findings)}
         click.echo(json_module.dumps(tree))
     else:
-        click.echo(text(findings))
+        click.echo(describe_findings(findings))
     return UsageError.exit_code if problems else 0
 
 
-def examined(out: Path) -> Iterator[Finding]:
-    """Everything, in the order of what depends on what."""
-    from esper_ab.control.preflight import expected_bytes
-    from esper_ab.control.private_folder import PrivateFolder
-    from esper_ab.health import devices, processor, storage, system
-    from esper_ab.health.finding import problem
-
+def examine_machine(out: Path) -> Iterator[Finding]:
+    """Findings about everything that experiments need here, in the order of what depends on what."""
     yield from system.package_findings("esper-ab", also=_NAMED)
     machine = _machine()
     if isinstance(machine, str):
@@ -73,12 +67,7 @@ def examined(out: Path) -> Iterator[Finding]:
 
 
 def _machine() -> Machine | str:
-    """The preflight child's answer, or why there is none."""
-    from esper_ab.contracts.errors import EsperError
-    from esper_ab.contracts.machine import Questions
-    from esper_ab.control.preflight import examine
-    from esper_ab.settings.experiment import AskedExperiment
-
+    """The machine as the preflight child finds it, or why it gave no answer."""
     usual = AskedExperiment(groups=())
     try:
         return examine(Questions(task=usual.task, data_dir=usual.data_dir, user_rewards=()))
@@ -86,8 +75,8 @@ def _machine() -> Machine | str:
         return str(error)
 
 
-def text(findings: list[Finding]) -> str:
-    """A line per finding, its remedy on the next, and what it comes to."""
+def describe_findings(findings: list[Finding]) -> str:
+    """Findings in words: a line for each, its remedy on the next, and a last line with what they come to."""
     width = max(len(finding.topic) for finding in findings)
     lines = []
     for finding in findings:

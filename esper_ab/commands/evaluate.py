@@ -8,10 +8,14 @@ from pathlib import Path
 
 import click
 
-from esper_ab.commands._examples import epilog
+from esper_ab.analysis.trained_by import code_states, named, telling
+from esper_ab.commands._exit_status import epilog
+from esper_ab.contracts.errors import EsperError
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.visible import visible_line
+from esper_ab.control import provenance
 from esper_ab.execution.child import child_environment
+from esper_ab.journal.load import load
 
 
 @click.command(epilog=epilog(
@@ -29,8 +33,11 @@ from esper_ab.execution.child import child_environment
 def command(
     policies: tuple[str, ...], episodes: int | None, rng_seed: int | None, device: str, json: bool
 ) -> int:
-    """Evaluate saved policies (RUN/policies/GROUP/REPLICATE.pt), frozen with their normalisers, on fresh hosts."""
-    for line in other_code(policies):
+    """Evaluate saved policies, frozen with their normalisers, on fresh hosts.
+
+    POLICY is a file such as RUN/policies/GROUP/REPLICATE.pt.
+    """
+    for line in describe_other_code(policies):
         click.echo(f"warning: {visible_line(line)}", err=True)
     arguments = ["--device", device]
     arguments += [] if episodes is None else ["--episodes", str(episodes)]
@@ -40,16 +47,11 @@ def command(
     return subprocess.run(child, check=False, env=child_environment()).returncode
 
 
-def other_code(policies: Sequence[str]) -> list[str]:
-    """One line for each run directory whose policies were trained by another state of the code than this one.
+def describe_other_code(policies: Sequence[str]) -> list[str]:
+    """A sentence for each run directory whose policies were trained by another state of the code than this one.
 
     Nothing is said of a policy that no longer lies in its run directory, or whose journal cannot be read.
     """
-    from esper_ab.analysis.trained_by import code_states, named, telling
-    from esper_ab.contracts.errors import EsperError
-    from esper_ab.control import provenance
-    from esper_ab.journal.load import load
-
     runs: dict[Path, set[str]] = {}
     for path in map(Path, policies):
         if len(path.absolute().parents) > 2:

@@ -13,22 +13,23 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from esper_ab.commands._completing import RunDirectory
-from esper_ab.commands._examples import epilog
+from esper_ab.commands._exit_status import epilog
+from esper_ab.contracts.errors import UsageError
+from esper_ab.journal.load import load
+from esper_ab.query.records import TABLES, add_conclusions, table_sql
+from esper_ab.query.sql import viewed
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 Format = Literal["csv", "parquet"]
-_TABLES = (  # those of report/records.py, which loads more than --help should wait for
-    "runs", "episodes", "env_episodes", "evaluations", "ppo_updates", "seed_events", "ledger", "comparisons", "pairs",
-)  # fmt: skip
 _NESTED = {"op_counts", "rewards"}  # a list and a map, which CSV cannot hold: written as JSON
 _FOLDER = "export"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """One file."""
+    """A file that was written, and what is in it."""
 
     table: str
     file: Path
@@ -47,19 +48,20 @@ class Written:
               help="Where to put the files; made if it is not there. [default: RUN/export]")
 @click.option("--format", "form", type=click.Choice(("csv", "parquet")), default="csv", show_default=True,
               help="CSV with a header line, or Parquet with its types.")
-@click.option("--table", "tables", multiple=True, type=click.Choice(_TABLES), metavar="TABLE",
-              help=f"Only this one: {', '.join(_TABLES)}. Repeatable. [default: all]")
+@click.option("--table", "tables", multiple=True, type=click.Choice(TABLES), metavar="TABLE",
+              help=f"Only this one: {', '.join(TABLES)}. Repeatable. [default: all]")
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 def command(
     run_dir: Path, out: Path | None, form: Format, tables: tuple[str, ...], force: bool, json: bool
 ) -> None:
-    """Write the tables of RUN as files, one per table: the views of `query`, the comparisons and their pairs.
+    """Write the tables of RUN as CSV or Parquet files.
 
-    Works while RUN is in progress: what is recorded so far is written.
+    There is one file per table: the views of `query`, the comparisons and their pairs. The command works while
+    RUN is in progress: what is recorded so far is written.
     """
     folder = run_dir / _FOLDER if out is None else out
-    written = export(run_dir, folder, form, tuple(dict.fromkeys(tables)) or _TABLES, force=force)
+    written = export(run_dir, folder, form, tuple(dict.fromkeys(tables)) or TABLES, force=force)
     if json:
         files = [{"table": one.table, "file": str(one.file), "rows": one.rows, "bytes": one.size_bytes}
                  for one in written]
@@ -70,15 +72,11 @@ def command(
 
 
 def export(run_dir: Path, folder: Path, form: Format, tables: Sequence[str], *, force: bool) -> tuple[Written, ...]:
-    """One file per table, each whole or not at all; when one cannot be written none of them takes its name.
+    """Write one file per table, each whole or not at all; when one cannot be written none of them takes its name.
 
     UsageError when a file is there and `force` is not given, when `folder` cannot be written, or without a journal.
     """
-    from esper_ab.analysis.analyse import analyse
-    from esper_ab.contracts.errors import UsageError
-    from esper_ab.journal.load import load
-    from esper_ab.query.records import add_conclusions
-    from esper_ab.query.sql import viewed
+    from esper_ab.analysis.analyse import analyse  # with scipy: --help and completion are fast
 
     files = {table: folder / f"{table}.{form}" for table in tables}
     loaded = load(run_dir)
@@ -113,8 +111,6 @@ def _others(count: int) -> str:
 def _draft(connection: DuckDBPyConnection, table: str, file: Path, form: Format) -> int:
     """Write one table to `file`; its number of rows. OSError as far as DuckDB tells what went wrong."""
     import duckdb
-
-    from esper_ab.query.records import table_sql
 
     found = connection.sql(table_sql(table))
     try:

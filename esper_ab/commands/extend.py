@@ -2,85 +2,53 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from dataclasses import dataclass
+import json as json_module
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from esper_ab.execution.experiment import make_observers
+import click
 
-if TYPE_CHECKING:
-    from esper_ab.journal.fold import History
-    from esper_ab.launchers import Launcher
-    from esper_ab.plan.blocks import Extension
-
-
-def extension(run_dir: Path, history: History, replicates: int) -> Extension:
-    """Blocks up to `replicates` in all; UsageError when the experiment cannot go on or has no need to."""
-    from esper_ab.analysis.courses import courses, settled
-    from esper_ab.contracts.errors import UsageError
-    from esper_ab.plan.blocks import extend
-
-    if history.ended is None or history.ended.status != "finished":
-        word = history.ended.status if history.ended else "not finished"
-        raise UsageError(f"{run_dir}: the experiment is {word}; only a finished one can be extended")
-    if history.design.test == "rank":
-        raise UsageError(f"{run_dir}: --test rank has no rule beyond the planned replicates; make a longer plan anew")
-    if replicates <= history.replicates:
-        raise UsageError(
-            f"--replicates {replicates}: {run_dir} has {history.replicates} already; name how many it is to have in all"
-        )
-    if all(settled(history, one, course) for one, course in courses(history).items()):
-        raise UsageError(f"{run_dir}: every comparison is decided; there is nothing that more replicates could decide")
-    return extend(history.plan, history.design, history.replicates, replicates - history.replicates)
+from esper_ab.commands._completing import RunDirectory
+from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._going_on import allow_changed_code, detach_command, detach_flag
+from esper_ab.commands._options import shared_options
+from esper_ab.execution.experiment import make_launcher, write_report
+from esper_ab.live.console import outlive_terminal
+from esper_ab.report.build import printed
 
 
-def extend_run(
-    run_dir: Path, replicates: int, launcher: Launcher, *, watched: bool, allow_changed_code: bool = False
-) -> None:
-    """Train what is added and journal it in the same run directory."""
-    from esper_ab.control import experiment_run
-    from esper_ab.journal.load import load
-    from esper_ab.launchers import check
+@click.command(epilog=epilog(
+    "esper-ab extend runs/RUN --replicates 20 --dry-run",
+    "esper-ab extend runs/RUN --replicates 20 --detach",
+))  # fmt: skip
+@click.argument("run_dir", metavar="RUN", type=RunDirectory())
+@click.option("--replicates", type=click.IntRange(min=1), required=True, metavar="N", help="How many in all.")
+@shared_options("launcher", "transport")
+@click.option("--dry-run", is_flag=True, help="Print what would be added and by which rule, and stop.")
+@allow_changed_code
+@shared_options("quiet", "json")
+@detach_flag
+def command(run_dir: Path, replicates: int, dry_run: bool, detach: bool, **options: Any) -> None:
+    """Add replicates to a finished RUN.
 
-    history = load(run_dir).history
-    check(launcher, history.plan.lanes)
-    with ExitStack() as stack:
-        told = make_observers(stack, run_dir, history.plan, history, watched=watched)
-        experiment_run.extend(
-            run_dir, lambda there: extension(run_dir, there, replicates), launcher, told,
-            allow_changed_code=allow_changed_code,
-        )  # fmt: skip
+    The stricter rule of an extended plan then holds for what is undecided.
+    """
+    # Here, so that --help and completion wait for no numpy, scipy or zmq.
+    from esper_ab.execution.going_on import extend_run, preview
 
-
-@dataclass(frozen=True, kw_only=True)
-class Preview:
-    """What `extend_run` would add, and by which rule it would then be decided."""
-
-    run_dir: str
-    more: int  # replicates
-    replicates: int  # in all
-    groups: tuple[str, ...]  # that go on
-    rule: str
-
-    def __str__(self) -> str:
-        return (
-            f"{self.run_dir}: {self.more} replicates more, {self.replicates} in all, of {', '.join(self.groups)}\n"
-            f"rule: {self.rule}"
-        )
-
-
-def preview(run_dir: Path, replicates: int, *, allow_changed_code: bool = False) -> Preview:
-    """Nothing is started or written; UsageError for what cannot be extended, or not by this code."""
-    from esper_ab.control.experiment_run import check_code
-    from esper_ab.design.design import rule
-    from esper_ab.journal.load import load
-
-    history = load(run_dir).history
-    added = extension(run_dir, history, replicates)
-    check_code(run_dir, history, allowed=allow_changed_code)
-    gone = {group for look in history.looks for group in look.leaving}
-    return Preview(
-        run_dir=str(run_dir), more=len(added.blocks), replicates=replicates, rule=rule(added.design),
-        groups=tuple(group for group in history.groups if group not in gone),
-    )  # fmt: skip
+    quiet, json, allowed = options["quiet"], options["json"], options["allow_changed_code"]
+    shown = preview(run_dir, replicates, allow_changed_code=allowed)
+    if not json:
+        click.echo(shown)
+    elif dry_run:
+        click.echo(json_module.dumps(asdict(shown)))
+    if dry_run:
+        return
+    if detach:
+        detach_command("extend", run_dir, "--replicates", str(replicates), options=options)
+        return
+    outlive_terminal(run_dir)
+    launcher = make_launcher(options["launcher"], options["transport"])
+    extend_run(run_dir, replicates, launcher, watched=not (quiet or json), allow_changed_code=allowed)
+    click.echo(printed(write_report(run_dir), "json" if json else "text"))

@@ -7,7 +7,8 @@ import json as json_module
 import click
 
 from esper_ab.commands import _completing as completing
-from esper_ab.commands._examples import epilog
+from esper_ab.commands._exit_status import epilog
+from esper_ab.execution.child import answer_of
 
 
 @click.command(epilog=epilog("esper-ab fetch cifar10", "esper-ab fetch cifar10 --data-dir data"))
@@ -16,7 +17,5 @@ from esper_ab.commands._examples import epilog
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 def command(task: str, data_dir: str, json: bool) -> None:
     """Download what TASK needs (cifar10), verified by size and checksum."""
-    from esper_ab.execution.child import answer_of
-
     said = answer_of("workers.commands.fetch", task, data_dir).strip()
     click.echo(json_module.dumps({"task": task, "detail": said}) if json else said)

@@ -12,9 +12,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 
+import click
 import msgspec
 
+from esper_ab.commands._completing import RunDirectory
+from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._leftovers import leftovers
+from esper_ab.commands._options import shared_options
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
 from esper_ab.contracts.shell_line import typed
 from esper_ab.journal.events import AnyEvent, EpisodeRecorded, ExperimentStarted, RunEvaluated
@@ -28,8 +32,20 @@ _LISTED = 8  # names in one line of text; --json has them all
 _CHUNK_BYTES = 1 << 20
 
 
+@click.command(epilog=epilog("esper-ab fsck runs/RUN", "esper-ab fsck runs/RUN --repair"))
+@click.argument("run_dir", metavar="RUN", type=RunDirectory())
+@click.option("--repair", "repairs", is_flag=True, help="Cut the journal at its first damaged line, keep what is cut "
+              "off beside it, and remove temporary files of killed processes.")
+@shared_options("json")
+def command(run_dir: Path, repairs: bool, json: bool) -> int:
+    """Verify RUN's journal, policies and checkpoints; exit status 5 when something is damaged."""
+    found = repair(run_dir) if repairs else examine(run_dir)
+    click.echo(fsck_json(found) if json else fsck_text(found))
+    return found.exit_status
+
+
 class Behind(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands behind the last intact line and would be cut off."""
+    """What the journal holds behind its last intact line, and a repair would cut off."""
 
     bytes: int
     lines: int  # an unfinished last one included
@@ -45,7 +61,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """All that there is to say of a run directory."""
+    """Everything that an examination of a run directory finds."""
 
     run_dir: str
     in_use_by: str  # the process that has it now; its checkpoints come and go and were not checked
@@ -68,7 +84,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def examine(run_dir: Path) -> Findings:
-    """Look at everything and change nothing. UsageError when there is no journal."""
+    """Findings about the whole of `run_dir`, which is not changed. UsageError when there is no journal."""
     path = run_dir / JOURNAL_NAME
     user = holder(run_dir)
     reading = read(path)
@@ -87,7 +103,7 @@ def examine(run_dir: Path) -> Findings:
 
 
 def repair(run_dir: Path) -> Findings:
-    """Cut the journal at the first damage, keep what is cut off, remove temporary files; what is found after that.
+    """Cut the journal at its first damage, keep what is cut off, and remove temporary files; the findings after that.
 
     UsageError when somebody has the run directory; DiskFull, with nothing changed, without room for what is cut off.
     """
@@ -103,7 +119,7 @@ def repair(run_dir: Path) -> Findings:
 
 
 def _repaired(run_dir: Path) -> tuple[str, ...]:
-    """What was done, a sentence each; the lock is held."""
+    """Repair `run_dir`, whose lock is held; what was done, a sentence each."""
     path = run_dir / JOURNAL_NAME
     reading = read(path)
     events, _, repairable = _intact(reading)
@@ -119,7 +135,7 @@ def _repaired(run_dir: Path) -> tuple[str, ...]:
 
 
 def _intact(reading: Reading) -> tuple[list[AnyEvent], str, bool]:
-    """Events up to the first damage; the damage, if any; whether cutting there makes a journal of it."""
+    """Events of a journal up to its first damage; the damage, "" for none; whether a cut there leaves a journal."""
     events: list[AnyEvent] = []
     try:
         events.extend(reading)
@@ -133,7 +149,7 @@ def _intact(reading: Reading) -> tuple[list[AnyEvent], str, bool]:
 
 
 def _behind(path: Path, at: int, history: History | None) -> Behind | None:
-    """What stands in the journal from byte `at` on."""
+    """What the journal holds from byte `at` on; None when nothing."""
     size = lines = intact = 0
     records: list[str] = []
     with path.open("rb") as file:
@@ -172,7 +188,7 @@ def _faults(run_dir: Path, runs: Iterable[RunHistory], *, checkpoints: bool) -> 
 
 
 def _checkpoint_faults(run_dir: Path, run: RunHistory) -> Iterator[Fault]:
-    """The newest one is needed while the run is not at its end; older ones are removed as it goes on."""
+    """Faults of a run's checkpoints: the newest is needed until the run is at its end, older ones may be gone."""
     recorded = {checkpoint.point: checkpoint for checkpoint in run.checkpoints}
     newest = max(recorded, default=0) if run.expected else 0
     for point, checkpoint in recorded.items():
@@ -185,7 +201,7 @@ def _checkpoint_faults(run_dir: Path, run: RunHistory) -> Iterator[Fault]:
 
 
 def _wrong(run_dir: Path, file: str, sha256: str, size_bytes: int | None) -> str:
-    """What is wrong with a file that was recorded with these; "" when nothing is. No record names one outside."""
+    """What is wrong with a file recorded with this sha256 and size (None: any), "" when nothing is."""
     path = run_dir / file
     if not path.is_file():
         return "missing"
@@ -215,12 +231,12 @@ def _names(run_dir: Path, paths: Iterable[Path]) -> tuple[str, ...]:
 
 
 def fsck_json(found: Findings) -> str:
-    """One object: the fields of Findings, and `exit_status`."""
+    """The findings as one JSON object: the fields of Findings, and `exit_status`."""
     return msgspec.json.encode(msgspec.to_builtins(found) | {"exit_status": found.exit_status}).decode()
 
 
 def fsck_text(found: Findings) -> str:
-    """A line for each thing that was found, and last what to do."""
+    """The findings in words: a line for each, and last what to do."""
     last = f", the last of {found.wall_time}" if found.wall_time else ""
     lines = [
         f"{found.run_dir}: {found.lines} lines of the journal are intact{last}; "

@@ -6,19 +6,22 @@ import json as json_module
 import os
 import re
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from esper_ab.commands._completing import RunDirectory
-from esper_ab.commands._examples import epilog
+from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._leftovers import CHECKPOINTS, files_below, leftovers
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_line import typed
-
-if TYPE_CHECKING:
-    from esper_ab.journal.fold import History
+from esper_ab.journal.fold import History
+from esper_ab.journal.load import load
+from esper_ab.journal.lock import Lock, holder
+from esper_ab.live.console import CONSOLE_NAME
+from esper_ab.live.status import state_of
 
 _CHECKPOINT = re.compile(r"\d+\.pt")
 _DEPTH = 3  # of a checkpoint below the folder: GROUP/REPLICATE/POINT.pt
@@ -26,7 +29,7 @@ _DEPTH = 3  # of a checkpoint below the folder: GROUP/REPLICATE/POINT.pt
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What can go of one run directory."""
+    """What can be removed of one run directory."""
 
     run_dir: Path
     files: tuple[Path, ...]
@@ -60,14 +63,10 @@ def command(run_dirs: tuple[Path, ...], dry_run: bool, json: bool) -> None:
 
 
 def removable(run_dir: Path) -> Found:
-    """What can go; UsageError when somebody carries the run out, `run_dir` is none, or keeps checkpoints elsewhere."""
-    from esper_ab.commands._leftovers import CHECKPOINTS, leftovers
-    from esper_ab.contracts.errors import UsageError
-    from esper_ab.journal.load import load
-    from esper_ab.journal.lock import holder
-    from esper_ab.live.console import CONSOLE_NAME
-    from esper_ab.live.status import state_of
+    """What can be removed of `run_dir`.
 
+    UsageError when a process carries the run out, when it is no run directory, or keeps its checkpoints elsewhere.
+    """
     if by := holder(run_dir):
         raise UsageError(f"{run_dir} is in use by {by}; `{typed('stop', run_dir)}` ends it; nothing was removed")
     folder = run_dir / CHECKPOINTS
@@ -87,12 +86,7 @@ def removable(run_dir: Path) -> Found:
 
 
 def remove(found: Found) -> None:
-    """UsageError when somebody has begun to carry the run out in between."""
-    from contextlib import closing
-
-    from esper_ab.commands._leftovers import CHECKPOINTS
-    from esper_ab.journal.lock import Lock
-
+    """Remove what was found; UsageError when a process has begun to carry the run out in between."""
     with closing(Lock(found.run_dir)):
         for path in found.files:
             path.unlink(missing_ok=True)
@@ -102,9 +96,7 @@ def remove(found: Found) -> None:
 
 
 def _checkpoints(folder: Path, history: History) -> Iterator[Path]:
-    """Those of runs that are done with; a run that is still to be finished starts again from its own."""
-    from esper_ab.commands._leftovers import files_below
-
+    """Checkpoints of runs that are complete; a run that is still to be finished starts again from its own."""
     needed = {folder / name for name, run in history.runs.items() if run.started and run.expected}
     for path in files_below(folder):
         deep = len(path.relative_to(folder).parts) == _DEPTH

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json as json_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import msgspec
 
 from esper_ab.commands import _completing as completing
-from esper_ab.commands._examples import epilog
+from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import ExperimentCommand
-
-if TYPE_CHECKING:
-    from esper_ab.contracts.solo import Host, Seed, SoloAnswer, SoloQuestion
+from esper_ab.contracts import catalog
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.solo import Host, Seed, SoloAnswer, SoloQuestion
+from esper_ab.execution.child import answer_of
+from esper_ab.settings.assignments import did_you_mean
 
 _OPS = ("germinated", "advanced", "fossilised", "pruned")
 
@@ -37,32 +40,23 @@ _OPS = ("germinated", "advanced", "fossilised", "pruned")
 @click.option("--device", default="cpu", show_default=True, metavar="NAME", help="torch device for the hosts.")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 def command(json: bool, **options: Any) -> None:
-    """Grow hosts by the heuristic controller alone: what it germinates, advances, fossilises and prunes in every slot.
+    """Grow hosts by the heuristic controller alone, and count what it does in each slot.
 
-    Nothing is compared and no run directory is written; `launch --groups heuristic,…` compares.
+    It germinates, advances, fossilises and prunes. Nothing is compared and no run directory is written;
+    `launch --groups heuristic,…` compares.
     """
-    import msgspec
-
-    from esper_ab.contracts.solo import SoloAnswer
-    from esper_ab.execution.child import answer_of
-
-    asked = question(**options)
+    asked = make_question(**options)
     said = answer_of("workers.commands.heuristic", msgspec.json.encode(asked).decode())
     answer = msgspec.json.decode(said, type=SoloAnswer)
     if json:
-        tree = {"question": asked, "by_slot": by_slot(answer), "several_slots": several_slots(answer)}
+        tree = {"question": asked, "by_slot": count_by_slot(answer), "several_slots": count_several_slots(answer)}
         click.echo(json_module.dumps(msgspec.to_builtins(tree | {"hosts": answer.hosts})))
     else:
-        click.echo(text(asked, answer))
+        click.echo(describe_answer(asked, answer))
 
 
-def question(*, slots: str | None, **options: Any) -> SoloQuestion:
-    """What was asked; UsageError for an unknown task."""
-    from esper_ab.contracts import catalog
-    from esper_ab.contracts.errors import UsageError
-    from esper_ab.contracts.solo import SoloQuestion
-    from esper_ab.settings.assignments import did_you_mean
-
+def make_question(*, slots: str | None, **options: Any) -> SoloQuestion:
+    """The question that the flags ask; UsageError for an unknown task."""
     known = catalog.names("workers.tasks")
     if options["task"] not in known:
         raise UsageError(f"no task {options['task']!r}; {did_you_mean(options['task'], known)}")
@@ -72,8 +66,8 @@ def question(*, slots: str | None, **options: Any) -> SoloQuestion:
     return SoloQuestion(slots=named, **options)
 
 
-def by_slot(answer: SoloAnswer) -> dict[str, dict[str, int]]:
-    """Slot -> how often each thing was done there, over all hosts."""
+def count_by_slot(answer: SoloAnswer) -> dict[str, dict[str, int]]:
+    """Counts of operations by slot, over all hosts."""
     return {
         slot: dict(zip(_OPS, _done([seed for host in answer.hosts for seed in host.seeds if seed.slot == slot]),
                        strict=True))
@@ -86,18 +80,18 @@ def _done(seeds: list[Seed]) -> tuple[int, ...]:
     return len(seeds), sum(seed.advanced for seed in seeds), ends.count("fossilized"), ends.count("pruned")
 
 
-def several_slots(answer: SoloAnswer) -> int:
-    """Hosts with seeds in more than one slot."""
+def count_several_slots(answer: SoloAnswer) -> int:
+    """Number of hosts with seeds in more than one slot."""
     return sum(len({seed.slot for seed in host.seeds}) > 1 for host in answer.hosts)
 
 
-def text(asked: SoloQuestion, answer: SoloAnswer) -> str:
-    """A table of slots, then a line per host."""
+def describe_answer(asked: SoloQuestion, answer: SoloAnswer) -> str:
+    """The answer in words: a table of slots, then a line per host."""
     hosts = answer.hosts
     accuracies = [host.final_accuracy for host in hosts]
     width = max(map(len, ("slot", *answer.slots)))
     table = [f"{'slot':<{width}}  {'  '.join(_OPS)}"]
-    for slot, counts in by_slot(answer).items():
+    for slot, counts in count_by_slot(answer).items():
         table.append(f"{slot:<{width}}  {'  '.join(f'{counts[op]:>{len(op)}}' for op in _OPS)}")
     return "\n".join((
         f"heuristic on {asked.task}: {asked.episodes} x {asked.n_envs} hosts of {asked.steps} steps, "
@@ -106,7 +100,7 @@ def text(asked: SoloQuestion, answer: SoloAnswer) -> str:
         *table,
         "",
         f"held-out accuracy {sum(accuracies) / len(hosts):.2f} % ({min(accuracies):.2f} to {max(accuracies):.2f})",
-        f"seeds in more than one slot: {several_slots(answer)} of {len(hosts)} hosts",
+        f"seeds in more than one slot: {count_several_slots(answer)} of {len(hosts)} hosts",
         "",
         *map(_line, hosts),
     ))  # fmt: skip

@@ -11,15 +11,19 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 import click
+import msgspec
 
-from esper_ab.commands._examples import epilog
+from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._options import flag_help
+from esper_ab.contracts import catalog
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.shell_line import typed
-
-if TYPE_CHECKING:
-    import msgspec
+from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.parse import DEFAULT_GROUPS
 
 _SET = ("task", "episodes", "steps", "n_envs", "replicates")  # written out with their defaults; the others are comments
 _FLAGS = {"arithmetic.threads": "threads"}  # key -> flag, where they have different names
@@ -35,8 +39,6 @@ _LARGE = 10**15  # a bound like that is of no use to a reader
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 def command(file: Path, force: bool, json: bool) -> None:
     """Write an experiment file that runs as it is, with every setting and its default as a comment."""
-    from esper_ab.contracts.errors import UsageError
-
     if file.suffix not in (".toml", ".py"):
         raise UsageError(f"{file}: the end of its name says what it is: .toml or .py, as in experiment.toml")
     name = _name(file)
@@ -56,18 +58,15 @@ def command(file: Path, force: bool, json: bool) -> None:
 
 
 def _name(file: Path) -> str:
-    """The file's own, as far as a run directory can have it."""
+    """The name of `file` without its ending, as far as a run directory can have it."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", file.stem).strip("-_.")[:_NAME_CHARS] or "experiment"
 
 
 def toml_file(name: str = "") -> str:
-    """The same keys, in the same structure, as `experiment.toml` of a run directory.
+    """A TOML experiment file: the keys, in the structure, of the `experiment.toml` of a run directory.
 
     `name`: of the experiment, which without one is called as the file.
     """
-    from esper_ab.contracts.settings import GroupSettings
-    from esper_ab.settings.parse import DEFAULT_GROUPS
-
     lines = [
         "# An experiment of esper-ab. Every setting is here with its default: remove the # in front of one to change",
         "# it. `esper-ab doctor` says what this machine has.",
@@ -93,10 +92,7 @@ def toml_file(name: str = "") -> str:
 
 
 def python_file(name: str) -> str:
-    """The same as Python; `esper-ab run` finds `experiment` in it."""
-    from esper_ab.contracts.settings import GroupSettings
-    from esper_ab.settings.parse import DEFAULT_GROUPS
-
+    """A Python experiment file, in which `esper-ab run` finds `experiment`; every setting is a comment in it."""
     rows = list(_experiment_rows())
     settings = [line for row in rows if row[0] not in ("name", "replicates") for line in _python_lines(*row)]
     for section, struct in _sections(GroupSettings):
@@ -128,8 +124,6 @@ def python_file(name: str) -> str:
 
 
 def _about_groups() -> tuple[str, ...]:
-    from esper_ab.contracts import catalog
-
     rewards, controllers = catalog.names("workers.rewards"), catalog.names("workers.controllers")
     return (
         f"One group per condition. Reward modes: {', '.join(rewards)}.",
@@ -138,11 +132,7 @@ def _about_groups() -> tuple[str, ...]:
 
 
 def _experiment_rows() -> Iterator[tuple[str, Any, str]]:
-    """(dotted key, default, what it is) of the experiment's own settings."""
-    from esper_ab.commands._options import flag_help
-    from esper_ab.contracts import catalog
-    from esper_ab.settings.experiment import AskedExperiment
-
+    """Rows (dotted key, default, description) of the experiment's own settings."""
     told = flag_help()
     for key, value, allowed in _rows(AskedExperiment):
         if key == "groups":
@@ -154,16 +144,12 @@ def _experiment_rows() -> Iterator[tuple[str, Any, str]]:
 
 
 def _sections(struct: type[msgspec.Struct]) -> Iterator[tuple[str, type[msgspec.Struct]]]:
-    import msgspec
-
     for field in msgspec.structs.fields(struct):
         yield field.name, field.type
 
 
 def _rows(struct: type[msgspec.Struct], above: str = "") -> Iterator[tuple[str, Any, str]]:
-    """(key, default, allowed values) of every setting below `struct`."""
-    import msgspec
-
+    """Rows (key, default, allowed values) of every setting below `struct`."""
     for field in msgspec.structs.fields(struct):
         key = above + field.name
         if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
@@ -173,7 +159,7 @@ def _rows(struct: type[msgspec.Struct], above: str = "") -> Iterator[tuple[str, 
 
 
 def _allowed(kind: Any) -> str:
-    """Choices of a Literal, bounds of a number, "" when the default says enough."""
+    """The allowed values of a setting: choices of a Literal, bounds of a number, "" when the default says enough."""
     if get_origin(kind) is Literal:
         return " | ".join(str(choice) for choice in get_args(kind)) if len(get_args(kind)) > 1 else "the only value"
     if get_origin(kind) is tuple:
@@ -197,7 +183,7 @@ def _python_lines(key: str, value: Any, words: str) -> list[str]:
 
 
 def _lines(key: str, setting: str, words: str, width: int) -> list[str]:
-    """The setting with `words` behind it, or above it where the line would be too long."""
+    """Lines for one setting: `words` behind it, or above it where the line would be too long."""
     line = setting if key in _SET else f"#{setting}"
     if not words:
         return [line]

@@ -1,7 +1,4 @@
-"""`python -m esper_ab.launch`, also `esper-ab launch`: from flags to a finished comparison. Decides nothing itself.
-
-Its first imports are few, so that `--help` loads nothing heavy.
-"""
+"""`esper-ab launch`, also `python -m esper_ab.launch`: from flags to a finished comparison. Decides nothing itself."""
 
 from __future__ import annotations
 
@@ -12,23 +9,32 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from esper_ab.commands import _completing as completing
-from esper_ab.commands._examples import epilog
-from esper_ab.commands._exit_status import invoke
+from esper_ab.commands._exit_status import epilog, invoke
 from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, experiment_options
-from esper_ab.commands.track import tracking_of
+from esper_ab.contracts.errors import UsageError
+from esper_ab.control.chaos import Chaos, plan_faults
 from esper_ab.execution.detach import detach, reserve
 from esper_ab.execution.experiment import (
     PlannedExperiment,
     carry_out,
     claim_directory,
+    encode_plan,
+    format_plan,
     make_directory,
     make_launcher,
     plan_experiment,
     write_report,
 )
+from esper_ab.launchers import check
+from esper_ab.live.console import outlive_terminal
+from esper_ab.report.build import printed
+from esper_ab.settings.assignments import split_commas
+from esper_ab.settings.flags import parse_flags
+from esper_ab.trackers.settings import Tracking, check_tracking, wandb_mode
+from esper_ab.trackers.subject import NAMES
+from esper_ab.verdict.condition import parse_condition, require
 
 if TYPE_CHECKING:
-    from esper_ab.control.chaos import Chaos
     from esper_ab.design.calibration_file import Calibration
 
 
@@ -57,12 +63,10 @@ if TYPE_CHECKING:
 @click.option("--detach", is_flag=True, help="Go on without this terminal; `esper-ab attach` shows it, `esper-ab stop` "
               "ends it.")
 def command(**options: Any) -> None:
-    """Train one policy per group and replicate, all groups at the same time on paired randomness, and compare them."""
-    from esper_ab.launchers import check
-    from esper_ab.live.console import outlive_terminal
-    from esper_ab.settings.flags import parse_flags
-    from esper_ab.verdict.condition import parse_condition, require
+    """Train one policy per group and replicate on paired randomness, and compare the groups.
 
+    The groups of a replicate train at the same time.
+    """
     if options["detach"] and options["fail_unless"]:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
     calibration, tracking = _load_calibration(options["calibration"]), tracking_of(options)
@@ -83,8 +87,6 @@ def command(**options: Any) -> None:
     outlive_terminal(planned.run_dir)
     carry_out(planned, launcher, watched=not (options["quiet"] or options["json"]), chaos=chaos)
 
-    from esper_ab.report.build import printed
-
     paths = write_report(planned.run_dir)
     click.echo(printed(paths, "json" if options["json"] else "text"))
     if chaos is not None and not options["json"]:
@@ -93,7 +95,7 @@ def command(**options: Any) -> None:
 
 
 def _detach(planned: PlannedExperiment, *, as_json: bool) -> None:
-    """Start the same command again under the same name, by itself."""
+    """Start this command again under the name of `planned`, without this terminal."""
     planned = claim_directory(planned, reserve)
     typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg != "--detach"]
     detached = detach("esper_ab.launch", [*typed, "--name", planned.run_dir.name], planned.run_dir)
@@ -101,36 +103,57 @@ def _detach(planned: PlannedExperiment, *, as_json: bool) -> None:
 
 
 def _load_calibration(path: Path | None) -> Calibration | None:
+    """The calibration in the file `path`; None without a file."""
     if path is None:
         return None
-    from esper_ab.design.calibration_file import load_calibration
+    from esper_ab.design.calibration_file import load_calibration  # with scipy: a launch without --calibration is fast
 
     return load_calibration(path)
 
 
 def _plan_chaos(rng_seed: int | None, planned: PlannedExperiment, launcher: str) -> Chaos | None:
+    """The rehearsal of faults that `rng_seed` draws for the plan; None without one."""
     if rng_seed is None:
         return None
-    from esper_ab.contracts.errors import UsageError
-    from esper_ab.control.chaos import Chaos, plan_faults
-
     if launcher == "inline":
         raise UsageError("--chaos kills worker processes, and --launcher inline has none; use --launcher local")
     return Chaos(plan_faults(rng_seed, [spec for block in planned.plan.blocks for spec in block.runs]))
 
 
 def _announce(planned: PlannedExperiment, options: dict[str, Any]) -> None:
-    """Print the plan, as text before it is carried out, or as JSON when it is all that was asked for."""
-    from esper_ab.execution.experiment import encode_plan, format_plan
-
+    """Print the plan: as text before it is carried out, as JSON when it is all that was asked for."""
     if options["json"] and options["dry_run"]:
         click.echo(encode_plan(planned))
     elif not options["json"]:
         click.echo(format_plan(planned))
-        if (calibration := planned.calibration) is not None:
-            from esper_ab.commands.power import plan_power
+        if planned.calibration is not None:
+            click.echo(f"power: {_power(planned, planned.calibration)}")
 
-            click.echo(f"power: {plan_power(planned.plan, calibration.spread.runs - 1)}")
+
+def _power(planned: PlannedExperiment, calibration: Calibration) -> str:
+    """What the plan resolves with the calibrated spread of runs, in words."""
+    from esper_ab.design.power_text import describe_design_power  # with scipy, as a calibration
+
+    spread = calibration.spread
+    return describe_design_power(planned.plan.design, spread.sd, spread.runs - 1)
+
+
+def tracking_of(options: dict[str, Any]) -> Tracking:
+    """The trackers that the flags ask for; UsageError, before anything starts, for what cannot be tracked with."""
+    names = split_commas(options["track"], "--track") if options["track"] is not None else []
+    unknown = [name for name in names if name not in NAMES]
+    if unknown:
+        raise UsageError(f"--track {unknown[0]}: no such tracker; there are {', '.join(NAMES)}")
+    for flag in ("wandb_mode", "wandb_entity", "wandb_project"):
+        if options[flag] is not None and "wandb" not in names:
+            raise UsageError(f"--{flag.replace('_', '-')} goes with --track wandb")
+    tracking = Tracking(
+        wandb=wandb_mode("--wandb-mode", options["wandb_mode"]) if "wandb" in names else "off",
+        wandb_entity=options["wandb_entity"] or "", wandb_project=options["wandb_project"] or "",
+        tensorboard="tensorboard" in names, mlflow="mlflow" in names,
+    )  # fmt: skip
+    check_tracking(tracking)
+    return tracking
 
 
 def main() -> int:

@@ -6,19 +6,19 @@ import json as json_module
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from esper_ab.commands import _completing as completing
 from esper_ab.commands._completing import RunDirectory
-from esper_ab.commands._examples import epilog
+from esper_ab.commands._exit_status import epilog
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.visible import visible
-
-if TYPE_CHECKING:
-    from esper_ab.journal.fold import History
-    from esper_ab.live.attach import Viewer
+from esper_ab.journal.fold import History
+from esper_ab.live.console import CONSOLE_NAME
+from esper_ab.live.viewer import Viewer
 
 _POLL_S = 0.25
 _CONSOLE = "console"
@@ -31,9 +31,10 @@ _SHOWN = 8  # names in an error
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is written, until the run ends.")
 @click.option("--json", is_flag=True, help="A JSON object per line.")
 def command(run_dir: Path, name: str, follow: bool, json: bool) -> None:
-    """Print the log of one run of RUN, of a worker between runs (w00), or the console's; without a name, all."""
-    from esper_ab.live.attach import Viewer
+    """Print the logs of RUN: of one run, of a worker between runs, of the console, or all.
 
+    A run is named GROUP/REPLICATE, a worker as in w00, the console `console`; without a name all logs are printed.
+    """
     viewer = Viewer(run_dir)
     known = sources(run_dir, viewer.history)
     if name and name not in known:
@@ -50,8 +51,6 @@ def command(run_dir: Path, name: str, follow: bool, json: bool) -> None:
 
 def sources(run_dir: Path, history: History) -> dict[str, Path]:
     """Log files by name, there or to come: runs in plan order, workers, the console."""
-    from esper_ab.live.console import CONSOLE_NAME
-
     files = {name: run_dir / run.spec.log_file for name, run in history.runs.items()}
     known = set(files.values())
     files |= {path.stem: path for path in sorted((run_dir / "logs").glob("*.log")) if path not in known}
@@ -59,7 +58,7 @@ def sources(run_dir: Path, history: History) -> dict[str, Path]:
 
 
 def lines(run_dir: Path, viewer: Viewer, name: str = "", *, follow: bool = False) -> Iterator[tuple[str, str]]:
-    """(log, line), each log in its order; with `follow` until nobody has the run directory any more."""
+    """Yield (log, line), each log in its order; with `follow` until no process has the run directory any more."""
     tails: dict[str, _Tail] = {}
     while True:
         viewer.catch_up()
@@ -75,14 +74,14 @@ def lines(run_dir: Path, viewer: Viewer, name: str = "", *, follow: bool = False
 
 
 class _Tail:
-    """One growing file, line by line."""
+    """A growing file, read line by line."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._offset = 0
 
     def read(self, *, last: bool) -> list[str]:
-        """New whole lines; `last`: and an unfinished one."""
+        """Lines that are new and whole; with `last` an unfinished one, too."""
         if not self._path.exists():
             return []
         with self._path.open("rb") as file:
@@ -95,10 +94,6 @@ class _Tail:
 
 
 def _unknown(run_dir: Path, name: str, known: list[str]) -> Exception:
-    from difflib import get_close_matches
-
-    from esper_ab.contracts.errors import UsageError
-
     close = get_close_matches(name, known, n=1)
     names = ", ".join(known[:_SHOWN]) + (", …" if len(known) > _SHOWN else "")
     hint = f"did you mean {close[0]}?" if close else f"it has {names}"

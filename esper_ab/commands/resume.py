@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from esper_ab.execution.experiment import make_observers
+import click
 
-if TYPE_CHECKING:
-    from esper_ab.journal.fold import History
-    from esper_ab.launchers import Launcher
-
-
-def unfinished(run_dir: Path, *, allow_changed_code: bool = False) -> History:
-    """The history so far; UsageError when it cannot be resumed, or not by this code, before anything is written."""
-    from esper_ab.control.experiment_run import check_resumable
-    from esper_ab.journal.load import load
-
-    history = load(run_dir).history
-    check_resumable(run_dir, history, allow_changed_code=allow_changed_code)
-    return history
+from esper_ab.commands._completing import RunDirectory
+from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._going_on import allow_changed_code, detach_command, detach_flag
+from esper_ab.commands._options import shared_options
+from esper_ab.execution.experiment import make_launcher, write_report
+from esper_ab.live.console import outlive_terminal
+from esper_ab.report.build import printed
+from esper_ab.verdict.condition import parse_condition, require
 
 
-def resume_run(run_dir: Path, launcher: Launcher, *, watched: bool, allow_changed_code: bool = False) -> None:
-    """Train what is left and journal it in the same run directory."""
-    from esper_ab.control import experiment_run
-    from esper_ab.launchers import check
+@click.command(epilog=epilog("esper-ab resume runs/RUN", "esper-ab resume runs/RUN --detach"))
+@click.argument("run_dir", metavar="RUN", type=RunDirectory())
+@shared_options("launcher", "transport", "quiet", "json")
+@click.option("--fail-unless", "conditions", multiple=True, metavar="CONDITION",
+              help="Exit status 12 unless the verdict supports it, as in 'simplified better-than shaped'. Repeatable.")
+@allow_changed_code
+@detach_flag
+def command(run_dir: Path, conditions: tuple[str, ...], detach: bool, **options: Any) -> None:
+    """Go on with RUN, however it was stopped, from its journal and checkpoints.
 
-    history = unfinished(run_dir, allow_changed_code=allow_changed_code)
-    check(launcher, history.plan.lanes)
-    with ExitStack() as stack:
-        told = make_observers(stack, run_dir, history.plan, history, watched=watched)
-        experiment_run.resume(run_dir, launcher, told, allow_changed_code=allow_changed_code)
+    At its end it reports as `launch` does.
+    """
+    # Here, so that --help and completion wait for no numpy, scipy or zmq.
+    from esper_ab.execution.going_on import resume_run, unfinished
+
+    quiet, json, allowed = options["quiet"], options["json"], options["allow_changed_code"]
+    if detach and conditions:
+        raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
+    history = unfinished(run_dir, allow_changed_code=allowed)
+    asked = [parse_condition(text, history.groups, history.design.comparisons) for text in conditions]
+    if detach:
+        detach_command("resume", run_dir, options=options)
+        return
+    outlive_terminal(run_dir)
+    launcher = make_launcher(options["launcher"], options["transport"])
+    resume_run(run_dir, launcher, watched=not (quiet or json), allow_changed_code=allowed)
+    paths = write_report(run_dir)
+    click.echo(printed(paths, "json" if json else "text"))
+    require(asked, paths.content.comparisons)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from esper_ab.commands._examples import epilog
+from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import ARGUMENTS, ExperimentCommand
-
-if TYPE_CHECKING:
-    from esper_ab.api.running import Runner
-    from esper_ab.execution.experiment import PlannedExperiment
+from esper_ab.execution.detach import detach
+from esper_ab.execution.experiment import PlannedExperiment, encode_plan
+from esper_ab.live.console import outlive_terminal
+from esper_ab.report.build import printed
 
 _FLAGS = {"name": "--name", "max_parallel": "--max-parallel", "out": "--output-dir"}  # by key
 
@@ -48,23 +48,23 @@ def command(file: Path, **options: Any) -> None:
     FILE.py: what create_NAME_experiment(), get_experiment() or experiment, defined in it, gives (docs/python.md).
     FILE.toml: the format of `launch --config`.
     """
-    from esper_ab.api.files import load_declaration
-    from esper_ab.api.running import conduct, prepare
-
     _check_together(options)
-    runner = _runner(options)
+    # Here, so that --help and completion wait for no numpy or scipy.
+    from esper_ab.api.files import load_declaration
+    from esper_ab.api.results import Results
+    from esper_ab.api.running import Runner, conduct, prepare, show_plan
+
+    runner = Runner(**_runner_arguments(options))
     planned = prepare(load_declaration(file, options["experiment"]), runner)
-    _announce(planned, options)
+    if not options["json"]:
+        show_plan(planned)
+    elif options["dry_run"]:
+        click.echo(encode_plan(planned, about=planned.about, tracking=planned.tracking))
     if options["dry_run"]:
         return
     if options["detach"]:
         _detach(planned, as_json=options["json"])
         return
-
-    from esper_ab.api.results import Results
-    from esper_ab.live.console import outlive_terminal
-    from esper_ab.report.build import printed
-
     outlive_terminal(planned.run_dir)
     paths, failure = conduct(planned, runner)
     if failure is None or not options["json"]:  # as JSON the error is all that is said
@@ -76,7 +76,7 @@ def command(file: Path, **options: Any) -> None:
 
 
 def _check_together(options: dict[str, Any]) -> None:
-    """click.UsageError for flags that say two things."""
+    """click.UsageError for flags that contradict each other."""
     if options["verbose"] and options["quiet"]:
         raise click.UsageError("--verbose and --quiet exclude each other")
     if options["no_retry"] and options["max_retries"]:
@@ -85,36 +85,19 @@ def _check_together(options: dict[str, Any]) -> None:
         raise click.UsageError("--no-parallel is one run at a time; leave it or --max-parallel out")
 
 
-def _runner(options: dict[str, Any]) -> Runner:
-    from esper_ab.api.running import Runner
-
-    retries = Runner.max_retries if options["max_retries"] is None else options["max_retries"]
-    return Runner(
-        output_dir=options["output_dir"], parallel_runs=options["parallel"],
-        max_parallel_runs=options["max_parallel"], retry_failed_runs=not options["no_retry"],
-        max_retries=retries, name=options["name"], launcher=options["launcher"],
-        watched=not (options["quiet"] or options["json"] or options["verbose"]), narrated=options["verbose"],
-        words=_FLAGS,
-    )  # fmt: skip
+def _runner_arguments(options: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of `api.running.Runner` that the flags ask for."""
+    retries = {} if options["max_retries"] is None else {"max_retries": options["max_retries"]}
+    return {
+        "output_dir": options["output_dir"], "parallel_runs": options["parallel"],
+        "max_parallel_runs": options["max_parallel"], "retry_failed_runs": not options["no_retry"],
+        "name": options["name"], "launcher": options["launcher"], "narrated": options["verbose"], "words": _FLAGS,
+        "watched": not (options["quiet"] or options["json"] or options["verbose"]),
+    } | retries  # fmt: skip
 
 
 def _detach(planned: PlannedExperiment, *, as_json: bool) -> None:
-    """Start the same command again under the same name, by itself."""
-    from esper_ab.execution.detach import detach
-
+    """Start this command again under the name of `planned`, without this terminal."""
     typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg != "--detach"]
     detached = detach("esper_ab.commands.cli", ["run", *typed, "--name", planned.run_dir.name], planned.run_dir)
     click.echo(detached.shown(as_json=as_json))
-
-
-def _announce(planned: PlannedExperiment, options: dict[str, Any]) -> None:
-    """Print the plan, as text before it is carried out, or as JSON when it is all that was asked for."""
-    if options["json"]:
-        if options["dry_run"]:
-            from esper_ab.execution.experiment import encode_plan
-
-            click.echo(encode_plan(planned, about=planned.about, tracking=planned.tracking))
-        return
-    from esper_ab.api.running import show_plan
-
-    show_plan(planned)

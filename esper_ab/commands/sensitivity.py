@@ -1,7 +1,5 @@
 """`esper-ab sensitivity`: the same comparison at several settings, because a mode that wins at one may only be better
 tuned there. One experiment for each point, in one parent folder; called again with the same parent, it goes on.
-
-Imports little: everything heavy comes when it is called.
 """
 
 from __future__ import annotations
@@ -12,13 +10,18 @@ import itertools
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import msgspec
 
+from esper_ab.analysis.sensitivity import Point, PointComparison, Sensitivity, summarise, summary_text
 from esper_ab.commands import _completing as completing
-from esper_ab.commands._examples import epilog
+from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import ExperimentCommand, experiment_options
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.machine import Machine, Questions
+from esper_ab.control.preflight import examine
 from esper_ab.execution.experiment import (
     PlannedExperiment,
     carry_out,
@@ -28,13 +31,14 @@ from esper_ab.execution.experiment import (
     make_launcher,
     plan_on,
 )
+from esper_ab.journal.file import JOURNAL_NAME, Journal
+from esper_ab.journal.load import load
+from esper_ab.report.build import build_report
+from esper_ab.settings.assignments import SHORT, split_commas
+from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.flags import parse_flags
 
-if TYPE_CHECKING:
-    from esper_ab.commands.sensitivity_summary import Point, PointComparison, Sensitivity
-    from esper_ab.contracts.machine import Machine, Questions
-    from esper_ab.settings.experiment import AskedExperiment
-
-    _Point = tuple[dict[str, str], PlannedExperiment]  # a setting, and what will be run with it
+_Point = tuple[dict[str, str], PlannedExperiment]  # a setting, and what will be run with it
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST_NAME = 110  # a folder's name has at most 128 characters; one that is set aside gets longer
@@ -42,13 +46,11 @@ _HASH = 8  # hexadecimal digits
 
 
 @click.command(
-    "sensitivity",
     cls=ExperimentCommand,
     epilog=epilog(
         "esper-ab sensitivity --lr 3e-4,1e-3 --episodes 3,6 --name horizon",
         "esper-ab sensitivity --groups shaped,wait --over n_envs=4,8 --dry-run",
     ),
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 @click.option("--episodes", metavar="N,N,…", help="Training episodes per run: one point for each.")
 @click.option("--lr", metavar="X,X,…", help="Learning rate of PPO: one point for each, with each of the others.")
@@ -57,13 +59,11 @@ _HASH = 8  # hexadecimal digits
 @experiment_options(without=("episodes",))
 def command(episodes: str | None, lr: str | None, over: tuple[str, ...], **options: Any) -> None:
     """Repeat a comparison at every combination of settings, each an experiment of its own, side by side."""
-    from esper_ab.control.preflight import examine
-
     axes = grid_axes(episodes, lr, over)
-    asked = [(setting, _parse(options, setting)) for setting in settings(axes)]
+    asked = [(setting, _parse(options, setting)) for setting in combine_settings(axes)]
     parent = options["out"] / choose_name(asked[0][1], "sensitivity-{task}-{time}")
     once = functools.cache(examine)
-    points = [(setting, _plan(one, parent / folder(setting), once)) for setting, one in asked]
+    points = [(setting, _plan(one, parent / name_folder(setting), once)) for setting, one in asked]
     to_run = [point for _, point in points if not _finished(point)]
     for point in to_run:
         if not point.run_dir.exists():
@@ -83,10 +83,7 @@ def command(episodes: str | None, lr: str | None, over: tuple[str, ...], **optio
 
 
 def grid_axes(episodes: str | None, lr: str | None, over: Sequence[str]) -> dict[str, list[str]]:
-    """Key -> its values as typed; UsageError without any, for a repeated key and for fewer than two values in all."""
-    from esper_ab.contracts.errors import UsageError
-    from esper_ab.settings.assignments import SHORT, split_commas
-
+    """The values of each key, as typed; UsageError for a key given twice, and unless one key has two values."""
     texts = [(f"episodes={episodes}", "--episodes")] if episodes is not None else []
     texts += [(f"ppo.lr={lr}", "--lr")] if lr is not None else []
     texts += [(text, f"--over {text}") for text in over]
@@ -105,14 +102,12 @@ def grid_axes(episodes: str | None, lr: str | None, over: Sequence[str]) -> dict
     return axes
 
 
-def settings(axes: dict[str, list[str]]) -> list[dict[str, str]]:
-    """Every combination, the last key varying fastest."""
+def combine_settings(axes: dict[str, list[str]]) -> list[dict[str, str]]:
+    """All combinations of the values in `axes`, the last key varying fastest."""
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
 
 def _parse(options: dict[str, Any], setting: dict[str, str]) -> AskedExperiment:
-    from esper_ab.settings.flags import parse_flags
-
     own = tuple(f"{key}={value}" for key, value in setting.items())
     return parse_flags({**options, "set": (*options["set"], *own)})
 
@@ -127,8 +122,8 @@ def _size(asked: AskedExperiment) -> str:
     return f"{len(asked.groups)} groups x {asked.replicates} replicates"
 
 
-def folder(setting: dict[str, str]) -> str:
-    """A point's folder, the same whatever the other points are: readable; a hash where values cannot be in names."""
+def name_folder(setting: dict[str, str]) -> str:
+    """Name of a point's folder: its settings, with a hash where they cannot be in a name; other points do not count."""
     told = "_".join(f"{key}-{value}" for key, value in setting.items())
     name = _NOT_IN_A_NAME.sub("-", told)
     if name == told and len(name) <= _LONGEST_NAME:
@@ -138,11 +133,7 @@ def folder(setting: dict[str, str]) -> str:
 
 
 def _finished(point: PlannedExperiment) -> bool:
-    """Whether the point was run to its end before; UsageError when its folder holds another experiment."""
-    from esper_ab.contracts.errors import UsageError
-    from esper_ab.journal.file import JOURNAL_NAME
-    from esper_ab.journal.load import load
-
+    """Whether the point has been run to its end; UsageError when its folder holds another experiment."""
     if not (point.run_dir / JOURNAL_NAME).exists():
         return False
     history = load(point.run_dir).history
@@ -152,9 +143,7 @@ def _finished(point: PlannedExperiment) -> bool:
 
 
 def _run(point: PlannedExperiment, options: dict[str, Any]) -> None:
-    """What an interrupted attempt has left is kept under another name."""
-    from esper_ab.report.build import build_report
-
+    """Run one point and write its report; what an interrupted attempt left is kept under another name."""
     if point.run_dir.exists():
         _set_aside(point.run_dir)
     launcher = make_launcher(options["launcher"], options["transport"])
@@ -163,9 +152,7 @@ def _run(point: PlannedExperiment, options: dict[str, Any]) -> None:
 
 
 def _set_aside(run_dir: Path) -> None:
-    """UsageError when another process is at work in it."""
-    from esper_ab.journal.file import JOURNAL_NAME, Journal
-
+    """Rename a folder that an interrupted attempt left; UsageError when another process is at work in it."""
     if (run_dir / JOURNAL_NAME).exists():
         journal, _ = Journal.reopen(run_dir)
         journal.close()
@@ -174,11 +161,7 @@ def _set_aside(run_dir: Path) -> None:
 
 
 def _write(parent: Path, points: Sequence[_Point]) -> Sensitivity:
-    """sensitivity.json and summary.txt of all points, those to come among them."""
-    import msgspec
-
-    from esper_ab.commands.sensitivity_summary import Point, summarise, summary_text
-
+    """Write sensitivity.json and summary.txt about all points, those to come among them."""
     def told(setting: dict[str, str], point: PlannedExperiment) -> Point:
         said = _said(point.run_dir) if _finished(point) else ()
         return Point(setting=setting, run=point.run_dir.name, digest=point.plan.digest, comparisons=said)
@@ -190,9 +173,8 @@ def _write(parent: Path, points: Sequence[_Point]) -> Sensitivity:
 
 
 def _said(run_dir: Path) -> tuple[PointComparison, ...]:
-    from esper_ab.analysis.analyse import analyse
-    from esper_ab.commands.sensitivity_summary import PointComparison
-    from esper_ab.journal.load import load
+    """What each comparison of a finished point says."""
+    from esper_ab.analysis.analyse import analyse  # with scipy: --help and --dry-run are fast
 
     return tuple(
         PointComparison(
@@ -209,8 +191,6 @@ def _said(run_dir: Path) -> tuple[PointComparison, ...]:
 
 
 def _preview(parent: Path, points: Sequence[_Point], *, as_json: bool) -> None:
-    import msgspec
-
     if as_json:
         rows = [
             {"setting": setting, "run": point.run_dir.name, "finished": _finished(point), "plan": point.plan}
@@ -226,8 +206,6 @@ def _preview(parent: Path, points: Sequence[_Point], *, as_json: bool) -> None:
 
 
 def _print(parent: Path, found: Sensitivity, *, as_json: bool) -> None:
-    from esper_ab.commands.sensitivity_summary import summary_text
-
     if as_json:
         click.echo((parent / "sensitivity.json").read_text(encoding="utf-8").strip())
     else:

@@ -9,17 +9,18 @@ import signal
 import socket
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from esper_ab.commands._completing import RunDirectory
-from esper_ab.commands._examples import epilog
+from esper_ab.commands._exit_status import epilog
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_line import typed
-
-if TYPE_CHECKING:
-    from esper_ab.journal.file import Reading
-    from esper_ab.journal.lock import Holder
+from esper_ab.journal.events import Ledger
+from esper_ab.journal.file import JOURNAL_NAME, Reading
+from esper_ab.journal.lock import Holder, holder, process_started
+from esper_ab.journal.tail import follow
+from esper_ab.live.status import status
 
 _POLL_MS = 200
 _LEAVE_POLLS = 25  # 5 s for a process to end once it has let go of the run directory; one with other work does not
@@ -30,10 +31,10 @@ _LEAVE_POLLS = 25  # 5 s for a process to end once it has let go of the run dire
 @click.option("--now", is_flag=True, help="Do not wait for the barrier in progress: as Ctrl-C twice.")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 def command(run_dir: Path, now: bool, json: bool) -> None:
-    """End RUN in order, as Ctrl-C does, and wait until it has ended; what was recorded is kept and can be resumed."""
-    from esper_ab.journal.lock import holder
-    from esper_ab.live.status import status
+    """End RUN in order, as Ctrl-C does, and wait until it has ended.
 
+    What was recorded is kept, and `esper-ab resume` goes on with it.
+    """
     status(run_dir)  # refuses what is no run directory
     by = holder(run_dir)
     if by is not None:
@@ -52,14 +53,10 @@ def command(run_dir: Path, now: bool, json: bool) -> None:
 
 
 def end(run_dir: Path, by: Holder, *, now: bool) -> None:
-    """Return when the process `by` has ended; UsageError when it is out of reach.
+    """Interrupt the process `by` and return when it has ended; UsageError when it is out of reach.
 
     With `now` the second signal follows when the first was heeded: two at once would be one.
     """
-    from esper_ab.journal.file import JOURNAL_NAME
-    from esper_ab.journal.lock import holder
-    from esper_ab.journal.tail import follow
-
     reading = follow(run_dir / JOURNAL_NAME)
     process = _process(run_dir, by)
     left = _LEAVE_POLLS
@@ -76,14 +73,11 @@ def end(run_dir: Path, by: Holder, *, now: bool) -> None:
 
 
 def _process(run_dir: Path, by: Holder) -> int:
-    """A descriptor of exactly that process: its number may belong to another one by the time a signal is sent."""
-    from esper_ab.contracts.errors import UsageError
-    from esper_ab.journal.lock import process_started
-
-    if not by.pid:
-        raise UsageError(f"{run_dir} is carried out by a process that its .lock does not name: end it where it runs")
+    """A descriptor of the process `by` itself: its number may belong to another by the time a signal is sent."""
     if by.host != socket.gethostname():
         raise UsageError(f"{run_dir} is carried out by {by}: stop it there")
+    if not by.pid:
+        raise UsageError(f"{run_dir} is carried out by a process that its .lock does not name: end it where it runs")
     try:
         process = os.pidfd_open(by.pid)
     except OSError:
@@ -95,8 +89,6 @@ def _process(run_dir: Path, by: Holder) -> int:
 
 
 def _send(process: int, number: signal.Signals) -> None:
-    from esper_ab.contracts.errors import UsageError
-
     with suppress(ProcessLookupError):
         try:
             signal.pidfd_send_signal(process, number)
@@ -111,7 +103,5 @@ def _has_ended(process: int) -> bool:
 
 
 def _heeded(reading: Reading) -> bool:
-    """Whether the journal tells of a signal since it was last asked."""
-    from esper_ab.journal.events import Ledger
-
+    """Whether the journal has recorded an interrupt since `reading` was last read."""
     return any([isinstance(event, Ledger) and event.category == "interrupted" for event in reading])

@@ -58,8 +58,9 @@ def _folder() -> Path | None:
 
 
 def _compute(arguments: _Arguments, rng_seed: int) -> tuple[tuple[float, ...], ...]:
-    import numpy as np  # not at the top: with the cache a plan needs neither numpy nor scipy
+    import numpy as np
 
+    # Here, because with the cache a plan needs neither numpy nor scipy.
     from esper_ab.design.boundaries import nominal_p
 
     rng = np.random.Generator(np.random.PCG64(rng_seed))

@@ -16,6 +16,7 @@ from esper_ab.design.counterbalance import orders_estimable
 from esper_ab.settings.experiment import ExperimentSettings
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
+LEAST_RUNS = 4  # of a calibration, for a spread with limits
 SEVERAL_LOOKS_FROM = 10  # replicates; below, one look at the end
 _LEAST_DF = 4  # residual degrees of freedom that an adjustment for positions must leave at the first look
 EXTENSION_STRICTNESS = 5.0  # evidence beyond the declared maximum, as a multiple of 1/alpha: e >= 100 at 5 %

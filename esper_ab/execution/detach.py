@@ -17,6 +17,9 @@ from pathlib import Path
 from esper_ab.contracts.errors import EsperError, Interrupted
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.shell_line import typed
+from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.lock import holder
+from esper_ab.live.console import CONSOLE_NAME
 
 _CONSOLE_VARIABLE = "ESPER_AB_CONSOLE"  # to a detached command: where its output goes until it has made its directory
 _POLL_S = 0.05
@@ -58,8 +61,6 @@ def detach(module: str, args: Sequence[str], run_dir: Path) -> Detached:
     `args` must not ask for detaching again. Whatever can be refused should have been refused before: what the command
     refuses by itself comes back as NotStarted.
     """
-    from esper_ab.live.console import CONSOLE_NAME
-
     console = run_dir / CONSOLE_NAME
     first = console if run_dir.is_dir() else _first_console(run_dir)
     environment = dict(os.environ)
@@ -87,8 +88,6 @@ def detach(module: str, args: Sequence[str], run_dir: Path) -> Detached:
 
 def _first_console(run_dir: Path) -> Path:
     """Where the output goes until there is a run directory; its existence also says that the name is taken."""
-    from esper_ab.live.console import CONSOLE_NAME
-
     return run_dir.with_name(f".{run_dir.name}.{CONSOLE_NAME}")
 
 
@@ -108,16 +107,12 @@ def reserve(run_dir: Path) -> None:
 
 def settle_console(run_dir: Path) -> None:
     """In the detached command, once it has made `run_dir`: move its output there. Without effect in any other."""
-    from esper_ab.live.console import CONSOLE_NAME
-
     if first := os.environ.pop(_CONSOLE_VARIABLE, ""):
         Path(first).rename(run_dir / CONSOLE_NAME)
 
 
 def _wait(child: subprocess.Popen[bytes], run_dir: Path, size: int) -> None:
     """Until the child has written to the journal, or is done altogether."""
-    from esper_ab.journal.lock import holder
-
     deadline = time.monotonic() + _PATIENCE_S
     while (status := child.poll()) is None:
         has = holder(run_dir)
@@ -140,8 +135,6 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def _journal_bytes(run_dir: Path) -> int:
-    from esper_ab.journal.file import JOURNAL_NAME
-
     return _end_of(run_dir / JOURNAL_NAME)
 
 

@@ -1,11 +1,9 @@
-"""Plan an experiment that was asked for, and carry a plan out: the way of every command that trains.
-
-Imports little: everything heavy comes when it is called.
-"""
+"""Plan an experiment that was asked for, and carry a plan out: the way of every command that trains."""
 
 from __future__ import annotations
 
 import itertools
+import shutil
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -13,21 +11,39 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+import msgspec
+
 from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.machine import Machine, Questions
+from esper_ab.control import provenance
+from esper_ab.control.chaos import LIMITS, Chaos
+from esper_ab.control.observers import Observer
+from esper_ab.control.preflight import check_run_dir, examine, expected_bytes
+from esper_ab.control.rules.liveness import Limits
+from esper_ab.control.run_folders import RunFolders
+from esper_ab.design.boundary_cache import calibrate
 from esper_ab.execution.detach import reserved, settle_console
+from esper_ab.journal.fold import History
+from esper_ab.launchers import Launcher, Transport, check
+from esper_ab.launchers.inline import InlineLauncher
+from esper_ab.launchers.local import LocalLauncher
+from esper_ab.live.console import rich_console, waiting
+from esper_ab.live.warnings import Warnings
+from esper_ab.plan.blocks import Plan, make_plan
+from esper_ab.plan.estimate import estimate
+from esper_ab.plan.run_directory import check_name, make_run_directory
+from esper_ab.plan.text import WIDTH, plan_text
+from esper_ab.report.build import ReportPaths, build_report
+from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.precision import precision_notes
+from esper_ab.settings.resolve import collect_questions, resolve
+from esper_ab.trackers.beside import Trackers
+from esper_ab.trackers.settings import Tracking
+from esper_ab.trackers.state import read_settings, save_settings
 
 if TYPE_CHECKING:
-    from esper_ab.contracts.machine import Machine, Questions
-    from esper_ab.control.chaos import Chaos
-    from esper_ab.control.observers import Observer
-    from esper_ab.control.rules.liveness import Limits
     from esper_ab.design.calibration_file import Calibration
-    from esper_ab.journal.fold import History
-    from esper_ab.launchers import Launcher, Transport
-    from esper_ab.plan.blocks import Plan
-    from esper_ab.report.build import ReportPaths
-    from esper_ab.settings.experiment import AskedExperiment
-    from esper_ab.trackers.settings import Tracking
 
 _NARROWEST = 40  # characters: in a narrower terminal sentences are wrapped by the terminal
 
@@ -42,7 +58,7 @@ class PlannedExperiment:
     run_dir: Path
     generated: str = ""  # the name of the run directory without suffix, when nobody asked for one
     calibration: Calibration | None = None
-    tracking: Tracking | None = None  # what follows the run, after `track.check_tracking`; no result depends on it
+    tracking: Tracking | None = None  # what follows the run, after `check_tracking`; no result depends on it
     about: dict[str, Any] = field(default_factory=dict)  # what its author says of it, for [record] of experiment.toml
 
 
@@ -54,8 +70,6 @@ def plan_experiment(
 
     `pattern`: of the directory's name when `asked` has none; it gets a suffix when there is one of that name.
     """
-    from esper_ab.control.preflight import examine
-
     run_dir = out / choose_name(asked, pattern)
     generated = "" if asked.name else run_dir.name
     if generated:
@@ -70,8 +84,6 @@ def plan_experiment(
 
 def choose_name(asked: AskedExperiment, pattern: str) -> str:
     """Return the name asked for, or `pattern` with task and time; UsageError when it cannot name a folder."""
-    from esper_ab.plan.run_directory import check_name
-
     name = asked.name or pattern.format(task=asked.task, time=f"{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}")
     check_name(name)
     return name
@@ -85,33 +97,23 @@ def _find_free(run_dir: Path) -> Path:
 
 def check_new(asked: AskedExperiment, run_dir: Path) -> None:
     """UsageError unless `run_dir` can be made and has room for the experiment."""
-    from esper_ab.control.preflight import check_run_dir, expected_bytes
-
     env_episodes = len(asked.groups) * asked.replicates * asked.n_envs * (asked.episodes + 2 * asked.eval_episodes)
     check_run_dir(run_dir, expected_bytes(env_episodes))
 
 
 def examine_machine(asked: AskedExperiment, examine: Callable[[Questions], Machine]) -> Machine:
     """Ask `examine` all that the experiment needs to know of this machine, which takes some seconds."""
-    from esper_ab.live.console import waiting
-    from esper_ab.settings.resolve import collect_questions
-
     with waiting("looking at this machine"):
         return examine(collect_questions(asked))
 
 
 def plan_on(machine: Machine, asked: AskedExperiment, name: str, calibration: Calibration | None = None) -> Plan:
     """Resolve and plan; UsageError for what the machine does not have, and for a calibration of something else."""
-    from esper_ab.control import provenance
-    from esper_ab.design.boundary_cache import calibrate
-    from esper_ab.design.calibration_file import check_belongs
-    from esper_ab.plan.blocks import make_plan
-    from esper_ab.settings.precision import precision_notes
-    from esper_ab.settings.resolve import resolve
-
     experiment = resolve(asked, machine, name)
     remarks, run_sd = precision_notes(asked, experiment, machine), None
     if calibration is not None:
+        from esper_ab.design.calibration_file import check_belongs  # with scipy, as the calibration itself
+
         remarks += check_belongs(calibration, experiment, provenance.code())
         run_sd = calibration.spread.sd
     return make_plan(experiment, machine, calibrate, remarks=remarks, run_sd=run_sd)
@@ -123,8 +125,6 @@ def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) ->
     A name that is lost to somebody who launched in the same second is replaced, and the plan made again under the new
     one. `take` raises FileExistsError when somebody was faster; UsageError when nobody can have it.
     """
-    import click
-
     run_dir = planned.run_dir
     while planned.generated:
         try:
@@ -145,19 +145,12 @@ def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) ->
 
 def make_directory(planned: PlannedExperiment, launcher: Launcher) -> PlannedExperiment:
     """Claim the run directory by making it, after what `carry_out` would refuse was refused."""
-    from esper_ab.launchers import check
-
     check(launcher, planned.plan.lanes)
     return claim_directory(planned, lambda run_dir: run_dir.mkdir(parents=True))
 
 
 def format_plan(planned: PlannedExperiment) -> str:
     """Write what will be done and what it costs, in sentences that fit a terminal."""
-    import shutil
-
-    from esper_ab.plan.estimate import estimate
-    from esper_ab.plan.text import WIDTH, plan_text
-
     plan = planned.plan
     width = min(WIDTH, max(_NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns))
     return plan_text(plan, estimate(plan.experiment, plan.lanes, planned.machine), planned.run_dir, width)
@@ -165,10 +158,6 @@ def format_plan(planned: PlannedExperiment) -> str:
 
 def encode_plan(planned: PlannedExperiment, **more: Any) -> bytes:
     """Encode plan, estimate and run directory as JSON, with `more` beside them."""
-    import msgspec
-
-    from esper_ab.plan.estimate import estimate
-
     plan = planned.plan
     cost = estimate(plan.experiment, plan.lanes, planned.machine)
     return msgspec.json.encode({"plan": plan, "estimate": cost, "run_dir": str(planned.run_dir), **more})
@@ -184,12 +173,11 @@ def carry_out(
 
     `limits`: of silence and deaths; by default those of a rehearsal of faults, or of any run. `also`: who else is told.
     """
-    from esper_ab.control import experiment_run
-    from esper_ab.control.chaos import LIMITS
+    from esper_ab.control import (
+        experiment_run,
+    )
     from esper_ab.launchers import check
-    from esper_ab.plan.run_directory import make_run_directory
     from esper_ab.trackers.settings import Tracking
-    from esper_ab.trackers.state import save_settings
 
     check(launcher, planned.plan.lanes)
     make_run_directory(planned.run_dir, planned.plan, planned.machine, planned.about, claimed=bool(planned.generated))
@@ -203,9 +191,6 @@ def carry_out(
 
 def write_report(run_dir: Path) -> ReportPaths:
     """Analyse the journal and write the report files anew, which takes some seconds."""
-    from esper_ab.live.console import waiting
-    from esper_ab.report.build import build_report
-
     with waiting("writing the report"):
         return build_report(run_dir)
 
@@ -218,11 +203,6 @@ def make_observers(
     `stack` closes the view and then, after a run that succeeded, waits a little for the trackers. `history`: of an
     experiment that goes on.
     """
-    from esper_ab.commands.track import Trackers
-    from esper_ab.control.run_folders import RunFolders
-    from esper_ab.live.warnings import Warnings
-    from esper_ab.trackers.state import read_settings
-
     blocks = plan.blocks if history is None else history.blocks
     told: list[Observer] = [RunFolders(run_dir, plan, blocks), Warnings(ledger=not watched)]
     if (tracking := read_settings(run_dir)).anything:
@@ -230,8 +210,7 @@ def make_observers(
         stack.push(trackers.settle)
         told.append(trackers)
     if watched:
-        from esper_ab.live.console import rich_console
-        from esper_ab.live.terminal import LiveView
+        from esper_ab.live.terminal import LiveView  # with rich, which a plan and --help do not wait for
 
         told.append(stack.enter_context(LiveView(plan, rich_console(), history=history)))
     return told
@@ -240,9 +219,5 @@ def make_observers(
 def make_launcher(name: str, transport: Transport = "ipc") -> Launcher:
     """Make the launcher `local` (processes) or `inline` (threads); `transport`: how they talk to the coordinator."""
     if name == "inline":
-        from esper_ab.launchers.inline import InlineLauncher
-
         return InlineLauncher(transport=transport)
-    from esper_ab.launchers.local import LocalLauncher
-
     return LocalLauncher(transport=transport)

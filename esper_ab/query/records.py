@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.query.sql import one_line
-from esper_ab.verdict.comparison import Comparison
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
+    from esper_ab.verdict.comparison import Comparison
 
 KINDS = ("pandas", "polars", "pyarrow", "duckdb")  # the first that is installed; duckdb always is
 # Rows by run, then by the columns that identify a row; n: the order of the journal.

@@ -42,6 +42,7 @@ def build_report(run_dir: Path) -> ReportPaths:
             held = holder(run_dir) is not None  # before reading, so that an end in between is seen
             history = load(run_dir).history
 
+        # Here, because they are what is loaded aside, and the commands that report must not load it for --help.
         from esper_ab.report.content import content
         from esper_ab.report.page import render_page
         from esper_ab.report.text import render_text
@@ -84,7 +85,7 @@ def printed(paths: ReportPaths, form: str) -> str:
     if form == "json":
         return paths.verdict.read_text(encoding="utf-8").strip()
     if form == "md":
-        from esper_ab.report.markdown import render_markdown
+        from esper_ab.report.markdown import render_markdown  # with the rest of the report, as above
 
         return render_markdown(paths.content).rstrip()
     return render_report(paths)

@@ -103,6 +103,7 @@ class Fold:
         self._tracker.conclude(subject, conclusion)
 
     def _verdicts(self) -> Conclusion:
+        # Here, because scipy would take memory and a second of each tracker's process as long as the run lasts.
         from esper_ab.trackers.verdicts import verdict_numbers, verdict_words, verdicts
 
         ended = self.history.ended

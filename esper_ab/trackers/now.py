@@ -10,7 +10,8 @@ import msgspec
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_line import typed
 from esper_ab.contracts.visible import visible_line
-from esper_ab.trackers.state import State, at_work, read_progress, read_settings, wanted
+from esper_ab.trackers.settings import wanted
+from esper_ab.trackers.state import State, at_work, read_progress, read_settings
 from esper_ab.trackers.subject import Name
 
 

@@ -38,13 +38,13 @@ _PATIENCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "5", "MLFLOW_HTTP_REQUEST_TIMEOU
 
 
 def _wandb(run_dir: Path, experiment: TrackedExperiment, tracking: Tracking) -> Tracker:
-    from esper_ab.trackers.wandb_runs import WandbRuns
+    from esper_ab.trackers.wandb_runs import WandbRuns  # with its library, which no other tracker loads
 
     return WandbRuns(run_dir, experiment, tracking)
 
 
 def _tensorboard(run_dir: Path, experiment: TrackedExperiment, tracking: Tracking) -> Tracker:
-    from esper_ab.trackers.tensorboard_files import TensorBoardFiles
+    from esper_ab.trackers.tensorboard_files import TensorBoardFiles  # likewise
 
     return TensorBoardFiles(run_dir)
 
@@ -55,7 +55,7 @@ def _mlflow(run_dir: Path, experiment: TrackedExperiment, tracking: Tracking) ->
         os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"  # the user named a file store explicitly
     import mlflow
 
-    from esper_ab.trackers.mlflow_runs import MLflowRuns
+    from esper_ab.trackers.mlflow_runs import MLflowRuns  # likewise
 
     before = read_progress(run_dir, "mlflow")  # keep the first store: the default depends on the working directory
     uri = uri or (before.where if before else "") or mlflow.get_tracking_uri()

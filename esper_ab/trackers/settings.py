@@ -1,17 +1,23 @@
-"""Settings of the trackers."""
+"""Which trackers follow a run, and what they would refuse, checked before anything starts. Light: no library of theirs.
+"""
 
 from __future__ import annotations
 
+import importlib.util
+import os
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
+from urllib.parse import urlsplit
 
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.settings.assignments import did_you_mean
+from esper_ab.trackers.subject import NAMES, Name
 
 PROJECT_CHARS = 128  # what W&B takes as the name of a project, and what it does not take in it
 NOT_IN_A_PROJECT = "/\\#?%:"
+_TAG_CHARS = 64  # what W&B takes
 
 
 class Tracking(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,3 +57,43 @@ def change_tracking(before: Tracking, changes: Mapping[str, Any]) -> Tracking:
             right = {bool: "True or False", str: "text"}.get(kinds[name]) or ", ".join(get_args(kinds[name]))
             raise UsageError(f"set_tracking: {name}={value!r}: expected {right}") from None
     return msgspec.structs.replace(before, **changes)
+
+
+def wanted(tracking: Tracking) -> tuple[Name, ...]:
+    """Names of the trackers that are asked for."""
+    asked = {"wandb": tracking.wandb != "off", "tensorboard": tracking.tensorboard, "mlflow": tracking.mlflow}
+    return tuple(name for name in NAMES if asked[name])
+
+
+def wandb_mode(flag: str, asked: str | None) -> Literal["online", "offline"]:
+    """The mode given with `flag`, or WANDB_MODE, or online; UsageError for any other word."""
+    origin, mode = (flag, asked) if asked else ("WANDB_MODE", os.environ.get("WANDB_MODE") or "online")
+    if mode not in ("online", "offline"):
+        raise UsageError(f"{origin} {mode!r}: online or offline; leave wandb out for none")
+    return "online" if mode == "online" else "offline"
+
+
+def check_tracking(tracking: Tracking) -> None:
+    """UsageError for a library that is not installed, and for what a tracker would refuse later."""
+    for name in wanted(tracking):
+        needed: list[str] = [name]
+        if name == "mlflow" and _mlflow_store(tracking).startswith("sqlite"):
+            needed.append("sqlalchemy")
+        for module in needed:
+            if importlib.util.find_spec(module) is None:
+                raise UsageError(f"{name} needs {module}, which is not installed: pip install 'esper-ab[{name}]'")
+    if urlsplit(tracking.mlflow_uri).password:
+        raise UsageError("the URI of MLflow holds a password, which would be kept in the run directory; use "
+                         "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD")  # fmt: skip
+    if len(tracking.wandb_project) > PROJECT_CHARS or set(NOT_IN_A_PROJECT) & set(tracking.wandb_project):
+        raise UsageError(f"W&B project {tracking.wandb_project!r}: W&B takes {PROJECT_CHARS} characters at most, and "
+                         f"none of {' '.join(NOT_IN_A_PROJECT)}")  # fmt: skip
+    for group, tags in tracking.tags.items():
+        for tag in tags:
+            if not 0 < len(tag) <= _TAG_CHARS:
+                raise UsageError(f"tag {tag!r} of {group}: 1 to {_TAG_CHARS} characters, which is what trackers take")
+
+
+def _mlflow_store(tracking: Tracking) -> str:
+    """What MLflow will open; its own default is a file of SQLite."""
+    return tracking.mlflow_uri or os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:"

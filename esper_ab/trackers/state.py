@@ -15,7 +15,7 @@ import msgspec
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.regular_file import open_regular
 from esper_ab.trackers.settings import Tracking
-from esper_ab.trackers.subject import NAMES, Name
+from esper_ab.trackers.subject import Name
 
 FOLDER = "tracking"
 _SETTINGS = "settings.json"
@@ -63,12 +63,6 @@ def read_settings(run_dir: Path) -> Tracking:
         return msgspec.json.decode(path.read_bytes(), type=Tracking)
     except msgspec.MsgspecError as error:
         raise UsageError(f"{path}: {error}; remove it, and no tracker follows, or see docs/trackers.md") from None
-
-
-def wanted(tracking: Tracking) -> tuple[Name, ...]:
-    """Return the names of the requested trackers."""
-    asked = {"wandb": tracking.wandb != "off", "tensorboard": tracking.tensorboard, "mlflow": tracking.mlflow}
-    return tuple(name for name in NAMES if asked[name])
 
 
 def write_progress(run_dir: Path, name: Name, progress: TrackerProgress) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 import wandb
 
+from esper_ab.trackers.numbers import identity
 from esper_ab.trackers.settings import NOT_IN_A_PROJECT, PROJECT_CHARS, Tracking
 from esper_ab.trackers.state import write_whole
 from esper_ab.trackers.subject import COMPARISON, Conclusion, Subject, TrackedExperiment
@@ -117,8 +118,6 @@ class WandbRuns:
 
 
 def _mark(said: dict[str, float | str]) -> str:
-    from esper_ab.trackers.numbers import identity
-
     return identity(msgspec.json.encode(said, order="sorted").decode())
 
 

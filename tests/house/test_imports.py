@@ -1,38 +1,200 @@
-"""What the light commands must not load: seconds of imports before a line of help are seconds of the user's."""
+"""What a command loads: seconds of imports before a line of help are seconds of the user's.
+
+`esper-ab --help` imports no command, the help of a command nothing heavy, and a command no more than its allowance.
+"""
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from support.journals import Synthetic, write
 
-HEAVY = ("torch", "numpy", "scipy", "matplotlib", "duckdb")
-SHOW = (
-    "import sys, json\n"
+from esper_ab.commands.cli import TABLE, load_command
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMANDS = ROOT / "esper_ab" / "commands"
+HEAVY = {"torch", "numpy", "scipy", "matplotlib", "duckdb", "msgpack", "zmq", "jinja2", "rich"}
+LONGEST_HELP = 100  # characters of a line of the table: more would not fit a terminal of 120
+# What each command may load when it is called; children, as the preflight, do not count. Those that train, and so are
+# called in other tests, may load all but torch, which is the workers'.
+TRAINING = {"calibrate", "extend", "launch", "resume", "run", "sensitivity"}
+ALLOWED: dict[str, set[str]] = {
+    "attach": {"rich"},
+    "compare": {"numpy", "scipy", "matplotlib"},
+    "completion": set(),
+    "doctor": set(),
+    "evaluate": set(),
+    "export": {"numpy", "scipy", "duckdb"},
+    "fetch": set(),
+    "fsck": set(),
+    "gc": set(),
+    "heuristic": set(),
+    "init": set(),
+    "list": set(),
+    "logs": set(),
+    "power": {"numpy", "scipy"},
+    "query": {"duckdb"},
+    "report": {"numpy", "scipy", "matplotlib", "jinja2"},
+    "status": set(),
+    "stop": set(),
+    "track": set(),
+}
+CALLS: dict[str, tuple[str, ...]] = {
+    "compare": ("compare", "RUN", "COPY"),
+    "completion": ("completion", "bash"),
+    "doctor": ("doctor",),
+    "evaluate": ("evaluate", "RUN/policies/wait/0.pt"),
+    "export": ("export", "RUN", "--out", "tables"),
+    "fetch": ("fetch", "digits"),
+    "heuristic": ("heuristic", "--task", "nothing"),
+    "init": ("init", "made.toml"),
+    "list": ("list", "."),
+    "power": ("power", "--run", "RUN"),  # which has one replicate: refused, when everything is loaded
+    "query": ("query", "RUN", "SELECT 1"),
+    "track": ("track", "RUN", "--mlflow", "--uri", "https://me:secret@nowhere"),
+}
+LOADED = (
+    "import sys, json, contextlib, io\n"
     "from esper_ab.commands._exit_status import invoke\n"
     "from esper_ab.commands.cli import group\n"
-    "status = invoke(group, sys.argv[1:], 'esper-ab')\n"
-    "print(json.dumps([status, sorted({name.partition('.')[0] for name in sys.modules})]))\n"
+    "found = []\n"
+    "for words in json.loads(sys.argv[1]):\n"
+    "    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as error:\n"
+    "        status = invoke(group, words, 'esper-ab')\n"
+    "    found.append([status, error.getvalue(), sorted(sys.modules)])\n"
+    "print(json.dumps(found))\n"
 )
 
 
-def loaded(*args: str) -> tuple[int, set[str]]:
-    child = subprocess.run([sys.executable, "-c", SHOW, *args], capture_output=True, text=True, check=True)
-    status, modules = json.loads(child.stdout.splitlines()[-1])
-    return status, set(modules)
+def loaded(*calls: tuple[str, ...], folder: Path) -> list[tuple[int, str, set[str]]]:
+    """Exit status, errors and all modules of one process after each of `calls`."""
+    child = subprocess.run(
+        [sys.executable, "-c", LOADED, json.dumps(calls)], capture_output=True, text=True, check=True, cwd=folder
+    )
+    return [(status, error, set(modules)) for status, error, modules in json.loads(child.stdout.splitlines()[-1])]
 
 
-@pytest.mark.parametrize("args", [("--help",), ("launch", "--help"), ("status", "--help"), ("report", "--help")])
-def test_help_loads_nothing_heavy(args: tuple[str, ...]) -> None:
-    status, modules = loaded(*args)
+def heavy(modules: set[str]) -> set[str]:
+    return {name.partition(".")[0] for name in modules} & HEAVY
+
+
+def test_help_of_the_group_loads_no_command(tmp_path: Path) -> None:
+    ((status, _, modules),) = loaded(("--help",), folder=tmp_path)
     assert status == 0
-    assert not modules & {*HEAVY, "msgpack", "zmq"}
+    assert not {name for name in modules if name.startswith("esper_ab.commands.")} & {
+        f"esper_ab.commands.{name}" for name in TABLE
+    }
+    assert not heavy(modules) | modules & {"msgspec", "esper_ab.commands._options"}
 
 
-def test_status_loads_nothing_heavy(tmp_path: Path) -> None:
-    status, modules = loaded("status", str(tmp_path / "nowhere"))
-    assert status == 2
-    assert not modules & set(HEAVY)
+def test_the_table_lists_the_commands_of_the_folder() -> None:
+    """Only what is private to the room has another kind of name."""
+    files = {path.stem for path in COMMANDS.glob("*.py") if not path.stem.startswith("_")}
+    assert set(TABLE) == files - {"cli"}
+    assert list(TABLE) == sorted(TABLE)
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_the_table_says_what_the_command_says(name: str) -> None:
+    assert load_command(name).get_short_help_str(limit=1000) == TABLE[name]
+    assert len(TABLE[name]) <= LONGEST_HELP
+
+
+def test_help_of_no_command_loads_anything_heavy(tmp_path: Path) -> None:
+    calls = [(name, "--help") for name in TABLE]
+    for call, (status, error, modules) in zip(calls, loaded(*calls, folder=tmp_path), strict=True):
+        assert status == 0, error
+        assert not heavy(modules), call
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    for name in ("RUN", "COPY"):
+        write(folder / name, Synthetic(replicates=1).events())
+    return folder
+
+
+def test_every_command_has_an_allowance() -> None:
+    assert set(ALLOWED) | TRAINING == set(TABLE)
+
+
+def test_light_commands_load_nothing_heavy(folder: Path) -> None:
+    """All in one process: the first that loads anything is the one that is named."""
+    light = [name for name, allowed in ALLOWED.items() if not allowed]
+    calls = [CALLS.get(name, (name, "RUN")) for name in light]
+    for name, (_, error, modules) in zip(light, loaded(*calls, folder=folder), strict=True):
+        assert "--help" not in error, error  # refused by its own flags: nothing of it was called
+        assert not heavy(modules), name
+
+
+@pytest.mark.parametrize("name", [name for name, allowed in ALLOWED.items() if allowed])
+def test_a_command_loads_no_more_than_its_allowance(name: str, folder: Path) -> None:
+    ((_, error, modules),) = loaded(CALLS.get(name, (name, "RUN")), folder=folder)
+    assert "--help" not in error, error
+    assert heavy(modules) == ALLOWED[name]
+
+
+# Libraries that are slow to load, or that not everybody has: a function may import them for itself.
+LIBRARIES = {"torch", "numpy", "scipy", "matplotlib", "duckdb", "rich", "polars", "wandb", "mlflow", "tensorboard"}
+SOURCES = sorted((ROOT / "esper_ab").rglob("*.py"))
+
+
+def intrusions(path: Path, source: str) -> list[str]:
+    """Modules private to a room, `_NAME`, that a file of another room imports."""
+    room = ".".join(path.relative_to(ROOT).parent.parts)
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("esper_ab"):
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            private = [name for name in names if name.rpartition(".")[2].startswith("_")]
+            found += [name for name in private if not name.rpartition(".")[2].startswith("__")
+                      and name.rpartition(".")[0] != room]  # fmt: skip
+    return found
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_is_private_to_a_room_stays_in_it(path: Path) -> None:
+    assert not intrusions(path, path.read_text())
+
+
+def test_an_intrusion_would_be_found() -> None:
+    source = "from esper_ab.commands import _options\nfrom esper_ab.commands._options import request\n"
+    assert len(intrusions(ROOT / "esper_ab" / "execution" / "experiment.py", source)) == 2
+    assert not intrusions(COMMANDS / "launch.py", source)
+
+
+def unexplained(source: str) -> list[int]:
+    """Lines of imports in functions that are neither of a library of the list nor have a comment beside or above."""
+    lines = source.splitlines()
+    found = set()
+    for function in ast.walk(ast.parse(source)):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        explained = 0  # the line after an import that is explained, or one of the same group
+        for node in ast.walk(function):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                module = node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
+                above, own = lines[node.lineno - 2].strip(), lines[node.lineno - 1]
+                if above.startswith("#") or "#" in own or explained == node.lineno:
+                    explained = (node.end_lineno or node.lineno) + 1
+                elif (module or "").partition(".")[0] not in LIBRARIES:
+                    found.add(node.lineno)
+    return sorted(found)
+
+
+def test_an_unexplained_import_would_be_found() -> None:
+    assert unexplained("def f():\n    from esper_ab.design.power import answer\n") == [2]
+    assert unexplained("def f():\n    import json\n    # why\n    import re\n    import os\n") == [2]
+    assert not unexplained("def f():\n    import numpy as np\n")
+    assert not unexplained("def f():\n    from esper_ab.design.power import answer  # with scipy\n")
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_an_import_in_a_function_has_a_reason(path: Path) -> None:
+    assert not unexplained(path.read_text())

@@ -9,10 +9,10 @@ from support.fake_worker import FAULT_VARIABLE
 from support.in_process import esper_ab
 
 from esper_ab.analysis.analyse import analyse
-from esper_ab.commands.evaluate import other_code
-from esper_ab.commands.extend import extension, preview
+from esper_ab.commands.evaluate import describe_other_code
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control import experiment_run, provenance
+from esper_ab.execution.going_on import extension, preview
 from esper_ab.journal.events import ExperimentContinued, RunStarted
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
@@ -115,10 +115,10 @@ def test_evaluate_says_that_the_code_is_not_that_of_the_policy(tmp_path, edit):
     run(tmp_path / "run", fake_plans.plan())
     policies = [str(tmp_path / "run" / "policies" / name / "0.pt") for name in ("a", "b")]
     (tmp_path / "elsewhere.pt").touch()
-    assert other_code(policies) == []
+    assert describe_other_code(policies) == []
     there = provenance.sources()
     edit()
-    (line,) = other_code([*policies, str(tmp_path / "elsewhere.pt"), "/x.pt", "no/such/run/policies/a/0.pt"])
+    (line,) = describe_other_code([*policies, str(tmp_path / "elsewhere.pt"), "/x.pt", "no/such/run/policies/a/0.pt"])
     assert line.startswith("run: trained by ")
     assert there in line
     assert f"sources {OTHER}" in line

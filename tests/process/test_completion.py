@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from esper_ab.commands.completion import PROGRAM, VARIABLE
+from esper_ab.commands._shells import PROGRAM, VARIABLE
 
 BIN = Path(sys.executable).parent
 CORES = range(len(os.sched_getaffinity(0)))

@@ -24,11 +24,10 @@ from types import FrameType
 import pytest
 from support.command_lines import check_command_line
 
-from esper_ab.commands._examples import examples_of
-from esper_ab.commands._exit_status import invoke
-from esper_ab.commands.cli import group
+from esper_ab.commands._exit_status import examples_of, invoke
+from esper_ab.commands.cli import TABLE, group, load_command
 
-NAMES = sorted(group.commands)
+NAMES = sorted(TABLE)
 NOT_DATA = {"completion"}  # prints a script for a shell: the only thing that JSON would not help
 CODES = re.compile(r"\x1b")
 _TINY = (
@@ -104,14 +103,14 @@ def arguments(name: str) -> list[str]:
 
 
 def test_every_command_has_a_call_here() -> None:
-    assert set(group.commands) == set(CALLS), "a new command needs a cheap call in CALLS"
+    assert set(TABLE) == set(CALLS), "a new command needs a cheap call in CALLS"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_help_has_examples_whose_options_exist(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(group, [name, "--help"], "esper-ab") == 0
     assert "Examples:" in capsys.readouterr().out
-    examples = examples_of(group.commands[name].epilog)
+    examples = examples_of(load_command(name).epilog)
     assert any(re.search(rf"\besper-ab {name}\b", line) for line in examples)
     for line in examples:
         assert check_command_line(line)
@@ -123,7 +122,7 @@ def test_examples_of_the_group_exist() -> None:
 
 
 DRY = sorted(
-    line for command in group.commands.values() for line in examples_of(command.epilog)
+    line for name in NAMES for line in examples_of(load_command(name).epilog)
     if "--dry-run" in line and "runs/" not in line
 )  # fmt: skip
 
@@ -139,8 +138,8 @@ def test_examples_with_a_dry_run_run(line: str, capfd: pytest.CaptureFixture[str
 @pytest.mark.parametrize("name", NAMES)
 def test_help_fits_a_narrow_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    context = group.commands[name].make_context(name, [], resilient_parsing=True, terminal_width=40)
-    text = group.commands[name].get_help(context)
+    context = load_command(name).make_context(name, [], resilient_parsing=True, terminal_width=40)
+    text = load_command(name).get_help(context)
     assert not CODES.search(text)
     options = text.partition("Options:")[2].partition("Examples:")[0]
     longest = max((len(word) for word in options.split()), default=0)
@@ -149,7 +148,7 @@ def test_help_fits_a_narrow_terminal(name: str, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_error_is_one_line_and_with_json_an_object(name: str, capfd: pytest.CaptureFixture[str]) -> None:
-    has_json = any("--json" in option.opts for option in group.commands[name].params)
+    has_json = any("--json" in option.opts for option in load_command(name).params)
     assert has_json == (name not in NOT_DATA)
     asked = ["--json"] if has_json else []
     assert invoke(group, [name, *asked, "--no-such-option"], "esper-ab") == 2

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from support.in_process import esper_ab
 
-from esper_ab.commands.heuristic import by_slot, question, several_slots, text
+from esper_ab.commands.heuristic import count_by_slot, count_several_slots, describe_answer, make_question
 from esper_ab.contracts.solo import Host, Seed, SoloAnswer
 
 _ASKED = ("--task", "digits", "--episodes", "1", "--slots", "early", "mid", "late")
@@ -70,12 +70,12 @@ def seed(slot: str, end: str = "") -> Seed:
 def test_text_says_slot_by_slot_what_was_done_and_why_nothing_was() -> None:
     lived = host(seed("early", "fossilized"), seed("late", "pruned"), seed("late"))
     answer = SoloAnswer(slots=("early", "late"), hosts=(lived, host(seed("late")), host(settled=None)))
-    assert several_slots(answer) == 1
-    assert by_slot(answer)["late"] == {"germinated": 3, "advanced": 6, "fossilised": 0, "pruned": 1}
-    asked = question(
+    assert count_several_slots(answer) == 1
+    assert count_by_slot(answer)["late"] == {"germinated": 3, "advanced": 6, "fossilised": 0, "pruned": 1}
+    asked = make_question(
         slots=None, task="digits", data_dir="", episodes=1, steps=9, n_envs=3, rng_seed=0, device="cpu"
     )
-    shown = text(asked, answer)
+    shown = describe_answer(asked, answer)
     assert "early           1         2           1       0" in shown
     assert "early norm from 6, fossilised at 9; late norm from 6, pruned at 9; late norm from 6, under way" in shown
     assert "never settled; no seed: 3 steps not settled, 5 without a plateau" in shown

@@ -11,10 +11,10 @@ import pytest
 from support.fake_plans import plan
 
 from esper_ab.analysis.courses import courses
-from esper_ab.commands.extend import extension
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control.experiment_run import extend, run
 from esper_ab.design.design import Contrast
+from esper_ab.execution.going_on import extension
 from esper_ab.journal.events import ExperimentContinued, LookTaken, PlanExtended, RunStarted
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.load import load

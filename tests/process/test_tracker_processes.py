@@ -19,11 +19,11 @@ from support.mlflow_server import serving
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
-from esper_ab.commands.track import Trackers, start_tracking
 from esper_ab.execution.experiment import make_observers
 from esper_ab.journal.events import ExperimentEnded, PointReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.fold import fold
+from esper_ab.trackers.beside import Trackers, start_tracking
 from esper_ab.trackers.numbers import episode_numbers, evaluation_numbers
 from esper_ab.trackers.settings import Tracking
 from esper_ab.trackers.state import FOLDER, TrackerProgress, at_work, read_progress, save_settings, take, write_progress
@@ -350,7 +350,7 @@ def test_what_takes_long_without_a_word_is_said_to(tmp_path, monkeypatch, capfd,
     """The line is there before MLflow gives up, which is within a minute or so: here at its second try."""
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
-    monkeypatch.setattr("esper_ab.commands.track._SILENT_S", 0.0)
+    monkeypatch.setattr("esper_ab.trackers.beside._SILENT_S", 0.0)
     run_dir = journals.write(tmp_path / "run", SMALL.events())
     line = ["track", str(run_dir), "--mlflow", "--uri", f"http://127.0.0.1:{port}"]
     assert invoke(group, line, "esper-ab") == 1

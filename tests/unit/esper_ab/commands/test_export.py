@@ -23,10 +23,6 @@ def exported(run_dir, out, *args):
     return result.output
 
 
-def test_the_tables_are_those_of_the_frames():
-    assert program._TABLES == records.TABLES
-
-
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_every_table_has_its_rows(run_dir, tmp_path, form):
     exported(run_dir, tmp_path / "out", "--format", form)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from esper_ab.commands.sensitivity import folder, grid_axes, settings
-from esper_ab.commands.sensitivity_summary import Point, PointComparison, multiplicity, summarise, summary_text
+from esper_ab.analysis.sensitivity import Point, PointComparison, multiplicity, summarise, summary_text
+from esper_ab.commands.sensitivity import combine_settings, grid_axes, name_folder
 from esper_ab.contracts.errors import UsageError
 from esper_ab.plan.run_directory import check_name
 
@@ -58,7 +58,7 @@ def test_chance_of_a_false_verdict_is_bounded_by_the_sum_and_by_one() -> None:
 
 def test_the_grid_is_every_combination() -> None:
     axes = grid_axes("3,6", "3e-4,1e-3", ("growth.blueprints=[norm,attention],[norm]",))
-    grid = settings(axes)
+    grid = combine_settings(axes)
     assert len(grid) == 8
     assert len({tuple(setting.values()) for setting in grid}) == 8
     assert grid[1] == {"episodes": "3", "ppo.lr": "3e-4", "growth.blueprints": "[norm]"}
@@ -84,8 +84,8 @@ def test_a_grid_that_is_none_is_refused(given: tuple, words: str) -> None:
 def test_folders_are_names_and_differ() -> None:
     long = {"growth.blueprints": "[" + ",".join(["conv_light"] * 30) + "]"}
     longer = {"growth.blueprints": "[" + ",".join(["conv_light"] * 31) + "]"}
-    names = [folder(one) for one in ({"a": "x/y"}, {"a": "x.y"}, {"a": "x y"}, long, longer)]
+    names = [name_folder(one) for one in ({"a": "x/y"}, {"a": "x.y"}, {"a": "x y"}, long, longer)]
     for name in names:
         check_name(name)
     assert len(set(names)) == len(names)
-    assert folder({"episodes": "3", "ppo.lr": "1e-3"}) == "episodes-3_ppo.lr-1e-3"
+    assert name_folder({"episodes": "3", "ppo.lr": "1e-3"}) == "episodes-3_ppo.lr-1e-3"

@@ -8,10 +8,11 @@ import msgspec
 import pytest
 from support.journals import Shape, Synthetic
 
-from esper_ab.commands.calibrate import calibration_of, calibration_text
+from esper_ab.analysis.calibration import calibration_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import PPOSettings
 from esper_ab.design.calibration_file import Calibration, check_belongs, load_calibration
+from esper_ab.design.calibration_text import calibration_text
 from esper_ab.journal.fold import fold
 from esper_ab.settings.experiment import ResolvedExperiment
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.journals import Synthetic, three_groups
 
-from esper_ab.commands.track import check_tracking, tracking_of
+from esper_ab.commands.launch import tracking_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.records import EnvEpisode, PPOUpdate
 from esper_ab.journal.events import EpisodeRecorded, ExperimentStarted, Ledger, RunEvaluated, RunStarted
@@ -20,7 +20,7 @@ from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
 from esper_ab.trackers.fold import Fold
 from esper_ab.trackers.numbers import episode_numbers, evaluation_numbers, experiment_id, identity
-from esper_ab.trackers.settings import Tracking
+from esper_ab.trackers.settings import Tracking, check_tracking
 from esper_ab.trackers.state import read_settings, save_settings
 from esper_ab.trackers.subject import COMPARISON, NAMES
 

@@ -12,8 +12,13 @@ from pathlib import Path
 
 import click
 
-from esper_ab.commands._examples import epilog
+from esper_ab.commands._exit_status import epilog
+from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.contracts.visible import visible_line
+from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.load import load
+from esper_ab.journal.lock import holder
+from esper_ab.live.status import state_of
 
 _HEADINGS = ("run", "state", "done", "last event", "groups", "verdict")
 _MOST_TOLD = 3
@@ -21,7 +26,7 @@ _MOST_TOLD = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Listed:
-    """One run directory."""
+    """A run directory as the list shows it."""
 
     run_dir: str
     state: str  # as in `status`, or "damaged", "empty"
@@ -36,12 +41,10 @@ class Listed:
 @click.argument("folder", metavar="[DIR]", default="runs", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 def command(folder: Path, json: bool) -> None:
-    """List the run directories below DIR [default: runs], newest first: how far they are and what came out."""
-    from esper_ab.contracts.errors import UsageError
-
+    """List the run directories below DIR [default: runs], newest first, with progress and verdicts."""
     if not folder.is_dir():
         raise UsageError(f"no folder {folder}: name the one that holds the run directories")
-    found = listed(folder)
+    found = list_runs(folder)
     if json:
         click.echo(json_module.dumps([asdict(one) for one in found], indent=2))
     elif found:
@@ -50,14 +53,12 @@ def command(folder: Path, json: bool) -> None:
         click.echo(f"no run directory below {folder}")
 
 
-def listed(folder: Path) -> list[Listed]:
+def list_runs(folder: Path) -> list[Listed]:
     """Every run directory below `folder`; one that cannot be read is listed with its problem."""
     return sorted(map(_look, _run_directories(folder)), key=lambda one: (one.last_event, one.run_dir), reverse=True)
 
 
 def _run_directories(folder: Path) -> Iterator[Path]:
-    from esper_ab.journal.file import JOURNAL_NAME
-
     for where, below, files in os.walk(folder):
         if JOURNAL_NAME in files:
             below.clear()
@@ -65,11 +66,6 @@ def _run_directories(folder: Path) -> Iterator[Path]:
 
 
 def _look(run_dir: Path) -> Listed:
-    from esper_ab.contracts.errors import JournalError, UsageError
-    from esper_ab.journal.load import load
-    from esper_ab.journal.lock import holder
-    from esper_ab.live.status import state_of
-
     held = holder(run_dir) is not None
     try:
         loaded = load(run_dir)
@@ -90,7 +86,7 @@ def _look(run_dir: Path) -> Listed:
 
 
 def _verdicts(run_dir: Path) -> tuple[str, ...]:
-    """What the report of a finished run says, when it has been built."""
+    """Verdicts in the report of a finished run; none when it has not been built."""
     try:
         document = json_module.loads((run_dir / "verdict.json").read_bytes())
         return tuple(f"{one['a']} - {one['b']}: {one['verdict']}" for one in document["comparisons"])
@@ -108,7 +104,7 @@ def _table(found: list[Listed]) -> str:
 
 
 def _came_out(verdicts: tuple[str, ...]) -> str:
-    """Of many comparisons, how many have which verdict: a line must fit a screen."""
+    """Verdicts in one cell; of many comparisons, how many have which verdict, because a line must fit a screen."""
     if len(verdicts) <= _MOST_TOLD:
         return "; ".join(verdicts)
     counted = Counter(said.rpartition(": ")[2] for said in verdicts)

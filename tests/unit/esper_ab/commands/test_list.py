@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.journals import failed_run, planted_effect, write
 
-from esper_ab.commands.listing import _table, listed
+from esper_ab.commands.list import _table, list_runs
 from esper_ab.commands.logs import lines, sources
 from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.control.experiment_run import extend
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.lock import Lock, holder
 from esper_ab.journal.tail import follow
-from esper_ab.live.attach import Viewer
 from esper_ab.live.console import CONSOLE_NAME
+from esper_ab.live.viewer import Viewer
 
 
 def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
@@ -36,7 +36,7 @@ def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
     (tmp_path / "begun" / JOURNAL_NAME).write_text("")
     (tmp_path / "other").mkdir()
 
-    found = listed(tmp_path)
+    found = list_runs(tmp_path)
     by_name = {one.run_dir.rpartition("/")[2]: one for one in found}
     states = {name: one.state for name, one in by_name.items()}
     assert states == {
@@ -56,7 +56,7 @@ def test_many_verdicts_are_counted(tmp_path):
     run_dir = write(tmp_path / "run", planted_effect())
     many = [{"a": "x", "b": f"y{i}", "verdict": "BETTER" if i < 3 else "BLOCKED"} for i in range(8)]
     (run_dir / "verdict.json").write_text(json.dumps({"comparisons": many}))
-    (found,) = listed(tmp_path)
+    (found,) = list_runs(tmp_path)
     assert len(found.verdicts) == 8
     assert _table([found]).endswith("8 comparisons: 5 BLOCKED; 3 BETTER")
 
@@ -66,9 +66,9 @@ def test_a_run_that_somebody_carries_out_is_running(tmp_path):
     assert holder(run_dir) is None
     lock = Lock(run_dir)
     assert holder(run_dir).pid > 0
-    assert listed(tmp_path)[0].state == Viewer(run_dir).state == "running"
+    assert list_runs(tmp_path)[0].state == Viewer(run_dir).state == "running"
     lock.close()
-    assert listed(tmp_path)[0].state == "stale"
+    assert list_runs(tmp_path)[0].state == "stale"
 
 
 @pytest.fixture(scope="module")
@@ -180,6 +180,6 @@ def test_what_is_not_there_is_one_line(tmp_path, args, words):
 
 
 def test_a_folder_without_runs(tmp_path):
-    assert listed(tmp_path) == []
+    assert list_runs(tmp_path) == []
     with pytest.raises(UsageError, match="no journal"):
         follow(tmp_path / JOURNAL_NAME)

@@ -42,7 +42,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one comparison over all points; `agrees` is None while points are missing or none carries a verdict."""
+    """Whether a comparison says the same at all points; None while points are missing or none carries a verdict."""
 
     a: str
     b: str
@@ -51,7 +51,7 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sensitivity(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything `sensitivity.json` says."""
+    """The content of `sensitivity.json`."""
 
     schema: int
     alpha: float  # of each point's experiment
@@ -61,7 +61,7 @@ class Sensitivity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summarise(points: Sequence[Point], alpha: float) -> Sensitivity:
-    """`points` in the order of the grid, finished or not; `alpha`: error rate of each point's whole experiment."""
+    """Put `points`, in the order of the grid, finished or not, side by side; `alpha`: error rate of each experiment."""
     named = dict.fromkeys((one.a, one.b) for point in points for one in point.comparisons)
     return Sensitivity(
         schema=SCHEMA,
@@ -73,7 +73,7 @@ def summarise(points: Sequence[Point], alpha: float) -> Sensitivity:
 
 
 def multiplicity(points: int, alpha: float) -> str:
-    """What looking at several points costs: the union bound, for points share rng seeds and are not independent."""
+    """A sentence on multiple testing over points: the union bound, because points share rng seeds."""
     return (
         f"Each of the {points} points is an experiment of its own with its own error rate of {alpha:.3g}. If nothing "
         f"differed anywhere, one of them or more would say BETTER or WORSE with a chance of up to "
@@ -108,7 +108,7 @@ def _where(words: dict[str, str], word: str) -> str:
 
 
 def summary_text(found: Sensitivity) -> str:
-    """The table and the sentences, as the command prints them and as summary.txt keeps them."""
+    """A table of the points and sentences below it, as `summary.txt` keeps them."""
     head = ["setting", "comparison", "difference", "interval", "pairs", "verdict"]
     rows = [head]
     for point in found.points:

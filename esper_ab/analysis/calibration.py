@@ -1,0 +1,72 @@
+"""What the runs of an A/A experiment say about chance: calibration.json out of a history."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.design.boundary_cache import calibrate
+from esper_ab.design.calibration import autocorrelation, factor_effects, intraclass_correlation, last_episodes, spread
+from esper_ab.design.calibration_file import SCHEMA, Calibration, conditions_of
+from esper_ab.design.design import LEAST_RUNS, default_looks
+from esper_ab.design.false_claims import false_claims
+from esper_ab.design.power import PowerQuestion
+from esper_ab.design.power_tables import RHO, ROWS, Known, power_tables
+from esper_ab.journal.fold import History, RunHistory
+from esper_ab.journal.outcomes import endpoint, held_out_accuracy
+from esper_ab.settings.differences import flat
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+
+
+def calibration_of(history: History, replicates: int, *, deterministic: bool) -> Calibration:
+    """The calibration that the finished runs of an A/A experiment give, for an experiment of `replicates`.
+
+    The rules are tried on draws of a generator that the plan's digest seeds. UsageError for too few runs.
+    """
+    plan, experiment = history.plan, history.plan.experiment
+    runs = [run for run in history.runs.values() if endpoint(run, experiment.endpoint) is not None]
+    if len(runs) < LEAST_RUNS:
+        raise UsageError(f"only {len(runs)} runs have an endpoint; a calibration needs {LEAST_RUNS} at least")
+    endpoints = np.array([endpoint(run, experiment.endpoint) for run in runs], dtype=np.float64)
+    curves = np.array([[held_out_accuracy(record) for record in run.curve()] for run in runs], dtype=np.float64)
+    per_group = min(replicates, len(runs) // 2)
+    looks = default_looks(per_group)
+    nominal = calibrate([(0, 1)] * per_group, 1, looks, (experiment.alpha,))[0] if per_group >= LEAST_PAIRS else ()
+    rng = np.random.Generator(np.random.Philox(key=int(plan.digest[:32], 16)))
+    whole = spread(endpoints)
+    known = Known(source="these runs", sd=whole.sd, df=whole.runs - 1)
+    group = experiment.groups[0]
+    learns = group.settings.controller.name == "ppo"
+    return Calibration(
+        schema=SCHEMA,
+        mode=group.settings.reward.mode if learns else group.settings.controller.name,
+        conditions=conditions_of(experiment),
+        settings=flat(group),
+        experiment=plan.digest,
+        versions=history.started.versions,
+        code=history.started.code,
+        spread=whole,
+        autocorrelation=autocorrelation(curves),
+        intraclass=intraclass_correlation(last_episodes(curves)),
+        effects=factor_effects(endpoints, _factors(history, runs)),
+        deterministic=deterministic,
+        planned=replicates,
+        replicates=per_group,
+        claims=false_claims(curves, endpoints, per_group, tuple(zip(looks, nominal, strict=False)), rng),
+        margin=experiment.margin,
+        power=power_tables(known, RHO, ROWS, PowerQuestion(margin=experiment.margin, alpha=experiment.alpha))
+        if known.sd > 0.0
+        else (),
+    )
+
+
+def _factors(history: History, runs: list[RunHistory]) -> dict[str, list[str]]:
+    """The levels of both factors by run: its device, and its place in the start order."""
+    devices = {lane.name: "+".join(lane.devices) for lane in history.plan.lanes}
+    places = {
+        spec.ref.run: str(place + 1) for block in history.blocks for place, spec in enumerate(block.runs)
+    }
+    return {
+        "device": [devices[run.ref.device] for run in runs],
+        "start order": [places[run.ref.run] for run in runs],
+    }

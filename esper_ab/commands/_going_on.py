@@ -1,0 +1,24 @@
+"""What `resume` and `extend` share: the flags of both, and going on without this terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from esper_ab.execution.detach import detach
+
+allow_changed_code = click.option(
+    "--allow-changed-code", is_flag=True, help="Go on with another state of the code than that of the records; the "
+    "verdict is then BLOCKED.",
+)  # fmt: skip
+detach_flag = click.option("--detach", is_flag=True, help="Go on without this terminal; see `attach` and `stop`.")
+
+
+def detach_command(name: str, run_dir: Path, *args: str, options: dict[str, Any]) -> None:
+    """Run the command `name` for `run_dir` detached, with `args` and with the flags of `options` about workers."""
+    allowed = ("--allow-changed-code",) if options["allow_changed_code"] else ()
+    workers = ("--launcher", options["launcher"], "--transport", options["transport"], *allowed)
+    detached = detach("esper_ab.commands.cli", [name, str(run_dir), *args, *workers], run_dir)
+    click.echo(detached.shown(as_json=options["json"]))

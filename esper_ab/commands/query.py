@@ -1,0 +1,34 @@
+"""`esper-ab query`: SQL over a run directory."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from esper_ab.commands._completing import RunDirectory
+from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._options import shared_options
+from esper_ab.contracts.visible import visible
+from esper_ab.query.sql import query_csv, query_json, query_text
+
+
+@click.command(epilog=epilog(
+    "esper-ab query runs/RUN 'SELECT run, avg(final_accuracy) FROM evaluations GROUP BY run'",
+    "esper-ab query runs/RUN 'SELECT * FROM seed_events' --csv",
+))  # fmt: skip
+@click.argument("run_dir", metavar="RUN", type=RunDirectory())
+@click.argument("sql")
+@shared_options("json")
+@click.option("--csv", is_flag=True, help="Comma-separated output with a header line.")
+def command(run_dir: Path, sql: str, json: bool, csv: bool) -> None:
+    """Answer a question about RUN in SQL.
+
+    The views are runs, episodes, env_episodes, evaluations, ppo_updates, seed_events and ledger.
+    """
+    if json and csv:
+        raise click.UsageError("--json and --csv exclude each other")
+    render = query_json if json else query_csv if csv else query_text
+    answer = render(run_dir, sql)
+    click.echo(visible(answer) if sys.stdout.isatty() else answer)  # a file gets CSV as it is

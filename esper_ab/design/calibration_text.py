@@ -1,0 +1,81 @@
+"""A calibration in words, as `esper-ab calibrate` prints it. Pure."""
+
+from __future__ import annotations
+
+import textwrap
+
+from esper_ab.design.calibration_file import Calibration
+from esper_ab.design.false_claims import FalseClaims
+from esper_ab.design.power_text import table_lines
+
+_WIDTH = 100
+
+
+def calibration_text(found: Calibration) -> str:
+    """Everything that a calibration found, in words, lines of at most 100 characters."""
+    s = found.spread
+    lines = [
+        found.sentence,
+        f"Mean {s.mean:.1f} %; task {found.conditions['task']}, endpoint {found.conditions['endpoint']}.",
+        f"{_curve_sentence(found)}.",
+        "",
+        "Device and start order (least squares, 95 % intervals, points):",
+        *_effect_lines(found),
+        "",
+        "Determinism: two lanes on the same randomness gave the same records."
+        if found.deterministic
+        else "Determinism: two lanes on the same randomness gave DIFFERENT records: pairs share less than they should.",
+        "",
+        f"How often each rule finds a difference where there is none, with these runs dealt at random into two groups "
+        f"of {found.replicates}{_fewer(found)}; 5 % is what a rule promises:",
+        *(_claim_line(claims, found.replicates) for claims in found.claims),
+    ]
+    if found.power:
+        lines += ["", "The pair correlation rho is not known from one mode; an experiment shows its own.", ""]
+        lines += table_lines(found.power)
+    return "\n".join(
+        textwrap.fill(line, _WIDTH, break_long_words=False, break_on_hyphens=False) if line[:1].isalpha() else line
+        for line in lines
+    )
+
+
+def _fewer(found: Calibration) -> str:
+    if found.replicates == found.planned:
+        return ""
+    return f" ({found.planned} are planned, but need {2 * found.planned} runs)"
+
+
+def _curve_sentence(found: Calibration) -> str:
+    told = []
+    if found.autocorrelation is None:
+        told.append("Autocorrelation of training accuracy: needs four episodes that vary")
+    else:
+        told.append(f"Autocorrelation of training accuracy at lag 1: {found.autocorrelation:.2f}")
+    icc = found.intraclass
+    if icc is None:
+        told.append("intraclass correlation: not defined here")
+    else:
+        told.append(
+            f"intraclass correlation of the last {icc.episodes} episodes: {icc.r:.2f} ({icc.low:.2f} to {icc.high:.2f})"
+        )
+    return "; ".join(told)
+
+
+def _effect_lines(found: Calibration) -> list[str]:
+    if not found.effects:
+        return ["  one device, one place: nothing to compare"]
+    lines = []
+    for effect in found.effects:
+        lines += [
+            f"  {effect.factor} {level.level} against {level.against}: {level.mean:+.2f} "
+            f"[{level.low:+.2f}, {level.high:+.2f}]"
+            for level in effect.levels
+        ] or [f"  {effect.factor}: too few runs"]
+    if any(effect.aliased for effect in found.effects):
+        lines.append("  Device and start order go together in this plan: each is estimated as if it were alone.")
+    return lines
+
+
+def _claim_line(claims: FalseClaims, per_group: int) -> str:
+    size = "" if claims.runs_per_group == per_group else f" ({claims.runs_per_group} run per group)"
+    return f"  {claims.rate:6.1%}  {claims.rule}{size}"

@@ -1,0 +1,90 @@
+"""Power in words: what a number of replicates resolves, what a margin needs, and the table of both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from esper_ab.design.design import Design
+from esper_ab.design.power import PowerQuestion, PowerRow, PowerTable, ReplicatesNeeded
+from esper_ab.design.power_tables import RHO, Answer, Known, power_tables
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
+
+
+def power_text(found: Answer) -> str:
+    """An answer in words: two sentences for each pair correlation, then the table."""
+    known, question = found.known, found.tables[0].question
+    df = f", {known.df} degrees of freedom" if known.df else ""
+    lines = [
+        f"Run SD {known.sd:.3g} points ({known.source}{df}); margin {question.margin:g} points; alpha "
+        f"{question.alpha:g} shared by {question.comparisons} comparison{'s' if question.comparisons > 1 else ''}.",
+    ]
+    if known.rho is None and known.sd_pairs is None:
+        lines.append("Pair correlation unknown: it depends on how much of the shared randomness survives training.")
+    for index, table in enumerate(found.tables):
+        row = next(row for row in table.rows if row.replicates == found.replicates)
+        lines += ["", f"Pair correlation {table.rho:.2g}{_where_from(known, table) if index == 0 else ''}:"]
+        lines += [f"  {_resolves(row)}", f"  {_needs(table.needed, question.margin)}"]
+    return "\n".join([*lines, "", *table_lines(found.tables)])
+
+
+def _where_from(known: Known, table: PowerTable) -> str:
+    """How the pair correlation of the first table is known, in brackets; "" when it is not."""
+    if known.sd_pairs is not None:
+        return f" (the pairs seen: their differences have an SD of {table.sd:.3g}, {known.df_pairs} degrees of freedom)"
+    return "" if known.rho is None else " (known)"
+
+
+def _resolves(row: PowerRow) -> str:
+    if row.smallest is None:
+        return f"{row.replicates} replicates cannot carry a verdict at all; 6 are the least."
+    looks = ", ".join(map(str, row.looks))
+    short = f" EQUIVALENT takes {LEAST_EQUIVALENCE_PAIRS} pairs." if row.replicates < LEAST_EQUIVALENCE_PAIRS else ""
+    return (
+        f"{row.replicates} replicates (looks at {looks}) find a difference of {row.smallest:.2g} points"
+        f"{_range(row.smallest_low, row.smallest_high, '.2g')} with 80 % power; one of the margin's size with "
+        f"{row.power:.0%}.{short}"
+    )
+
+
+def _needs(needed: ReplicatesNeeded, margin: float) -> str:
+    def count(number: int | None) -> str:
+        return "more than 10,000" if number is None else str(number)
+
+    if needed.low == needed.high == needed.replicates:
+        return f"{margin:g} points need {count(needed.replicates)} replicates."
+    return (
+        f"{margin:g} points need about {count(needed.replicates)} replicates (80 % range {count(needed.low)} to "
+        f"{count(needed.high)})."
+    )
+
+
+def _range(low: float | None, high: float | None, form: str) -> str:
+    return "" if low is None or high is None else f" (80 % range {low:{form}} to {high:{form}})"
+
+
+def table_lines(tables: Sequence[PowerTable]) -> list[str]:
+    """A table of the smallest difference with 80 % power and the power at the margin, by replicates and correlation."""
+    margin = tables[0].question.margin
+    head = ["replicates", "looks", *(f"rho {table.rho:.2g}" for table in tables)]
+    rows = [head]
+    for same in zip(*(table.rows for table in tables), strict=True):
+        cells = ["no verdict" if row.smallest is None else f"{row.smallest:.2f} / {row.power:.0%}" for row in same]
+        rows.append([str(same[0].replicates), ",".join(map(str, same[0].looks)), *cells])
+    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+    return [
+        f"Smallest difference in points found with 80 % power / power at {margin:g} points:",
+        *("  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows),
+    ]
+
+
+def describe_design_power(design: Design, run_sd: float, df: int) -> str:
+    """What a design resolves at its own looks when runs differ by `run_sd` points, calibrated with `df` degrees."""
+    if not design.looks:
+        return f"runs differ by {run_sd:.2g} points (SD, calibrated); without a maximum every difference is found"
+    question = PowerQuestion(
+        margin=design.margin, alpha=design.alpha, groups=design.positions, comparisons=len(design.comparisons),
+        looks=design.looks,
+    )  # fmt: skip
+    tables = power_tables(Known(source="", sd=run_sd, df=df), RHO, [design.looks[-1]], question)
+    said = (f"pair correlation {table.rho:g}: {_resolves(table.rows[0])}" for table in tables)
+    return f"runs differ by {run_sd:.2g} points (SD, calibrated). " + " ".join(said)

@@ -1,0 +1,48 @@
+"""Training a condition against itself, and writing what that says about chance as RUN/calibration.json."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from esper_ab.analysis.calibration import calibration_of
+from esper_ab.analysis.pairs import same_records
+from esper_ab.design.calibration_file import FILE_NAME, Calibration
+from esper_ab.execution.experiment import PlannedExperiment, carry_out, plan_on
+from esper_ab.journal.load import load
+from esper_ab.launchers import Launcher
+
+_DETERMINISM_EPISODES = 2  # the second one follows an update of the policy
+
+
+def calibrate(planned: PlannedExperiment, launcher: Launcher, replicates: int, *, watched: bool) -> Calibration:
+    """Carry out an A/A plan and write its calibration, for an experiment of `replicates`, into the run directory."""
+    carry_out(planned, launcher, watched=watched)
+    deterministic = _try_determinism(planned, launcher)
+    found = calibration_of(load(planned.run_dir).history, replicates, deterministic=deterministic)
+    calibration_file(planned.run_dir).write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
+    return found
+
+
+def calibration_file(run_dir: Path) -> Path:
+    """Where a run directory keeps its calibration."""
+    return run_dir / FILE_NAME
+
+
+def _try_determinism(planned: PlannedExperiment, launcher: Launcher) -> bool:
+    """Whether both runs of a small paired replicate, each in its own lane, give the same records."""
+    small = msgspec.structs.replace(
+        planned.asked,
+        name="determinism",
+        unpaired=False,
+        replicates=1,
+        looks=(),
+        episodes=min(planned.asked.episodes, _DETERMINISM_EPISODES),
+        eval_episodes=1,
+    )
+    run_dir, machine = planned.run_dir / small.name, planned.machine
+    plan = plan_on(machine, small, small.name)
+    carry_out(PlannedExperiment(asked=small, machine=machine, plan=plan, run_dir=run_dir), launcher, watched=False)
+    history = load(run_dir).history
+    return same_records(history, history.design.comparisons[0])

@@ -1,0 +1,62 @@
+"""Viewer of an experiment run by another process: follows the journal as it grows and changes nothing.
+
+Any number of viewers may attach, from any machine that sees the run directory.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.journal.events import ExperimentStarted
+from esper_ab.journal.file import JOURNAL_NAME, Reading
+from esper_ab.journal.fold import History, begin
+from esper_ab.journal.load import Loaded
+from esper_ab.journal.lock import holder
+from esper_ab.journal.tail import follow
+from esper_ab.live.status import ExperimentState, state_of
+
+_POLL_S = 0.25
+
+
+class Viewer:
+    """Follows the journal of one run directory."""
+
+    def __init__(self, run_dir: Path) -> None:
+        """Read the journal so far; UsageError when missing or empty, JournalError, here and later, when damaged."""
+        self._run_dir = run_dir
+        self._reading: Reading = follow(run_dir / JOURNAL_NAME)
+        self.held = holder(run_dir) is not None  # before reading: a holder gone by then has written everything
+        first = next(self._reading, None)
+        if not isinstance(first, ExperimentStarted):
+            raise UsageError(f"{run_dir / JOURNAL_NAME} does not begin with experiment_started; try again, or see fsck")
+        self.history: History = begin(first, keeps_records=False)
+        for event in self._reading:
+            self.history.add(event)
+
+    @property
+    def state(self) -> ExperimentState:
+        return state_of(self.history, held=self.held)
+
+    def loaded(self) -> Loaded:
+        """Return what has been read so far."""
+        at = self._reading
+        return Loaded(history=self.history, lines=at.lines, wall_time=at.wall_time, torn_bytes=at.torn_bytes)
+
+    def batches(self, poll_s: float = _POLL_S) -> Iterator[Reading]:
+        """Yield new events, batch by batch, until the experiment ends or its process has gone.
+
+        The consumer adds them to `history`.
+        """
+        while self.state == "running":
+            time.sleep(poll_s)
+            self.held = holder(self._run_dir) is not None
+            yield self._reading
+
+    def catch_up(self) -> None:
+        """Add all new events to `history` without yielding them."""
+        self.held = holder(self._run_dir) is not None
+        for event in self._reading:
+            self.history.add(event)

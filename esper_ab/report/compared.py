@@ -1,0 +1,161 @@
+"""Several run directories compared: what may be said of them together, as JSON and as text for a terminal."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from esper_ab.analysis.across import Across, Condition, across
+from esper_ab.analysis.across_words import caveats, disagreement, sentence
+from esper_ab.analysis.comparable import Source, incomparable
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.shell_line import typed
+from esper_ab.contracts.visible import visible
+from esper_ab.journal.load import load
+from esper_ab.journal.lock import holder
+from esper_ab.live.status import state_of
+from esper_ab.report.tables.table import NONE, Table, mean_and_sd, number, signed, span
+from esper_ab.report.text import paragraph, render_table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """Run directories that may be compared, and what follows."""
+
+    sources: tuple[Source, ...]
+    states: tuple[str, ...]  # of each, as in `status`
+    found: Across
+    caveats: tuple[str, ...]
+
+
+def compare(run_dirs: tuple[Path, ...]) -> Compared:
+    """Compare the groups of `run_dirs`.
+
+    UsageError, with a line per reason, when they cannot be compared, or one of them is no run directory.
+    """
+    _check_apart(run_dirs)
+    held = [holder(run_dir) is not None for run_dir in run_dirs]
+    sources = tuple(_source(run_dir) for run_dir in run_dirs)
+    reasons = incomparable(sources)
+    if reasons:
+        raise UsageError("\n  ".join(("these run directories cannot be compared:", *reasons)))
+    found = across(sources)
+    states = tuple(state_of(source.history, held=one) for source, one in zip(sources, held, strict=True))
+    return Compared(sources=sources, states=states, found=found, caveats=caveats(sources, found))
+
+
+def _check_apart(run_dirs: tuple[Path, ...]) -> None:
+    if len(run_dirs) < 2:
+        one = typed("report", run_dirs[0])
+        raise UsageError(f"compare needs two run directories at least; `{one}` tells of one")
+    seen: dict[Path, Path] = {}
+    for run_dir in run_dirs:
+        if (first := seen.setdefault(run_dir.resolve(), run_dir)) is not run_dir:
+            raise UsageError(f"{first} and {run_dir} are one run directory")
+
+
+def _source(run_dir: Path) -> Source:
+    return Source(name=str(run_dir), history=load(run_dir).history, user_rewards=_user_rewards(run_dir))
+
+
+def _user_rewards(run_dir: Path) -> dict[str, str]:
+    """The sha256 of each reward function of a user's own, by reference, as experiment.toml recorded it; {} without."""
+    try:
+        recorded = tomllib.loads((run_dir / "experiment.toml").read_text(encoding="utf-8"))["record"]["user_rewards"]
+        return {str(reference): str(sha256) for reference, sha256 in recorded.items()}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return {}
+
+
+def render_json(compared: Compared) -> str:
+    """A comparison of run directories as one JSON object."""
+    found = compared.found
+    document = {
+        "runs": [
+            {"run": source.name, "state": state, "digest": source.history.plan.digest}
+            for source, state in zip(compared.sources, compared.states, strict=True)
+        ],
+        "conditions": found.conditions,
+        "disagreements": [{**msgspec.to_builtins(one), "sentence": disagreement(one)} for one in found.disagreements],
+        "declared": found.declared,
+        "exploratory": [
+            {**msgspec.to_builtins(one), "verdict": None, "sentence": sentence(one)} for one in found.exploratory
+        ],
+        "caveats": compared.caveats,
+    }
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+
+
+def render_text(compared: Compared) -> str:
+    """A comparison of run directories as text for a terminal."""
+    found = compared.found
+    parts = ["\n".join(
+        f"{source.name}: {state}, {', '.join(source.history.groups)}, {source.history.replicates} replicates planned"
+        for source, state in zip(compared.sources, compared.states, strict=True)
+    )]  # fmt: skip
+    parts += [paragraph(f"! {disagreement(one)}", "", hanging="  ") for one in found.disagreements]
+    parts.append(render_table(_conditions(found)))
+    if found.declared:
+        lines = (f"{one.source}: {one.sentence}" for one in found.declared)
+        parts.append("Declared before the runs\n" + "\n".join(paragraph(line, hanging="  ") for line in lines))
+    if found.exploratory:
+        parts.append("EXPLORATORY, between run directories\n" + "\n".join((
+            *(paragraph(sentence(one), hanging="  ") for one in found.exploratory),
+            *(paragraph(f"! {caveat}", hanging="  ") for caveat in compared.caveats),
+        )))  # fmt: skip
+        parts.append(render_table(_differences(found)))
+    else:
+        parts.append("No two conditions are left to compare that a run directory has not compared itself.")
+    return visible("\n\n".join(parts))
+
+
+def _conditions(found: Across) -> Table:
+    rows = tuple(
+        (
+            one.name,
+            "; ".join(f"{member.group} in {member.source}" for member in one.members),
+            _checked(one),
+            str(len(one.endpoints)),
+            mean_and_sd(one.endpoints.values()),
+        )
+        for one in found.conditions
+    )
+    columns = ("condition", "groups", "records of equal settings", "runs", "held-out accuracy, % (SD)")
+    return Table(title="Conditions", columns=columns, rows=rows, words=3)
+
+
+def _checked(one: Condition) -> str:
+    if len(one.members) < 2:
+        return "one group only"
+    return f"equal in {_replicates(len(one.confirmed))}" if one.confirmed else "no replicate in common"
+
+
+def _replicates(count: int) -> str:
+    """ "1 replicate", "2 replicates"."""
+    return f"{count} replicate{'' if count == 1 else 's'}"
+
+
+def _differences(found: Across) -> Table:
+    rows = []
+    for one in found.exploratory:
+        plain, flip, rank, beside = one.plain, one.sign_flip, one.rank, one.correlation
+        rows.append((
+            f"{one.a} - {one.b}",
+            ", ".join(one.settings) or "nothing that is read",
+            str(len(one.pairs)),
+            signed(plain.mean if plain else None),
+            span(plain.low, plain.high) if plain else NONE,
+            _p(plain.p if plain else None),
+            _p(flip.p if flip else None),
+            _p(rank.p if rank else None),
+            number(beside.r if beside else None),
+        ))  # fmt: skip
+    columns = ("a - b", "differ in", "pairs", "points", "95 %, uncorrected", "t p", "sign flip p", "rank p", "r")
+    return Table(title="Differences over common replicates", columns=columns, rows=tuple(rows), words=2)
+
+
+def _p(value: float | None) -> str:
+    return "< 0.0001" if value is not None and value < 0.0001 else number(value, 4)
