@@ -1,12 +1,14 @@
-"""No deadline per Hypothesis example; a cache of its own.
+"""No deadline per Hypothesis example; a cache of its own; one thread of torch, as a worker has.
 
 On a busy machine a deadline measures the neighbours. The cache, of boundaries and downloads, is not the user's. Ctrl-C
-is heard by what tests start, also where a shell started pytest in the background, which makes it deaf.
+is heard by what tests start, also where a shell started pytest in the background, which makes it deaf. Tiny
+tensors gain nothing from more threads, and a busy machine loses much.
 """
 
 import os
 import shutil
 import signal
+import sys
 import tempfile
 
 import hypothesis
@@ -38,3 +40,22 @@ def pytest_runtest_setup(item):
         os.environ.pop("CUDA_VISIBLE_DEVICES", None)
     else:
         os.environ["CUDA_VISIBLE_DEVICES"] = _POOL
+
+
+@pytest.fixture(autouse=True)
+def _torch_as_it_was():
+    """What a command pins for its process (process/arithmetic.py) is undone: the next test has it from nobody."""
+    torch = sys.modules.get("torch")  # many tests need none, and its import takes a second
+    if torch is None:
+        yield
+        return
+    torch.set_num_threads(1)
+    mode, fill = torch.get_deterministic_debug_mode(), torch.utils.deterministic.fill_uninitialized_memory
+    cublas = os.environ.get("CUBLAS_WORKSPACE_CONFIG")
+    yield
+    torch.set_deterministic_debug_mode(mode)
+    torch.utils.deterministic.fill_uninitialized_memory = fill
+    if cublas is None:
+        os.environ.pop("CUBLAS_WORKSPACE_CONFIG", None)
+    else:
+        os.environ["CUBLAS_WORKSPACE_CONFIG"] = cublas

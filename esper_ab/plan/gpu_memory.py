@@ -4,8 +4,8 @@
 
 n: environments on the GPU, which all train side by side there; values: of one forward pass of one bare host on one
 sample. FIXED is CUDA with its libraries' workspaces, and a validation, which comes in pieces of bounded size.
-tests/tensor/test_ways_of_a_gpu.py holds the last two terms against the tensors of a training step; what CUDA itself
-takes was never measured.
+tests/unit/workers/layers/test_device.py holds the last two terms against the tensors of a training step; what CUDA
+itself takes was never measured.
 """
 
 from __future__ import annotations

@@ -1,25 +1,23 @@
-"""The rules of the house that no linter knows: file sizes, live settings, links and examples in the documentation."""
+"""The rules of the house that no linter knows: file sizes, live settings, streams, child processes, opened files."""
 
 from __future__ import annotations
 
 import ast
 import re
-import shlex
-import tomllib
 from pathlib import Path
 from typing import Literal, get_args, get_origin
 
+import msgspec
 import pytest
+from support.attributes import attributes_read
 
-from esper_ab.commands.launch import command
-from esper_ab.contracts import catalog
+from esper_ab.contracts.settings import Arithmetic, GroupSettings
 from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS
-from esper_ab.settings.flags import read_flags
-from esper_ab.settings.parse import Catalogue, FileSettings, parse, read_toml
+from esper_ab.settings.experiment import ExperimentSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(path for folder in ("esper_ab", "workers") for path in (ROOT / folder).rglob("*.py"))
-PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])
+DECLARATIONS = {ROOT / "esper_ab" / "settings" / "experiment.py", *(ROOT / "esper_ab" / "contracts").glob("*.py")}
 LINE_CEILING = 400
 
 
@@ -32,78 +30,32 @@ def _has_one_value(kind: object) -> bool:
     return get_origin(kind) is Literal and len(get_args(kind)) == 1
 
 
-def _attributes_read() -> set[str]:
-    """Names read as `something.name` anywhere but where settings are declared."""
-    declared_in = {ROOT / "esper_ab" / "settings" / "experiment.py", *(ROOT / "esper_ab" / "contracts").glob("*.py")}
-    trees = (ast.parse(path.read_text()) for path in SOURCES if path not in declared_in)
-    return {
-        node.attr for tree in trees for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
-    }
+def _dead(sources: list[Path], declarations: set[Path]) -> list[str]:
+    """Settings with a choice that none of `sources` reads of a value of their own class."""
+    read = attributes_read([path for path in sources if path not in declarations], declarations)
+    classes = {field.name: field.type.__name__ for field in msgspec.structs.fields(GroupSettings)}
+    classes |= {"": ExperimentSettings.__name__, "arithmetic": Arithmetic.__name__}
+    switches = [key for key, kind in (GROUP_KEYS | EXPERIMENT_KEYS).items() if not _has_one_value(kind)]
+    parts = {key: key.rpartition(".") for key in switches}
+    return [key for key, (section, _, name) in parts.items() if (classes[section], name) not in read]
 
 
 def test_every_setting_is_read_somewhere() -> None:
     """A setting with one possible value is a statement in the record, not a switch: nothing needs to read it."""
-    read = _attributes_read()
-    switches = [key for key, kind in (GROUP_KEYS | EXPERIMENT_KEYS).items() if not _has_one_value(kind)]
-    dead = [key for key in switches if key.rpartition(".")[2] not in read]
-    assert not dead, f"settings that nothing reads: {dead}"
+    assert _dead(SOURCES, DECLARATIONS) == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
-def test_links_of_the_documentation_resolve(page: Path) -> None:
-    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
-    for target in re.findall(r"\]\(([^)\s]+)\)", text):
-        if not re.match(r"[a-z]+:|#", target):
-            assert (page.parent / target.partition("#")[0]).exists(), f"{page.name} links to {target}"
-
-
-def _examples() -> list[tuple[str, str]]:
-    """Command lines of shell blocks that launch something, with the page they are on."""
-    found = []
-    for page in PAGES:
-        for block in re.findall(r"```(?:sh|bash|console)\n(.*?)```", page.read_text(), flags=re.DOTALL):
-            for line in block.replace("\\\n", " ").splitlines():
-                line = line.strip().removeprefix("$ ").partition("  #")[0]
-                if re.match(r"(python -m esper_ab\.launch|esper-ab launch)\b", line):
-                    found.append((page.name, line))
-    return found
-
-
-def _parsed(line: str) -> None:
-    args = shlex.split(line)
-    context = command.make_context("launch", args[2 if args[0] == "esper-ab" else 3 :])
-    file = context.params["config"]
-    assert file is None or file.suffix == ".toml"
-    catalogue = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
-    parse(read_flags(context.params), FileSettings(), catalogue)
-
-
-@pytest.mark.parametrize(("page", "line"), _examples())
-def test_launch_examples_parse(page: str, line: str) -> None:
-    _parsed(line)
-
-
-def test_there_are_examples() -> None:
-    assert len(_examples()) >= 5
-
-
-def test_toml_examples_parse(tmp_path: Path) -> None:
-    blocks = [block for page in PAGES for block in re.findall(r"```toml\n(.*?)```", page.read_text(), flags=re.DOTALL)]
-    assert blocks
-    catalogue = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
-    for block in blocks:
-        tomllib.loads(block)
-        path = tmp_path / "example.toml"
-        path.write_text(block)
-        parse(read_flags({}), read_toml(path), catalogue)
-
-
-def test_documented_flags_are_those_that_exist() -> None:
-    page = (ROOT / "docs" / "cli.md").read_text()
-    for option in command.params:
-        for flag in option.opts:
-            assert f"`{flag}" in page, f"docs/cli.md does not mention {flag}"
+def test_a_dead_setting_would_be_found_though_others_have_its_name(tmp_path: Path) -> None:
+    (tmp_path / "reader.py").write_text(
+        "def f(asked: AskedExperiment, look: Look) -> float:\n"
+        "    first, *_ = (group.settings for group in asked.groups)\n"
+        "    for group in asked.groups:\n"
+        "        ppo, other = group.settings.ppo, look\n"
+        "    return look.alpha + ppo.lr + asked.margin\n"
+    )
+    dead = _dead([tmp_path / "reader.py"], DECLARATIONS)
+    assert "alpha" in dead
+    assert not {"margin", "ppo.lr"} & set(dead)
 
 
 def _streams_without_record(source: str) -> bool:

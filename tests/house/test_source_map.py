@@ -60,6 +60,18 @@ def test_a_named_test_exists(file: str, name: str) -> None:
     assert name in functions_of(ROOT / file)
 
 
+def files_named() -> list[tuple[str, str]]:
+    """(page or module, file of tests) wherever one is named by its path."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *SOURCES]
+    return [(str(page.relative_to(ROOT)), file) for page in pages
+            for file in re.findall(r"(?<![*\w])tests/[\w/]+\.\w+", page.read_text())]  # in *italics* it is no file's
+
+
+def test_a_named_file_of_tests_exists() -> None:
+    assert len(files_named()) > 40
+    assert not [(page, file) for page, file in files_named() if not (ROOT / file).exists()]
+
+
 def test_no_import_stands_in_a_loop() -> None:
     """An import within a loop is paid for in every turn, and hides what a module needs."""
     for path in SOURCES:

@@ -21,8 +21,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-import click
 import pytest
+from support.command_lines import check_command_line
 
 from esper_ab.commands._exit_status import examples_of, invoke
 from esper_ab.commands.cli import TABLE, group, load_command
@@ -113,24 +113,12 @@ def test_help_has_examples_whose_options_exist(name: str, capsys: pytest.Capture
     examples = examples_of(load_command(name).epilog)
     assert any(re.search(rf"\besper-ab {name}\b", line) for line in examples)
     for line in examples:
-        parsed(line)
+        assert check_command_line(line)
 
 
 def test_examples_of_the_group_exist() -> None:
     for line in examples_of(group.epilog):
-        parsed(line)
-
-
-def parsed(line: str) -> None:
-    """The command line in `line`, without what follows it in a shell; click refuses what does not exist."""
-    inner = re.search(r"\$\((.*)\)", line)  # of eval "$(…)"
-    words = shlex.split(inner[1] if inner else line, comments=True)
-    ends = [at for at, word in enumerate(words) if word in ("|", ">")]
-    program, name, *args = words[: ends[0] if ends else None]
-    assert program == "esper-ab"
-    command = load_command(name)
-    context = command.make_context(name, args, parent=click.Context(group, info_name="esper-ab"))
-    assert context.params
+        assert check_command_line(line)
 
 
 DRY = sorted(

@@ -100,7 +100,7 @@ def test_an_experiment_with_a_reward_that_lies_there(trapped: Folder, launcher: 
 
 def test_the_other_programs(trapped: Folder, finished: Path) -> None:
     trapped.gives(*INSTALLED, "run", "my_experiment.py", "--quiet")
-    trapped.gives(*INSTALLED, "doctor")
+    assert "fsync" in trapped.gives(*INSTALLED, "doctor")
     trapped.gives(*INSTALLED, "heuristic", "--task", "synthetic", "--episodes", "1", "--json")
     trapped.gives(*INSTALLED, "evaluate", str(finished / "policies" / "random" / "0.pt"))
     trapped.gives(*INSTALLED, "fetch", "digits")
@@ -119,6 +119,7 @@ def test_names_of_libraries_shadow_nothing_in_the_children_of_the_installed_comm
                    "torch.py", "msgspec.py", "zmq/__init__.py", "tensorboard/__init__.py", "pickle.py")  # fmt: skip
     there.gives(*INSTALLED, "launch", *SMALL, "--groups", "random,wait", "--name", "run", "--track", "tensorboard")
     there.gives(*INSTALLED, "track", "runs/run", "--tensorboard")
+    assert load(tmp_path / "runs" / "run").history.ended is not None
 
 
 def test_a_process_that_has_imported_another_package_of_the_name(tmp_path: Path, finished: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.records import RunRef
+from esper_ab.contracts.records import Moments, RunRef
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import (
     Arithmetic,
@@ -23,6 +23,7 @@ from workers.growth.bank.bank import Bank
 from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
 from workers.growth.rules.seeds import SeedTable
 from workers.growth.stopwatch import Stopwatch
+from workers.ppo.normalise import RunningMoments
 from workers.run.session import Session
 from workers.tasks.synthetic import TASK
 from workers.vocabulary import Stage
@@ -117,3 +118,13 @@ def make_session(**changes: Any) -> Session:
     }
     spec = RunSpec(**{**fields, **changes})
     return Session(spec, TASK, dict.fromkeys(spec.env_devices, device_data()))
+
+
+def quiet(_step: int) -> None:
+    """For a session that nobody listens to."""
+
+
+def moments_of(rows: np.ndarray) -> Moments:
+    running = RunningMoments(rows.shape[1], 0.0)
+    running.merge(rows)
+    return running.told()

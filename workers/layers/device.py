@@ -1,6 +1,6 @@
 """Which kind of device computes: every choice between ways to compute that depends on it asks here.
 
-So a test can take a GPU's ways on a CPU, where their numbers can be compared (tests/tensor/test_ways_of_a_gpu.py).
+So a test can take a GPU's ways on a CPU, where their numbers can be compared.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import pandas
 import polars
 import pyarrow
 import pytest
+from matplotlib.image import imread
 from support.journals import Synthetic, failed_run, one_replicate, planted_effect, three_groups, write
 
 from esper_ab import load_run
@@ -132,8 +133,14 @@ def test_queries_see_the_conclusions_and_no_file(run):
 
 def test_figures(run, tmp_path):
     figure = run.plot()
-    figure.savefig(tmp_path / "effects.png")
-    assert (tmp_path / "effects.png").stat().st_size > 1000
+    (axes,) = figure.axes
+    rows = [label.get_text().replace("\N{MINUS SIGN}", "-") for label in axes.get_yticklabels()]
+    assert rows == ["shaped - simplified", "shaped - wait", "simplified - wait"]
+    dots = {(float(line.get_xdata()[0]), float(line.get_ydata()[0])) for line in axes.lines}
+    assert {(one.estimate, float(row)) for row, one in enumerate(run.comparisons)} <= dots
+    figure.savefig(tmp_path / "effects.png", dpi=50)
+    shape = imread(tmp_path / "effects.png").shape
+    assert shape[:2] == tuple(int(inches * 50) for inches in reversed(figure.get_size_inches()))
     assert run.plot("pairs") is not run.plot("pairs")
     with pytest.raises(UsageError, match="no figure 'pair'; did you mean pairs"):
         run.plot("pair")

@@ -57,8 +57,9 @@ def test_several_alphas_at_once_are_each_their_own():
 
 
 def test_same_generator_same_numbers():
-    assert boundaries(ALTERNATING, 2, (6, 10), [0.05]) == boundaries(ALTERNATING, 2, (6, 10), [0.05])
-    assert boundaries(ALTERNATING, 2, (6, 10), [0.05]) != boundaries(ALTERNATING, 2, (6, 10), [0.05], rng_seed=8)
+    for rng_seed, last in ((7, 0.04529887337802134), (8, 0.045191373378021336)):
+        (found,) = boundaries(ALTERNATING, 2, (6, 10), [0.05], rng_seed=rng_seed)
+        assert found == pytest.approx((0.007616126621978656, last), rel=1e-9)
 
 
 @pytest.mark.parametrize(("sides", "positions"), [(ALTERNATING, 1), (ALTERNATING, 2), (THREE, 3), (ALTERNATING[1:], 2)])

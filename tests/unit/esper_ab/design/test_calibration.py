@@ -148,7 +148,8 @@ def test_runs_that_are_all_alike_make_no_rule_claim() -> None:
 
 def test_same_generator_same_rates_and_no_other_source_of_chance() -> None:
     curves = autoregressive(20, 12, 0.5, 1.0)
-    assert rates(curves, 10, splits=300) == rates(curves, 10, splits=300)
+    claims = {"larger": 300, "Mann-Whitney": 52, "percentile": 35, "this": 17}  # of 300 splits
+    assert rates(curves, 10, splits=300) == {rule: pytest.approx(n / 300) for rule, n in claims.items()}
 
 
 def test_a_rule_without_looks_never_claims_and_short_curves_have_no_episodes_to_pool() -> None:

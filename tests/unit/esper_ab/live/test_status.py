@@ -149,9 +149,11 @@ def test_signs_of_life_move_the_bar():
 
 
 def test_without_numbers_nothing_breaks():
-    for events in (without_evaluations(same_twice()), planted_effect()[:1]):
-        for terminal in (False, True):
-            show(events, terminal=terminal)
+    unmeasured = without_evaluations(same_twice())
+    assert show(unmeasured).startswith("replicate 0 warm | a -; b - | 0 %\n")
+    assert "a - b +0.00 points, 6 pairs\n(training accuracy so far" in show(unmeasured, terminal=True)
+    assert show(planted_effect()[:1]) == ""
+    assert "starting the workers" in show(planted_effect()[:1], terminal=True)
 
 
 def test_the_difference_counts_trained_pairs_only():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from unit.esper_ab.plan.test_blocks import experiment, machine, planned
+from support.asking import experiment, machine, planned
 
 from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.plan.blocks import Plan

@@ -5,33 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.asking import asked, by_name, toml
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS
-from esper_ab.settings.experiment import AskedExperiment, Group
+from esper_ab.settings.experiment import Group
 from esper_ab.settings.foreign_keys import OURS
-from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse, read_toml
-
-CATALOGUE = Catalogue(
-    rewards=("minimal", "shaped", "simplified", "sparse"), controllers=("heuristic", "random", "schedule", "wait")
-)
-
-
-def asked(*groups: str, group: tuple[str, ...] = (), sets: tuple[str, ...] = (), toml: FileSettings | None = None,
-          **flags: object) -> AskedExperiment:
-    request = Request(groups=groups, group=group, assignments=sets, flags=flags)
-    return parse(request, toml or FileSettings(), CATALOGUE)
-
-
-def toml(tmp_path: Path, text: str) -> FileSettings:
-    path = tmp_path / "run.toml"
-    path.write_text(text)
-    return read_toml(path)
-
-
-def by_name(experiment: AskedExperiment) -> dict[str, GroupSettings]:
-    return {group.name: group.settings for group in experiment.groups}
+from esper_ab.settings.parse import read_toml
 
 
 def test_nothing_asked_is_the_demo() -> None:

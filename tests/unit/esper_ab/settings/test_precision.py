@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from unit.esper_ab.plan.test_blocks import experiment, group, machine
-from unit.esper_ab.settings.test_parse import asked, by_name, toml
+from support.asking import asked, by_name, experiment, group, machine, toml
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Machine

@@ -10,11 +10,10 @@ import statsmodels.api as sm
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
+from support.paired import accuracies
 
 from esper_ab.design.counterbalance import order
 from esper_ab.stats.adjusted_difference import adjusted_difference, design_matrix, estimable
-
-accuracies = st.floats(0.0, 100.0, allow_nan=False).map(lambda x: round(x, 3))
 
 
 @st.composite

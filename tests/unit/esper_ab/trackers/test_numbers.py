@@ -19,7 +19,7 @@ from esper_ab.journal.events import EpisodeRecorded, ExperimentStarted, Ledger, 
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
 from esper_ab.trackers.fold import Fold
-from esper_ab.trackers.numbers import episode_numbers, evaluation_numbers, experiment_id
+from esper_ab.trackers.numbers import episode_numbers, evaluation_numbers, experiment_id, identity
 from esper_ab.trackers.settings import Tracking, check_tracking
 from esper_ab.trackers.state import read_settings, save_settings
 from esper_ab.trackers.subject import COMPARISON, NAMES
@@ -128,8 +128,9 @@ def test_tags_are_those_of_the_variant_with_its_name_first():
 def test_ids_are_of_the_plan_and_its_first_time():
     started = SMALL.events()[0]
     assert isinstance(started, ExperimentStarted)
-    assert experiment_id(started, FIRST) == experiment_id(started, FIRST)
+    assert experiment_id(started, FIRST) == identity(started.plan.digest, FIRST)
     assert experiment_id(started, FIRST) != experiment_id(started, FIRST.replace("23:30", "23:31"))
+    assert identity("0f3c", FIRST) == "3efabe3dd15e2141"  # in every process, as hash() is not
 
 
 # --- refused ---------------------------------------------------------------------------------------------------------

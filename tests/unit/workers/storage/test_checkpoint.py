@@ -18,7 +18,7 @@ import torch
 from support import children
 from support.coordinator_stub import Conversation
 from support.fake_worker import TIMING
-from support.tensor_world import make_session
+from support.tensor_world import make_session, quiet
 
 from esper_ab.contracts.messages import Assign, Cancel, EpisodeFinished, Progress, Ready, Release
 from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord
@@ -26,10 +26,6 @@ from workers.run.session import Session
 from workers.storage import checkpoint, durable, state_bytes
 
 EPISODES = 4
-
-
-def quiet(_step: int) -> None:
-    """No one listens."""
 
 
 def timeless(record: Any) -> Any:

@@ -456,6 +456,8 @@ def test_a_repeat_of_a_complete_run_whose_replicate_was_given_up_is_not_answered
     last = one.said[-1]
     world.act("die", other, Choices(b""))
     world.round()
+    run = world.recorded.runs["a/0"]
+    assert run.released < run.recorded
     world.hear(one, last)  # a release that is not recorded fails in the world
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.tensor_world import device_data, make_bank, make_session, orders, plant
+from support.tensor_world import device_data, make_bank, make_session, orders, plant, quiet
 
 from workers.growth.bank import loss_scale
 from workers.growth.bank.bank import COMPUTED_IN, Bank, Batches
@@ -25,10 +25,6 @@ from workers.vocabulary import Algorithm
 HALVES = [torch.bfloat16, torch.float16]
 BATCH = 64
 HEAD = slice(-8, None)  # biases and some weights of the synthetic task's linear layer
-
-
-def quiet(_: int) -> None:
-    pass
 
 
 def random(*shape: int, rng_seed: int = 0) -> torch.Tensor:

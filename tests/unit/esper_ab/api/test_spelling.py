@@ -17,7 +17,7 @@ from esper_ab.commands.run import _FLAGS
 from esper_ab.contracts.errors import Setting, UsageError, as_flag
 
 START = create_experiment("x").add_variant("shaped").add_variant("wait").set_base_config(task="synthetic")
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 @pytest.mark.parametrize(("setting", "flag", "python", "run"), [

@@ -52,4 +52,4 @@ def test_what_is_said_to_be_left_behind_is_there(executed) -> None:
 )
 def test_the_command_lines_work(executed, line: str) -> None:
     folder, _ = executed
-    done(*shlex.split(line)[1:], folder=folder)
+    assert done(*shlex.split(line)[1:], folder=folder)

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 import torch
-from support.tensor_world import device_data, make_session
+from support.tensor_world import device_data, make_session, quiet
 
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import ControllerSettings, GrowthSettings, RewardSettings
@@ -18,10 +18,6 @@ from workers.tasks.synthetic import TASK
 
 ENVS, STEPS = 5, 8
 ONE, TWO = ("cpu:0",) * ENVS, tuple(f"cpu:{env % 2}" for env in range(ENVS))  # as the plan deals them out
-
-
-def quiet(_: int) -> None:
-    pass
 
 
 def environments(devices: tuple[str, ...], dtype: torch.dtype) -> GrowthEnv:

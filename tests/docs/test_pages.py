@@ -1,0 +1,71 @@
+"""The documentation: links lead somewhere, command lines and TOML parse, every flag of launch is described."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from support.command_lines import check_command_line, commands_in
+
+from esper_ab.commands.launch import command
+from esper_ab.contracts import catalog
+from esper_ab.settings.flags import read_flags
+from esper_ab.settings.parse import Catalogue, FileSettings, parse, read_toml
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+CATALOGUE = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_links_resolve(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if not re.match(r"[a-z]+:|#", target):
+            assert (page.parent / target.partition("#")[0]).exists(), f"{page.name} links to {target}"
+
+
+def _examples() -> list[tuple[str, str]]:
+    """(page, line) of every line in a shell's block that calls us."""
+    blocks = [(page.name, block) for page in PAGES
+              for block in re.findall(r"```(?:sh|bash|console)\n(.*?)```", page.read_text(), flags=re.DOTALL)]
+    lines = [(page, line.strip().removeprefix("$ ")) for page, block in blocks
+             for line in block.replace("\\\n", " ").splitlines()]
+    return [(page, line) for page, line in lines if list(commands_in(line))]
+
+
+@pytest.mark.parametrize(("page", "line"), _examples())
+def test_command_lines_parse(page: str, line: str) -> None:
+    """Options exist; groups, keys and values of a launch are those of an experiment."""
+    for name, params in check_command_line(line):
+        if name == "launch":
+            assert params["config"] is None or params["config"].suffix == ".toml"
+            assert parse(read_flags(params), FileSettings(), CATALOGUE).groups
+
+
+def test_every_command_of_the_examples_is_found() -> None:
+    assert len({name for _, line in _examples() for name, *_ in commands_in(line)}) > 20
+    assert list(commands_in("esper-ab stop RUN; esper-ab report RUN | less  # esper-ab no")) == [
+        ["stop", "RUN"], ["report", "RUN"],
+    ]  # fmt: skip
+    assert list(commands_in("python -m esper_ab.launch --groups a=b > log")) == [["launch", "--groups", "a=b"]]
+    assert list(commands_in("cat esper-ab")) == []
+
+
+def test_toml_parses(tmp_path: Path) -> None:
+    blocks = [block for page in PAGES for block in re.findall(r"```toml\n(.*?)```", page.read_text(), flags=re.DOTALL)]
+    assert blocks
+    for block in blocks:
+        tomllib.loads(block)
+        path = tmp_path / "example.toml"
+        path.write_text(block)
+        assert parse(read_flags({}), read_toml(path), CATALOGUE).groups
+
+
+def test_documented_flags_are_those_that_exist() -> None:
+    page = (ROOT / "docs" / "cli.md").read_text()
+    for option in command.params:
+        for flag in option.opts:
+            assert f"`{flag}" in page, f"docs/cli.md does not mention {flag}"

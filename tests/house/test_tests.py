@@ -1,0 +1,68 @@
+"""Tests as a house: a unit test lies where its module lies, and every test can fail."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+UNIT = ROOT / "tests" / "unit"
+FILES = sorted((ROOT / "tests").rglob("test_*.py"))
+_CHECKS = ("assert", "check")
+
+
+def _module_of(file: Path) -> Path:
+    return ROOT / file.relative_to(UNIT).with_name(file.name.removeprefix("test_"))
+
+
+@pytest.mark.parametrize("file", sorted(UNIT.rglob("*.py")), ids=lambda file: str(file.relative_to(UNIT)))
+def test_a_unit_test_lies_where_its_module_lies(file: Path) -> None:
+    assert file.name.startswith("test_"), "what tests share lies in tests/support"
+    assert _module_of(file).is_file()
+
+
+def _asserts(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        function = ast.unparse(node.func)
+        return function in ("pytest.raises", "pytest.warns") or function.rpartition(".")[2].startswith(_CHECKS)
+    return isinstance(node, ast.Assert)
+
+
+def _without_assertion(source: str) -> list[str]:
+    """Tests that fail by nothing but an exception: no assert, no pytest.raises, no call of assert_this, check_that."""
+    functions = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef))
+    tests = (function for function in functions if function.name.startswith("test_"))
+    return [test.name for test in tests if not any(_asserts(node) for node in ast.walk(test))]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
+def test_every_test_asserts_something(file: Path) -> None:
+    assert _without_assertion(file.read_text(encoding="utf-8")) == []
+
+
+def test_a_test_without_an_assertion_would_be_found() -> None:
+    assert _without_assertion("def test_it():\n    show(1)") == ["test_it"]
+    assert _without_assertion("def test_it():\n    with pytest.raises(ValueError):\n        show(1)") == []
+    assert _without_assertion("def test_it():\n    journal.check_line(1)") == []
+
+
+def _compared_with_itself(source: str) -> list[int]:
+    """Lines with f(x) == f(x): in one process that sees no hash seed and no clock, and of a constant it is true."""
+    comparisons = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Compare))
+    return [
+        node.lineno for node in comparisons
+        if isinstance(node.left, ast.Call) and isinstance(node.ops[0], ast.Eq)
+        and ast.dump(node.left) == ast.dump(node.comparators[0])
+    ]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
+def test_nothing_is_compared_with_itself(file: Path) -> None:
+    assert _compared_with_itself(file.read_text(encoding="utf-8")) == []
+
+
+def test_a_comparison_with_itself_would_be_found() -> None:
+    assert _compared_with_itself("assert f(1, a=2) == f(1, a=2)") == [1]
+    assert not _compared_with_itself("assert f(1) == f(2) != f(2)")

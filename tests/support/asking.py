@@ -1,0 +1,65 @@
+"""What a user asks for, a machine that is made up, and the plan that comes of both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from esper_ab.contracts.machine import Device, Machine, TaskFacts
+from esper_ab.contracts.settings import GroupSettings, PPOSettings
+from esper_ab.design.boundary_cache import calibrate
+from esper_ab.plan.blocks import Plan, make_plan
+from esper_ab.settings.experiment import AskedExperiment, Group
+from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse, read_toml
+from esper_ab.settings.resolve import resolve
+
+TASK = TaskFacts(
+    name="digits", title="digits", slots=("early", "mid", "late"), sizes=(1024, 384, 389), sample_values=64,
+    host_params=1090, host_multiply_adds=4928, classes=10,
+)
+CATALOGUE = Catalogue(
+    rewards=("minimal", "shaped", "simplified", "sparse"), controllers=("heuristic", "random", "schedule", "wait")
+)
+
+
+def machine(cores: int = 2, gpus: int = 0, **changes: object) -> Machine:
+    devices = [Device(name=f"cuda:{i}", title="H200", uuid=f"GPU-{i}", memory_bytes=1 << 37) for i in range(gpus)]
+    devices += [Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=1 << 33) for i in range(cores)]
+    found = Machine(
+        torch_version="2.13", cuda_build="13.0" if gpus else "", devices=tuple(devices),
+        rewards=("minimal", "shaped", "simplified", "sparse"), controllers=("random", "wait"),
+        blueprints=("attention", "bottleneck", "conv_heavy", "conv_light", "conv_small", "depthwise", "norm"),
+        tasks=(TASK,), multiply_adds_per_s=1e9, user_rewards=(), task_problem="", gpu_problem="",
+    )
+    return msgspec.structs.replace(found, **changes)
+
+
+def group(name: str, **settings: object) -> Group:
+    return Group(name=name, settings=GroupSettings(**settings))  # type: ignore[arg-type]
+
+
+def experiment(names: tuple[str, ...] = ("a", "b"), **changes: object) -> AskedExperiment:
+    groups = tuple(group(name, ppo=PPOSettings(lr=0.001 * (1 + sum(name.encode()) % 7))) for name in names)
+    asked = AskedExperiment(groups=groups)
+    return msgspec.structs.replace(asked, **changes)
+
+
+def planned(asked: AskedExperiment, there: Machine) -> Plan:
+    return make_plan(resolve(asked, there, "x"), there, calibrate)
+
+
+def asked(*groups: str, group: tuple[str, ...] = (), sets: tuple[str, ...] = (), toml: FileSettings | None = None,
+          **flags: object) -> AskedExperiment:
+    request = Request(groups=groups, group=group, assignments=sets, flags=flags)
+    return parse(request, toml or FileSettings(), CATALOGUE)
+
+
+def toml(tmp_path: Path, text: str) -> FileSettings:
+    path = tmp_path / "run.toml"
+    path.write_text(text)
+    return read_toml(path)
+
+
+def by_name(experiment: AskedExperiment) -> dict[str, GroupSettings]:
+    return {group.name: group.settings for group in experiment.groups}

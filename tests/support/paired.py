@@ -1,0 +1,19 @@
+"""Paired endpoints for Hypothesis: percentages to three decimals, two to twelve pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hypothesis import strategies as st
+
+accuracies = st.floats(0.0, 100.0).map(lambda x: round(x, 3))
+paired = st.lists(st.tuples(accuracies, accuracies), min_size=2, max_size=12)
+
+
+def columns(rows: Iterable[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    """Both groups' values of rows (a, b)."""
+    a, b = [], []
+    for one, other in rows:
+        a.append(one)
+        b.append(other)
+    return a, b

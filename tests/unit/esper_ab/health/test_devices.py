@@ -1,0 +1,54 @@
+"""Findings about GPUs, from what the drivers of machines that are not here have printed."""
+
+from __future__ import annotations
+
+import msgspec
+
+from esper_ab.contracts.machine import Device, Machine
+from esper_ab.health import devices
+
+_CPU = Machine(
+    torch_version="2.7.0", cuda_build="", devices=(Device(name="cpu:0", title="", uuid="", memory_bytes=1),),
+    rewards=(), controllers=(), blueprints=(), tasks=(), multiply_adds_per_s=1.0, user_rewards=(), task_problem="",
+    gpu_problem="",
+)  # fmt: skip
+_GPUS = msgspec.structs.replace(
+    _CPU, cuda_build="12.8",
+    devices=tuple(Device(name=f"cuda:{i}", title="NVIDIA H200", uuid="", memory_bytes=141 << 30) for i in range(2)),
+)  # fmt: skip
+_TABLE = "NVIDIA H200, 570.12, 9.0, Disabled\nNVIDIA H200, 570.12, 9.0, Disabled\n"
+_SCREEN = "| NVIDIA-SMI 570.12    Driver Version: 570.12    CUDA Version: 12.8 |"
+
+
+def levels(machine: Machine, driver: devices.Driver, pool: str | None = None) -> dict[str, str]:
+    return {finding.topic: finding.level for finding in devices.gpu_findings(machine, driver, pool)}
+
+
+def test_gpus_that_work() -> None:
+    driver = devices.parse_driver(_TABLE, _SCREEN, "")
+    assert (driver.version, driver.cuda, len(driver.gpus)) == ("570.12", "12.8", 2)
+    assert set(levels(_GPUS, driver, "0,1").values()) == {"ok"}
+
+
+def test_no_gpu_is_no_problem() -> None:
+    assert levels(_CPU, devices.parse_driver("", "", "")) == {"gpu": "ok", "torch": "ok"}
+    (gpu, _) = devices.gpu_findings(_CPU, devices.Driver(), "")
+    assert "CUDA_VISIBLE_DEVICES is empty" in gpu.what
+
+
+def test_a_gpu_that_torch_cannot_use_is_a_problem() -> None:
+    machine = msgspec.structs.replace(_CPU, gpu_problem="this machine has an NVIDIA GPU, but …")
+    assert levels(machine, devices.parse_driver("", "", ""))["gpu"] == "problem"
+    newer = msgspec.structs.replace(_GPUS, cuda_build="13.0")
+    assert levels(newer, devices.parse_driver(_TABLE, _SCREEN, ""))["torch"] == "problem"
+
+
+def test_mig_and_old_gpus() -> None:
+    driver = devices.parse_driver("NVIDIA V100, 570.12, 7.0, [N/A]\nNVIDIA A100, 570.12, 8.0, Enabled\n", _SCREEN, "")
+    found = levels(_GPUS, driver)
+    assert (found["mig"], found["bf16"]) == ("warning", "warning")
+
+
+def test_the_version_of_the_driver_without_nvidia_smi() -> None:
+    text = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19\nGCC version: 12\n"
+    assert devices.parse_driver("", "", text).version == "535.104.05"

@@ -1,0 +1,53 @@
+"""Findings about cores, quotas and memory, from files of machines that are not here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esper_ab.health import processor
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"cpu.max": "150000 100000\n"}, 1.5),
+        ({"cpu.max": "max 100000\n"}, None),
+        ({"cpu.cfs_quota_us": "-1\n", "cpu.cfs_period_us": "100000\n"}, None),
+        ({"cpu.cfs_quota_us": "50000\n", "cpu.cfs_period_us": "100000\n"}, 0.5),
+        ({}, None),
+    ],
+)
+def test_cpu_quota_of_both_generations(tmp_path: Path, files: dict[str, str], expected: float | None) -> None:
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    assert processor.cpu_quota([tmp_path, tmp_path / "nowhere"]) == expected
+
+
+def test_the_tightest_group_counts(tmp_path: Path) -> None:
+    inner = tmp_path / "a"
+    inner.mkdir()
+    (inner / "memory.max").write_text("max\n")
+    (tmp_path / "memory.max").write_text(f"{1 << 30}\n")
+    (inner / "cpu.max").write_text("400000 100000")
+    (tmp_path / "cpu.max").write_text("200000 100000")
+    assert processor.memory_limit([inner, tmp_path]) == 1 << 30
+    assert processor.cpu_quota([inner, tmp_path]) == 2.0
+    meminfo = "MemTotal: 100000000 kB\nMemAvailable: 50000000 kB\n"
+    assert processor.memory(meminfo, 1 << 30).level == "warning"
+    assert processor.memory(meminfo, None).level == "ok"
+
+
+@given(st.integers(1, 512), st.integers(1, 512))
+def test_affinity_and_quota_warn_when_they_take_something_away(usable: int, there: int) -> None:
+    assert (processor.cores(min(usable, there), there).level == "warning") == (usable < there)
+    assert (processor.quota(float(usable), there).level == "warning") == (usable < there)
+
+
+def test_what_the_processor_can_do() -> None:
+    assert "native" in processor.features("flags\t: fpu avx2 avx512f amx_tile amx_bf16\n").what
+    assert "avx2; bf16 on the CPU is converted" in processor.features("flags\t: fpu avx2\n").what
+    assert "asimd" in processor.features("Features\t: fp asimd\n").what

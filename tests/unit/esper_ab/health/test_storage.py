@@ -1,0 +1,67 @@
+"""Findings about file systems and clocks, from mount tables of machines that are not here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from esper_ab.health import storage
+
+_MOUNTS = """\
+/dev/sda1 / ext4 rw,relatime 0 0
+server:/home /home nfs4 rw,vers=4.2 0 0
+scratch@o2ib:/s /scratch lustre rw,flock 0 0
+scratch@o2ib:/t /scratch/old lustre rw 0 0
+//pc/share /mnt/my\\040share cifs rw 0 0
+sshfs /mnt/far fuse.sshfs rw 0 0
+tmpfs /dev/shm tmpfs rw 0 0
+server:/n /n nfs rw,nolock 0 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "kind", "level", "words"),
+    [
+        ("/var/runs", "ext4", "ok", "local"),
+        ("/homework", "ext4", "ok", "local"),
+        ("/home/me/runs", "nfs4", "warning", "every fsync waits"),
+        ("/scratch/runs", "lustre", "warning", "over a network"),
+        ("/scratch/old/runs", "lustre", "problem", "cannot be locked"),
+        ("/mnt/my share/runs", "cifs", "warning", "over a network"),
+        ("/mnt/far", "fuse.sshfs", "warning", "in user space"),
+        ("/dev/shm/x", "tmpfs", "warning", "gone after a restart"),
+        ("/n/runs", "nfs", "warning", "not seen on other machines"),
+    ],
+)
+def test_file_systems(folder: str, kind: str, level: str, words: str) -> None:
+    mount = storage.mount_of(Path(folder), storage.parse_mounts(_MOUNTS))
+    found = storage.file_system(Path(folder), mount)
+    assert (mount.kind, found.level) == (kind, level)
+    assert words in found.what
+    assert bool(found.remedy) == (level != "ok")
+
+
+def test_a_later_mount_on_the_same_place_covers_the_earlier() -> None:
+    mounts = storage.parse_mounts("a /x ext4 rw 0 0\nb /x nfs rw 0 0\n")
+    assert storage.mount_of(Path("/x/y"), mounts).kind == "nfs"
+
+
+def test_room_lock_and_sync_are_tried_and_nothing_stays(tmp_path: Path) -> None:
+    found = {finding.topic: finding for finding in storage.storage_findings(tmp_path / "runs" / "deep", 1)}
+    assert {"file system", "disk", "lock", "fsync", "clock"} <= set(found)
+    assert found["lock"].level == "ok"
+    assert list(tmp_path.iterdir()) == []
+    full = {finding.topic: finding.level for finding in storage.storage_findings(tmp_path, 1 << 62)}
+    assert full["disk"] == "problem"
+    (tmp_path / "file").touch()
+    (only,) = storage.storage_findings(tmp_path / "file", 1)
+    assert (only.topic, only.level) == ("run folder", "problem")
+
+
+def test_slow_synchronisation_and_foreign_clocks() -> None:
+    assert storage.sync_time([0.001] * 5 + [3.0]).level == "ok"
+    slow = storage.sync_time([0.08] * 5)
+    assert (slow.level, "median 80 ms" in slow.what) == ("warning", True)
+    assert storage.clocks(-60.0).level == "warning"
+    assert storage.clocks(0.01).level == "ok"

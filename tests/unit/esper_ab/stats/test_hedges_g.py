@@ -1,0 +1,42 @@
+"""Hedges' g by its definition, and its correction in closed form."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from support.paired import accuracies, columns, paired
+
+from esper_ab.stats.hedges_g import correction, hedges_g
+
+
+@given(paired)
+def test_swapping_groups_flips_the_sign_of_g(rows):
+    a, b = columns(rows)
+    g, minus_g = hedges_g(a, b), hedges_g(b, a)
+    assert g is None if minus_g is None else g == pytest.approx(-minus_g, rel=1e-12)
+
+
+@given(st.lists(accuracies, min_size=2, max_size=9), st.lists(accuracies, min_size=2, max_size=9))
+def test_hedges_g_by_its_definition(a, b):
+    g = hedges_g(a, b)
+    assume(g is not None)
+    pooled = math.sqrt((np.var(a, ddof=1) * (len(a) - 1) + np.var(b, ddof=1) * (len(b) - 1)) / (len(a) + len(b) - 2))
+    df = len(a) + len(b) - 2
+    j = math.gamma(df / 2) / (math.sqrt(df / 2) * math.gamma((df - 1) / 2))
+    assert g == pytest.approx(j * (np.mean(a) - np.mean(b)) / pooled, rel=1e-9, abs=1e-12)
+
+
+def test_correction_in_closed_form():
+    # G(1) / (sqrt 1 G(1/2)) and G(2) / (sqrt 2 G(3/2)); Hedges' approximation 1 - 3 / (4 df - 1) for large df
+    assert correction(2) == pytest.approx(1 / math.sqrt(math.pi), rel=1e-14)
+    assert correction(4) == pytest.approx(math.sqrt(2 / math.pi), rel=1e-14)
+    assert correction(200) == pytest.approx(1 - 3 / (4 * 200 - 1), rel=1e-6)
+
+
+def test_there_is_no_g_without_variation_or_of_one_run_each():
+    assert hedges_g([5.0, 5.0], [4.0, 4.0]) is None
+    assert hedges_g([71.0], [70.0]) is None

@@ -1,0 +1,41 @@
+"""The Mann-Whitney test against scipy, exact and normal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from scipy import stats
+from support.paired import columns, paired
+
+from esper_ab.stats.mann_whitney import mann_whitney
+
+
+@given(paired)
+def test_mann_whitney_knows_no_side(rows):
+    a, b = columns(rows)
+    assert mann_whitney(a, b).p == pytest.approx(mann_whitney(b, a).p, rel=1e-12)
+
+
+@given(paired)
+def test_mann_whitney_equals_scipy(rows):
+    a, b = columns(rows)
+    result = mann_whitney(a, b)
+    assume(len({*a, *b}) > 1)
+    expected = stats.mannwhitneyu(a, b, method="exact" if result.exact else "asymptotic")
+    assert (result.u, result.p) == (expected.statistic, expected.pvalue)
+    assert result.exact == (len({*a, *b}) == len(a) + len(b))
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.15, 0.4])
+def test_mann_whitney_of_many_runs_is_normal_and_close_to_the_exact(shift):
+    draw = np.random.default_rng(3)
+    a, b = draw.normal(shift, 1.0, 101), draw.normal(0.0, 1.0, 100)
+    many, few = mann_whitney(a, b), mann_whitney(a[:100], b)
+    assert (many.exact, few.exact) == (False, True)
+    for one, x in ((many, a), (few, a[:100])):
+        assert one.p == pytest.approx(stats.mannwhitneyu(x, b, method="exact").pvalue, abs=0.001)
+
+
+def test_mann_whitney_of_equal_runs_is_no_evidence():
+    assert mann_whitney([5.0, 5.0], [5.0, 5.0]).p == 1.0

@@ -1,0 +1,53 @@
+"""The correlation of pairs and what a pair is worth, against scipy and simulation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from scipy import stats
+from support.paired import columns, paired
+
+from esper_ab.stats.pair_correlation import pair_correlation
+
+
+def varied(values):
+    return np.std(values) > 0.01
+
+
+@given(paired)
+def test_pair_correlation_equals_scipy(rows):
+    a, b = columns(rows)
+    assume(len(rows) >= 4 and varied(a) and varied(b))
+    expected = stats.pearsonr(a, b)
+    result = pair_correlation(a, b)
+    assert result.r == pytest.approx(expected.statistic, abs=1e-9)
+    assume(abs(result.r) < 0.999999)
+    interval = expected.confidence_interval(0.95)
+    assert (result.low, result.high) == pytest.approx((interval.low, interval.high), abs=1e-9)
+    independent = np.var(a, ddof=1) + np.var(b, ddof=1)
+    assert result.worth == pytest.approx(independent / np.var(np.subtract(a, b), ddof=1), rel=1e-9)
+    assert result == pair_correlation(b, a)
+
+
+def test_pair_correlation_where_there_is_none():
+    assert pair_correlation([1.0, 2.0], [2.0, 3.0]) is None
+    assert pair_correlation([1.0, 2.0, 3.0], [5.0, 5.0, 5.0]) is None
+    three = pair_correlation([1.0, 2.0, 4.0], [1.0, 3.0, 2.0])
+    assert three.low is three.high is None
+    same = pair_correlation([1.0, 2.0, 4.0, 5.0], [2.0, 3.0, 5.0, 6.0])
+    assert (same.r, same.low, same.worth) == (1.0, None, None)
+
+
+def test_what_a_pair_is_worth():
+    """Independent runs need as many times the pairs for the same spread of the mean difference, equal SDs or not."""
+    rng = np.random.default_rng(1)
+    shared = rng.normal(0, math.sqrt(0.6), 200_000)
+    a, b = (shared + rng.normal(0, math.sqrt(0.4), 200_000) for _ in range(2))
+    for one, other in ((a, b), (a, 3.0 * b)):
+        found = pair_correlation(one, other)
+        assert np.var(one - rng.permutation(other)) / np.var(one - other) == pytest.approx(found.worth, rel=0.03)
+    assert pair_correlation(a, b).worth == pytest.approx(1.0 / (1.0 - pair_correlation(a, b).r), rel=1e-4)
+    assert found.worth < 0.8 / (1.0 - found.r)

@@ -1,0 +1,60 @@
+"""The sign-flip test against plain enumeration and scipy, and how far it enumerates."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from support.paired import accuracies, columns, paired
+
+from esper_ab.stats.sign_flip import sign_flip, smallest_p
+
+
+@given(paired, st.randoms(use_true_random=False))
+def test_sign_flip_knows_no_side_and_no_order(rows, random):
+    a, b = columns(rows)
+    assert sign_flip(a, b) == sign_flip(b, a)
+    random.shuffle(rows)
+    assert sign_flip(*columns(rows)).p == sign_flip(a, b).p
+
+
+@given(st.lists(st.tuples(accuracies, accuracies), min_size=1, max_size=8))
+def test_sign_flip_equals_plain_enumeration(rows):
+    a, b = columns(rows)
+    d = [x - y for x, y in rows]
+    patterns = [abs(math.fsum(s * x for s, x in zip(signs, d, strict=True)))
+                for signs in itertools.product((1, -1), repeat=len(d))]
+    observed = abs(math.fsum(d))
+    expected = sum(total >= observed - 1e-10 for total in patterns) / len(patterns)
+    result = sign_flip(a, b)
+    assert result.p == pytest.approx(expected, abs=1e-15)
+    assert result.exact
+    assert result.p >= result.smallest_p
+
+
+def test_sign_flip_equals_scipy():
+    rng = np.random.default_rng(4)
+    a, b = rng.normal(70, 3, 9), rng.normal(68, 3, 9)
+    expected = stats.permutation_test(
+        (a - b,), lambda x: np.mean(x), permutation_type="samples", n_resamples=np.inf, alternative="two-sided"
+    )
+    assert sign_flip(a, b).p == pytest.approx(expected.pvalue, abs=1e-12)
+
+
+def test_sign_flip_stops_at_what_it_can_enumerate():
+    a = np.arange(21.0)
+    assert sign_flip(a[:20], np.zeros(20)).exact
+    beyond = sign_flip(a, np.zeros(21))
+    assert beyond.p is None
+    assert not beyond.exact
+
+
+@pytest.mark.parametrize(("pairs", "p"), [(1, 1.0), (3, 0.25), (4, 0.125), (5, 0.0625), (6, 0.03125), (8, 0.0078125)])
+def test_smallest_p(pairs, p):
+    assert smallest_p(pairs) == p
+    assert sign_flip(np.arange(1.0, pairs + 1), np.zeros(pairs)).p == p
