@@ -16,7 +16,7 @@ import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.machine import Machine, Questions
-from esper_ab.control import experiment_run, provenance
+from esper_ab.control import provenance
 from esper_ab.control.chaos import LIMITS, Chaos
 from esper_ab.control.observers import Observer
 from esper_ab.control.preflight import check_run_dir, examine, expected_bytes
@@ -173,6 +173,9 @@ def carry_out(
 
     `limits`: of silence and deaths; by default those of a rehearsal of faults, or of any run. `also`: who else is told.
     """
+    # Here, so that --help, plans and reports wait for no zmq, numpy or scipy.
+    from esper_ab.control import experiment_run
+
     check(launcher, planned.plan.lanes)
     make_run_directory(planned.run_dir, planned.plan, planned.machine, planned.about, claimed=bool(planned.generated))
     if planned.tracking not in (None, Tracking()):  # with tags and no tracker: `esper-ab track` may be called later
