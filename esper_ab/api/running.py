@@ -23,6 +23,7 @@ from esper_ab.api.results import Results, early_end
 from esper_ab.api.spelling import ARGUMENTS, in_python, spelled
 from esper_ab.contracts.errors import EsperError, UsageError, WorkerFailed, WorkerHung
 from esper_ab.contracts.visible import visible_line
+from esper_ab.control.rules.liveness import Limits
 from esper_ab.execution.experiment import (
     PlannedExperiment,
     carry_out,
@@ -126,8 +127,6 @@ def prepare(what: Declared, runner: Runner) -> PlannedExperiment:
 
 def conduct(planned: PlannedExperiment, runner: Runner) -> tuple[ReportPaths, EsperError | None]:
     """Carry the plan out and report. Returns the report, and the error that ended the experiment early, if one did."""
-    from esper_ab.control.rules.liveness import Limits
-
     deaths = 1 + (runner.max_retries if runner.retry_failed_runs else 0)
     failure: EsperError | None = None
     try:

@@ -173,11 +173,8 @@ def carry_out(
 
     `limits`: of silence and deaths; by default those of a rehearsal of faults, or of any run. `also`: who else is told.
     """
-    from esper_ab.control import (
-        experiment_run,
-    )
-    from esper_ab.launchers import check
-    from esper_ab.trackers.settings import Tracking
+    # Here, so that --help, plans and reports wait for no zmq, numpy or scipy.
+    from esper_ab.control import experiment_run
 
     check(launcher, planned.plan.lanes)
     make_run_directory(planned.run_dir, planned.plan, planned.machine, planned.about, claimed=bool(planned.generated))
