@@ -456,15 +456,9 @@ def test_a_repeat_of_a_complete_run_whose_replicate_was_given_up_is_not_answered
     last = one.said[-1]
     world.act("die", other, Choices(b""))
     world.round()
-<<<<<<< HEAD
     answers = world.machine.heard(one.identity, last, world.now)
     sent = [command.message for command in answers if isinstance(command, commands.Send)]
     assert not [message for message in sent if isinstance(message, Release)]
-=======
-    run = world.recorded.runs["a/0"]
-    assert run.released < run.recorded
-    world.hear(one, last)  # a release that is not recorded fails in the world
->>>>>>> main
 
 
 def test_a_lane_is_free_again_whose_run_is_complete_when_its_replicate_is_given_up():
