@@ -10,6 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from esper_ab.commands import _completing as completing
+from esper_ab.contracts import catalog
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -91,9 +92,9 @@ _OPTIONS: dict[str, Decorator] = {
                                   "same bits every time. [default: --deterministic]"),
     "no_telemetry": _option("--no-telemetry", is_flag=True, help="Do not record the life of every seed; no result "
                                  "depends on it."),
-    "launcher": _option("--launcher", type=click.Choice(["local", "inline"]), default="local", help="Processes, "
-                             "or threads here."),
-    "transport": _option("--transport", type=click.Choice(["ipc", "tcp"]), default="ipc", help="How they talk to "
+    "launcher": _option("--launcher", type=click.Choice(catalog.names("esper_ab.launchers")), default="local",
+                             help="What starts workers; no result depends on it."),
+    "transport": _option("--transport", type=click.Choice(["ipc", "tcp"]), default="ipc", help="How workers talk to "
                               "the coordinator: a private socket file, or TCP with keys of this run only."),
     "out": _option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True,
                         metavar="DIR", help="Where run directories go."),

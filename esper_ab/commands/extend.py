@@ -40,11 +40,11 @@ def extend_run(
 ) -> None:
     """Train what is added and journal it in the same run directory."""
     from esper_ab.control import conduct
+    from esper_ab.control.preflight import check_launcher
     from esper_ab.journal.load import load
-    from esper_ab.launchers import check
 
     history = load(run_dir).history
-    check(launcher, history.plan.lanes)
+    check_launcher(launcher, history.plan.lanes)
     with ExitStack() as stack:
         told = make_observers(stack, run_dir, history.plan, history, watched=watched)
         conduct.go_on(

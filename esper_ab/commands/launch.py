@@ -30,6 +30,7 @@ from esper_ab.execution.experiment import (
 if TYPE_CHECKING:
     from esper_ab.control.chaos import Chaos
     from esper_ab.design.calibration_file import Calibration
+    from esper_ab.launchers import Launcher
 
 
 @click.command(
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
               "ends it.")
 def command(**options: Any) -> None:
     """Train one policy per group and replicate, all groups at the same time on paired randomness, and compare them."""
-    from esper_ab.launchers import check
+    from esper_ab.control.preflight import check_launcher
     from esper_ab.live.console import outlive_terminal
     from esper_ab.settings.flags import parse_flags
     from esper_ab.verdict.condition import parse_condition, require
@@ -70,9 +71,9 @@ def command(**options: Any) -> None:
     planned = plan_experiment(asked, options["out"], calibration=calibration, tracking=tracking)
     groups = [group.name for group in planned.plan.experiment.groups]
     conditions = [parse_condition(text, groups, planned.plan.design.comparisons) for text in options["fail_unless"]]
-    chaos = _plan_chaos(options["chaos"], planned, options["launcher"])
     launcher = make_launcher(options["launcher"], options["transport"])
-    check(launcher, planned.plan.lanes)
+    check_launcher(launcher, planned.plan.lanes)
+    chaos = _plan_chaos(options, planned, launcher)
     _announce(planned, options)
     if options["dry_run"]:
         return
@@ -108,15 +109,15 @@ def _load_calibration(path: Path | None) -> Calibration | None:
     return load_calibration(path)
 
 
-def _plan_chaos(rng_seed: int | None, planned: PlannedExperiment, launcher: str) -> Chaos | None:
-    if rng_seed is None:
+def _plan_chaos(options: dict[str, Any], planned: PlannedExperiment, launcher: Launcher) -> Chaos | None:
+    if options["chaos"] is None:
         return None
     from esper_ab.contracts.errors import UsageError
     from esper_ab.control.chaos import Chaos, plan_faults
 
-    if launcher == "inline":
-        raise UsageError("--chaos kills worker processes, and --launcher inline has none; use --launcher local")
-    return Chaos(plan_faults(rng_seed, [spec for block in planned.plan.blocks for spec in block.runs]))
+    if not launcher.child_processes:
+        raise UsageError(f"--chaos kills worker processes, and --launcher {options['launcher']} has none")
+    return Chaos(plan_faults(options["chaos"], [spec for block in planned.plan.blocks for spec in block.runs]))
 
 
 def _announce(planned: PlannedExperiment, options: dict[str, Any]) -> None:

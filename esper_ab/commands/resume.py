@@ -26,10 +26,10 @@ def unfinished(run_dir: Path, *, allow_changed_code: bool = False) -> History:
 def resume_run(run_dir: Path, launcher: Launcher, *, watched: bool, allow_changed_code: bool = False) -> None:
     """Train what is left and journal it in the same run directory."""
     from esper_ab.control import conduct
-    from esper_ab.launchers import check
+    from esper_ab.control.preflight import check_launcher
 
     history = unfinished(run_dir, allow_changed_code=allow_changed_code)
-    check(launcher, history.plan.lanes)
+    check_launcher(launcher, history.plan.lanes)
     with ExitStack() as stack:
         told = make_observers(stack, run_dir, history.plan, history, watched=watched)
         conduct.resume(run_dir, launcher, told, allow_changed_code=allow_changed_code)

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.execution.detach import reserved, settle_console
 
@@ -23,12 +24,13 @@ if TYPE_CHECKING:
     from esper_ab.control.liveness import Limits
     from esper_ab.design.calibration_file import Calibration
     from esper_ab.journal.fold import History
-    from esper_ab.launchers import Launcher, Transport
+    from esper_ab.launchers import Launcher, LauncherFactory, Transport
     from esper_ab.plan.blocks import Plan
     from esper_ab.report.build import ReportPaths
     from esper_ab.settings.experiment import AskedExperiment
     from esper_ab.trackers.settings import Tracking
 
+LAUNCHERS = "esper_ab.launchers"  # the catalogue
 _NARROWEST = 40  # characters: in a narrower terminal sentences are wrapped by the terminal
 
 
@@ -145,9 +147,9 @@ def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) ->
 
 def make_directory(planned: PlannedExperiment, launcher: Launcher) -> PlannedExperiment:
     """Claim the run directory by making it, after what `carry_out` would refuse was refused."""
-    from esper_ab.launchers import check
+    from esper_ab.control.preflight import check_launcher
 
-    check(launcher, planned.plan.lanes)
+    check_launcher(launcher, planned.plan.lanes)
     return claim_directory(planned, lambda run_dir: run_dir.mkdir(parents=True))
 
 
@@ -186,12 +188,12 @@ def carry_out(
     """
     from esper_ab.control import conduct
     from esper_ab.control.chaos import LIMITS
-    from esper_ab.launchers import check
+    from esper_ab.control.preflight import check_launcher
     from esper_ab.plan.run_directory import make_run_directory
     from esper_ab.trackers.settings import Tracking
     from esper_ab.trackers.state import save_settings
 
-    check(launcher, planned.plan.lanes)
+    check_launcher(launcher, planned.plan.lanes)
     make_run_directory(planned.run_dir, planned.plan, planned.machine, planned.about, claimed=bool(planned.generated))
     if planned.tracking not in (None, Tracking()):  # with tags and no tracker: `esper-ab track` may be called later
         save_settings(planned.run_dir, planned.tracking)  # read by `make_observers`, now and when the run goes on later
@@ -238,11 +240,11 @@ def make_observers(
 
 
 def make_launcher(name: str, transport: Transport = "ipc") -> Launcher:
-    """Make the launcher `local` (processes) or `inline` (threads); `transport`: how they talk to the coordinator."""
-    if name == "inline":
-        from esper_ab.launchers.inline import InlineLauncher
+    """Make the launcher `name` of the catalogue; UsageError with its names for another.
 
-        return InlineLauncher(transport=transport)
-    from esper_ab.launchers.local import LocalLauncher
-
-    return LocalLauncher(transport=transport)
+    `transport`: how workers talk to the coordinator.
+    """
+    if name not in catalog.names(LAUNCHERS):
+        raise UsageError(f"launcher {name!r}: no such launcher; there are {', '.join(catalog.names(LAUNCHERS))}")
+    make: LauncherFactory = catalog.entry(LAUNCHERS, name, "LAUNCHER")
+    return make(transport=transport)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import msgspec
-from support.journals import planted_effect
 
 from esper_ab.analysis.audit import audit
 from esper_ab.journal.events import EpisodeRecorded, Ledger
 from esper_ab.journal.fold import fold
+from support.journals import planted_effect
 
 replace = msgspec.structs.replace
 

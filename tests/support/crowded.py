@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from support.tensor_world import env_path, plant
 
 from esper_ab.contracts.settings import GrowthSettings
+from support.tensor_world import env_path, plant
 from workers.datasets.task import Split, Task
 from workers.growth.bank.bank import Bank
 from workers.growth.bank.split import DeviceSplit
