@@ -9,11 +9,12 @@ from esper_ab.analysis.conduct import Conduct, conduct
 from esper_ab.analysis.courses import courses
 from esper_ab.analysis.cross import CrossEvaluation, cross_evaluation
 from esper_ab.analysis.exam import Exam, exam
-from esper_ab.analysis.pairs import lost_of, pairs_of, same_records
+from esper_ab.analysis.pairs import all_pairs, lost_of, same_records
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome, outcomes
+from esper_ab.stats.pair import Pair
 from esper_ab.verdict.comparison import Comparison, compare
 from esper_ab.verdict.finding import Audit
 from esper_ab.verdict.looks import Course
@@ -37,8 +38,9 @@ class Analysis:
 
 def analyse(history: History) -> Analysis:
     """Analyse a history; deterministic, bootstraps included."""
-    found = audit(history)
-    comparisons = tuple(_compare(history, contrast, course, found) for contrast, course in courses(history).items())
+    pairs = all_pairs(history)
+    found, followed = audit(history, pairs), courses(history, pairs)
+    comparisons = tuple(_compare(history, one, pairs[one], course, found) for one, course in followed.items())
     per_run = outcomes(history)
     return Analysis(
         outcomes=per_run,
@@ -67,7 +69,9 @@ def conditions(history: History) -> str:
     return f"task {experiment.task}, {budget}" + (f", PPO {learning}" if learning else "")
 
 
-def _compare(history: History, contrast: Contrast, course: Course, found: Audit) -> Comparison:
+def _compare(
+    history: History, contrast: Contrast, pairs: tuple[Pair, ...], course: Course, found: Audit
+) -> Comparison:
     experiment = history.plan.experiment
     question = Question(
         a=contrast.a,
@@ -81,9 +85,9 @@ def _compare(history: History, contrast: Contrast, course: Course, found: Audit)
     )
     return compare(
         question,
-        pairs_of(history, contrast),
+        pairs,
         course,
-        same_records=same_records(history, contrast),
+        same_records=same_records(history, contrast, pairs),
         lost=lost_of(history, contrast),
-        findings=tuple(one for one in found.findings if one.touches(contrast.a, contrast.b)),
+        findings=found.findings,
     )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import endpoint
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.question import HalfPair, Lost
+
+Pairs = Mapping[Contrast, tuple[Pair, ...]]
 
 
 def complete_replicates(history: History) -> int:
@@ -32,6 +36,11 @@ def pairs_of(history: History, contrast: Contrast) -> tuple[Pair, ...]:
     return tuple(found)
 
 
+def all_pairs(history: History) -> Pairs:
+    """Return the pairs of every comparison, in the order of the design; computed once per analysis."""
+    return {contrast: pairs_of(history, contrast) for contrast in history.design.comparisons}
+
+
 def lost_of(history: History, contrast: Contrast) -> Lost:
     """Return the replicates without a pair because a run was given up; a run that never started is not lost."""
     declared = history.design.endpoint
@@ -51,10 +60,9 @@ def lost_of(history: History, contrast: Contrast) -> Lost:
     return Lost(replicates=tuple(found))
 
 
-def same_records(history: History, contrast: Contrast) -> bool:
+def same_records(history: History, contrast: Contrast, pairs: Sequence[Pair]) -> bool:
     """Return whether pairs exist and both runs of each have equal digests throughout: one computation, twice."""
     runs = {group: {run.ref.replicate: run for run in history.of_group(group)} for group in (contrast.a, contrast.b)}
-    pairs = pairs_of(history, contrast)
     return bool(pairs) and all(
         _digests(runs[contrast.a][pair.replicate]) == _digests(runs[contrast.b][pair.replicate]) for pair in pairs
     )

@@ -101,7 +101,7 @@ def _try_determinism(planned: PlannedExperiment, launcher: Launcher) -> bool:
     """Whether both runs of a small paired replicate, each in its own lane, give the same records."""
     import msgspec
 
-    from esper_ab.analysis.pairs import same_records
+    from esper_ab.analysis.pairs import pairs_of, same_records
     from esper_ab.journal.load import load
 
     small = msgspec.structs.replace(
@@ -117,7 +117,8 @@ def _try_determinism(planned: PlannedExperiment, launcher: Launcher) -> bool:
     plan = plan_on(machine, small, small.name)
     carry_out(PlannedExperiment(asked=small, machine=machine, plan=plan, run_dir=run_dir), launcher, watched=False)
     history = load(run_dir).history
-    return same_records(history, history.design.comparisons[0])
+    contrast = history.design.comparisons[0]
+    return same_records(history, contrast, pairs_of(history, contrast))
 
 
 def _write(run_dir: Path, replicates: int, deterministic: bool) -> Calibration:

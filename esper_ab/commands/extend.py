@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 def extension(run_dir: Path, history: History, replicates: int) -> Extension:
     """Blocks up to `replicates` in all; UsageError when the experiment cannot go on or has no need to."""
     from esper_ab.analysis.courses import courses, settled
+    from esper_ab.analysis.pairs import all_pairs
     from esper_ab.contracts.errors import UsageError
     from esper_ab.plan.blocks import extend
 
@@ -30,7 +31,8 @@ def extension(run_dir: Path, history: History, replicates: int) -> Extension:
         raise UsageError(
             f"--replicates {replicates}: {run_dir} has {history.replicates} already; name how many it is to have in all"
         )
-    if all(settled(history, one, course) for one, course in courses(history).items()):
+    pairs = all_pairs(history)
+    if all(settled(pairs[one], course) for one, course in courses(history, pairs).items()):
         raise UsageError(f"{run_dir}: every comparison is decided; there is nothing that more replicates could decide")
     return extend(history.plan, history.design, history.replicates, replicates - history.replicates)
 
