@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from esper_ab.stats.paired_difference import differences
 
 HONEST_FROM = 10  # runs per group
-WARNING = "bootstrap intervals are honest from about ten runs"
 RESAMPLES = 10_000
 LEVEL = 0.95
 _TRIMMED = 0.25  # share of the runs cut at each end
@@ -35,6 +34,11 @@ class ImprovementInterval(msgspec.Struct, frozen=True, kw_only=True):
     low: float
     high: float
     honest: bool
+
+
+def with_level(text: str, honest: bool) -> str:
+    """Add to an interval, in words, what it covers."""
+    return f"{text} (95 %)" if honest else f"{text} (says 95 %, covers less: fewer than ten runs)"
 
 
 def interquartile_mean(runs: ArrayLike) -> float:

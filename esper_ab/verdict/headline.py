@@ -10,9 +10,9 @@ from enum import StrEnum
 
 from esper_ab.settings.differences import capital, named
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
+from esper_ab.stats.text import n_pairs, percent
 from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.evidence import Evidence
-from esper_ab.verdict.sentences import n_pairs
 
 _SURE = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
 
@@ -157,10 +157,10 @@ def _size(evidence: Evidence, value: float | None = None) -> str:
 
 def _wins(evidence: Evidence) -> str:
     """ ", in 5 of 6 pairs": those in which the group that is ahead has the better run."""
-    seen, estimate = evidence.improvement, evidence.estimate
-    if seen is None or estimate is None or _equal(evidence):
+    estimate, used = evidence.estimate, evidence.pairs[: evidence.used]
+    if len(used) < 2 or estimate is None or _equal(evidence):
         return ""
-    return f", in {seen.wins if estimate > 0 else seen.losses} of {n_pairs(seen.pairs)}"
+    return f", in {sum(pair.a > pair.b if estimate > 0 else pair.a < pair.b for pair in used)} of {n_pairs(len(used))}"
 
 
 def _bracketed(evidence: Evidence) -> str:
@@ -171,7 +171,7 @@ def _bracketed(evidence: Evidence) -> str:
 
 def _interval(evidence: Evidence) -> str:
     """ "95 % interval": what kind it is stands in the sentence below."""
-    return f"{evidence.level[: evidence.level.index('%')]}% interval"
+    return f"{percent(evidence.level.confidence)} interval"
 
 
 def _span(evidence: Evidence) -> str:

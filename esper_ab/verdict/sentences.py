@@ -4,52 +4,20 @@ from __future__ import annotations
 
 from esper_ab.design.design import Design, rule
 from esper_ab.design.pairs_needed import PairsNeeded
-from esper_ab.stats.bootstrap import HONEST_FROM, WARNING
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.pair import alike
 from esper_ab.stats.sign_flip import smallest_p
+from esper_ab.stats.statistic import Beside
+from esper_ab.stats.text import n_pairs, p_text, percent, points
 from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.imputation import Imputed, recurs_in
-from esper_ab.verdict.looks import Course
 from esper_ab.verdict.question import Question
 
 _MANY = 10_000
 _TOO_FEW = f"That it is smaller than the margin is not claimed before {LEAST_EQUIVALENCE_PAIRS} pairs."
 _CLAIMS = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
-
-
-def points(value: float) -> str:
-    """A signed difference of accuracies: "+1.20", "-0.35", "0.00"."""
-    text = f"{value:+.2f}"
-    return "0.00" if text in ("+0.00", "-0.00") else text
-
-
-def percent(level: float) -> str:
-    """ "95 %", "98.3 %"."""
-    return f"{100 * level:.3g} %"
-
-
-def p_text(p: float) -> str:
-    """p with the digits that matter, never 0."""
-    return "< 0.0001" if p < 1e-4 else f"= {p:.2g}" if p < 0.1 else f"= {p:.2f}"
-
-
-def n_pairs(count: int) -> str:
-    """ "1 pair", "6 pairs"."""
-    return f"{count} pair" if count == 1 else f"{count} pairs"
-
-
-def level(question: Question, course: Course, *, of_equivalence: bool = False) -> str:
-    """What the interval of a comparison is; `of_equivalence`: that of the two one-sided tests, at the first share."""
-    last, several = course.looks[-1] if course.looks else None, len(question.design.looks) > 1
-    alpha = 2.0 * question.alpha if of_equivalence else last.alpha if last is not None else question.alpha
-    if last is not None and last.bound_e is not None:
-        return f"{percent(1.0 - alpha)} anytime-valid interval"
-    if last is not None and last.bound_p is not None:
-        return f"{percent(1.0 - alpha)} {'repeated ' if several else ''}interval"
-    looked = not course.finished and (several or question.open_ended)
-    return f"{percent(1.0 - question.alpha)} interval{' (not corrected for looking early)' if looked else ''}"
 
 
 def interval(evidence: Evidence) -> str:
@@ -345,25 +313,25 @@ def _on_design(evidence: Evidence) -> list[str]:
     return found
 
 
+def beside(evidence: Evidence) -> Beside:
+    """Return what a descriptive statistic may know of the comparison that it is shown beside."""
+    question, verdict = evidence.question, evidence.verdict
+    return Beside(
+        a=question.a,
+        b=question.b,
+        pairs=evidence.used,
+        alpha=evidence.last_look.alpha if evidence.last_look else question.alpha,
+        claimed=verdict in _CLAIMS and question.design.test == "t",
+        undecided=verdict is Verdict.INCONCLUSIVE and not evidence.capped_by,
+    )
+
+
 def _on_numbers(evidence: Evidence) -> list[str]:
-    flip, verdict, found = evidence.sign_flip, evidence.verdict, []
-    if evidence.plain is not None and evidence.plain.sd == 0.0 and not evidence.same_records:
-        found.append(_coarse(evidence))
-    if flip is not None and flip.p is None:
-        found.append(f"The sign-flip p is not enumerated for {flip.pairs} pairs.")
-    alpha = evidence.last_look.alpha if evidence.last_look else evidence.question.alpha
-    if verdict in _CLAIMS and evidence.question.design.test == "t" and flip and flip.p is not None and flip.p > alpha:
-        found.append(
-            f"The exact sign-flip test does not support this at {alpha:.3g} (p {p_text(flip.p)}): the verdict leans on "
-            f"normally distributed differences."
-        )
-    if verdict is Verdict.INCONCLUSIVE and not evidence.capped_by and flip and flip.p is not None and flip.p <= alpha:
-        found.append(
-            f"The exact sign-flip test alone would reject at {alpha:.3g} (p {p_text(flip.p)}); it is not the declared "
-            "test, and a test chosen afterwards raises the false alarms."
-        )
-    if evidence.iqm is not None and evidence.used < HONEST_FROM:
-        found.append(f"{WARNING[0].upper()}{WARNING[1:]}; here are {evidence.used} per group.")
+    constant = evidence.plain is not None and evidence.plain.sd == 0.0
+    found, there = [_coarse(evidence)] if constant and not evidence.same_records else [], beside(evidence)
+    for name, statistic in statistics().items():
+        if (result := evidence.descriptive[name]) is not None:
+            found += statistic.caveats(result, there)
     return found
 
 
