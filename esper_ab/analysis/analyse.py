@@ -43,14 +43,9 @@ def analyse(history: History) -> Analysis:
     comparisons = tuple(_compare(history, one, pairs[one], course, found) for one, course in followed.items())
     per_run = outcomes(history)
     return Analysis(
-        outcomes=per_run,
-        comparisons=comparisons,
-        audit=found,
-        cross=cross_evaluation(history),
-        exam=exam(history, per_run, comparisons),
-        conduct=conduct(history),
-        result_hash=result_hash(history),
-    )
+        outcomes=per_run, comparisons=comparisons, audit=found, cross=cross_evaluation(history),
+        exam=exam(history, per_run, comparisons), conduct=conduct(history), result_hash=result_hash(history),
+    )  # fmt: skip
 
 
 def conditions(history: History) -> str:
@@ -74,20 +69,11 @@ def _compare(
 ) -> Comparison:
     experiment = history.plan.experiment
     question = Question(
-        a=contrast.a,
-        b=contrast.b,
-        design=history.design,
-        planned=history.replicates,
-        conditions=conditions(history),
-        paired=not experiment.unpaired,
-        run_sd=history.plan.run_sd,
+        a=contrast.a, b=contrast.b, design=history.design, planned=history.replicates, conditions=conditions(history),
+        paired=not experiment.unpaired, run_sd=history.plan.run_sd,
         rng_seed=int(history.plan.digest[: 2 * _DIGEST_BYTES], 16),
-    )
+    )  # fmt: skip
     return compare(
-        question,
-        pairs,
-        course,
-        same_records=same_records(history, contrast, pairs),
-        lost=lost_of(history, contrast),
+        question, pairs, course, same_records=same_records(history, contrast, pairs), lost=lost_of(history, contrast),
         findings=found.findings,
-    )
+    )  # fmt: skip

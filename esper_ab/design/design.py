@@ -146,19 +146,10 @@ def make_design(experiment: ExperimentSettings, orders: Sequence[tuple[str, ...]
             for n_open, alpha, nominal in zip(counts, alphas, found, strict=True)
         )
     return Design(
-        endpoint=experiment.endpoint,
-        test=experiment.test,
-        alpha=experiment.alpha,
-        margin=experiment.margin,
-        comparisons=contrasts,
-        positions=positions,
-        adjusted=adjusted,
-        early_stop=experiment.early_stop,
-        looks=looks,
-        boundaries=boundaries,
-        anytime_after=0 if open_ended else None,
-        evidence=1.0 / experiment.alpha,
-    )
+        endpoint=experiment.endpoint, test=experiment.test, alpha=experiment.alpha, margin=experiment.margin,
+        comparisons=contrasts, positions=positions, adjusted=adjusted, early_stop=experiment.early_stop, looks=looks,
+        boundaries=boundaries, anytime_after=0 if open_ended else None, evidence=1.0 / experiment.alpha,
+    )  # fmt: skip
 
 
 def extended(design: Design, replicates: int) -> Design:

@@ -1,15 +1,16 @@
 """A catalogue of launchers, one file each: they start workers, place them and report their end.
 
 A file NAME.py provides `LAUNCHER`, a `LauncherFactory`; `--launcher NAME` finds it by its name and imports no other.
-Files that begin with "_" are shared. A launcher knows nothing of the protocol.
+A launcher knows nothing of the protocol, and the control plane never imports a worker: entry points are names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol
 
 from esper_ab.contracts.messages import Lane, WorkerOrder
+from esper_ab.contracts.own_packages import add_working_directory, import_own
 
 # Connection of workers to the coordinator. ipc: a socket that only this user of this machine can open; tcp: CURVE,
 # with keys for these workers only. No result depends on it.
@@ -75,3 +76,16 @@ class LauncherFactory(Protocol):
 
     def __call__(self, entry: str = ..., transport: Transport = ...) -> Launcher:
         """`entry`: "module:function", called with the WorkerOrder. UsageError when it cannot start workers here."""
+
+
+def call(entry: str, order: WorkerOrder) -> None:
+    """Import and call "module:function" with `order`, in the worker's own process or thread."""
+    module, _, function = entry.partition(":")
+    main: Callable[[WorkerOrder], Any] = getattr(import_own(module), function)
+    main(order)
+
+
+def call_in_process(entry: str, order: WorkerOrder) -> None:
+    """Do as `call`, in a process of its own, which finds users' modules where the preflight found them."""
+    add_working_directory()
+    call(entry, order)

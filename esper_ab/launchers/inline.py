@@ -13,7 +13,7 @@ from pathlib import Path
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.own_packages import ForeignPackage, claim
-from esper_ab.launchers import LauncherFactory, Transport, _entry
+from esper_ab.launchers import LauncherFactory, Transport, call
 
 DEFAULT_ENTRY = "workers.process.entry:main_in_thread"
 
@@ -39,7 +39,7 @@ class InlineWorker:
 
     def _run(self) -> None:
         try:
-            _entry.call(self._entry, self._order)
+            call(self._entry, self._order)
             self.exitcode = 0
         except BaseException:  # noqa: BLE001  any exception ends the worker, as in a process
             self.exitcode = 1

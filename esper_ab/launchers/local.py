@@ -14,7 +14,7 @@ from multiprocessing.process import BaseProcess
 
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.own_packages import nothing_of_the_user
-from esper_ab.launchers import LauncherFactory, Transport, _entry
+from esper_ab.launchers import LauncherFactory, Transport, call_in_process
 
 DEFAULT_ENTRY = "workers.process.entry:main"
 
@@ -71,7 +71,7 @@ class LocalLauncher:
         import torch.multiprocessing
 
         process = torch.multiprocessing.get_context("spawn").Process(
-            target=_entry.call_in_process, args=(self._entry, order), name=order.identity, daemon=False
+            target=call_in_process, args=(self._entry, order), name=order.identity, daemon=False
         )
         # A child inherits the mask, so signals that a terminal (Ctrl-C, hang-up) or timeout(1) (SIGTERM) sends to the
         # whole group reach only this process, from the child's first instruction on. The resource tracker, which keeps

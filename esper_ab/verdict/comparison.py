@@ -16,7 +16,7 @@ from esper_ab.stats.signed_rank import SignedRank, hodges_lehmann_interval, sign
 from esper_ab.verdict import headline, sentences
 from esper_ab.verdict.decision import Grounds, Verdict, decide, decided
 from esper_ab.verdict.descriptive import describe
-from esper_ab.verdict.evidence import Evidence, Interval, Judgement, Level, Numbers
+from esper_ab.verdict.evidence import Assessment, Evidence, Level, Limits, Numbers
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.imputation import imputed
 from esper_ab.verdict.looks import Course
@@ -50,14 +50,9 @@ class Comparison(Evidence):
 
 
 def compare(
-    question: Question,
-    pairs: Sequence[Pair],
-    course: Course,
-    *,
-    same_records: bool,
-    lost: Lost,
+    question: Question, pairs: Sequence[Pair], course: Course, *, same_records: bool, lost: Lost,
     findings: Sequence[Finding],
-) -> Comparison:
+) -> Comparison:  # fmt: skip
     """Compute the numbers of the complete `pairs`, in any order, and judge them.
 
     `course`: of this comparison, as `follow` gives it, which alone decides it; `same_records`: whether the digests of
@@ -83,23 +78,15 @@ def _numbers(question: Question, pairs: tuple[Pair, ...], course: Course) -> Num
     tost = equivalence(effect, design.margin, bound) if effect and bound and several and design.test == "t" else None
     found = spread(design.test, effect, plain) if several else None
     return Numbers(
-        question=question,
-        course=course,
-        pairs=pairs,
-        used=len(used),
+        question=question, course=course, pairs=pairs, used=len(used), effect=effect, plain=plain, rank=rank,
         estimate=_estimate(course, effect, plain, rank if design.test == "rank" else None),
-        at_look=_interval(question, course, effect, used),
-        effect=effect,
-        plain=plain,
-        rank=rank,
-        descriptive=describe(a, b, question.rng_seed),
-        equivalence=tost,
-        pairs_needed=needed_here(question, course, found) if found else None,
+        at_look=_interval(question, course, effect, used), descriptive=describe(a, b, question.rng_seed),
+        equivalence=tost, pairs_needed=needed_here(question, course, found) if found else None,
         pairs_anew=needed_anew(question, course, found) if found else None,
-    )
+    )  # fmt: skip
 
 
-def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Finding, ...]) -> Judgement:
+def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Finding, ...]) -> Assessment:
     """Weigh losses and audit against the numbers."""
     question, course, pairs = numbers.question, numbers.course, numbers.pairs
     again = imputed(question.design, pairs, course, lost)
@@ -110,42 +97,29 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
     # Equal endpoints of differing records are what a coarse or saturated outcome gives: they show no equality.
     equal = bool(pairs) and all(pair.a == pair.b for pair in pairs)
     grounds = Grounds(
-        pairs=len(pairs),
-        blocked=any(finding.weight == "blocks" for finding in findings),
-        identical=equal and same_records,
-        decision=course.standing,
-        direction=course.direction,
-        below_margin=_below_margin(numbers),
-        capped=False,
-    )
+        pairs=len(pairs), blocked=any(finding.weight == "blocks" for finding in findings),
+        identical=equal and same_records, decision=course.standing, direction=course.direction,
+        below_margin=_below_margin(numbers), capped=False,
+    )  # fmt: skip
     unaudited = decided(grounds)
     if unaudited is Verdict.EQUIVALENT:
         caps += floors
     below = grounds.below_margin and not floors
     verdict = decide(msgspec.structs.replace(grounds, capped=bool(caps), below_margin=below))
-    interval = _equivalence_interval(question, course) if verdict is Verdict.EQUIVALENT else numbers.at_look
+    on_equivalence = verdict is Verdict.EQUIVALENT
+    low, high, level = _equivalence_interval(question, course) if on_equivalence else numbers.at_look
     most = None if question.open_ended else max(len(pairs), question.planned - len(lost.replicates))
     found = spread(question.design.test, numbers.effect, numbers.plain)
-    resolvable = smallest_difference(question, course, found, most) if found and most is not None else None
-    return Judgement(
-        same_records=same_records,
-        low=interval.low,
-        high=interval.high,
-        level=interval.level,
-        most_pairs=most,
-        smallest_resolvable=resolvable,
-        lost=lost,
-        imputed=again,
-        findings=findings,
-        capped_by=tuple(caps),
-        unaudited=unaudited,
-        verdict=verdict,
-    )
+    return Assessment(
+        same_records=same_records, low=low, high=high, level=level, most_pairs=most,
+        smallest_resolvable=smallest_difference(question, course, found, most) if found and most is not None else None,
+        lost=lost, imputed=again, findings=findings, capped_by=tuple(caps), unaudited=unaudited, verdict=verdict,
+    )  # fmt: skip
 
 
 def _below_margin(numbers: Numbers) -> bool:
     """Whether all agree that the difference is smaller than the margin: its interval, its mean, and pairs enough."""
-    design, low, high, plain = numbers.question.design, numbers.at_look.low, numbers.at_look.high, numbers.plain
+    design, plain, (low, high, _) = numbers.question.design, numbers.plain, numbers.at_look
     if low is None or high is None or plain is None or numbers.used < LEAST_EQUIVALENCE_PAIRS:
         return False
     by_ranks = design.test == "rank"  # the interval is then of another location than the mean
@@ -166,25 +140,23 @@ def _estimate(
 
 def _interval(
     question: Question, course: Course, effect: AdjustedDifference | None, used: Sequence[Pair]
-) -> Interval:
+) -> Limits:
     """Return the interval of the last look; where no look with a bound was taken, one that no boundary corrects."""
     design, last = question.design, course.looks[-1] if course.looks else None
     if last is not None and (last.bound_p is not None or last.bound_e is not None):
-        return Interval(low=last.low, high=last.high, level=_level(question, course, last.alpha))
+        return last.low, last.high, _level(question, course, last.alpha)
     if design.test == "rank":
         found = hodges_lehmann_interval([pair.a - pair.b for pair in used], question.alpha)
     else:
         found = effect.interval(question.alpha) if effect is not None else None
     early = not course.finished and (len(design.looks) > 1 or question.open_ended)
-    low, high = found or (None, None)
-    return Interval(low=low, high=high, level=Level(confidence=1.0 - question.alpha, early=early))
+    return *(found or (None, None)), Level(confidence=1.0 - question.alpha, early=early)
 
 
-def _equivalence_interval(question: Question, course: Course) -> Interval:
+def _equivalence_interval(question: Question, course: Course) -> Limits:
     """Return the interval of the two one-sided tests, at the share of alpha that was held first."""
     last = course.looks[-1]
-    level = _level(question, course, 2.0 * question.alpha)
-    return Interval(low=last.equivalence_low, high=last.equivalence_high, level=level)
+    return last.equivalence_low, last.equivalence_high, _level(question, course, 2.0 * question.alpha)
 
 
 def _level(question: Question, course: Course, alpha: float) -> Level:

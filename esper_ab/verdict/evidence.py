@@ -35,12 +35,7 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
         return f"{percent(self.confidence)} {self.kind}interval{early}"
 
 
-class Interval(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of a difference, in points; None where the data give none."""
-
-    low: float | None
-    high: float | None
-    level: Level
+Limits = tuple[float | None, float | None, Level]  # of a difference, in points; None where the data give none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +50,7 @@ class Numbers:
     pairs: tuple[Pair, ...]  # all, by replicate
     used: int  # pairs, the first of them
     estimate: float | None  # of the deciding analysis; the plain mean while positions cannot be told apart
-    at_look: Interval  # the repeated interval of the last look; before any, an uncorrected one
+    at_look: Limits  # the repeated interval of the last look; before any, an uncorrected one
     effect: AdjustedDifference | None  # adjusted as declared; None where positions cannot be told apart
     plain: PairedDifference | None  # not adjusted, at the level 1 - alpha of the comparison
     rank: SignedRank | None
@@ -99,7 +94,7 @@ class Numbers:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judgement:
+class Assessment:
     """What losses and audit make of the numbers: the verdict."""
 
     same_records: bool  # the records of both runs agree in every pair
@@ -122,5 +117,5 @@ class Judgement:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence(Numbers, Judgement):
+class Evidence(Numbers, Assessment):
     """All that is known of one comparison: what every sentence about it is made from."""

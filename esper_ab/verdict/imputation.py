@@ -59,11 +59,8 @@ def worst_value(pairs: Sequence[Pair], halves: Sequence[HalfPair]) -> tuple[tupl
 
     found = tuple(
         Pair(
-            replicate=half.replicate,
-            a=completed(half.a, half.failed_a, seen_a),
-            b=completed(half.b, half.failed_b, seen_b),
-            position_a=half.position_a,
-            position_b=half.position_b,
+            replicate=half.replicate, a=completed(half.a, half.failed_a, seen_a),
+            b=completed(half.b, half.failed_b, seen_b), position_a=half.position_a, position_b=half.position_b,
         )
         for half in halves
         if half.failed_a or half.failed_b
@@ -84,12 +81,6 @@ def imputed(design: Design, pairs: Sequence[Pair], course: Course, lost: Lost) -
     again = retake(design, look, completed)
     agree = again.mean is not None and again.mean * course.direction > 0.0
     return Imputed(
-        lost_a=lost.a,
-        lost_b=lost.b,
-        worst=worst,
-        pairs=again.pairs,
-        mean=again.mean,
-        p=again.p,
-        e=again.e,
+        lost_a=lost.a, lost_b=lost.b, worst=worst, pairs=again.pairs, mean=again.mean, p=again.p, e=again.e,
         survives=again.equivalent if course.decision == "equivalent" else again.crossed and agree,
-    )
+    )  # fmt: skip

@@ -110,10 +110,7 @@ def follow(design: Design, pairs: Mapping[Contrast, Sequence[Pair]], complete: i
     over = design.anytime_after is None and complete >= max(design.looks, default=0)
     return {
         contrast: Course(
-            looks=tuple(track.looks),
-            decision=track.decision,
-            decided_at=track.decided_at,
-            direction=track.direction,
+            looks=tuple(track.looks), decision=track.decision, decided_at=track.decided_at, direction=track.direction,
             finished=over or track.decision != "open",
         )
         for contrast, track in tracks.items()
@@ -197,22 +194,12 @@ def _look(design: Design, replicates: int, evidence: _Evidence, n_open: int) -> 
     reached = evidence.p is not None and bound is not None and bound > 0.0 and evidence.p <= bound
     crossed = reached and _crosses(evidence, interval)
     return Look(
-        replicates=replicates,
-        pairs=evidence.pairs,
-        alpha=design.alpha / n_open,
-        bound_p=bound,
-        bound_e=None,
-        p=evidence.p,
-        e=None,
-        mean=evidence.mean,
-        low=interval[0] if interval else None,
-        high=interval[1] if interval else None,
-        crossed=crossed,
-        equivalence_p=first,
-        equivalence_low=equal[0] if equal else None,
-        equivalence_high=equal[1] if equal else None,
+        replicates=replicates, pairs=evidence.pairs, alpha=design.alpha / n_open, bound_p=bound, bound_e=None,
+        p=evidence.p, e=None, mean=evidence.mean, low=interval[0] if interval else None,
+        high=interval[1] if interval else None, crossed=crossed, equivalence_p=first,
+        equivalence_low=equal[0] if equal else None, equivalence_high=equal[1] if equal else None,
         equivalent=not reached and _equivalent(evidence, equal, design.margin),
-    )
+    )  # fmt: skip
 
 
 def _interval(design: Design, evidence: _Evidence, p: float | None) -> Interval:
@@ -238,22 +225,12 @@ def _anytime_look(design: Design, replicates: int, evidence: _Evidence, n_open: 
     reached = log_e is not None and log_e >= math.log(bound)
     crossed = reached and _crosses(evidence, interval)
     return Look(
-        replicates=replicates,
-        pairs=evidence.pairs,
-        alpha=design.alpha / n_open,
-        bound_p=None,
-        bound_e=bound,
-        p=None,
-        e=None if log_e is None else math.exp(min(log_e, _LARGEST_LOG)),
-        mean=evidence.mean,
-        low=interval[0] if interval else None,
-        high=interval[1] if interval else None,
-        crossed=crossed,
-        equivalence_p=None,
-        equivalence_low=equal[0] if equal else None,
-        equivalence_high=equal[1] if equal else None,
+        replicates=replicates, pairs=evidence.pairs, alpha=design.alpha / n_open, bound_p=None, bound_e=bound, p=None,
+        e=None if log_e is None else math.exp(min(log_e, _LARGEST_LOG)), mean=evidence.mean,
+        low=interval[0] if interval else None, high=interval[1] if interval else None, crossed=crossed,
+        equivalence_p=None, equivalence_low=equal[0] if equal else None, equivalence_high=equal[1] if equal else None,
         equivalent=not reached and _equivalent(evidence, equal, design.margin),
-    )
+    )  # fmt: skip
 
 
 def _crosses(evidence: _Evidence, interval: Interval) -> bool:

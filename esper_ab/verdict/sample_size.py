@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import msgspec
 from scipy import stats
 
 from esper_ab.design.design import EXTENSION_STRICTNESS
@@ -17,34 +16,31 @@ from esper_ab.verdict.looks import Course
 from esper_ab.verdict.question import Question
 
 
-class Spread(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the differences of the pairs of a balanced plan are apart."""
+def spread(
+    test: str, effect: AdjustedDifference | None, plain: PairedDifference | None
+) -> tuple[float, int, int] | None:
+    """Return the SD of a pair of a balanced plan in points, its degrees of freedom, and the columns of the design.
 
-    sd: float  # points, > 0
-    df: int  # degrees of freedom that it is estimated with
-    columns: int  # of the design: the difference and the position effects
-
-
-def spread(test: str, effect: AdjustedDifference | None, plain: PairedDifference | None) -> Spread | None:
-    """Return the spread that the design's test, "t" or "rank", meets; None where nothing varies."""
+    `test`: the design's, "t" or "rank". None where nothing varies.
+    """
     if test == "rank":
-        return Spread(sd=plain.sd, df=plain.df, columns=1) if plain and plain.se is not None and plain.sd else None
+        return (plain.sd, plain.df, 1) if plain is not None and plain.se is not None and plain.sd else None
     if effect is None or effect.se is None:
         return None
-    return Spread(sd=effect.se * math.sqrt(effect.pairs), df=effect.df, columns=effect.pairs - effect.df)
+    return effect.se * math.sqrt(effect.pairs), effect.df, effect.pairs - effect.df
 
 
-def needed_here(question: Question, course: Course, found: Spread) -> PairsNeeded:
+def needed_here(question: Question, course: Course, found: tuple[float, int, int]) -> PairsNeeded:
     """Compute the pairs that the margin takes in this plan; beyond the planned ones at the price of an extension."""
-    design, bound = question.design, _bound(question, course)
-    needed = pairs_needed(found.sd, found.df, design.margin, bound, found.columns)
+    (sd, df, columns), design, bound = found, question.design, _bound(question, course)
+    needed = pairs_needed(sd, df, design.margin, bound, columns)
     if callable(bound) or needed.pairs <= question.planned or design.test == "rank" or not design.boundaries:
         return needed  # the rank test cannot be extended, so a longer plan is meant
     evidence = EXTENSION_STRICTNESS / _held(question, course)
-    return pairs_needed(found.sd, found.df, design.margin, lambda pairs: _anytime_p(pairs, evidence), found.columns)
+    return pairs_needed(sd, df, design.margin, lambda pairs: _anytime_p(pairs, evidence), columns)
 
 
-def needed_anew(question: Question, course: Course, found: Spread) -> PairsNeeded | None:
+def needed_anew(question: Question, course: Course, found: tuple[float, int, int]) -> PairsNeeded | None:
     """Compute the pairs that the margin takes in a new plan, at about the last bound of this one.
 
     None unless the plan has looks and a t-test, which alone can be extended.
@@ -52,15 +48,16 @@ def needed_anew(question: Question, course: Course, found: Spread) -> PairsNeede
     design = question.design
     if design.test == "rank" or not design.boundaries:
         return None
-    return pairs_needed(found.sd, found.df, design.margin, _planned_bound(question, course), found.columns)
+    sd, df, columns = found
+    return pairs_needed(sd, df, design.margin, _planned_bound(question, course), columns)
 
 
-def smallest_difference(question: Question, course: Course, found: Spread, most: int) -> float | None:
+def smallest_difference(question: Question, course: Course, found: tuple[float, int, int], most: int) -> float | None:
     """Return the difference, in points, that `most` pairs detect with 80 % power; None: they detect none."""
     if most < LEAST_PAIRS:
         return None
     bound = _bound(question, course)
-    return smallest_resolvable(found.sd, most, bound(most) if callable(bound) else bound, found.columns)
+    return smallest_resolvable(found[0], most, bound(most) if callable(bound) else bound, found[2])
 
 
 def _bound(question: Question, course: Course) -> PBound:

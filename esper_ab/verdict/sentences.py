@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from esper_ab.design.design import Design, rule
 from esper_ab.design.pairs_needed import PairsNeeded
+from esper_ab.stats.descriptive.sign_flip import smallest_p
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.pair import alike
-from esper_ab.stats.sign_flip import smallest_p
 from esper_ab.stats.statistic import Beside
 from esper_ab.stats.text import n_pairs, p_text, percent, points
 from esper_ab.verdict.decision import Verdict
@@ -317,13 +317,10 @@ def beside(evidence: Evidence) -> Beside:
     """Return what a descriptive statistic may know of the comparison that it is shown beside."""
     question, verdict = evidence.question, evidence.verdict
     return Beside(
-        a=question.a,
-        b=question.b,
-        pairs=evidence.used,
+        a=question.a, b=question.b, pairs=evidence.used, claimed=verdict in _CLAIMS and question.design.test == "t",
         alpha=evidence.last_look.alpha if evidence.last_look else question.alpha,
-        claimed=verdict in _CLAIMS and question.design.test == "t",
         undecided=verdict is Verdict.INCONCLUSIVE and not evidence.capped_by,
-    )
+    )  # fmt: skip
 
 
 def _on_numbers(evidence: Evidence) -> list[str]:

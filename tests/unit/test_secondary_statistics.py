@@ -12,17 +12,14 @@ from scipy import stats
 from statsmodels.stats.weightstats import ttost_paired
 
 from esper_ab.stats.adjusted_difference import adjusted_difference
-from esper_ab.stats.bootstrap import (
-    HONEST_FROM,
-    improvement_interval,
-    interquartile_mean,
-    iqm_difference,
-)
+from esper_ab.stats.bootstrap import HONEST_FROM
+from esper_ab.stats.descriptive.correlation import pair_correlation
+from esper_ab.stats.descriptive.improvement import probability_of_improvement
+from esper_ab.stats.descriptive.improvement_interval import improvement_interval
+from esper_ab.stats.descriptive.iqm import interquartile_mean, iqm_difference
+from esper_ab.stats.descriptive.mann_whitney import mann_whitney
 from esper_ab.stats.equivalence import equivalence
-from esper_ab.stats.mann_whitney import mann_whitney
 from esper_ab.stats.pair import degenerate
-from esper_ab.stats.pair_correlation import pair_correlation
-from esper_ab.stats.probability_of_improvement import probability_of_improvement
 
 accuracies = st.floats(0.0, 100.0).map(lambda x: round(x, 3))
 paired = st.lists(st.tuples(accuracies, accuracies), min_size=2, max_size=12)

@@ -13,12 +13,12 @@ from scipy import stats
 from statsmodels.stats.power import TTestPower
 
 from esper_ab.design.pairs_needed import POWER, pairs_needed, power, smallest_resolvable
-from esper_ab.stats.hedges_g import correction, hedges_g
+from esper_ab.stats.descriptive.hedges_g import correction, hedges_g
+from esper_ab.stats.descriptive.improvement import in_words, probability_of_improvement
+from esper_ab.stats.descriptive.mann_whitney import mann_whitney
+from esper_ab.stats.descriptive.sign_flip import sign_flip, smallest_p
 from esper_ab.stats.least_pairs import LEAST_PAIRS
-from esper_ab.stats.mann_whitney import mann_whitney
 from esper_ab.stats.paired_difference import paired_difference
-from esper_ab.stats.probability_of_improvement import in_words, probability_of_improvement
-from esper_ab.stats.sign_flip import sign_flip, smallest_p
 
 accuracies = st.floats(0.0, 100.0, allow_nan=False).map(lambda x: round(x, 3))
 paired = st.lists(st.tuples(accuracies, accuracies), min_size=2, max_size=12)

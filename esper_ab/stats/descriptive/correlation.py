@@ -1,9 +1,56 @@
-"""The correlation within pairs: what the common randomness is worth."""
+"""Within-pair correlation, and the variance reduction from pairing.
+
+Pearson's r with Fisher's (1921) interval, tanh(atanh r -+ z / sqrt(n - 3)). The worth of a pair follows from variances,
+not from r: the difference of independent runs has the variance s2_a + s2_b, that of pairs
+s2_d = s2_a + s2_b - 2 r s_a s_b, and their ratio is the efficiency of pairing (Snedecor & Cochran 1989, paired against
+independent samples). It is 1 / (1 - r) where both groups have equal variance, and nearer to 1 elsewhere.
+"""
 
 from __future__ import annotations
 
-from esper_ab.stats.pair_correlation import PairCorrelation, pair_correlation
+import math
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from esper_ab.stats.pair import ROUNDING
+from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.statistic import Beside, Statistic
+
+LEVEL = 0.95
+
+
+class PairCorrelation(msgspec.Struct, frozen=True, kw_only=True):
+    """Correlation r of the endpoints of a pair, and its 95 % interval, which assumes joint normality."""
+
+    r: float
+    low: float | None  # None with fewer than 4 pairs, or when r is 1 or -1
+    high: float | None
+    worth: float | None  # (s2_a + s2_b) / s2_d: unpaired runs per group that a pair is worth; None: s2_d is 0
+
+
+def pair_correlation(a: ArrayLike, b: ArrayLike) -> PairCorrelation | None:
+    """Compute the within-pair correlation of a, b [pairs]. None below 3 pairs, or where one group does not vary."""
+    n = int(differences(a, b).size)
+    x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if n < 3 or not (_varies(x, x) and _varies(y, y)):
+        return None
+    dx, dy = x - math.fsum(x) / n, y - math.fsum(y) / n
+    r = math.fsum(dx * dy) / math.sqrt(math.fsum(dx**2) * math.fsum(dy**2))
+    r = min(1.0, max(-1.0, r))
+    worth = (math.fsum(dx**2) + math.fsum(dy**2)) / math.fsum((dx - dy) ** 2) if _varies(dx - dy, x, y) else None
+    if n < 4 or abs(r) >= 1.0 - ROUNDING:
+        return PairCorrelation(r=r, low=None, high=None, worth=worth)
+    half = float(stats.norm.isf((1.0 - LEVEL) / 2.0)) / math.sqrt(n - 3)
+    centre = math.atanh(r)
+    return PairCorrelation(r=r, low=math.tanh(centre - half), high=math.tanh(centre + half), worth=worth)
+
+
+def _varies(values: NDArray[np.float64], *scale: NDArray[np.float64]) -> bool:
+    """Return whether `values` vary by more than the rounding of the numbers of `scale`."""
+    return float(np.std(values)) > ROUNDING * max(float(np.max(np.abs(numbers))) for numbers in scale)
 
 
 def _show(found: PairCorrelation, _: Beside) -> str:

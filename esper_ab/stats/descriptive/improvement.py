@@ -1,9 +1,47 @@
-"""The probability of improvement, with the count of wins over pairs."""
+"""Probability of improvement: A12 over all combinations of runs, and the count of wins over pairs.
+
+A12 is Vargha & Delaney's (2000) measure of stochastic superiority, U / (n m), ties one half. No magnitude words.
+"""
 
 from __future__ import annotations
 
-from esper_ab.stats.probability_of_improvement import ProbabilityOfImprovement, in_words, probability_of_improvement
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
+
+from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.statistic import Beside, Statistic
+
+
+class ProbabilityOfImprovement(msgspec.Struct, frozen=True, kw_only=True):
+    """A12 = P(a run of A > a run of B) + P(equal) / 2, and wins, ties and losses of A within the pairs."""
+
+    a12: float
+    wins: int
+    ties: int
+    losses: int
+    cliffs_delta: float  # P(a run of A > a run of B) - P(a run of A < a run of B), Cliff (1993)
+
+    @property
+    def pairs(self) -> int:
+        return self.wins + self.ties + self.losses
+
+
+def probability_of_improvement(a: ArrayLike, b: ArrayLike) -> ProbabilityOfImprovement:
+    """Compute A12 and the wins of a, b [pairs], in the order of the pairs."""
+    d = differences(a, b)
+    across = np.subtract.outer(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64))  # [pairs, pairs]
+    wins, losses = int(np.sum(d > 0)), int(np.sum(d < 0))
+    a12 = float(np.mean((across > 0) + 0.5 * (across == 0)))
+    ties = int(d.size) - wins - losses
+    return ProbabilityOfImprovement(a12=a12, wins=wins, ties=ties, losses=losses, cliffs_delta=2.0 * a12 - 1.0)
+
+
+def in_words(a: str, b: str, improvement: ProbabilityOfImprovement) -> str:
+    """Return "A beats B in 5 of 6 pairs", with the number of ties if there are any."""
+    plural = "pair" if improvement.pairs == 1 else "pairs"
+    ties = f", {improvement.ties} tied" if improvement.ties else ""
+    return f"{a} beats {b} in {improvement.wins} of {improvement.pairs} {plural}{ties}"
 
 
 def _show(found: ProbabilityOfImprovement, beside: Beside) -> str:

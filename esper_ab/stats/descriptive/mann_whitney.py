@@ -1,10 +1,42 @@
-"""The Mann-Whitney U test on runs, which ignores the pairing."""
+"""Mann-Whitney U test on runs, ignoring the pairing: does one group rank above the other?
+
+Not for pooled episodes: those of one run are not independent (docs/statistics.md).
+"""
 
 from __future__ import annotations
 
-from esper_ab.stats.mann_whitney import MannWhitney, mann_whitney
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
 from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.stats.text import p_text
+
+_EXACT_COMBINATIONS = 10_000  # n m; the distribution of U takes minutes at 500 runs a side, and the normal is close
+
+
+class MannWhitney(msgspec.Struct, frozen=True, kw_only=True):
+    """U of the first sample and its two-sided p; `exact` is False for the normal approximation."""
+
+    u: float
+    p: float
+    exact: bool
+
+
+def mann_whitney(a: ArrayLike, b: ArrayLike) -> MannWhitney:
+    """Test a [n runs] against b [m runs]: exact without ties up to n m = 10,000, else the tie-corrected normal.
+
+    At 100 runs a side, where the approximation begins, the two differ by less than 0.001 in p.
+    """
+    x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    both = np.concatenate((x, y))
+    distinct = np.unique(both).size
+    if distinct == 1:
+        return MannWhitney(u=x.size * y.size / 2.0, p=1.0, exact=True)
+    exact = bool(distinct == both.size) and x.size * y.size <= _EXACT_COMBINATIONS
+    result = stats.mannwhitneyu(x, y, alternative="two-sided", method="exact" if exact else "asymptotic")
+    return MannWhitney(u=float(result.statistic), p=float(result.pvalue), exact=exact)
 
 
 def _show(test: MannWhitney, _: Beside) -> str:

@@ -1,12 +1,53 @@
-"""The exact sign-flip test: does it support a verdict that leans on normally distributed differences?"""
+"""Exact sign-flip test of paired differences: under no effect both signs of every difference are equally likely.
+
+No distribution is assumed beyond that symmetry.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from esper_ab.stats.sign_flip import SignFlip, sign_flip
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
+
+from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.stats.text import p_text
+
+MAX_PAIRS = 20  # 2^20 sign patterns are enumerated; no sampling beyond, so that "exact" stays true
+_TIE_TOLERANCE = 1e-12  # relative to the sum of |d|: sums equal but for the order of addition count as ties
+
+
+class SignFlip(msgspec.Struct, frozen=True, kw_only=True):
+    """Two-sided p over all sign patterns. `p` is None above MAX_PAIRS, where it is not enumerated."""
+
+    pairs: int
+    p: float | None
+    exact: bool
+    smallest_p: float  # p if all pairs agreed in sign
+
+
+def smallest_p(pairs: int) -> float:
+    """Return the least two-sided p that `pairs` pairs can reach: 2 of the 2^pairs sign patterns."""
+    if pairs < 1:
+        raise ValueError(f"{pairs} pairs have no p")
+    return min(1.0, 2.0 * 0.5**pairs)
+
+
+def sign_flip(a: ArrayLike, b: ArrayLike) -> SignFlip:
+    """Return the share of the 2^pairs sign patterns with |sum of differences| at least the observed; a, b [pairs]."""
+    d = np.abs(differences(a, b))
+    n = int(d.size)
+    if n > MAX_PAIRS:
+        return SignFlip(pairs=n, p=None, exact=False, smallest_p=smallest_p(n))
+    # The sign of the first difference is kept: |sum| is the same for a pattern and its mirror image. [2^(n-1)]
+    sums = d[:1]
+    for size in d[1:]:
+        sums = np.concatenate((sums + size, sums - size))
+    observed = abs(float(np.sum(differences(a, b))))
+    p = float(np.mean(np.abs(sums) >= observed - _TIE_TOLERANCE * float(np.sum(d))))
+    return SignFlip(pairs=n, p=p, exact=True, smallest_p=smallest_p(n))
 
 
 def _show(flip: SignFlip, _: Beside) -> str:
