@@ -52,7 +52,7 @@ _OPTIONS: dict[str, Decorator] = {
     "replicates": _option("--replicates", metavar="N|auto", help="Repetitions; 6 are the least that can carry a "
                                "verdict. auto: as many as it takes, up to --max."),
     "max": _option("--max", type=int, metavar="N", help="With --replicates auto: the most."),
-    "looks": _option("--looks", metavar="N,N,…", help="Replicates after which it is looked. [default: 6,10 of 10; "
+    "looks": _option("--looks", metavar="N,N,…", help="Replicates at the interim looks. [default: 6,10 of 10; "
                           "6,10,14,20 of 20; one below 10]"),
     "no_early_stop": _option("--no-early-stop", is_flag=True, help="Go on with a comparison that is decided."),
     "control": _option("--control", metavar="NAME", help="Compare the others with this group. "
