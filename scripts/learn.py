@@ -187,8 +187,8 @@ def mean_and_half(values: list[float]) -> tuple[float, float]:
 
 def rows(found: dict[str, dict[int, dict[str, float]]]) -> list[dict[str, Any]]:
     """One row per group: endpoint, paired difference to `random`, parameters, seeds."""
+    from esper_ab.stats.descriptive.sign_flip import sign_flip
     from esper_ab.stats.paired_difference import paired_difference
-    from esper_ab.stats.sign_flip import sign_flip
 
     table = []
     for group in (group for group in ORDER if group in found):

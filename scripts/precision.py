@@ -34,7 +34,7 @@ from esper_ab.analysis.pairs import pairs_of
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 from esper_ab.journal.outcomes import mean
-from esper_ab.stats.pair_correlation import pair_correlation
+from esper_ab.stats.descriptive.correlation import pair_correlation
 from workers.process.setup import keep_freed_memory
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -18,10 +18,10 @@ from esper_ab.analysis.pairs import endpoint_of
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.settings.differences import axes
 from esper_ab.settings.experiment import Group
-from esper_ab.stats.pair_correlation import PairCorrelation, pair_correlation
+from esper_ab.stats.descriptive.correlation import PairCorrelation, pair_correlation
+from esper_ab.stats.descriptive.improvement import ProbabilityOfImprovement, probability_of_improvement
+from esper_ab.stats.descriptive.sign_flip import SignFlip, sign_flip
 from esper_ab.stats.paired_difference import PairedDifference, paired_difference
-from esper_ab.stats.probability_of_improvement import ProbabilityOfImprovement, probability_of_improvement
-from esper_ab.stats.sign_flip import SignFlip, sign_flip
 from esper_ab.stats.signed_rank import SignedRank, signed_rank
 
 LEVEL = 0.95  # of intervals, not corrected for multiple comparisons
@@ -237,13 +237,9 @@ def _explore(one: tuple[Condition, Group], other: tuple[Condition, Group]) -> Ex
     a, b = [pair.a for pair in pairs], [pair.b for pair in pairs]
     several = len(pairs) > 1 and a != b
     return Exploratory(
-        a=x.name,
-        b=y.name,
-        settings=axes(group_x, group_y),
-        pairs=pairs,
-        plain=paired_difference(a, b, LEVEL) if pairs else None,
-        sign_flip=sign_flip(a, b) if several else None,
+        a=x.name, b=y.name, settings=axes(group_x, group_y), pairs=pairs,
+        plain=paired_difference(a, b, LEVEL) if pairs else None, sign_flip=sign_flip(a, b) if several else None,
         rank=signed_rank(a, b) if several else None,
         improvement=probability_of_improvement(a, b) if several else None,
         correlation=pair_correlation(a, b) if several else None,
-    )
+    )  # fmt: skip

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from esper_ab.analysis.across import LEVEL, Across, Disagreement, Exploratory, Member
 from esper_ab.analysis.comparable import Source
+from esper_ab.stats.descriptive.improvement import in_words
 from esper_ab.stats.least_pairs import LEAST_PAIRS
-from esper_ab.stats.probability_of_improvement import in_words
-from esper_ab.verdict.sentences import p_text, percent, points
+from esper_ab.stats.text import p_text, percent, points
 
 
 def sentence(one: Exploratory) -> str:

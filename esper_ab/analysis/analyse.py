@@ -9,11 +9,12 @@ from esper_ab.analysis.conduct import Conduct, conduct
 from esper_ab.analysis.courses import courses
 from esper_ab.analysis.cross import CrossEvaluation, cross_evaluation
 from esper_ab.analysis.exam import Exam, exam
-from esper_ab.analysis.pairs import lost_of, pairs_of, same_records
+from esper_ab.analysis.pairs import all_pairs, lost_of, same_records
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome, outcomes
+from esper_ab.stats.pair import Pair
 from esper_ab.verdict.comparison import Comparison, compare
 from esper_ab.verdict.finding import Audit
 from esper_ab.verdict.looks import Course
@@ -37,18 +38,14 @@ class Analysis:
 
 def analyse(history: History) -> Analysis:
     """Analyse a history; deterministic, bootstraps included."""
-    found = audit(history)
-    comparisons = tuple(_compare(history, contrast, course, found) for contrast, course in courses(history).items())
+    pairs = all_pairs(history)
+    found, followed = audit(history, pairs), courses(history, pairs)
+    comparisons = tuple(_compare(history, one, pairs[one], course, found) for one, course in followed.items())
     per_run = outcomes(history)
     return Analysis(
-        outcomes=per_run,
-        comparisons=comparisons,
-        audit=found,
-        cross=cross_evaluation(history),
-        exam=exam(history, per_run, comparisons),
-        conduct=conduct(history),
-        result_hash=result_hash(history),
-    )
+        outcomes=per_run, comparisons=comparisons, audit=found, cross=cross_evaluation(history),
+        exam=exam(history, per_run, comparisons), conduct=conduct(history), result_hash=result_hash(history),
+    )  # fmt: skip
 
 
 def conditions(history: History) -> str:
@@ -67,23 +64,16 @@ def conditions(history: History) -> str:
     return f"task {experiment.task}, {budget}" + (f", PPO {learning}" if learning else "")
 
 
-def _compare(history: History, contrast: Contrast, course: Course, found: Audit) -> Comparison:
+def _compare(
+    history: History, contrast: Contrast, pairs: tuple[Pair, ...], course: Course, found: Audit
+) -> Comparison:
     experiment = history.plan.experiment
     question = Question(
-        a=contrast.a,
-        b=contrast.b,
-        design=history.design,
-        planned=history.replicates,
-        conditions=conditions(history),
-        paired=not experiment.unpaired,
-        run_sd=history.plan.run_sd,
+        a=contrast.a, b=contrast.b, design=history.design, planned=history.replicates, conditions=conditions(history),
+        paired=not experiment.unpaired, run_sd=history.plan.run_sd,
         rng_seed=int(history.plan.digest[: 2 * _DIGEST_BYTES], 16),
-    )
+    )  # fmt: skip
     return compare(
-        question,
-        pairs_of(history, contrast),
-        course,
-        same_records=same_records(history, contrast),
-        lost=lost_of(history, contrast),
-        findings=tuple(one for one in found.findings if one.touches(contrast.a, contrast.b)),
-    )
+        question, pairs, course, same_records=same_records(history, contrast, pairs), lost=lost_of(history, contrast),
+        findings=found.findings,
+    )  # fmt: skip

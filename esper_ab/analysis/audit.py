@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esper_ab.analysis import audit_conditions, audit_conduct, audit_floor, audit_ppo
-from esper_ab.analysis.pairs import pairs_of
+from esper_ab.analysis.pairs import Pairs
 from esper_ab.contracts.messages import Lane
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History, RunHistory
@@ -35,14 +35,14 @@ class Place:
     sign: int  # +1 for the first group of the comparison, -1 for the second
 
 
-def audit(history: History) -> Audit:
-    """Audit everything recorded so far; a function of the records and the plan alone."""
+def audit(history: History, pairs: Pairs) -> Audit:
+    """Audit everything recorded so far, where `pairs` are `all_pairs(history)`."""
     found = [
-        *_of_comparisons(history),
+        *_of_comparisons(history, pairs),
         *audit_conditions.findings(history),
         *audit_conduct.findings(history),
         *audit_ppo.findings(history),
-        *audit_floor.findings(history),
+        *audit_floor.findings(history, pairs),
     ]
     return Audit(findings=tuple(sorted(found, key=lambda finding: _WEIGHTS.index(finding.weight))))
 
@@ -69,10 +69,10 @@ def _indicators(values: Sequence[int] | Sequence[str]) -> NDArray[np.float64]:
     return np.array([[float(value == other) for other in distinct] for value in values])
 
 
-def _of_comparisons(history: History) -> Iterator[Finding]:
+def _of_comparisons(history: History, pairs: Pairs) -> Iterator[Finding]:
     all_balanced = True
     for contrast in history.design.comparisons:
-        used = {pair.replicate for pair in pairs_of(history, contrast)}
+        used = {pair.replicate for pair in pairs[contrast]}
         places = _places(history.blocks, contrast, used)
         yield from _aliased(history, contrast, places, len(used))
         yield from _position_balance(history, contrast, places)

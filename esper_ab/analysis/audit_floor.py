@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from esper_ab.analysis.pairs import endpoint_of, pairs_of
+from esper_ab.analysis.pairs import Pairs, endpoint_of
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
@@ -34,10 +34,10 @@ class Distance:
         return f"{self.mean:+.2f} points, 95 % interval {self.low:+.2f} to {self.high:+.2f}"
 
 
-def findings(history: History) -> Iterator[Finding]:
+def findings(history: History, pairs: Pairs) -> Iterator[Finding]:
     """One per comparison and floor at most; from as many pairs on as an equivalence needs."""
     for contrast in history.design.comparisons:
-        used = [pair.replicate for pair in pairs_of(history, contrast)]
+        used = [pair.replicate for pair in pairs[contrast]]
         if len(used) >= LEAST_EQUIVALENCE_PAIRS:
             yield from _above_guessing(history, contrast, used)
             yield from _off_the_bare_host(history, contrast, used)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from esper_ab.analysis.audit import audit
+from esper_ab.analysis.pairs import all_pairs
 from esper_ab.design.calibration_file import conditions_of
 from esper_ab.journal.fold import History
 
@@ -81,6 +82,6 @@ def _unfit(source: Source) -> Iterator[str]:
             f"share_observation_norm: the learners of {source.name} normalise by common moments, so that their records "
             "depend on the groups beside them"
         )
-    for finding in audit(source.history).findings:
+    for finding in audit(source.history, all_pairs(source.history)).findings:
         if finding.weight == "blocks" and finding.kind != "aliased":  # positions are never balanced across directories
             yield f"audit of {source.name}: {finding.sentence}"

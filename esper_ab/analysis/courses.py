@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from esper_ab.analysis.pairs import complete_replicates, pairs_of
+from collections.abc import Sequence
+
+from esper_ab.analysis.pairs import Pairs, complete_replicates
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History
 from esper_ab.stats.least_pairs import LEAST_PAIRS
-from esper_ab.stats.pair import alike
+from esper_ab.stats.pair import Pair, alike
 from esper_ab.verdict.looks import Course, follow
 
 
-def courses(history: History) -> dict[Contrast, Course]:
+def courses(history: History, pairs: Pairs) -> dict[Contrast, Course]:
     """Follow the comparisons in the order of the design, from the records alone, so report and coordinator agree."""
-    pairs = {contrast: pairs_of(history, contrast) for contrast in history.design.comparisons}
     return follow(history.design, pairs, complete_replicates(history))
 
 
-def settled(history: History, contrast: Contrast, course: Course) -> bool:
+def settled(pairs: Sequence[Pair], course: Course) -> bool:
     """Return whether a comparison is decided, or never will be because the difference is constant."""
-    differences = [pair.a - pair.b for pair in pairs_of(history, contrast)]
+    differences = [pair.a - pair.b for pair in pairs]
     constant = len(differences) >= LEAST_PAIRS and alike(differences) == len(differences)
     return course.decision != "open" or constant

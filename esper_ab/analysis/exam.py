@@ -102,12 +102,8 @@ def _accuracy(comparison: Comparison) -> Criterion:
     return Criterion(
         name="held-out accuracy",
         question=f"better than {comparison.question.b}, by what may exceed the margin of {margin:g} points?",
-        passed=passed,
-        mean=comparison.estimate,
-        low=comparison.low,
-        high=comparison.high,
-        runs=comparison.used,
-    )
+        passed=passed, mean=comparison.estimate, low=comparison.low, high=comparison.high, runs=comparison.used,
+    )  # fmt: skip
 
 
 def _against(
@@ -140,14 +136,9 @@ def _criterion(name: str, question: str, difference: PairedDifference | None, *,
         nearer, farther = sorted((sign * low, sign * high))
         passed = True if nearer > 0 else False if farther < 0 else None
     return Criterion(
-        name=name,
-        question=question,
-        passed=passed,
-        mean=difference.mean if difference else None,
-        low=low,
-        high=high,
+        name=name, question=question, passed=passed, mean=difference.mean if difference else None, low=low, high=high,
         runs=difference.pairs if difference else 0,
-    )
+    )  # fmt: skip
 
 
 def _outcome(comparison: Comparison, criteria: Sequence[Criterion]) -> tuple[Outcome, str]:

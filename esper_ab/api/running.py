@@ -1,7 +1,7 @@
 """`run_ab_test`: an experiment from Python, on the engine that `esper-ab launch` uses, and what came of each run.
 
 It may be called from a script without an `if __name__ == "__main__":` guard, from a notebook and from a test: worker
-processes do not import the caller's main module (launchers/local.py).
+processes do not import the caller's main module (contracts/own_packages.py).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 import click
 import msgspec
@@ -32,6 +32,7 @@ from esper_ab.execution.experiment import (
     plan_experiment,
     write_report,
 )
+from esper_ab.launchers import Launcher
 from esper_ab.live.narration import Narration
 from esper_ab.plan.run_directory import check_name
 from esper_ab.report.build import ReportPaths
@@ -52,7 +53,7 @@ class More(TypedDict, total=False):
 
     name: str
     verbose: bool
-    launcher: Literal["local", "inline"]
+    launcher: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,8 +114,8 @@ def _check_experiment(experiment: object) -> None:
 
 def prepare(what: Declared, runner: Runner) -> PlannedExperiment:
     """Plan what is declared; whatever can be refused is refused here, and nothing is started or written yet."""
-    _check_process(runner.launcher)
     _check_runner(runner)
+    _check_process(make_launcher(runner.launcher))
     asked = msgspec.structs.replace(_schedule(what, runner), name=runner.name or what.asked.name)
     run_dir = runner.output_dir / asked.name
     if run_dir.exists():
@@ -149,7 +150,7 @@ def show_plan(planned: PlannedExperiment) -> None:
     click.echo(format_plan(planned))
 
 
-def _check_process(launcher: str) -> None:
+def _check_process(launcher: Launcher) -> None:
     """UsageError where worker processes cannot be started, or would be started by accident."""
     if file := READING.get():
         raise UsageError(
@@ -162,7 +163,7 @@ def _check_process(launcher: str) -> None:
             "run_ab_test is called while multiprocessing imports the main script into another process; put the call "
             'below `if __name__ == "__main__":`'
         )
-    if process.daemon and launcher == "local":
+    if process.daemon and launcher.child_processes:
         raise UsageError(
             "run_ab_test is called in a daemonic process of multiprocessing, which may not start workers; call it in "
             'the main process, or with launcher="inline"'
@@ -174,8 +175,6 @@ def _check_runner(runner: Runner) -> None:
         raise UsageError(f"name {runner.name!r}: text")
     if runner.name:
         check_name(runner.name, runner.words.get("name", "name"))
-    if runner.launcher not in ("local", "inline"):
-        raise UsageError(f"launcher {runner.launcher!r}: local (processes) or inline (threads)")
     for name in ("parallel_runs", "retry_failed_runs", "watched"):
         if not isinstance(value := getattr(runner, name), bool):
             argument = "verbose" if name == "watched" else name

@@ -10,6 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from esper_ab.commands import _completing as completing
+from esper_ab.contracts import catalog
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -51,7 +52,7 @@ _OPTIONS: dict[str, Decorator] = {
     "replicates": _option("--replicates", metavar="N|auto", help="Repetitions; 6 are the least that can carry a "
                                "verdict. auto: as many as it takes, up to --max."),
     "max": _option("--max", type=int, metavar="N", help="With --replicates auto: the most."),
-    "looks": _option("--looks", metavar="N,N,…", help="Replicates after which it is looked. [default: 6,10 of 10; "
+    "looks": _option("--looks", metavar="N,N,…", help="Replicates at the interim looks. [default: 6,10 of 10; "
                           "6,10,14,20 of 20; one below 10]"),
     "no_early_stop": _option("--no-early-stop", is_flag=True, help="Go on with a comparison that is decided."),
     "control": _option("--control", metavar="NAME", help="Compare the others with this group. "
@@ -91,9 +92,9 @@ _OPTIONS: dict[str, Decorator] = {
                                   "same bits every time. [default: --deterministic]"),
     "no_telemetry": _option("--no-telemetry", is_flag=True, help="Do not record the life of every seed; no result "
                                  "depends on it."),
-    "launcher": _option("--launcher", type=click.Choice(["local", "inline"]), default="local", help="Processes, "
-                             "or threads here."),
-    "transport": _option("--transport", type=click.Choice(["ipc", "tcp"]), default="ipc", help="How they talk to "
+    "launcher": _option("--launcher", type=click.Choice(catalog.names("esper_ab.launchers")), default="local",
+                             help="What starts workers; no result depends on it."),
+    "transport": _option("--transport", type=click.Choice(["ipc", "tcp"]), default="ipc", help="How workers talk to "
                               "the coordinator: a private socket file, or TCP with keys of this run only."),
     "out": _option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True,
                         metavar="DIR", help="Where run directories go."),

@@ -13,6 +13,7 @@ from esper_ab.commands._exit_status import epilog, invoke
 from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, experiment_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control.chaos import Chaos, plan_faults
+from esper_ab.control.preflight import check_launcher
 from esper_ab.execution.detach import detach, reserve
 from esper_ab.execution.experiment import (
     PlannedExperiment,
@@ -25,7 +26,7 @@ from esper_ab.execution.experiment import (
     plan_experiment,
     write_report,
 )
-from esper_ab.launchers import check
+from esper_ab.launchers import Launcher
 from esper_ab.live.console import outlive_terminal
 from esper_ab.report.build import printed
 from esper_ab.settings.assignments import split_commas
@@ -74,9 +75,9 @@ def command(**options: Any) -> None:
     planned = plan_experiment(asked, options["out"], calibration=calibration, tracking=tracking)
     groups = [group.name for group in planned.plan.experiment.groups]
     conditions = [parse_condition(text, groups, planned.plan.design.comparisons) for text in options["fail_unless"]]
-    chaos = _plan_chaos(options["chaos"], planned, options["launcher"])
     launcher = make_launcher(options["launcher"], options["transport"])
-    check(launcher, planned.plan.lanes)
+    check_launcher(launcher, planned.plan.lanes)
+    chaos = _plan_chaos(options, planned, launcher)
     _announce(planned, options)
     if options["dry_run"]:
         return
@@ -111,13 +112,12 @@ def _load_calibration(path: Path | None) -> Calibration | None:
     return load_calibration(path)
 
 
-def _plan_chaos(rng_seed: int | None, planned: PlannedExperiment, launcher: str) -> Chaos | None:
-    """The rehearsal of faults that `rng_seed` draws for the plan; None without one."""
-    if rng_seed is None:
+def _plan_chaos(options: dict[str, Any], planned: PlannedExperiment, launcher: Launcher) -> Chaos | None:
+    if options["chaos"] is None:
         return None
-    if launcher == "inline":
-        raise UsageError("--chaos kills worker processes, and --launcher inline has none; use --launcher local")
-    return Chaos(plan_faults(rng_seed, [spec for block in planned.plan.blocks for spec in block.runs]))
+    if not launcher.child_processes:
+        raise UsageError(f"--chaos kills worker processes, and --launcher {options['launcher']} has none")
+    return Chaos(plan_faults(options["chaos"], [spec for block in planned.plan.blocks for spec in block.runs]))
 
 
 def _announce(planned: PlannedExperiment, options: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._options import ARGUMENTS, ExperimentCommand
+from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, shared_options
 from esper_ab.execution.detach import detach
 from esper_ab.execution.experiment import PlannedExperiment, encode_plan
 from esper_ab.live.console import outlive_terminal
@@ -36,7 +36,7 @@ _FLAGS = {"name": "--name", "max_parallel": "--max-parallel", "out": "--output-d
 @click.option("--no-retry", is_flag=True, help="A run whose worker dies is given up at once.")
 @click.option("--max-retries", type=click.IntRange(min=0), metavar="N", help="Restarts at one point of a run before "
               "it is given up. [default: 2]")
-@click.option("--launcher", type=click.Choice(["local", "inline"]), default="local", help="Processes, or threads here.")
+@shared_options("launcher")
 @click.option("-v", "--verbose", is_flag=True, help="A line on stderr for everything that is recorded, in place of the "
               "live view.")
 @click.option("--quiet", is_flag=True, help="No live view.")

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import runpy
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
 _ROOT = Path(__file__).absolute().parents[2]
+_SAFE_PATH = "PYTHONSAFEPATH"
 _CLAIMING = threading.Lock()  # workers may be threads of one process, and its module table is one
 
 
@@ -48,6 +52,28 @@ def import_own(module: str) -> ModuleType:
 def child_command(module: str, *arguments: str) -> list[str]:
     """What `python -m module arguments` would be if the working directory could get in the way of nothing."""
     return [sys.executable, "-P", str(Path(__file__).absolute()), module, *arguments]
+
+
+@contextmanager
+def nothing_of_the_user() -> Iterator[None]:
+    """While entered, a spawned process imports neither the main module nor, to begin with, from the working directory.
+
+    multiprocessing has every child import the parent's main module again, for functions that may live there. A worker's
+    entry does not, and a script or notebook that starts an experiment would start it again in every worker. And a child
+    begins as `python -c`, for which a queue.py in the working directory comes before the standard library's, whatever
+    the parent has on its sys.path, which the child is told a moment later.
+    """
+    main, safe = sys.modules["__main__"], os.environ.get(_SAFE_PATH)
+    sys.modules["__main__"] = ModuleType("__main__")
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+        if safe is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = safe
 
 
 def add_working_directory() -> None:

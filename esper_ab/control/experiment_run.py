@@ -11,7 +11,7 @@ from pathlib import Path
 from esper_ab.analysis.trained_by import code_states, named, telling
 from esper_ab.contracts.errors import DiskFull, EsperError, Interrupted, UsageError
 from esper_ab.contracts.shell_line import typed
-from esper_ab.control import provenance
+from esper_ab.control import descriptors, provenance
 from esper_ab.control.chaos import Chaos
 from esper_ab.control.coordinator import Coordinator
 from esper_ab.control.event_sink import EventSink
@@ -32,7 +32,7 @@ from esper_ab.journal.events import (
 )
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import History, begin, fold
-from esper_ab.launchers import Launcher, descriptors
+from esper_ab.launchers import Launcher
 from esper_ab.plan.blocks import Extension, Plan
 from esper_ab.plan.run_directory import versions
 

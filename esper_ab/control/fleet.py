@@ -13,8 +13,9 @@ import msgspec
 
 from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.contracts.messages import Stop, WorkerOrder
+from esper_ab.control import descriptors
 from esper_ab.control.hub import Hub
-from esper_ab.launchers import Launcher, Worker, descriptors
+from esper_ab.launchers import Launcher, Worker
 from esper_ab.plan.blocks import Plan
 
 LOG_LINES = 20

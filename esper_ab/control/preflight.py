@@ -6,13 +6,17 @@ import os
 import shutil
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from esper_ab.contracts.errors import EsperError, Setting, UsageError
 from esper_ab.contracts.machine import Machine, Questions
+from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.own_packages import child_command
+from esper_ab.control import descriptors
+from esper_ab.launchers import Launcher
 
 _TIMEOUT_S = 120.0  # importing torch from a cold network disk takes tens of seconds
 _LOG_BYTES_PER_ENV_EPISODE = 4096  # journal line and log, measured generously
@@ -58,3 +62,9 @@ def check_run_dir(run_dir: Path, needed_bytes: int) -> None:
             f"{parent} has {free_bytes >> 20} MiB free, but the run may need {needed_bytes >> 20} MiB; make room, or "
             "choose another folder"
         )
+
+
+def check_launcher(launcher: Launcher, lanes: Sequence[Lane]) -> None:
+    """UsageError unless `launcher` can serve the lanes and this process may have the descriptors of their workers."""
+    launcher.check_lanes(lanes)
+    descriptors.check(len(lanes), launcher.descriptors)

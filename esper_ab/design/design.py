@@ -1,6 +1,6 @@
-"""What is compared with what, and by which rule: decided before the first run, hashed with the plan. Pure.
+"""The design of an experiment: comparisons, test and interim looks, fixed before the first run. Pure.
 
-The boundaries themselves come from `stats/boundaries.py`, which stands above this file and is handed in.
+It is hashed with the plan. Its boundaries are computed by `design/boundaries.py`, which needs numpy and is handed in.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Contrast(Settings, frozen=True, kw_only=True):
 
 
 class Boundary(Settings, frozen=True, kw_only=True):
-    """What p a comparison must reach at each look while `open` comparisons share alpha."""
+    """The p that a comparison must reach at each look while `open` comparisons share alpha."""
 
     open: int  # comparisons not yet decided, this one among them
     alpha: float  # what each of them holds: the experiment's alpha / open
@@ -38,7 +38,7 @@ class Boundary(Settings, frozen=True, kw_only=True):
 
 
 class Design(Settings, frozen=True, kw_only=True):
-    """The rule of an experiment."""
+    """What an experiment compares, with which test, at which looks and bounds."""
 
     endpoint: str  # "evaluation", "last-tenth", "curve-mean"
     test: str  # "t", "rank"
@@ -48,13 +48,13 @@ class Design(Settings, frozen=True, kw_only=True):
     positions: int  # of a block's runs: lane and start order
     adjusted: bool  # whether position effects are estimated and removed; else they only cancel by balance
     early_stop: bool  # whether a decided comparison ends, and a group without any other leaves later blocks
-    looks: tuple[int, ...]  # complete replicates at which it is looked; empty in an open-ended plan
+    looks: tuple[int, ...]  # complete replicates at the interim looks and the last one; empty in an open-ended plan
     boundaries: tuple[Boundary, ...]  # by `open`, from all comparisons down to one
     anytime_after: int | None  # replicates after which the anytime-valid rule holds; None: nothing after the last look
     evidence: float  # e-value that the anytime-valid rule asks for while one comparison is open
 
     def boundary(self, n_open: int) -> Boundary:
-        """The boundary that holds while `n_open` comparisons are undecided."""
+        """Return the boundary that holds while `n_open` comparisons are undecided."""
         return next(boundary for boundary in self.boundaries if boundary.open == n_open)
 
 
@@ -65,7 +65,7 @@ Calibrate = Callable[
 
 
 def default_looks(replicates: int) -> tuple[int, ...]:
-    """One look below 10 replicates; 6, 10 of 10; 6, 10, 14, 20 of 20; in between and beyond, at like shares."""
+    """Return the replicates of the looks: one below 10; 6, 10 of 10; 6, 10, 14, 20 of 20; else at like shares."""
     if replicates < SEVERAL_LOOKS_FROM:
         return (replicates,)
     shares = (0.6,) if replicates < 16 else (0.4, 0.7) if replicates < 20 else (0.3, 0.5, 0.7)
@@ -74,7 +74,7 @@ def default_looks(replicates: int) -> tuple[int, ...]:
 
 
 def comparisons(experiment: ExperimentSettings) -> tuple[Contrast, ...]:
-    """Every other tested group against the control, or all pairs of tested groups when no control is named."""
+    """Return every tested group against the control, or all pairs of tested groups when no control is named."""
     tested = [group.name for group in experiment.groups if group.name not in experiment.untested]
     if experiment.control:
         return tuple(Contrast(a=name, b=experiment.control) for name in tested if name != experiment.control)
@@ -82,7 +82,7 @@ def comparisons(experiment: ExperimentSettings) -> tuple[Contrast, ...]:
 
 
 def check_design(experiment: ExperimentSettings) -> None:
-    """UsageError for a design that cannot be honoured."""
+    """Raise UsageError for a control, untested groups or looks that no design can have."""
     names = [group.name for group in experiment.groups]
     for key, asked in (("control", (experiment.control,)), ("untested", experiment.untested)):
         for name in asked:
@@ -106,7 +106,8 @@ def _check_looks(experiment: ExperimentSettings) -> None:
     looks = experiment.looks
     if looks and experiment.open_ended:
         raise UsageError(
-            Setting("looks"), " goes with a number of replicates; without a maximum it is looked after every pair"
+            Setting("looks"),
+            " goes with a number of replicates; without a maximum there is an interim look after every pair",
         )
     if looks and (list(looks) != sorted(set(looks)) or looks[-1] != experiment.replicates):
         raise UsageError(
@@ -118,7 +119,7 @@ def _check_looks(experiment: ExperimentSettings) -> None:
 
 
 def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:
-    """Whether position effects are removed: they can be told from the groups, and enough is left at the first look.
+    """Return whether to adjust for positions: identifiable beside the groups, with enough df at the first look.
 
     `orders`: groups by position in the blocks up to the first look; a whole cycle of a repeating order will do.
     """
@@ -126,7 +127,7 @@ def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:
 
 
 def make_design(experiment: ExperimentSettings, orders: Sequence[tuple[str, ...]], calibrate: Calibrate) -> Design:
-    """The rule for `experiment`, whose block of replicate r runs the groups `orders[r]` in start order."""
+    """Make the design of `experiment`, whose block of replicate r runs the groups `orders[r]` in start order."""
     check_design(experiment)
     contrasts, positions = comparisons(experiment), len(experiment.groups)
     open_ended = experiment.open_ended
@@ -147,30 +148,21 @@ def make_design(experiment: ExperimentSettings, orders: Sequence[tuple[str, ...]
             for n_open, alpha, nominal in zip(counts, alphas, found, strict=True)
         )
     return Design(
-        endpoint=experiment.endpoint,
-        test=experiment.test,
-        alpha=experiment.alpha,
-        margin=experiment.margin,
-        comparisons=contrasts,
-        positions=positions,
-        adjusted=adjusted,
-        early_stop=experiment.early_stop,
-        looks=looks,
-        boundaries=boundaries,
-        anytime_after=0 if open_ended else None,
-        evidence=1.0 / experiment.alpha,
-    )
+        endpoint=experiment.endpoint, test=experiment.test, alpha=experiment.alpha, margin=experiment.margin,
+        comparisons=contrasts, positions=positions, adjusted=adjusted, early_stop=experiment.early_stop, looks=looks,
+        boundaries=boundaries, anytime_after=0 if open_ended else None, evidence=1.0 / experiment.alpha,
+    )  # fmt: skip
 
 
 def extended(design: Design, replicates: int) -> Design:
-    """The rule after a plan of `replicates` was finished and more are added: stricter, and valid at any time."""
+    """Return the design for further replicates after a finished plan of `replicates`: stricter, and anytime-valid."""
     if design.anytime_after is not None:
         return design
     return msgspec.structs.replace(design, anytime_after=replicates, evidence=EXTENSION_STRICTNESS / design.alpha)
 
 
 def rule(design: Design) -> str:
-    """The rule in one or two sentences, as plan and report print it."""
+    """Describe test, looks and bounds, as plan and report print them."""
     said = [_at_looks(design)] if design.boundaries else []
     if design.anytime_after is not None:
         share = f" times the {len(design.comparisons)} comparisons still open" if len(design.comparisons) > 1 else ""

@@ -50,12 +50,9 @@ def pairs_needed(sd: float, df: int, margin: float, p_bound: PBound = 0.05, colu
     sd_low, sd_high = sd_limits(sd, df, _SD_LIMITS)
     pairs = _least(sd, margin, p_bound, columns)
     return PairsNeeded(
-        margin=margin,
-        alpha=_at(p_bound, pairs),
-        pairs=pairs,
-        low=_least(sd_low, margin, p_bound, columns),
+        margin=margin, alpha=_at(p_bound, pairs), pairs=pairs, low=_least(sd_low, margin, p_bound, columns),
         high=_least(sd_high, margin, p_bound, columns),
-    )
+    )  # fmt: skip
 
 
 def smallest_resolvable(sd: float, pairs: int, alpha: float, columns: int = 1) -> float | None:

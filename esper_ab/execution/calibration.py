@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.analysis.calibration import calibration_of
-from esper_ab.analysis.pairs import same_records
+from esper_ab.analysis.pairs import pairs_of, same_records
 from esper_ab.design.calibration_file import FILE_NAME, Calibration
 from esper_ab.execution.experiment import PlannedExperiment, carry_out, plan_on
 from esper_ab.journal.load import load
@@ -45,4 +45,5 @@ def _try_determinism(planned: PlannedExperiment, launcher: Launcher) -> bool:
     plan = plan_on(machine, small, small.name)
     carry_out(PlannedExperiment(asked=small, machine=machine, plan=plan, run_dir=run_dir), launcher, watched=False)
     history = load(run_dir).history
-    return same_records(history, history.design.comparisons[0])
+    contrast = history.design.comparisons[0]
+    return same_records(history, contrast, pairs_of(history, contrast))

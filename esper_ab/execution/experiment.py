@@ -14,20 +14,19 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.machine import Machine, Questions
 from esper_ab.control import provenance
 from esper_ab.control.chaos import LIMITS, Chaos
 from esper_ab.control.observers import Observer
-from esper_ab.control.preflight import check_run_dir, examine, expected_bytes
+from esper_ab.control.preflight import check_launcher, check_run_dir, examine, expected_bytes
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.control.run_folders import RunFolders
 from esper_ab.design.boundary_cache import calibrate
 from esper_ab.execution.detach import reserved, settle_console
 from esper_ab.journal.fold import History
-from esper_ab.launchers import Launcher, Transport, check
-from esper_ab.launchers.inline import InlineLauncher
-from esper_ab.launchers.local import LocalLauncher
+from esper_ab.launchers import Launcher, LauncherFactory, Transport
 from esper_ab.live.console import rich_console, waiting
 from esper_ab.live.warnings import Warnings
 from esper_ab.plan.blocks import Plan, make_plan
@@ -44,7 +43,14 @@ from esper_ab.trackers.state import read_settings, save_settings
 
 if TYPE_CHECKING:
     from esper_ab.design.calibration_file import Calibration
+    from esper_ab.journal.fold import History
+    from esper_ab.launchers import Launcher, LauncherFactory, Transport
+    from esper_ab.plan.blocks import Plan
+    from esper_ab.report.build import ReportPaths
+    from esper_ab.settings.experiment import AskedExperiment
+    from esper_ab.trackers.settings import Tracking
 
+LAUNCHERS = "esper_ab.launchers"  # the catalogue
 _NARROWEST = 40  # characters: in a narrower terminal sentences are wrapped by the terminal
 
 
@@ -145,7 +151,7 @@ def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) ->
 
 def make_directory(planned: PlannedExperiment, launcher: Launcher) -> PlannedExperiment:
     """Claim the run directory by making it, after what `carry_out` would refuse was refused."""
-    check(launcher, planned.plan.lanes)
+    check_launcher(launcher, planned.plan.lanes)
     return claim_directory(planned, lambda run_dir: run_dir.mkdir(parents=True))
 
 
@@ -176,7 +182,7 @@ def carry_out(
     # Here, so that --help, plans and reports wait for no zmq, numpy or scipy.
     from esper_ab.control import experiment_run
 
-    check(launcher, planned.plan.lanes)
+    check_launcher(launcher, planned.plan.lanes)
     make_run_directory(planned.run_dir, planned.plan, planned.machine, planned.about, claimed=bool(planned.generated))
     if planned.tracking not in (None, Tracking()):  # with tags and no tracker: `esper-ab track` may be called later
         save_settings(planned.run_dir, planned.tracking)  # read by `make_observers`, now and when the run goes on later
@@ -214,7 +220,11 @@ def make_observers(
 
 
 def make_launcher(name: str, transport: Transport = "ipc") -> Launcher:
-    """Make the launcher `local` (processes) or `inline` (threads); `transport`: how they talk to the coordinator."""
-    if name == "inline":
-        return InlineLauncher(transport=transport)
-    return LocalLauncher(transport=transport)
+    """Make the launcher `name` of the catalogue; UsageError with its names for another.
+
+    `transport`: how workers talk to the coordinator.
+    """
+    if name not in catalog.names(LAUNCHERS):
+        raise UsageError(f"launcher {name!r}: no such launcher; there are {', '.join(catalog.names(LAUNCHERS))}")
+    make: LauncherFactory = catalog.entry(LAUNCHERS, name, "LAUNCHER")
+    return make(transport=transport)

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from esper_ab.analysis.courses import courses, settled
+from esper_ab.analysis.pairs import all_pairs
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control import experiment_run
+from esper_ab.control.preflight import check_launcher
 from esper_ab.design.design import rule
 from esper_ab.execution.experiment import make_observers
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
-from esper_ab.launchers import Launcher, check
+from esper_ab.launchers import Launcher
 from esper_ab.plan.blocks import Extension, extend
 
 
@@ -28,7 +30,7 @@ def unfinished(run_dir: Path, *, allow_changed_code: bool = False) -> History:
 def resume_run(run_dir: Path, launcher: Launcher, *, watched: bool, allow_changed_code: bool = False) -> None:
     """Train what is left of an interrupted run and journal it in the same run directory."""
     history = unfinished(run_dir, allow_changed_code=allow_changed_code)
-    check(launcher, history.plan.lanes)
+    check_launcher(launcher, history.plan.lanes)
     with ExitStack() as stack:
         told = make_observers(stack, run_dir, history.plan, history, watched=watched)
         experiment_run.resume(run_dir, launcher, told, allow_changed_code=allow_changed_code)
@@ -45,7 +47,8 @@ def extension(run_dir: Path, history: History, replicates: int) -> Extension:
         raise UsageError(
             f"--replicates {replicates}: {run_dir} has {history.replicates} already; name how many it is to have in all"
         )
-    if all(settled(history, one, course) for one, course in courses(history).items()):
+    pairs = all_pairs(history)
+    if all(settled(pairs[one], course) for one, course in courses(history, pairs).items()):
         raise UsageError(f"{run_dir}: every comparison is decided; there is nothing that more replicates could decide")
     return extend(history.plan, history.design, history.replicates, replicates - history.replicates)
 
@@ -55,7 +58,7 @@ def extend_run(
 ) -> None:
     """Train replicates up to `replicates` in all and journal them in the same run directory."""
     history = load(run_dir).history
-    check(launcher, history.plan.lanes)
+    check_launcher(launcher, history.plan.lanes)
     with ExitStack() as stack:
         told = make_observers(stack, run_dir, history.plan, history, watched=watched)
         experiment_run.extend(

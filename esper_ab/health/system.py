@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
+from esper_ab.contracts.own_packages import nothing_of_the_user
 from esper_ab.health.finding import Finding, ok, problem, warning
-from esper_ab.launchers.local import nothing_of_the_user
 
 _FEW_FILES = 1024
 _FEW_PROCESSES = 512

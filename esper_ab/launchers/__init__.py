@@ -1,13 +1,16 @@
-"""Launchers start workers, one file each; they place workers and report their end, independent of the protocol."""
+"""A catalogue of launchers, one file each: they start workers, place them and report their end.
+
+A file NAME.py provides `LAUNCHER`, a `LauncherFactory`; `--launcher NAME` finds it by its name and imports no other.
+A launcher knows nothing of the protocol, and the control plane never imports a worker: entry points are names.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol
 
-from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane, WorkerOrder
-from esper_ab.launchers import descriptors
+from esper_ab.contracts.own_packages import add_working_directory, import_own
 
 # Connection of workers to the coordinator. ipc: a socket that only this user of this machine can open; tcp: CURVE,
 # with keys for these workers only. No result depends on it.
@@ -44,19 +47,22 @@ class Worker(Protocol):
 
 
 class Launcher(Protocol):
-    """Starts workers by calling a named entry point, "module:function", with the order."""
+    """Starts workers; each calls the entry point with its order."""
 
     @property
     def transport(self) -> Transport:
         """Transport that its workers need."""
 
     @property
-    def for_gpus(self) -> bool:
-        """Whether its workers can have GPUs: torch fixes their choice and arithmetic once per process."""
+    def child_processes(self) -> bool:
+        """Whether every worker is a child process of this one, which a signal can stop or end."""
 
     @property
     def descriptors(self) -> int:
         """File descriptors of this process that one of its workers takes, with that of its connection."""
+
+    def check_lanes(self, lanes: Sequence[Lane]) -> None:
+        """UsageError, naming this launcher, unless each lane's worker can have the devices of its lane."""
 
     def start(self, order: WorkerOrder) -> Worker:
         """Return at once, with OSError when it cannot be started now.
@@ -65,12 +71,21 @@ class Launcher(Protocol):
         """
 
 
-def check(launcher: Launcher, lanes: Sequence[Lane]) -> None:
-    """UsageError unless this launcher can start one worker per lane and each can have the devices of its lane."""
-    gpus = [lane.name for lane in lanes if any(lane.uuids)]
-    if gpus and not launcher.for_gpus:
-        raise UsageError(
-            f"launcher inline on {gpus[0]}: threads share one view of the GPUs, so none would have its own; take "
-            "launcher local, or CPU devices"
-        )
-    descriptors.check(len(lanes), launcher.descriptors)
+class LauncherFactory(Protocol):
+    """Type of `LAUNCHER`: makes a launcher; the default of `entry` is the entry point that suits its workers."""
+
+    def __call__(self, entry: str = ..., transport: Transport = ...) -> Launcher:
+        """`entry`: "module:function", called with the WorkerOrder. UsageError when it cannot start workers here."""
+
+
+def call(entry: str, order: WorkerOrder) -> None:
+    """Import and call "module:function" with `order`, in the worker's own process or thread."""
+    module, _, function = entry.partition(":")
+    main: Callable[[WorkerOrder], Any] = getattr(import_own(module), function)
+    main(order)
+
+
+def call_in_process(entry: str, order: WorkerOrder) -> None:
+    """Do as `call`, in a process of its own, which finds users' modules where the preflight found them."""
+    add_working_directory()
+    call(entry, order)

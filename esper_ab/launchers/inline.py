@@ -7,12 +7,13 @@ import faulthandler
 import os
 import threading
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.messages import WorkerOrder
+from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.own_packages import ForeignPackage, claim
-from esper_ab.launchers import Transport, _entry
+from esper_ab.launchers import LauncherFactory, Transport, call
 
 DEFAULT_ENTRY = "workers.process.entry:main_in_thread"
 
@@ -38,7 +39,7 @@ class InlineWorker:
 
     def _run(self) -> None:
         try:
-            _entry.call(self._entry, self._order)
+            call(self._entry, self._order)
             self.exitcode = 0
         except BaseException:  # noqa: BLE001  any exception ends the worker, as in a process
             self.exitcode = 1
@@ -68,7 +69,7 @@ class InlineWorker:
 class InlineLauncher:
     """Starts each worker as a thread."""
 
-    for_gpus = False
+    child_processes = False
     descriptors = 12  # a pipe, both ends of a connection, and what a context of libzmq takes
 
     def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "ipc") -> None:
@@ -80,5 +81,16 @@ class InlineLauncher:
         self._entry = entry
         self.transport = transport
 
+    def check_lanes(self, lanes: Sequence[Lane]) -> None:
+        """Refuse GPUs: torch fixes their choice and arithmetic once per process."""
+        if gpus := [lane.name for lane in lanes if any(lane.uuids)]:
+            raise UsageError(
+                f"launcher inline on {gpus[0]}: threads share one view of the GPUs, so none would have its own; take "
+                "launcher local, or CPU devices"
+            )
+
     def start(self, order: WorkerOrder) -> InlineWorker:
         return InlineWorker(order, self._entry)
+
+
+LAUNCHER: LauncherFactory = InlineLauncher

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
-from types import ModuleType
 
-from esper_ab.contracts.messages import WorkerOrder
-from esper_ab.launchers import Transport, _entry
+from esper_ab.contracts.messages import Lane, WorkerOrder
+from esper_ab.contracts.own_packages import nothing_of_the_user
+from esper_ab.launchers import LauncherFactory, Transport, call_in_process
 
 DEFAULT_ENTRY = "workers.process.entry:main"
-_SAFE_PATH = "PYTHONSAFEPATH"
 
 
 class LocalWorker:
@@ -60,18 +57,21 @@ class LocalWorker:
 class LocalLauncher:
     """Starts each worker as a spawned process."""
 
-    for_gpus = True
+    child_processes = True
     descriptors = 3  # two pipes of multiprocessing, a connection
 
     def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "ipc") -> None:
         self._entry = entry
         self.transport = transport
 
+    def check_lanes(self, lanes: Sequence[Lane]) -> None:
+        """Refuse none: every process sees the devices that its order names."""
+
     def start(self, order: WorkerOrder) -> LocalWorker:
         import torch.multiprocessing
 
         process = torch.multiprocessing.get_context("spawn").Process(
-            target=_entry.call_in_process, args=(self._entry, order), name=order.identity, daemon=False
+            target=call_in_process, args=(self._entry, order), name=order.identity, daemon=False
         )
         # A child inherits the mask, so signals that a terminal (Ctrl-C, hang-up) or timeout(1) (SIGTERM) sends to the
         # whole group reach only this process, from the child's first instruction on. The resource tracker, which keeps
@@ -87,23 +87,4 @@ class LocalLauncher:
         return LocalWorker(order.identity, process)
 
 
-@contextmanager
-def nothing_of_the_user() -> Iterator[None]:
-    """While entered, a spawned process imports neither the main module nor, to begin with, from the working directory.
-
-    multiprocessing has every child import the parent's main module again, for functions that may live there. A worker's
-    entry does not, and a script or notebook that starts an experiment would start it again in every worker. And a child
-    begins as `python -c`, for which a queue.py in the working directory comes before the standard library's, whatever
-    the parent has on its sys.path, which the child is told a moment later.
-    """
-    main, safe = sys.modules["__main__"], os.environ.get(_SAFE_PATH)
-    sys.modules["__main__"] = ModuleType("__main__")
-    os.environ[_SAFE_PATH] = "1"
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
-        if safe is None:
-            del os.environ[_SAFE_PATH]
-        else:
-            os.environ[_SAFE_PATH] = safe
+LAUNCHER: LauncherFactory = LocalLauncher

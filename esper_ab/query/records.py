@@ -51,10 +51,11 @@ def add_conclusions(connection: DuckDBPyConnection, comparisons: Sequence[Compar
 def _comparisons(comparisons: Sequence[Comparison]) -> Iterator[tuple[Any, ...]]:
     for one in comparisons:
         question, course = one.question, one.course
+        flip, improvement, correlation = map(one.descriptive.get, ("sign_flip", "improvement", "correlation"))
         yield (
-            question.a, question.b, str(one.verdict), one.estimate, one.low, one.high, one.level,
-            one.effect and one.effect.p, one.sign_flip and one.sign_flip.p, one.rank and one.rank.p, one.hedges_g,
-            one.improvement and one.improvement.a12, one.correlation and one.correlation.r, one.used, len(one.pairs),
+            question.a, question.b, str(one.verdict), one.estimate, one.low, one.high, str(one.level),
+            one.effect and one.effect.p, flip and flip.p, one.rank and one.rank.p, one.descriptive["hedges_g"],
+            improvement and improvement.a12, correlation and correlation.r, one.used, len(one.pairs),
             question.planned, len(one.lost.replicates), question.design.margin, question.alpha, course.decision,
             course.decided_at, one.sentence,
         )  # fmt: skip

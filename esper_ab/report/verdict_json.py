@@ -11,8 +11,12 @@ from esper_ab.report.content import Content
 from esper_ab.verdict.comparison import Comparison
 
 VERDICT_SCHEMA = 2
-# fields that `_comparison` places explicitly
-_LATER = ("question", "course", "pairs", "verdict", "headline", "sentence", "rule", "caveats")
+# Keys that are fields of a Comparison, before and behind the descriptive statistics.
+_FIRST = ("used", "same_records", "estimate", "low", "high", "level", "effect", "plain", "rank")
+_LAST = (
+    "equivalence", "pairs_needed", "pairs_anew", "most_pairs", "smallest_resolvable", "lost", "imputed", "findings",
+    "capped_by", "unaudited",
+)  # fmt: skip
 
 
 def render_verdict(content: Content) -> bytes:
@@ -49,12 +53,6 @@ def render_verdict(content: Content) -> bytes:
 
 def _comparison(comparison: Comparison) -> dict[str, Any]:
     question, course = comparison.question, comparison.course
-    statistics = {
-        name: getattr(comparison, name) for name in comparison.__struct_fields__ if name not in _LATER
-    }
-    improvement = comparison.improvement
-    if improvement is not None:
-        statistics["improvement"] = msgspec.to_builtins(improvement) | {"cliffs_delta": improvement.cliffs_delta}
     return {
         "a": question.a,
         "b": question.b,
@@ -70,7 +68,10 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
         "decision": course.decision,
         "decided_at": course.decided_at,
         "finished": course.finished,
-        **statistics,
+        **{key: getattr(comparison, key) for key in _FIRST},
+        "level": str(comparison.level),
+        **comparison.descriptive,
+        **{key: getattr(comparison, key) for key in _LAST},
         "looks": course.looks,
         "pairs": comparison.pairs,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -12,7 +12,6 @@ from esper_ab.settings.differences import capital, named
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.headline import alike, headline_of
-from esper_ab.verdict.sentences import caveats
 
 _A, _B = "\0a", "\0b"  # placeholders for the names, which hold no such character
 _BOTH = f"{_A} and {_B}"
@@ -52,8 +51,8 @@ def shared_caveats(content: Content) -> tuple[str, ...]:
     conditions = dict.fromkeys(f"Conditional on {item.question.conditions}." for item in comparisons)
     alike: dict[str, list[tuple[str, str]]] = {}
     for item in comparisons:
-        nameless = msgspec.structs.replace(item, question=msgspec.structs.replace(item.question, a=_A, b=_B))
-        for text in caveats(nameless):
+        nameless = replace(item, question=msgspec.structs.replace(item.question, a=_A, b=_B))
+        for text in nameless.caveats:
             alike.setdefault(text, []).append((item.question.a, item.question.b))
     found = (_said_of(text, pairs, len(comparisons)) for text, pairs in alike.items())
     return (*conditions, *(text for texts in found for text in texts))

@@ -49,7 +49,7 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     test: Literal["t", "rank"] = "t"  # rank: for tasks where more than one run in ten collapses
     alpha: ErrorRate = 0.05  # of the whole experiment, shared by its comparisons
     margin: Positive = 2.0  # points: the smallest difference worth acting on
-    looks: tuple[PositiveInt, ...] = ()  # complete replicates at which it is looked; empty: design.default_looks
+    looks: tuple[PositiveInt, ...] = ()  # complete replicates at the looks; empty: design.default_looks
     control: str = ""  # the group that all others are compared with; "": all pairs
     untested: tuple[str, ...] = ()  # groups that are measured and in no comparison
     exam: bool = False  # judge the learning groups by the criteria of analysis/exam.py

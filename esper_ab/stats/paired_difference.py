@@ -49,13 +49,9 @@ def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Paired
     """Compute Student's paired t for a, b [pairs]: mean, interval at `level`, two-sided p with pairs - 1 df."""
     d = differences(a, b)
     n, mean = int(d.size), math.fsum(d) / d.size
-    if n == 1:
-        return PairedDifference(
-            pairs=1, mean=mean, sd=None, se=None, low=None, high=None, level=level, t=None, df=0, p=None
-        )
-    sd = float(np.std(d, ddof=1))
-    if degenerate(d):
-        sd = 0.0 if alike(d) == n else sd
+    sd = float(np.std(d, ddof=1)) if n > 1 else None
+    if sd is None or degenerate(d):
+        sd = 0.0 if n > 1 and alike(d) == n else sd
         return PairedDifference(
             pairs=n, mean=mean, sd=sd, se=None, low=None, high=None, level=level, t=None, df=n - 1, p=None
         )

@@ -11,7 +11,7 @@ from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import mean, outcomes
 from esper_ab.verdict.comparison import Comparison
 
-_NUMBERS = ("estimate", "low", "high", "hedges_g", "used")  # fields of a comparison, in points except the last two
+_NUMBERS = ("estimate", "low", "high", "used")  # fields of a comparison, in points except the last
 
 
 def verdicts(history: History) -> Sequence[Comparison]:
@@ -23,7 +23,7 @@ def verdict_numbers(history: History, comparisons: Sequence[Comparison]) -> dict
     """Return numbers of each comparison by `a-b/name`, and each group's mean endpoint, percent."""
     numbers: dict[str, float | None] = {
         f"{_pair(one)}/{name}": getattr(one, name) for one in comparisons for name in _NUMBERS
-    }
+    } | {f"{_pair(one)}/hedges_g": one.descriptive["hedges_g"] for one in comparisons}
     found = outcomes(history)
     for group in history.groups:
         numbers[f"endpoint/{group}"] = mean(found[run.ref.run].endpoint for run in history.of_group(group))

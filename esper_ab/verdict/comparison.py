@@ -1,172 +1,129 @@
-"""One group against another: every statistic of their pairs, the verdict and the sentence that says it.
-
-Composes the other files of this package; computes nothing itself.
-"""
+"""One group against another: the numbers of their pairs, the verdict, and the sentences that say it."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import msgspec
-import numpy as np
-from scipy import stats
 
-from esper_ab.design.design import EXTENSION_STRICTNESS
-from esper_ab.design.pairs_needed import PairsNeeded, PBound, pairs_needed, smallest_resolvable
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
-from esper_ab.stats.anytime_t import anytime_interval
-from esper_ab.stats.bootstrap import improvement_interval, iqm_difference
 from esper_ab.stats.equivalence import equivalence
-from esper_ab.stats.hedges_g import hedges_g
-from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
-from esper_ab.stats.mann_whitney import mann_whitney
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
 from esper_ab.stats.pair import Pair
-from esper_ab.stats.pair_correlation import pair_correlation
 from esper_ab.stats.paired_difference import PairedDifference, paired_difference
-from esper_ab.stats.probability_of_improvement import probability_of_improvement
-from esper_ab.stats.sign_flip import sign_flip
 from esper_ab.stats.signed_rank import SignedRank, hodges_lehmann_interval, signed_rank
+from esper_ab.verdict import headline, sentences
 from esper_ab.verdict.decision import Grounds, Verdict, decide, decided
-from esper_ab.verdict.evidence import Evidence
+from esper_ab.verdict.descriptive import describe
+from esper_ab.verdict.evidence import Assessment, Evidence, Level, Limits, Numbers
 from esper_ab.verdict.finding import Finding
-from esper_ab.verdict.headline import headline
 from esper_ab.verdict.imputation import imputed
 from esper_ab.verdict.looks import Course
 from esper_ab.verdict.question import Lost, Question
-from esper_ab.verdict.sentences import caveats, level, losses_cap, rule_sentence, sentence
+from esper_ab.verdict.sample_size import needed_anew, needed_here, smallest_difference, spread
 
 
-class Comparison(Evidence, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class Comparison(Evidence):
     """The evidence on a - b and what may be said of it."""
 
-    headline: str
-    sentence: str
-    rule: str
-    caveats: tuple[str, ...]
+    @property
+    def headline(self) -> str:
+        """The answer in one plain sentence."""
+        return headline.headline(self)
+
+    @property
+    def sentence(self) -> str:
+        """The verdict and the numbers that it rests on."""
+        return sentences.sentence(self)
+
+    @property
+    def rule(self) -> str:
+        """The rule that was declared before the first run."""
+        return sentences.rule_sentence(self.question.design)
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What a careful reader must know besides, one sentence or two each."""
+        return sentences.caveats(self)
 
 
 def compare(
-    question: Question,
-    pairs: Sequence[Pair],
-    course: Course,
-    *,
-    same_records: bool,
-    lost: Lost,
+    question: Question, pairs: Sequence[Pair], course: Course, *, same_records: bool, lost: Lost,
     findings: Sequence[Finding],
-) -> Comparison:
-    """`pairs`: the complete ones, in any order; `course`: of this comparison, as `follow` gives it, the only place
-    where it is decided; `same_records`: the digests of both runs agree in every pair; `findings`: of the whole audit.
+) -> Comparison:  # fmt: skip
+    """Compute the numbers of the complete `pairs`, in any order, and judge them.
+
+    `course`: of this comparison, as `follow` gives it, which alone decides it; `same_records`: whether the digests of
+    both runs agree in every pair; `findings`: of the whole audit.
     """
-    ordered = tuple(sorted(pairs, key=lambda pair: pair.replicate))
+    numbers = _numbers(question, tuple(sorted(pairs, key=lambda pair: pair.replicate)), course)
     touching = tuple(finding for finding in findings if finding.touches(question.a, question.b))
-    evidence = _judged(_numbers(question, ordered, course), same_records, lost, touching)
-    known = {name: getattr(evidence, name) for name in Evidence.__struct_fields__}
-    said, rule = sentence(evidence), rule_sentence(question.design)
-    return Comparison(**known, headline=headline(evidence), sentence=said, rule=rule, caveats=caveats(evidence))
+    return Comparison(**vars(numbers), **vars(_judge(numbers, same_records, lost, touching)))
 
 
-def _numbers(question: Question, pairs: tuple[Pair, ...], course: Course) -> Evidence:
-    """All that follows from the pairs and the looks; losses and audit still to be weighed."""
-    last = course.looks[-1] if course.looks else None
+def _numbers(question: Question, pairs: tuple[Pair, ...], course: Course) -> Numbers:
+    """Compute all that follows from the pairs and the looks."""
+    design, last = question.design, course.looks[-1] if course.looks else None
     used = pairs if last is None else tuple(pair for pair in pairs if pair.replicate < last.replicates)
     a, b = [pair.a for pair in used], [pair.b for pair in used]
-    design = question.design
     sides = [(pair.position_a, pair.position_b) for pair in used]
     effect = adjusted_difference(a, b, sides, design.positions if design.adjusted else 1)
     plain = paired_difference(a, b, 1.0 - (last.alpha if last else question.alpha)) if used else None
-    rank = signed_rank(a, b) if used and design.test == "rank" else None
-    low, high = _interval(question, course, effect, used)
     several = len(used) > 1 and a != b
+    rank = signed_rank(a, b) if several or (used and design.test == "rank") else None
     bound = last.equivalence_p if last else None
     # Under the rank test equivalence is read off its own interval; the p of two t-tests would be another test's.
     tost = equivalence(effect, design.margin, bound) if effect and bound and several and design.test == "t" else None
-    return Evidence(
-        question=question,
-        course=course,
-        pairs=pairs,
-        used=len(used),
-        same_records=False,
-        estimate=_estimate(course, effect, plain, rank),
-        low=low,
-        high=high,
-        level=level(question, course),
-        effect=effect,
-        plain=plain,
-        rank=rank or (signed_rank(a, b) if several else None),
-        sign_flip=sign_flip(a, b) if several else None,
-        mann_whitney=mann_whitney(a, b) if several else None,
-        improvement=probability_of_improvement(a, b) if len(used) > 1 else None,
-        improvement_interval=improvement_interval(a, b, np.random.default_rng(question.rng_seed)) if several else None,
-        hedges_g=hedges_g(a, b) if several else None,
-        correlation=pair_correlation(a, b) if several else None,
-        iqm=iqm_difference(a, b, np.random.default_rng(question.rng_seed)) if several else None,
-        equivalence=tost,
-        pairs_needed=_needed(question, course, effect, plain) if several else None,
-        pairs_anew=_needed_anew(question, course, effect, plain) if several else None,
-        most_pairs=None,
-        smallest_resolvable=None,
-        lost=Lost(),
-        imputed=None,
-        findings=(),
-        capped_by=(),
-        unaudited=Verdict.INCONCLUSIVE,
-        verdict=Verdict.INCONCLUSIVE,
-    )
+    found = spread(design.test, effect, plain) if several else None
+    return Numbers(
+        question=question, course=course, pairs=pairs, used=len(used), effect=effect, plain=plain, rank=rank,
+        estimate=_estimate(course, effect, plain, rank if design.test == "rank" else None),
+        at_look=_interval(question, course, effect, used), descriptive=describe(a, b, question.rng_seed),
+        equivalence=tost, pairs_needed=needed_here(question, course, found) if found else None,
+        pairs_anew=needed_anew(question, course, found) if found else None,
+    )  # fmt: skip
 
 
-def _judged(evidence: Evidence, same_records: bool, lost: Lost, findings: tuple[Finding, ...]) -> Evidence:
-    """The evidence with losses and audit weighed, and the verdict."""
-    question, course = evidence.question, evidence.course
-    again = imputed(question.design, evidence.pairs, course, lost)
+def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Finding, ...]) -> Assessment:
+    """Weigh losses and audit against the numbers."""
+    question, course, pairs = numbers.question, numbers.course, numbers.pairs
+    again = imputed(question.design, pairs, course, lost)
     caps = [finding.sentence for finding in findings if finding.weight == "caps"]
+    floors = [finding.sentence for finding in findings if finding.weight == "caps equivalence"]
     if again is not None and not again.survives:
-        caps.append(losses_cap(question, again))
-    most = None if question.open_ended else max(len(evidence.pairs), question.planned - len(lost.replicates))
-    weighed = msgspec.structs.replace(
-        evidence,
-        same_records=same_records,
-        most_pairs=most,
-        smallest_resolvable=_smallest(evidence, most),
-        lost=lost,
-        imputed=again,
-        findings=findings,
-    )
+        caps.append(sentences.losses_cap(question, again))
     # Equal endpoints of differing records are what a coarse or saturated outcome gives: they show no equality.
-    equal = bool(evidence.pairs) and all(pair.a == pair.b for pair in evidence.pairs)
+    equal = bool(pairs) and all(pair.a == pair.b for pair in pairs)
     grounds = Grounds(
-        pairs=len(evidence.pairs),
-        blocked=any(finding.weight == "blocks" for finding in findings),
-        identical=equal and same_records,
-        decision=course.standing,
-        direction=course.direction,
-        below_margin=_below_margin(weighed),
-        capped=False,
-    )
+        pairs=len(pairs), blocked=any(finding.weight == "blocks" for finding in findings),
+        identical=equal and same_records, decision=course.standing, direction=course.direction,
+        below_margin=_below_margin(numbers), capped=False,
+    )  # fmt: skip
     unaudited = decided(grounds)
     if unaudited is Verdict.EQUIVALENT:
-        caps += weighed.floored
-    below = grounds.below_margin and not weighed.floored
+        caps += floors
+    below = grounds.below_margin and not floors
     verdict = decide(msgspec.structs.replace(grounds, capped=bool(caps), below_margin=below))
-    if verdict is Verdict.EQUIVALENT:
-        weighed = _with_its_interval(weighed)
-    return msgspec.structs.replace(weighed, capped_by=tuple(caps), unaudited=unaudited, verdict=verdict)
+    on_equivalence = verdict is Verdict.EQUIVALENT
+    low, high, level = _equivalence_interval(question, course) if on_equivalence else numbers.at_look
+    most = None if question.open_ended else max(len(pairs), question.planned - len(lost.replicates))
+    found = spread(question.design.test, numbers.effect, numbers.plain)
+    return Assessment(
+        same_records=same_records, low=low, high=high, level=level, most_pairs=most,
+        smallest_resolvable=smallest_difference(question, course, found, most) if found and most is not None else None,
+        lost=lost, imputed=again, findings=findings, capped_by=tuple(caps), unaudited=unaudited, verdict=verdict,
+    )  # fmt: skip
 
 
-def _below_margin(evidence: Evidence) -> bool:
+def _below_margin(numbers: Numbers) -> bool:
     """Whether all agree that the difference is smaller than the margin: its interval, its mean, and pairs enough."""
-    margin, low, high, plain = evidence.question.design.margin, evidence.low, evidence.high, evidence.plain
-    if low is None or high is None or plain is None or evidence.used < LEAST_EQUIVALENCE_PAIRS:
+    design, plain, (low, high, _) = numbers.question.design, numbers.plain, numbers.at_look
+    if low is None or high is None or plain is None or numbers.used < LEAST_EQUIVALENCE_PAIRS:
         return False
-    by_ranks = evidence.question.design.test == "rank"  # the mean is then beside what the interval is of
-    return -margin < low and high < margin and (not by_ranks or abs(plain.mean) < margin)
-
-
-def _with_its_interval(evidence: Evidence) -> Evidence:
-    """An equivalence with the interval that it rests on."""
-    look = evidence.course.looks[-1]
-    said = level(evidence.question, evidence.course, of_equivalence=True)
-    return msgspec.structs.replace(evidence, low=look.equivalence_low, high=look.equivalence_high, level=said)
+    by_ranks = design.test == "rank"  # the interval is then of another location than the mean
+    return -design.margin < low and high < design.margin and (not by_ranks or abs(plain.mean) < design.margin)
 
 
 def _estimate(
@@ -183,86 +140,27 @@ def _estimate(
 
 def _interval(
     question: Question, course: Course, effect: AdjustedDifference | None, used: Sequence[Pair]
-) -> tuple[float | None, float | None]:
-    """The one of the last look; where no look with a bound was taken, one that no boundary has corrected."""
-    last = course.looks[-1] if course.looks else None
+) -> Limits:
+    """Return the interval of the last look; where no look with a bound was taken, one that no boundary corrects."""
+    design, last = question.design, course.looks[-1] if course.looks else None
     if last is not None and (last.bound_p is not None or last.bound_e is not None):
-        return last.low, last.high
-    if question.design.test == "rank":
+        return last.low, last.high, _level(question, course, last.alpha)
+    if design.test == "rank":
         found = hodges_lehmann_interval([pair.a - pair.b for pair in used], question.alpha)
     else:
         found = effect.interval(question.alpha) if effect is not None else None
-    return found or (None, None)
+    early = not course.finished and (len(design.looks) > 1 or question.open_ended)
+    return *(found or (None, None)), Level(confidence=1.0 - question.alpha, early=early)
 
 
-def _p_bound(question: Question, course: Course) -> PBound:
-    """What p decides at the end of the plan; under the anytime-valid rule it depends on the number of pairs."""
-    design = question.design
-    held = _held(question, course)
-    if design.anytime_after is not None:
-        evidence = design.evidence * design.alpha / held
-        return lambda pairs: _anytime_p(pairs, evidence)
-    return _planned_bound(question, course)
+def _equivalence_interval(question: Question, course: Course) -> Limits:
+    """Return the interval of the two one-sided tests, at the share of alpha that was held first."""
+    last = course.looks[-1]
+    return last.equivalence_low, last.equivalence_high, _level(question, course, 2.0 * question.alpha)
 
 
-def _planned_bound(question: Question, course: Course) -> float:
-    """The p that decides at the last planned look."""
-    held = _held(question, course)
-    return next((one.nominal_p[-1] for one in question.design.boundaries if math.isclose(one.alpha, held)), held)
-
-
-def _held(question: Question, course: Course) -> float:
-    """The share of alpha that the comparison holds."""
-    return course.looks[-1].alpha if course.looks else question.alpha
-
-
-def _anytime_p(pairs: int, evidence: float) -> float:
-    """The p of the t at which the e-value of `pairs` pairs of a balanced plan reaches `evidence`; 0.0: none does."""
-    found = anytime_interval(0.0, 1.0, pairs - 1, float(pairs), evidence)
-    return 0.0 if found is None else 2.0 * float(stats.t.sf(found[1], pairs - 1))
-
-
-def _spread(
-    question: Question, effect: AdjustedDifference | None, plain: PairedDifference | None
-) -> tuple[float, int, int] | None:
-    """SD of a pair of a balanced plan, its degrees of freedom, columns of the design; None: nothing varies."""
-    if question.design.test == "rank":
-        return (plain.sd, plain.df, 1) if plain is not None and plain.se is not None and plain.sd else None
-    if effect is None or effect.se is None:
-        return None
-    return effect.se * math.sqrt(effect.pairs), effect.df, effect.pairs - effect.df
-
-
-def _needed(
-    question: Question, course: Course, effect: AdjustedDifference | None, plain: PairedDifference | None
-) -> PairsNeeded | None:
-    spread = _spread(question, effect, plain)
-    if spread is None:
-        return None
-    sd, df, columns = spread
-    margin, bound = question.design.margin, _p_bound(question, course)
-    needed = pairs_needed(sd, df, margin, bound, columns)
-    design = question.design
-    if callable(bound) or needed.pairs <= question.planned or design.test == "rank" or not design.boundaries:
-        return needed
-    # More pairs than planned come at the price of an extension; the rank test has none, so a longer plan is meant.
-    evidence = EXTENSION_STRICTNESS / _held(question, course)
-    return pairs_needed(sd, df, margin, lambda pairs: _anytime_p(pairs, evidence), columns)
-
-
-def _needed_anew(
-    question: Question, course: Course, effect: AdjustedDifference | None, plain: PairedDifference | None
-) -> PairsNeeded | None:
-    """In a new plan, at about the last bound of this one; only of a plan with looks, whose t-test can be extended."""
-    spread, design = _spread(question, effect, plain), question.design
-    if spread is None or design.test == "rank" or not design.boundaries:
-        return None
-    return pairs_needed(spread[0], spread[1], design.margin, _planned_bound(question, course), spread[2])
-
-
-def _smallest(evidence: Evidence, most: int | None) -> float | None:
-    spread = _spread(evidence.question, evidence.effect, evidence.plain)
-    if spread is None or most is None or most < LEAST_PAIRS:
-        return None
-    bound = _p_bound(evidence.question, evidence.course)
-    return smallest_resolvable(spread[0], most, bound(most) if callable(bound) else bound, spread[2])
+def _level(question: Question, course: Course, alpha: float) -> Level:
+    """Return the level of an interval at the bound of the last look."""
+    if course.looks[-1].bound_e is not None:
+        return Level(confidence=1.0 - alpha, kind="anytime-valid ")
+    return Level(confidence=1.0 - alpha, kind="repeated " if len(question.design.looks) > 1 else "")

@@ -1,6 +1,6 @@
-"""The rule that turns what is known of one comparison into one word. Computes nothing; every ground is handed in.
+"""The rule that turns the evidence on one comparison into a verdict. Pure; every ground is an argument.
 
-Whether a boundary was crossed, and equivalence shown, is decided at the looks (`sequential.py`) and nowhere else.
+Whether a boundary was crossed, or equivalence shown, is decided at the looks (`looks.py`) and nowhere else.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Verdict(StrEnum):
 
 
 class Grounds(msgspec.Struct, frozen=True, kw_only=True):
-    """What a verdict rests on."""
+    """The facts that a verdict rests on."""
 
     pairs: int
     blocked: bool  # by the audit
@@ -39,7 +39,7 @@ class Grounds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decide(grounds: Grounds) -> Verdict:
-    """The first that applies, in the order of `Verdict`."""
+    """Return the first verdict that applies, in the order of `Verdict`."""
     if grounds.blocked:
         return Verdict.BLOCKED
     if grounds.pairs == 0 or (grounds.pairs == 1 and (grounds.capped or not grounds.identical)):
@@ -48,7 +48,7 @@ def decide(grounds: Grounds) -> Verdict:
 
 
 def decided(grounds: Grounds) -> Verdict:
-    """What the records and the looks say, before any audit."""
+    """Return the verdict of records and looks alone, before audit and losses."""
     if grounds.identical:
         return Verdict.IDENTICAL
     if grounds.decision == "crossed" and grounds.direction > 0:

@@ -1,4 +1,4 @@
-"""What an audit of an experiment found, and how much each finding weighs. Types only; the audit stands elsewhere."""
+"""Findings of the audit of an experiment, and their weights. Types only; the audit itself is in analysis."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Weight = Literal["blocks", "caps", "caps equivalence", "notes"]
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that could explain a difference other than the groups' settings."""
+    """One explanation of a difference other than the groups' settings."""
 
     kind: str
     weight: Weight  # "blocks": BLOCKED; "caps": at most INCONCLUSIVE; "notes": said; "caps equivalence": nothing is
@@ -19,7 +19,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str  # one sentence, ending in a full stop
 
     def touches(self, a: str, b: str) -> bool:
-        """Whether it bears on the comparison of `a` with `b`: what names two groups is about those two only."""
+        """Return whether it bears on the comparison of `a` with `b`: a finding on two groups, on those two only."""
         return set(self.groups) <= {a, b}
 
 

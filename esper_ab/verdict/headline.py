@@ -10,9 +10,9 @@ from enum import StrEnum
 
 from esper_ab.settings.differences import capital, named
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
+from esper_ab.stats.text import n_pairs, percent
 from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.evidence import Evidence
-from esper_ab.verdict.sentences import n_pairs
 
 _SURE = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
 
@@ -36,7 +36,7 @@ class Why(StrEnum):
 
 
 def headline(evidence: Evidence) -> str:
-    """One plain sentence."""
+    """Write the answer in one plain sentence: which group is ahead, how large, how sure."""
     verdict, question = evidence.verdict, evidence.question
     a, b = question.a, question.b
     if verdict is Verdict.INCONCLUSIVE:
@@ -55,7 +55,7 @@ def headline(evidence: Evidence) -> str:
 
 
 def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
-    """Of several comparisons with this verdict, for which all the same is to be said, one sentence.
+    """Write one sentence for several comparisons that are `alike`.
 
     Numbers of a single comparison are left out. `evidence`: of any of them.
     """
@@ -72,7 +72,7 @@ def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
 
 
 def alike(evidence: Evidence) -> tuple[str, ...]:
-    """Comparisons for which this is the same can share one sentence of `headline_of`; where () they cannot."""
+    """Return a key: comparisons with equal keys share one sentence of `headline_of`; (): they share none."""
     if evidence.verdict in _SURE or evidence.verdict is Verdict.EQUIVALENT:
         return ()
     return evidence.verdict, headline_of([("a", "b")], evidence)
@@ -110,7 +110,7 @@ def _why(evidence: Evidence) -> Why:
 
 
 def _why_open(evidence: Evidence) -> Why:
-    """By the interval alone."""
+    """Return the reason that the interval gives."""
     low, high = evidence.low, evidence.high
     if low is None or high is None:
         return Why.NO_SPREAD if evidence.degenerate else Why.NO_INTERVAL
@@ -149,18 +149,18 @@ def _equal(evidence: Evidence) -> bool:
 
 
 def _size(evidence: Evidence, value: float | None = None) -> str:
-    """Points without sign, the estimate's unless told: "7.9"; "0.35" where a number of the sentence is that small."""
+    """Write `value`, by default the estimate, without sign: "7.9"; two digits where a number is below 1: "0.35"."""
     value = evidence.estimate if value is None else value
     sizes = [abs(number) for number in (evidence.estimate, evidence.low, evidence.high) if number is not None]
     return f"{abs(value or 0.0):.{2 if min(sizes, default=0.0) < 1.0 else 1}f}"
 
 
 def _wins(evidence: Evidence) -> str:
-    """ ", in 5 of 6 pairs": those in which the group that is ahead has the better run."""
-    seen, estimate = evidence.improvement, evidence.estimate
-    if seen is None or estimate is None or _equal(evidence):
+    """Write ", in 5 of 6 pairs": those in which the run of the group that is ahead is the better one."""
+    estimate, used = evidence.estimate, evidence.pairs[: evidence.used]
+    if len(used) < 2 or estimate is None or _equal(evidence):
         return ""
-    return f", in {seen.wins if estimate > 0 else seen.losses} of {n_pairs(seen.pairs)}"
+    return f", in {sum(pair.a > pair.b if estimate > 0 else pair.a < pair.b for pair in used)} of {n_pairs(len(used))}"
 
 
 def _bracketed(evidence: Evidence) -> str:
@@ -170,12 +170,12 @@ def _bracketed(evidence: Evidence) -> str:
 
 
 def _interval(evidence: Evidence) -> str:
-    """ "95 % interval": what kind it is stands in the sentence below."""
-    return f"{evidence.level[: evidence.level.index('%')]}% interval"
+    """Write "95 % interval"; its kind is left to `sentence`."""
+    return f"{percent(evidence.level.confidence)} interval"
 
 
 def _span(evidence: Evidence) -> str:
-    """The interval as seen from the group that is ahead: "3.8 to 7.9", "1.8 worse to 17.6 better"."""
+    """Write the interval from the view of the group that is ahead: "3.8 to 7.9", "1.8 worse to 17.6 better"."""
     assert evidence.low is not None
     assert evidence.high is not None
     low, high = evidence.low, evidence.high

@@ -1,8 +1,8 @@
-"""Would the decision still stand if every lost run had been the worst seen?
+"""Sensitivity of a decision to lost runs: worst-case imputation. Pure.
 
-A run that was lost says nothing, but a group that loses runs may lose the bad ones. So the runs that failed get the
-worst endpoint observed in either group, those that were cancelled with them the mean of their group, and the deciding
-look is taken again with the very bound it had. What this cannot overturn does not hang on the losses.
+Runs need not be lost at random: a group may lose its bad ones. So runs that failed get the worst endpoint observed in
+either group, those that were cancelled with them the mean of their group, and the deciding look is taken again at its
+own bound. A decision that survives does not depend on the losses.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ class Imputed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def recurs_in(a: str, b: str, lost: Lost) -> str | None:
-    """The group whose runs failed twice or more while no run of the other did: counted as caused by it."""
+    """Return the group whose runs failed twice or more while none of the other's did: counted as caused by it."""
     if lost.a >= _RECURS and lost.b == 0:
         return a
     return b if lost.b >= _RECURS and lost.a == 0 else None
 
 
 def worst_value(pairs: Sequence[Pair], halves: Sequence[HalfPair]) -> tuple[tuple[Pair, ...], float]:
-    """The pairs with the half ones completed, and the least endpoint of all these runs (percent).
+    """Return all pairs, half pairs completed, and the worst endpoint of these runs (percent).
 
-    A run that failed gets that least endpoint, one that was cancelled its group's mean. A replicate in which neither of
-    the two failed (a third group's run did) says nothing about them and stays out. ValueError without any endpoint.
+    A run that failed gets the worst endpoint, one that was cancelled its group's mean. A replicate in which neither of
+    the two failed, but a third group's run, stays out. ValueError without any endpoint.
     """
     seen_a = [value for value in (*(pair.a for pair in pairs), *(half.a for half in halves)) if value is not None]
     seen_b = [value for value in (*(pair.b for pair in pairs), *(half.b for half in halves)) if value is not None]
@@ -59,11 +59,8 @@ def worst_value(pairs: Sequence[Pair], halves: Sequence[HalfPair]) -> tuple[tupl
 
     found = tuple(
         Pair(
-            replicate=half.replicate,
-            a=completed(half.a, half.failed_a, seen_a),
-            b=completed(half.b, half.failed_b, seen_b),
-            position_a=half.position_a,
-            position_b=half.position_b,
+            replicate=half.replicate, a=completed(half.a, half.failed_a, seen_a),
+            b=completed(half.b, half.failed_b, seen_b), position_a=half.position_a, position_b=half.position_b,
         )
         for half in halves
         if half.failed_a or half.failed_b
@@ -72,7 +69,7 @@ def worst_value(pairs: Sequence[Pair], halves: Sequence[HalfPair]) -> tuple[tupl
 
 
 def imputed(design: Design, pairs: Sequence[Pair], course: Course, lost: Lost) -> Imputed | None:
-    """None when there is nothing to overturn: no decision, or both groups lost as many runs before it."""
+    """Take the deciding look again with lost runs imputed; None without a decision or with equal losses before it."""
     if course.decided_at is None:
         return None
     lost = lost.before(course.decided_at)
@@ -84,12 +81,6 @@ def imputed(design: Design, pairs: Sequence[Pair], course: Course, lost: Lost) -
     again = retake(design, look, completed)
     agree = again.mean is not None and again.mean * course.direction > 0.0
     return Imputed(
-        lost_a=lost.a,
-        lost_b=lost.b,
-        worst=worst,
-        pairs=again.pairs,
-        mean=again.mean,
-        p=again.p,
-        e=again.e,
+        lost_a=lost.a, lost_b=lost.b, worst=worst, pairs=again.pairs, mean=again.mean, p=again.p, e=again.e,
         survives=again.equivalent if course.decision == "equivalent" else again.crossed and agree,
-    )
+    )  # fmt: skip

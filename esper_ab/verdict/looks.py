@@ -1,10 +1,10 @@
-"""The decisions of an experiment, look by look: which comparisons have crossed their boundary, and when.
+"""The looks of an experiment, interim and last: which comparisons crossed their boundary, and when. Pure.
 
 Group-sequential with alpha passed on: a comparison that crosses hands its share to those still open, which are tested
 again at the same look (Maurer & Bretz 2013; with a single look this is Holm's procedure). Equivalence is always tested
 at the share that a comparison held first: what rejecting "no difference" frees is not free for other hypotheses.
-After the last planned look of an extended plan, and in an open-ended one, it is looked after every replicate by the
-anytime-valid t.
+After the last planned look of an extended plan, and in an open-ended one, every replicate is followed by a look under
+the anytime-valid t.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass
 class _Track:
-    """What is known of one comparison while the looks are taken."""
+    """State of one comparison between two looks."""
 
     pairs: list[Pair]  # by replicate
     looks: list[Look] = field(default_factory=list)
@@ -85,7 +85,7 @@ class _Track:
 
 @dataclass(frozen=True)
 class _Evidence:
-    """What the pairs of one look say, before any bound."""
+    """Estimate and test of the pairs of one look, before any bound."""
 
     pairs: int
     effect: AdjustedDifference | None
@@ -96,10 +96,10 @@ class _Evidence:
 
 
 def follow(design: Design, pairs: Mapping[Contrast, Sequence[Pair]], complete: int) -> dict[Contrast, Course]:
-    """The course of every comparison of the design after its first `complete` replicates.
+    """Return the course of every comparison of the design after its first `complete` replicates.
 
-    `complete`: leading replicates of which nothing more will come, all their runs being finished or lost. `pairs`: in
-    any order; those of later replicates are not looked at. Replicates count from 0.
+    `complete`: leading replicates whose runs are all finished or lost. `pairs`: in any order; those of later replicates
+    are ignored. Replicates count from 0.
     """
     tracks = {
         contrast: _Track(pairs=sorted(pairs.get(contrast, ()), key=lambda pair: pair.replicate))
@@ -110,10 +110,7 @@ def follow(design: Design, pairs: Mapping[Contrast, Sequence[Pair]], complete: i
     over = design.anytime_after is None and complete >= max(design.looks, default=0)
     return {
         contrast: Course(
-            looks=tuple(track.looks),
-            decision=track.decision,
-            decided_at=track.decided_at,
-            direction=track.direction,
+            looks=tuple(track.looks), decision=track.decision, decided_at=track.decided_at, direction=track.direction,
             finished=over or track.decision != "open",
         )
         for contrast, track in tracks.items()
@@ -121,7 +118,7 @@ def follow(design: Design, pairs: Mapping[Contrast, Sequence[Pair]], complete: i
 
 
 def retake(design: Design, look: Look, pairs: Sequence[Pair]) -> Look:
-    """The same look with other pairs, at the bounds that held there."""
+    """Take `look` again with other pairs, at the bounds that held there."""
     evidence = _evidence(design, look.replicates, pairs)
     return _look(design, look.replicates, evidence, round(design.alpha / look.alpha))
 
@@ -133,7 +130,7 @@ def _looks(design: Design, complete: int) -> Iterator[int]:
 
 
 def _take(design: Design, replicates: int, tracks: list[_Track]) -> None:
-    """One look at every comparison that still takes part in it."""
+    """Take one look at every comparison that still takes part."""
     n_open = sum(track.decision != "crossed" for track in tracks)  # an equivalent one keeps its share
     decided = [] if design.early_stop else [track for track in tracks if track.decision != "open"]
     for track in decided:
@@ -185,7 +182,7 @@ def _anytime(design: Design, replicates: int) -> bool:
 
 
 def _look(design: Design, replicates: int, evidence: _Evidence, n_open: int) -> Look:
-    """The look while `n_open` comparisons share alpha."""
+    """Test the pairs against the bounds that hold while `n_open` comparisons share alpha."""
     if _anytime(design, replicates):
         return _anytime_look(design, replicates, evidence, n_open)
     bound = first = None
@@ -197,26 +194,16 @@ def _look(design: Design, replicates: int, evidence: _Evidence, n_open: int) -> 
     reached = evidence.p is not None and bound is not None and bound > 0.0 and evidence.p <= bound
     crossed = reached and _crosses(evidence, interval)
     return Look(
-        replicates=replicates,
-        pairs=evidence.pairs,
-        alpha=design.alpha / n_open,
-        bound_p=bound,
-        bound_e=None,
-        p=evidence.p,
-        e=None,
-        mean=evidence.mean,
-        low=interval[0] if interval else None,
-        high=interval[1] if interval else None,
-        crossed=crossed,
-        equivalence_p=first,
-        equivalence_low=equal[0] if equal else None,
-        equivalence_high=equal[1] if equal else None,
+        replicates=replicates, pairs=evidence.pairs, alpha=design.alpha / n_open, bound_p=bound, bound_e=None,
+        p=evidence.p, e=None, mean=evidence.mean, low=interval[0] if interval else None,
+        high=interval[1] if interval else None, crossed=crossed, equivalence_p=first,
+        equivalence_low=equal[0] if equal else None, equivalence_high=equal[1] if equal else None,
         equivalent=not reached and _equivalent(evidence, equal, design.margin),
-    )
+    )  # fmt: skip
 
 
 def _interval(design: Design, evidence: _Evidence, p: float | None) -> Interval:
-    """The differences that the design's test does not reject at two-sided `p`."""
+    """Return the differences that the design's test does not reject at two-sided `p`."""
     if not p or evidence.p is None:
         return None
     if design.test == "rank":
@@ -238,26 +225,16 @@ def _anytime_look(design: Design, replicates: int, evidence: _Evidence, n_open: 
     reached = log_e is not None and log_e >= math.log(bound)
     crossed = reached and _crosses(evidence, interval)
     return Look(
-        replicates=replicates,
-        pairs=evidence.pairs,
-        alpha=design.alpha / n_open,
-        bound_p=None,
-        bound_e=bound,
-        p=None,
-        e=None if log_e is None else math.exp(min(log_e, _LARGEST_LOG)),
-        mean=evidence.mean,
-        low=interval[0] if interval else None,
-        high=interval[1] if interval else None,
-        crossed=crossed,
-        equivalence_p=None,
-        equivalence_low=equal[0] if equal else None,
-        equivalence_high=equal[1] if equal else None,
+        replicates=replicates, pairs=evidence.pairs, alpha=design.alpha / n_open, bound_p=None, bound_e=bound, p=None,
+        e=None if log_e is None else math.exp(min(log_e, _LARGEST_LOG)), mean=evidence.mean,
+        low=interval[0] if interval else None, high=interval[1] if interval else None, crossed=crossed,
+        equivalence_p=None, equivalence_low=equal[0] if equal else None, equivalence_high=equal[1] if equal else None,
         equivalent=not reached and _equivalent(evidence, equal, design.margin),
-    )
+    )  # fmt: skip
 
 
 def _crosses(evidence: _Evidence, interval: Interval) -> bool:
-    """Of a test that has reached its bound: whether pairs, estimate, mean and interval allow the claim, too.
+    """Return whether a test that reached its bound may claim a difference: pairs, estimate, mean, interval agree.
 
     With ties a rank test can reject at an estimate of 0 or beside an interval that holds 0; and what most pairs show
     the mean may contradict.
@@ -269,7 +246,7 @@ def _crosses(evidence: _Evidence, interval: Interval) -> bool:
 
 
 def _equivalent(evidence: _Evidence, interval: Interval, margin: float) -> bool:
-    """Whether enough pairs, the interval of the equivalence test and the mean all say: smaller than the margin."""
+    """Return whether pairs enough, the equivalence interval and the mean all lie within the margin."""
     if evidence.pairs < LEAST_EQUIVALENCE_PAIRS or evidence.average is None or interval is None:
         return False
     return -margin < interval[0] and interval[1] < margin and abs(evidence.average) < margin

@@ -1,4 +1,4 @@
-"""What one comparison asks, and which of its runs have no answer. Types only."""
+"""The question of one comparison, and the runs that it lost. Types only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from esper_ab.design.design import Design
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """a - b, under the rule that was declared before the first run."""
+    """The difference a - b, under the design that was declared before the first run."""
 
     a: str
     b: str
@@ -21,7 +21,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def alpha(self) -> float:
-        """What this comparison holds before any other is decided."""
+        """Share of alpha that this comparison holds before any other is decided."""
         return self.design.alpha / len(self.design.comparisons)
 
     @property
@@ -61,5 +61,5 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
         return sum(half.failed_b for half in self.replicates)
 
     def before(self, replicate: int) -> Lost:
-        """Only what was lost among the replicates below `replicate`."""
+        """Return the losses among the replicates below `replicate`."""
         return Lost(replicates=tuple(half for half in self.replicates if half.replicate < replicate))

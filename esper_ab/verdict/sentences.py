@@ -1,17 +1,18 @@
-"""The sentences of a comparison. Only words: every number is handed in, nothing is decided here."""
+"""The sentences of a comparison, written from its evidence; computes and decides nothing. Pure."""
 
 from __future__ import annotations
 
 from esper_ab.design.design import Design, rule
 from esper_ab.design.pairs_needed import PairsNeeded
-from esper_ab.stats.bootstrap import HONEST_FROM, WARNING
+from esper_ab.stats.descriptive.sign_flip import smallest_p
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.pair import alike
-from esper_ab.stats.sign_flip import smallest_p
+from esper_ab.stats.statistic import Beside
+from esper_ab.stats.text import n_pairs, p_text, percent, points
 from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.imputation import Imputed, recurs_in
-from esper_ab.verdict.looks import Course
 from esper_ab.verdict.question import Question
 
 _MANY = 10_000
@@ -19,48 +20,15 @@ _TOO_FEW = f"That it is smaller than the margin is not claimed before {LEAST_EQU
 _CLAIMS = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
 
 
-def points(value: float) -> str:
-    """A signed difference of accuracies: "+1.20", "-0.35", "0.00"."""
-    text = f"{value:+.2f}"
-    return "0.00" if text in ("+0.00", "-0.00") else text
-
-
-def percent(level: float) -> str:
-    """ "95 %", "98.3 %"."""
-    return f"{100 * level:.3g} %"
-
-
-def p_text(p: float) -> str:
-    """p with the digits that matter, never 0."""
-    return "< 0.0001" if p < 1e-4 else f"= {p:.2g}" if p < 0.1 else f"= {p:.2f}"
-
-
-def n_pairs(count: int) -> str:
-    """ "1 pair", "6 pairs"."""
-    return f"{count} pair" if count == 1 else f"{count} pairs"
-
-
-def level(question: Question, course: Course, *, of_equivalence: bool = False) -> str:
-    """What the interval of a comparison is; `of_equivalence`: that of the two one-sided tests, at the first share."""
-    last, several = course.looks[-1] if course.looks else None, len(question.design.looks) > 1
-    alpha = 2.0 * question.alpha if of_equivalence else last.alpha if last is not None else question.alpha
-    if last is not None and last.bound_e is not None:
-        return f"{percent(1.0 - alpha)} anytime-valid interval"
-    if last is not None and last.bound_p is not None:
-        return f"{percent(1.0 - alpha)} {'repeated ' if several else ''}interval"
-    looked = not course.finished and (several or question.open_ended)
-    return f"{percent(1.0 - question.alpha)} interval{' (not corrected for looking early)' if looked else ''}"
-
-
 def interval(evidence: Evidence) -> str:
-    """ "95 % repeated interval -0.40 to +3.20"; says so when there is none."""
+    """Write "95 % repeated interval -0.40 to +3.20", or "no interval"."""
     if evidence.low is None or evidence.high is None:
         return "no interval"
     return f"{evidence.level} {points(evidence.low)} to {points(evidence.high)}"
 
 
 def rule_sentence(design: Design) -> str:
-    """The rule that every verdict of this design follows, for the reader of a report."""
+    """Describe how the verdicts of a design come about, for the reader of a report."""
     if not design.boundaries and design.anytime_after is None:
         return f"No claim can follow from this plan: a verdict needs at least {LEAST_PAIRS} replicates."
     return (
@@ -72,12 +40,12 @@ def rule_sentence(design: Design) -> str:
 
 
 def losses_cap(question: Question, again: Imputed) -> str:
-    """Why lost runs leave no decision."""
+    """Explain why lost runs leave no decision."""
     return f"{_losses(question, again.lost_a, again.lost_b)}; {_imputation(again)} overturns the decision."
 
 
 def sentence(evidence: Evidence) -> str:
-    """The verdict, and in numbers what it rests on; `headline` says it in plain words."""
+    """Write the verdict and the numbers that it rests on; `headline` is the plain version."""
     verdict, question = evidence.verdict, evidence.question
     a, b, n = question.a, question.b, n_pairs(len(evidence.pairs))
     if verdict is Verdict.BLOCKED:
@@ -130,7 +98,7 @@ def _decided(evidence: Evidence) -> str:
 
 
 def _test(evidence: Evidence) -> str:
-    """The deciding number of the last look."""
+    """Write the deciding statistic of the last look, with its bound."""
     look, design = evidence.last_look, evidence.question.design
     if look is not None and look.bound_e is not None:
         reached = "no e-value" if look.e is None else f"e-value {look.e:.3g}"
@@ -144,7 +112,7 @@ def _test(evidence: Evidence) -> str:
 
 
 def _when(evidence: Evidence) -> str:
-    """At which look it was decided, where there are several."""
+    """Name the look that decided the comparison; "" in a design with a single look."""
     at, looks = evidence.course.decided_at, evidence.question.design.looks
     if at is None or (len(looks) < 2 and evidence.question.design.anytime_after is None):
         return ""
@@ -170,7 +138,7 @@ def _inconclusive(evidence: Evidence) -> str:
 
 
 def _withdrawn(evidence: Evidence) -> str:
-    """Why nothing is decided though a boundary was reached: at an earlier look, or by ranks against the mean."""
+    """Explain an open comparison whose boundary was reached: at an earlier look, or by ranks against the mean."""
     course, plain = evidence.course, evidence.plain
     if course.decision != course.standing:
         what = "The boundary was crossed" if course.decision == "crossed" else "Equivalence was shown"
@@ -181,7 +149,7 @@ def _withdrawn(evidence: Evidence) -> str:
 
 
 def _shown(evidence: Evidence) -> str:
-    """What the pairs show, and with too few of them, what they cannot."""
+    """Write what the pairs of an open comparison show, and what too few of them cannot show."""
     n, same = n_pairs(evidence.used), _alike(evidence)
     constant = evidence.degenerate and same == evidence.used
     if evidence.used < LEAST_PAIRS:
@@ -211,18 +179,18 @@ def _shown(evidence: Evidence) -> str:
 
 
 def _alike(evidence: Evidence) -> int:
-    """The most pairs that differ by one amount."""
+    """Return the size of the largest set of used pairs with equal differences."""
     return alike([pair.a - pair.b for pair in evidence.pairs[: evidence.used]])
 
 
 def _by_ranks(evidence: Evidence) -> bool:
-    """Whether the signed-rank test decides; after the declared maximum it is the anytime-valid t."""
+    """Return whether the signed-rank test decides; after the declared maximum the anytime-valid t does."""
     look = evidence.last_look
     return evidence.question.design.test == "rank" and (look is None or look.bound_e is None)
 
 
 def _next_look(evidence: Evidence) -> str:
-    """At which look a comparison that is still open can be decided."""
+    """Name the next look that can decide an open comparison; "" when none is left."""
     course, design = evidence.course, evidence.question.design
     if course.finished:
         return ""
@@ -237,13 +205,13 @@ def _next_look(evidence: Evidence) -> str:
 
 
 def _looks_to_come(evidence: Evidence) -> list[int]:
-    """Planned looks that were not taken yet."""
+    """Return the planned looks that were not taken yet, in replicates."""
     taken = evidence.last_look.replicates if evidence.last_look is not None else 0
     return [look for look in evidence.question.design.looks if look > taken]
 
 
 def _more(evidence: Evidence) -> str:
-    """How much a clear answer costs, from the margin and the spread; and whether the plan can still give it."""
+    """Write how many pairs a clear answer takes, and whether the plan can still reach them."""
     needed, most, there = evidence.pairs_needed, evidence.most_pairs, len(evidence.pairs)
     if needed is None:
         return ""
@@ -259,7 +227,7 @@ def _more(evidence: Evidence) -> str:
 
 
 def _cost(needed: PairsNeeded, anew: PairsNeeded | None, there: int) -> str:
-    """`anew`: what a new plan would need, which is fewer where more pairs are at the price of an extension."""
+    """Write the cost in pairs; `anew`: in a new plan, which takes fewer than an extension at its stricter bound."""
     count, between = _about(needed, there)
     detect = f"To detect {needed.margin:g} points with 80 % power {count} more pairs would be needed"
     if anew is None or anew.pairs >= needed.pairs:
@@ -271,7 +239,7 @@ def _cost(needed: PairsNeeded, anew: PairsNeeded | None, there: int) -> str:
 
 
 def _about(needed: PairsNeeded, there: int) -> tuple[str, str]:
-    """Pairs besides those that are `there`, and their 80 % range; "" where even the first is beyond counting."""
+    """Write the pairs still missing, given those `there`, and their 80 % range; "" where they exceed _MANY."""
     if needed.pairs > _MANY:
         return f"more than {_MANY}", ""
     high = f"{max(0, needed.high - there)}" if needed.high <= _MANY else f"more than {_MANY}"
@@ -279,7 +247,7 @@ def _about(needed: PairsNeeded, there: int) -> tuple[str, str]:
 
 
 def caveats(evidence: Evidence) -> tuple[str, ...]:
-    """What a careful reader must know besides the verdict."""
+    """Write what a careful reader must know besides the verdict, a sentence or two each."""
     if not evidence.pairs:
         return (*_on_progress(evidence), *_on_losses(evidence))
     return (*_on_progress(evidence), *_on_losses(evidence), *_on_design(evidence), *_on_numbers(evidence))
@@ -345,30 +313,27 @@ def _on_design(evidence: Evidence) -> list[str]:
     return found
 
 
+def beside(evidence: Evidence) -> Beside:
+    """Return what a descriptive statistic may know of the comparison that it is shown beside."""
+    question, verdict = evidence.question, evidence.verdict
+    return Beside(
+        a=question.a, b=question.b, pairs=evidence.used, claimed=verdict in _CLAIMS and question.design.test == "t",
+        alpha=evidence.last_look.alpha if evidence.last_look else question.alpha,
+        undecided=verdict is Verdict.INCONCLUSIVE and not evidence.capped_by,
+    )  # fmt: skip
+
+
 def _on_numbers(evidence: Evidence) -> list[str]:
-    flip, verdict, found = evidence.sign_flip, evidence.verdict, []
-    if evidence.plain is not None and evidence.plain.sd == 0.0 and not evidence.same_records:
-        found.append(_coarse(evidence))
-    if flip is not None and flip.p is None:
-        found.append(f"The sign-flip p is not enumerated for {flip.pairs} pairs.")
-    alpha = evidence.last_look.alpha if evidence.last_look else evidence.question.alpha
-    if verdict in _CLAIMS and evidence.question.design.test == "t" and flip and flip.p is not None and flip.p > alpha:
-        found.append(
-            f"The exact sign-flip test does not support this at {alpha:.3g} (p {p_text(flip.p)}): the verdict leans on "
-            f"normally distributed differences."
-        )
-    if verdict is Verdict.INCONCLUSIVE and not evidence.capped_by and flip and flip.p is not None and flip.p <= alpha:
-        found.append(
-            f"The exact sign-flip test alone would reject at {alpha:.3g} (p {p_text(flip.p)}); it is not the declared "
-            "test, and a test chosen afterwards raises the false alarms."
-        )
-    if evidence.iqm is not None and evidence.used < HONEST_FROM:
-        found.append(f"{WARNING[0].upper()}{WARNING[1:]}; here are {evidence.used} per group.")
+    constant = evidence.plain is not None and evidence.plain.sd == 0.0
+    found, there = [_coarse(evidence)] if constant and not evidence.same_records else [], beside(evidence)
+    for name, statistic in statistics().items():
+        if (result := evidence.descriptive[name]) is not None:
+            found += statistic.caveats(result, there)
     return found
 
 
 def _coarse(evidence: Evidence) -> str:
-    """Of pairs that all differ by the same: what makes a difference of runs invisible."""
+    """Explain equal differences in every pair: the outcome is coarse or saturated."""
     a, b, look = evidence.question.a, evidence.question.b, "look for a coarse or saturated outcome"
     used = evidence.pairs[: evidence.used]
     if any(pair.a != pair.b for pair in used):

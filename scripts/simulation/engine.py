@@ -15,6 +15,7 @@ import numpy as np
 from support import fake_plans, fake_worker
 
 from esper_ab.analysis.courses import courses
+from esper_ab.analysis.pairs import all_pairs
 from esper_ab.control import experiment_run
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
@@ -34,7 +35,8 @@ def check(effect: float, number: int, rng_seed: int) -> Counter[str]:
     endpoints = laws.endpoints(LAW, RHO, Size(1, RULE.replicates), np.random.default_rng([rng_seed, number]))
     endpoints[:, 0] += effect
     with tempfile.TemporaryDirectory() as folder:
-        (course,) = courses(conducted(endpoints[0], Path(folder))).values()
+        history = conducted(endpoints[0], Path(folder))
+    (course,) = courses(history, all_pairs(history)).values()
     expected = procedure.follow(
         rules.design(RULE), rules.differences(RULE, endpoints), rules.sides(RULE), RULE.replicates
     )

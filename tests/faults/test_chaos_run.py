@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 from click.testing import CliRunner
 from support import fake_plans
+from support.audited import findings
 from support.fault_checker import check
 
-from esper_ab.analysis.audit import audit
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.commands.launch import command
 from esper_ab.control import experiment_run
@@ -44,7 +44,7 @@ def test_a_rehearsal_changes_no_result(rng_seed, tmp_path):
     unexplained = followed - Counter(entry.run for entry in told)
     assert set(unexplained) <= {""}, "a fake worker may have done all its work as the signal reaches it"
     assert followed.total() >= 2
-    assert "chaos" in {finding.kind for finding in audit(fold(events)).findings}
+    assert "chaos" in {finding.kind for finding in findings(events)}
 
 
 def test_there_is_nobody_to_kill_in_a_thread(tmp_path):

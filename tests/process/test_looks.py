@@ -11,6 +11,7 @@ import pytest
 from support.fake_plans import plan
 
 from esper_ab.analysis.courses import courses
+from esper_ab.analysis.pairs import all_pairs
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control.experiment_run import extend, run
 from esper_ab.design.design import Contrast
@@ -45,7 +46,7 @@ def test_a_clear_difference_ends_at_the_first_look(tmp_path):
     assert started(tmp_path, "a") == started(tmp_path, "b") == set(range(6))
     assert [run.state for run in history.of_group("a")] == ["finished"] * 6 + ["left out"] * 4
     assert history.ended.status == "finished"
-    (course,) = courses(history).values()
+    (course,) = courses(history, all_pairs(history)).values()
     assert (course.decision, course.decided_at, course.direction) == ("crossed", 6, -1)
 
 
@@ -66,7 +67,7 @@ def test_without_early_stop_a_decided_comparison_goes_on(tmp_path):
     assert [look.replicates for look in of(LookTaken, tmp_path)] == [6, 10]
     assert all(look.leaving == () for look in history.looks)
     assert started(tmp_path, "b") == set(range(10))
-    (course,) = courses(history).values()
+    (course,) = courses(history, all_pairs(history)).values()
     assert (course.decided_at, len(course.looks)) == (6, 2)
 
 
@@ -83,7 +84,7 @@ def test_an_open_ended_plan_adds_blocks_until_it_is_decided(tmp_path):
     history = conducted(tmp_path, groups=("a", "b"), replicates=2, open_ended=True)
     assert len(of(PlanExtended, tmp_path)) >= 2
     assert history.looks[-1].decided == (Contrast(a="a", b="b"),)
-    (course,) = courses(history).values()
+    (course,) = courses(history, all_pairs(history)).values()
     assert course.decided_at >= 6
     assert course.looks[-1].e >= 20.0
 
@@ -101,7 +102,7 @@ def test_extending_a_finished_plan_goes_on_where_it_ended_under_the_stricter_rul
     assert started(tmp_path, "a1") == set(range(9))
     assert len(of(ExperimentContinued, tmp_path)) == 1
     assert {(worker.worker, worker.incarnation) for worker in history.workers} >= {("w00", 1), ("w00", 2)}
-    (course,) = courses(history).values()
+    (course,) = courses(history, all_pairs(history)).values()
     assert [look.bound_e for look in course.looks] == [None, *[pytest.approx(100.0)] * 3]
     for name, kept in before.runs.items():
         assert history.runs[name].evaluation == kept.evaluation

@@ -140,7 +140,7 @@ def test_a_second_run_of_that_name_is_refused_before_anything_starts(results) ->
     ({"parallel_runs": "no"}, "parallel_runs 'no': True or False"),
     ({"verbose": 1}, "verbose 1: True or False"),
     ({"parallel_runs": False, "max_parallel_runs": 4}, "choose one"),
-    ({"launcher": "thread"}, "launcher 'thread': local"),
+    ({"launcher": "thread"}, "launcher 'thread': no such launcher; there are "),
     ({"max_parallel": 3}, "no argument 'max_parallel'; did you mean max_parallel_runs"),
 ])  # fmt: skip
 def test_arguments_are_checked_before_anything_starts(tmp_path: Path, arguments, said: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from esper_ab.analysis.audit import audit
+from esper_ab.analysis.pairs import all_pairs
 from esper_ab.journal.events import EpisodeRecorded, Ledger
 from esper_ab.journal.fold import fold
 from support.journals import planted_effect
@@ -12,12 +13,18 @@ from support.journals import planted_effect
 replace = msgspec.structs.replace
 
 
+def findings(events):
+    """Of the audit of a journal, the weightiest first."""
+    history = fold(events)
+    return audit(history, all_pairs(history)).findings
+
+
 def found(events):
     """(kind, weight, groups) -> sentence"""
-    findings = audit(fold(events)).findings
-    for finding in findings:
+    everything = findings(events)
+    for finding in everything:
         assert finding.sentence.endswith(".")
-    return {(finding.kind, finding.weight, finding.groups): finding.sentence for finding in findings}
+    return {(finding.kind, finding.weight, finding.groups): finding.sentence for finding in everything}
 
 
 def only(events):

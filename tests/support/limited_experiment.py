@@ -53,8 +53,8 @@ class Hog:
 def main(run_dir: Path, lanes: int, launcher: str, transport: str, kind: str) -> None:
     """Two lanes per block, as many blocks as lanes allow."""
     from esper_ab.control import experiment_run, hub
+    from esper_ab.control.preflight import check_launcher
     from esper_ab.control.rules.liveness import Limits
-    from esper_ab.launchers import check
     from esper_ab.launchers.inline import InlineLauncher
     from esper_ab.launchers.local import LocalLauncher
     from support import fake_plans
@@ -67,7 +67,7 @@ def main(run_dir: Path, lanes: int, launcher: str, transport: str, kind: str) ->
     )  # fmt: skip
     groups = tuple("abcdefghijklmnopqrstuvwxyz"[:lanes])
     plan = fake_plans.plan(cores=lanes, groups=groups, episodes=3)
-    check(started_by, plan.lanes)
+    check_launcher(started_by, plan.lanes)
     taken = Hog(kind)
     limits = Limits(start_up_s=1.0 if kind == "miser" else 60.0)
     experiment_run.run(plan, run_dir, started_by, (), limits, taken)

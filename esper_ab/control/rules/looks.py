@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from esper_ab.analysis.courses import courses, settled
-from esper_ab.analysis.pairs import complete_replicates
+from esper_ab.analysis.pairs import all_pairs, complete_replicates
 from esper_ab.design.design import Contrast
 from esper_ab.journal.events import LookTaken, PlanExtended
 from esper_ab.journal.fold import History
@@ -62,7 +62,7 @@ def _looks(history: History, complete: int) -> list[int]:
 
 
 def _taken(history: History, looks: tuple[int, ...]) -> list[LookTaken]:
-    followed = courses(history)
+    followed = courses(history, all_pairs(history))
     since = _looked_at(history)
     taken: list[LookTaken] = []
     for look in looks:
@@ -87,4 +87,5 @@ def _anything_to_start(history: History) -> bool:
 
 
 def _all_settled(history: History) -> bool:
-    return all(settled(history, one, course) for one, course in courses(history).items())
+    pairs = all_pairs(history)
+    return all(settled(pairs[one], course) for one, course in courses(history, pairs).items())

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
 from esper_ab.report.figures.drawing import NARROW, Drawing, Picture, endpoint_label, shortened
+from esper_ab.stats.text import points
 from esper_ab.verdict.comparison import Comparison
-from esper_ab.verdict.sentences import points
 
 _LOWER = 0.26  # offset of the plain interval below the repeated one, in rows
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from esper_ab.report.content import Content
 from esper_ab.report.tables.table import NONE, Table, number, signed, span
-from esper_ab.stats.probability_of_improvement import in_words
+from esper_ab.stats.text import n_pairs, p_text, percent, points
 from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.looks import Look
-from esper_ab.verdict.sentences import n_pairs, p_text, percent, points
+from esper_ab.verdict.sentences import beside
 
 Row = tuple[str, str]
 
@@ -40,9 +41,10 @@ def statistics_table(comparison: Comparison) -> Table:
     a, b = comparison.question.a, comparison.question.b
     rows = (
         *_deciding(comparison),
-        *_beside(comparison),
+        *_plain(comparison),
+        *_descriptive(comparison, "test"),
         *_ranks(comparison),
-        *_effect_sizes(comparison),
+        *_descriptive(comparison, "effect"),
         *_equivalence(comparison),
         *_budget(comparison),
     )
@@ -54,7 +56,7 @@ def _deciding(comparison: Comparison) -> Iterator[Row]:
         return
     yield "effect (deciding)", f"{points(comparison.estimate)} points, {n_pairs(comparison.used)} used"
     if comparison.low is not None and comparison.high is not None:
-        yield comparison.level, f"{span(comparison.low, comparison.high)} points"
+        yield str(comparison.level), f"{span(comparison.low, comparison.high)} points"
     effect = comparison.effect
     if effect is None:
         return
@@ -69,17 +71,19 @@ def _deciding(comparison: Comparison) -> Iterator[Row]:
         yield f"position {position.position} against 0", f"{points(position.mean)} points, {interval}"
 
 
-def _beside(comparison: Comparison) -> Iterator[Row]:
-    plain, flip, unpaired = comparison.plain, comparison.sign_flip, comparison.mann_whitney
+def _plain(comparison: Comparison) -> Iterator[Row]:
+    plain = comparison.plain
     if plain is not None:
         limits = f", {percent(plain.level)} interval {span(plain.low, plain.high)}" if plain.low is not None else ""
         p = f", p {p_text(plain.p)}" if plain.p is not None else ""
         yield "plain paired t, one look", f"{points(plain.mean)} points{limits}{p}"
-    if flip is not None and flip.p is not None:
-        yield "sign flip", f"exact p {p_text(flip.p)} (smallest reachable: p {p_text(flip.smallest_p)})"
-    if unpaired is not None:
-        kind = "exact" if unpaired.exact else "normal approximation, because of ties"
-        yield "Mann-Whitney U on runs", f"U = {unpaired.u:g}, p {p_text(unpaired.p)} ({kind}; pairing unused)"
+
+
+def _descriptive(comparison: Comparison, kind: str) -> Iterator[Row]:
+    for name, statistic in statistics().items():
+        result = comparison.descriptive[name]
+        if statistic.kind == kind and result is not None and (text := statistic.show(result, beside(comparison))):
+            yield statistic.label, text
 
 
 def _ranks(comparison: Comparison) -> Iterator[Row]:
@@ -88,37 +92,6 @@ def _ranks(comparison: Comparison) -> Iterator[Row]:
         kind = "exact" if rank.exact else "normal approximation"
         name = "signed rank (deciding)" if comparison.question.design.test == "rank" else "signed rank"
         yield name, f"p {p_text(rank.p)} ({kind}), Hodges-Lehmann {points(rank.estimate)} points"
-
-
-def _effect_sizes(comparison: Comparison) -> Iterator[Row]:
-    improvement, interval = comparison.improvement, comparison.improvement_interval
-    if improvement is not None:
-        words = in_words(comparison.question.a, comparison.question.b, improvement)
-        yield "improvement", f"{words}; A12 = {improvement.a12:.2f}, Cliff's delta {improvement.cliffs_delta:+.2f}"
-    if interval is not None:
-        yield "P(improvement), bootstrap", _bootstrapped(f"{interval.low:.2f} to {interval.high:.2f}", interval.honest)
-    if comparison.iqm is not None:
-        iqm = comparison.iqm
-        text = f"{points(iqm.mean)} points, {span(iqm.low, iqm.high)}"
-        yield "interquartile mean", _bootstrapped(text, iqm.honest)
-    if comparison.hedges_g is not None:
-        yield "Hedges' g", f"{comparison.hedges_g:+.2f} standard deviations of runs"
-    correlation = comparison.correlation
-    if correlation is not None:
-        limits = (
-            f", 95 % interval {correlation.low:+.2f} to {correlation.high:+.2f}"
-            if correlation.low is not None and correlation.high is not None
-            else ""
-        )
-        worth = ""
-        if correlation.worth is not None:
-            times = f"{correlation.worth:.0f}" if correlation.worth >= 10 else f"{correlation.worth:.2g}"
-            worth = f"; a pair is worth {times} unpaired ones"
-        yield "correlation in pairs", f"{correlation.r:+.2f}{limits}{worth}"
-
-
-def _bootstrapped(text: str, honest: bool) -> str:
-    return f"{text} (95 %)" if honest else f"{text} (says 95 %, covers less: fewer than ten runs)"
 
 
 def _equivalence(comparison: Comparison) -> Iterator[Row]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from esper_ab.journal.outcomes import mean
-from esper_ab.verdict.sentences import points
+from esper_ab.stats.text import points
 
 NONE = "n/a"
 NOT_COMPARABLE = "not comparable between modes"

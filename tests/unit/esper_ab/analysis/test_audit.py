@@ -5,16 +5,15 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.audited import episodes, found, only, planned, replace, updates, with_entry
+from support.audited import episodes, findings, found, only, planned, replace, updates, with_entry
 from support.journals import one_replicate, planted_effect, same_twice, three_groups
 
-from esper_ab.analysis.audit import Place, audit, places_estimable
+from esper_ab.analysis.audit import Place, places_estimable
 from esper_ab.design.counterbalance import order, orders_estimable
 from esper_ab.journal.events import (
     Ledger,
     RunEvaluated,
 )
-from esper_ab.journal.fold import fold
 
 # --- nothing ---
 
@@ -38,17 +37,17 @@ def test_a_clean_experiment_of_two_groups_has_none_at_any_time():
 
 def test_the_weightiest_finding_comes_first():
     events = updates(with_entry("inexact_resume"), first_ratio_error=0.5)
-    weights = [finding.weight for finding in audit(fold([*events, with_entry("restart")[-1]])).findings]
+    weights = [finding.weight for finding in findings([*events, with_entry("restart")[-1]])]
     assert weights == ["blocks", "caps", "notes"]
 
 
 def test_what_names_two_groups_is_about_their_comparison_only():
     events = three_groups()
     shorter = episodes(events, lambda record: replace(record, envs=record.envs[:-1]), "wait")
-    findings = [finding for finding in audit(fold(shorter)).findings if finding.kind == "amounts"]
-    assert {finding.groups for finding in findings} == {("shaped", "wait"), ("simplified", "wait")}
-    assert not any(finding.touches("shaped", "simplified") for finding in findings)
-    assert any(finding.touches("wait", "shaped") for finding in findings)
+    amounts = [finding for finding in findings(shorter) if finding.kind == "amounts"]
+    assert {finding.groups for finding in amounts} == {("shaped", "wait"), ("simplified", "wait")}
+    assert not any(finding.touches("shaped", "simplified") for finding in amounts)
+    assert any(finding.touches("wait", "shaped") for finding in amounts)
 
 
 # --- the design ---

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from support.audited import planned, replace
+from support.audited import findings, planned, replace
 from support.journals import Shape, Synthetic
 
 from esper_ab.analysis.analyse import analyse
-from esper_ab.analysis.audit import audit
 from esper_ab.analysis.audit_floor import distance
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
@@ -29,7 +28,7 @@ def journal(groups=NEAR, chance=None, replicates=16, margin=4.0, **rule):
 
 
 def floors(events):
-    return [finding for finding in audit(fold(events)).findings if finding.kind == "floor"]
+    return [finding for finding in findings(events) if finding.kind == "floor"]
 
 
 def verdicts(events):

@@ -1,4 +1,4 @@
-"""What is compared, when it is looked, and what a design refuses. Boundaries themselves: test_boundaries.py."""
+"""Comparisons, looks, and what a design refuses. Boundaries themselves: test_boundaries.py."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_fewer_than_six_replicates_have_no_boundary():
         ({"looks": (6, 8)}, "ascending and ending at the 10 replicates, as in --looks 6,10"),
         ({"looks": (8, 6, 10)}, "ascending"),
         ({"looks": (4, 10)}, "--looks 4: the first look needs 6"),
-        ({"looks": (6, 10), "open_ended": True}, "without a maximum it is looked after every pair"),
+        ({"looks": (6, 10), "open_ended": True}, "without a maximum there is an interim look after every pair"),
         ({"test": "rank", "open_ended": True}, "--test rank has no rule that is valid at any time"),
     ],
 )

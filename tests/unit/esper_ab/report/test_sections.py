@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import html.parser
 import json
@@ -363,3 +364,11 @@ def test_every_key_of_the_verdict_is_documented():
     one_of = (document[key][0] for key in ("comparisons", "runs", "conduct"))
     for item in (*one_of, document["exam"], document["design"]):
         assert set(item) <= documented
+
+
+def test_every_number_of_a_comparison_is_in_the_verdict():
+    found = content(fold(planted_effect()))
+    (one,), document = found.comparisons, json.loads(render_verdict(found))
+    elsewhere = {"question", "course", "at_look", "descriptive"}  # spread over keys of their own; at_look: in `looks`
+    keys = {field.name for field in dataclasses.fields(one)} - elsewhere | set(one.descriptive)
+    assert keys <= set(document["comparisons"][0])

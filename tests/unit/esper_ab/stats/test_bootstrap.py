@@ -9,13 +9,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from support.paired import accuracies, columns, paired
 
-from esper_ab.stats.bootstrap import (
-    HONEST_FROM,
-    improvement_interval,
-    interquartile_mean,
-    iqm_difference,
-)
-from esper_ab.stats.probability_of_improvement import probability_of_improvement
+from esper_ab.stats.bootstrap import HONEST_FROM
+from esper_ab.stats.descriptive.improvement import probability_of_improvement
+from esper_ab.stats.descriptive.improvement_interval import improvement_interval
+from esper_ab.stats.descriptive.iqm import interquartile_mean, iqm_difference
 
 
 @given(st.lists(accuracies, min_size=1, max_size=30))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -77,7 +78,7 @@ def supported(comparison, left="shaped", right="simplified"):
     ],
 )  # fmt: skip
 def test_what_each_verdict_supports(comparison, verdict, forwards, backwards):
-    judged = msgspec.structs.replace(comparison, verdict=verdict)
+    judged = replace(comparison, verdict=verdict)
     assert supported(judged) == forwards
     assert supported(judged, "simplified", "shaped") == backwards
 
@@ -85,7 +86,7 @@ def test_what_each_verdict_supports(comparison, verdict, forwards, backwards):
 def with_look(comparison, **fields):
     look = msgspec.structs.replace(comparison.course.looks[0], **({"pairs": 15} | fields))
     course = msgspec.structs.replace(comparison.course, looks=(look,))
-    return msgspec.structs.replace(comparison, verdict=Verdict.INCONCLUSIVE, course=course)
+    return replace(comparison, verdict=Verdict.INCONCLUSIVE, course=course)
 
 
 @pytest.mark.parametrize(
@@ -106,10 +107,10 @@ def test_not_worse_needs_a_look_no_cap_and_equal_losses(comparison):
     half = HalfPair(replicate=0, a=70.0, b=None, failed_a=False, failed_b=True, position_a=0, position_b=1)
     floor = Finding(kind="floor", weight="caps equivalence", groups=(), sentence="Both are at chance.")
     assert supported(good) == {"not-worse-than"}
-    assert supported(msgspec.structs.replace(good, findings=(floor,))) == set()
-    assert supported(msgspec.structs.replace(good, capped_by=("Because.",))) == set()
-    assert supported(msgspec.structs.replace(good, lost=Lost(replicates=(half,)))) == set()
-    assert supported(msgspec.structs.replace(good, course=msgspec.structs.replace(good.course, looks=()))) == set()
+    assert supported(replace(good, findings=(floor,))) == set()
+    assert supported(replace(good, capped_by=("Because.",))) == set()
+    assert supported(replace(good, lost=Lost(replicates=(half,)))) == set()
+    assert supported(replace(good, course=msgspec.structs.replace(good.course, looks=()))) == set()
 
 
 @pytest.mark.parametrize("verdict", [verdict for verdict in Verdict])
@@ -118,13 +119,13 @@ def test_no_verdict_that_is_capped_or_of_too_few_pairs_or_without_a_look_support
     few = msgspec.structs.replace(comparison.course, looks=(msgspec.structs.replace(look, pairs=5),))
     none = msgspec.structs.replace(comparison.course, looks=())
     for change in ({"course": few}, {"course": none}, {"capped_by": ("It did not train.",)}):
-        judged = msgspec.structs.replace(comparison, verdict=verdict, **change)
+        judged = replace(comparison, verdict=verdict, **change)
         assert supported(judged) == supported(judged, "simplified", "shaped") == set()
 
 
 def test_identical_with_runs_lost_in_one_group_only_supports_nothing(comparison):
     half = HalfPair(replicate=6, a=70.0, b=None, failed_a=False, failed_b=True, position_a=0, position_b=1)
-    judged = msgspec.structs.replace(comparison, verdict=Verdict.IDENTICAL, lost=Lost(replicates=(half,)))
+    judged = replace(comparison, verdict=Verdict.IDENTICAL, lost=Lost(replicates=(half,)))
     assert supported(judged) == set()
 
 
@@ -138,7 +139,7 @@ def test_too_few_pairs_are_named_as_the_reason(tmp_path, capsys):
 
 
 def test_what_speaks_of_the_margin_says_how_many_pairs_it_needs(comparison):
-    judged = msgspec.structs.replace(comparison, verdict=Verdict.INCONCLUSIVE)
+    judged = replace(comparison, verdict=Verdict.INCONCLUSIVE)
     said = "INCONCLUSIVE of 6 pairs; that a difference is smaller than the margin needs 15"
     for relation in ("equivalent-to", "not-worse-than"):
         with pytest.raises(ConditionNotMet, match=said):

@@ -57,8 +57,9 @@ def test_swapping_the_groups_flips_every_sign_and_verdict(found, rule, survivor)
     assert (back.imputed is None) == (there.imputed is None)
     if there.imputed is not None:
         assert back.imputed.survives == there.imputed.survives
-    if there.iqm is not None:
-        assert (back.iqm.low, back.iqm.high) == pytest.approx((-there.iqm.high, -there.iqm.low), abs=1e-9)
+    if (iqm := there.descriptive["iqm"]) is not None:
+        turned = back.descriptive["iqm"]
+        assert (turned.low, turned.high) == pytest.approx((-iqm.high, -iqm.low), abs=1e-9)
 
 
 @settings(max_examples=60)
@@ -73,7 +74,7 @@ def test_order_of_rows_never_matters_and_no_claim_below_six_pairs(found, rule, r
     if result.verdict in (Verdict.BETTER, Verdict.WORSE) and result.used == result.course.decided_at:
         assert result.last_look.p <= result.last_look.bound_p
         assert rule.test == "rank" or result.low > 0 or result.high < 0
-    text = " ".join((result.sentence, result.rule, result.level, *result.caveats)).lower()
+    text = " ".join((result.sentence, result.rule, str(result.level), *result.caveats)).lower()
     for word in ("winner", "none", "nan", "inf ", "  ", "..", "no interval,"):
         assert word not in text
 

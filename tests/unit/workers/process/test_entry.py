@@ -1,12 +1,12 @@
-"""Which GPUs a worker accepts as its own, and which launchers can give it any."""
+"""Which GPUs a worker accepts as its own, and that threads are given none."""
 
 from __future__ import annotations
 
 import pytest
 
-from esper_ab import launchers
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane
+from esper_ab.control.preflight import check_launcher
 from esper_ab.launchers.inline import InlineLauncher
 from esper_ab.launchers.local import LocalLauncher
 from workers.process.entry import WrongDevice, check_gpus
@@ -20,9 +20,9 @@ BOTH = Lane(name="cuda:1+cpu:0", devices=("cuda:1", "cpu:0"), uuids=("GPU-b", ""
 def test_threads_get_no_gpu_and_processes_do(lane: Lane) -> None:
     """Threads would all compute on the first GPU, in arithmetic that nobody pinned; records would say otherwise."""
     with pytest.raises(UsageError, match=f"launcher inline on {lane.name.replace('+', '.')}: .*launcher local"):
-        launchers.check(InlineLauncher(), (CPU, lane))
-    launchers.check(LocalLauncher(), (CPU, lane))
-    launchers.check(InlineLauncher(), (CPU,))
+        check_launcher(InlineLauncher(), (CPU, lane))
+    check_launcher(LocalLauncher(), (CPU, lane))
+    check_launcher(InlineLauncher(), (CPU,))
 
 
 @pytest.mark.parametrize("lane", [GPU, BOTH], ids=lambda lane: lane.name)

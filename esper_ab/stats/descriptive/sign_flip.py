@@ -5,11 +5,15 @@ No distribution is assumed beyond that symmetry.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
 from esper_ab.stats.paired_difference import differences
+from esper_ab.stats.statistic import Beside, Statistic
+from esper_ab.stats.text import p_text
 
 MAX_PAIRS = 20  # 2^20 sign patterns are enumerated; no sampling beyond, so that "exact" stays true
 _TIE_TOLERANCE = 1e-12  # relative to the sum of |d|: sums equal but for the order of addition count as ties
@@ -44,3 +48,27 @@ def sign_flip(a: ArrayLike, b: ArrayLike) -> SignFlip:
     observed = abs(float(np.sum(differences(a, b))))
     p = float(np.mean(np.abs(sums) >= observed - _TIE_TOLERANCE * float(np.sum(d))))
     return SignFlip(pairs=n, p=p, exact=True, smallest_p=smallest_p(n))
+
+
+def _show(flip: SignFlip, _: Beside) -> str:
+    return "" if flip.p is None else f"exact p {p_text(flip.p)} (smallest reachable: p {p_text(flip.smallest_p)})"
+
+
+def _caveats(flip: SignFlip, beside: Beside) -> Iterator[str]:
+    if flip.p is None:
+        yield f"The sign-flip p is not enumerated for {flip.pairs} pairs."
+    elif beside.claimed and flip.p > beside.alpha:
+        yield (
+            f"The exact sign-flip test does not support this at {beside.alpha:.3g} (p {p_text(flip.p)}): the verdict "
+            "leans on normally distributed differences."
+        )
+    elif beside.undecided and flip.p <= beside.alpha:
+        yield (
+            f"The exact sign-flip test alone would reject at {beside.alpha:.3g} (p {p_text(flip.p)}); it is not the "
+            "declared test, and a test chosen afterwards raises the false alarms."
+        )
+
+
+STATISTIC = Statistic[SignFlip](
+    label="sign flip", kind="test", place=1, compute=lambda a, b, _: sign_flip(a, b), show=_show, caveats=_caveats
+)

@@ -10,6 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from esper_ab.stats.statistic import Beside, Statistic
+from esper_ab.stats.text import p_text
+
 _EXACT_COMBINATIONS = 10_000  # n m; the distribution of U takes minutes at 500 runs a side, and the normal is close
 
 
@@ -34,3 +37,13 @@ def mann_whitney(a: ArrayLike, b: ArrayLike) -> MannWhitney:
     exact = bool(distinct == both.size) and x.size * y.size <= _EXACT_COMBINATIONS
     result = stats.mannwhitneyu(x, y, alternative="two-sided", method="exact" if exact else "asymptotic")
     return MannWhitney(u=float(result.statistic), p=float(result.pvalue), exact=exact)
+
+
+def _show(test: MannWhitney, _: Beside) -> str:
+    kind = "exact" if test.exact else "normal approximation, because of ties"
+    return f"U = {test.u:g}, p {p_text(test.p)} ({kind}; pairing unused)"
+
+
+STATISTIC = Statistic[MannWhitney](
+    label="Mann-Whitney U on runs", kind="test", place=2, compute=lambda a, b, _: mann_whitney(a, b), show=_show
+)

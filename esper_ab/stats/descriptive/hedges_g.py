@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from esper_ab.stats.pair import ROUNDING
+from esper_ab.stats.statistic import Statistic
 
 
 def correction(df: int) -> float:
@@ -28,3 +29,9 @@ def hedges_g(a: ArrayLike, b: ArrayLike) -> float | None:
     if pooled <= ROUNDING * float(np.max(np.abs(np.concatenate((x, y))))):
         return None
     return correction(df) * float(np.mean(x) - np.mean(y)) / pooled
+
+
+STATISTIC = Statistic[float](
+    label="Hedges' g", kind="effect", place=4, compute=lambda a, b, _: hedges_g(a, b),
+    show=lambda g, _: f"{g:+.2f} standard deviations of runs",
+)  # fmt: skip

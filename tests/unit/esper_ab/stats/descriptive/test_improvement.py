@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.paired import columns, paired
 
-from esper_ab.stats.mann_whitney import mann_whitney
-from esper_ab.stats.probability_of_improvement import in_words, probability_of_improvement
+from esper_ab.stats.descriptive.improvement import in_words, probability_of_improvement
+from esper_ab.stats.descriptive.mann_whitney import mann_whitney
 
 
 @given(paired, st.randoms(use_true_random=False))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from esper_ab.stats.paired_difference import differences
+from esper_ab.stats.statistic import Beside, Statistic
 
 
 class ProbabilityOfImprovement(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,15 +20,11 @@ class ProbabilityOfImprovement(msgspec.Struct, frozen=True, kw_only=True):
     wins: int
     ties: int
     losses: int
+    cliffs_delta: float  # P(a run of A > a run of B) - P(a run of A < a run of B), Cliff (1993)
 
     @property
     def pairs(self) -> int:
         return self.wins + self.ties + self.losses
-
-    @property
-    def cliffs_delta(self) -> float:
-        """P(a run of A > a run of B) - P(a run of A < a run of B), Cliff (1993)."""
-        return 2.0 * self.a12 - 1.0
 
 
 def probability_of_improvement(a: ArrayLike, b: ArrayLike) -> ProbabilityOfImprovement:
@@ -35,12 +32,9 @@ def probability_of_improvement(a: ArrayLike, b: ArrayLike) -> ProbabilityOfImpro
     d = differences(a, b)
     across = np.subtract.outer(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64))  # [pairs, pairs]
     wins, losses = int(np.sum(d > 0)), int(np.sum(d < 0))
-    return ProbabilityOfImprovement(
-        a12=float(np.mean((across > 0) + 0.5 * (across == 0))),
-        wins=wins,
-        ties=int(d.size) - wins - losses,
-        losses=losses,
-    )
+    a12 = float(np.mean((across > 0) + 0.5 * (across == 0)))
+    ties = int(d.size) - wins - losses
+    return ProbabilityOfImprovement(a12=a12, wins=wins, ties=ties, losses=losses, cliffs_delta=2.0 * a12 - 1.0)
 
 
 def in_words(a: str, b: str, improvement: ProbabilityOfImprovement) -> str:
@@ -48,3 +42,14 @@ def in_words(a: str, b: str, improvement: ProbabilityOfImprovement) -> str:
     plural = "pair" if improvement.pairs == 1 else "pairs"
     ties = f", {improvement.ties} tied" if improvement.ties else ""
     return f"{a} beats {b} in {improvement.wins} of {improvement.pairs} {plural}{ties}"
+
+
+def _show(found: ProbabilityOfImprovement, beside: Beside) -> str:
+    words = in_words(beside.a, beside.b, found)
+    return f"{words}; A12 = {found.a12:.2f}, Cliff's delta {found.cliffs_delta:+.2f}"
+
+
+STATISTIC = Statistic[ProbabilityOfImprovement](
+    label="improvement", kind="effect", place=1, show=_show, of_equal=True,
+    compute=lambda a, b, _: probability_of_improvement(a, b),
+)  # fmt: skip

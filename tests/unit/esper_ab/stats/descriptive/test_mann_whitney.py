@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from scipy import stats
 from support.paired import columns, paired
 
-from esper_ab.stats.mann_whitney import mann_whitney
+from esper_ab.stats.descriptive.mann_whitney import mann_whitney
 
 
 @given(paired)

@@ -17,6 +17,7 @@ from scipy import stats
 
 from esper_ab.stats.pair import ROUNDING
 from esper_ab.stats.paired_difference import differences
+from esper_ab.stats.statistic import Beside, Statistic
 
 LEVEL = 0.95
 
@@ -50,3 +51,18 @@ def pair_correlation(a: ArrayLike, b: ArrayLike) -> PairCorrelation | None:
 def _varies(values: NDArray[np.float64], *scale: NDArray[np.float64]) -> bool:
     """Return whether `values` vary by more than the rounding of the numbers of `scale`."""
     return float(np.std(values)) > ROUNDING * max(float(np.max(np.abs(numbers))) for numbers in scale)
+
+
+def _show(found: PairCorrelation, _: Beside) -> str:
+    limits = worth = ""
+    if found.low is not None and found.high is not None:
+        limits = f", 95 % interval {found.low:+.2f} to {found.high:+.2f}"
+    if found.worth is not None:
+        times = f"{found.worth:.0f}" if found.worth >= 10 else f"{found.worth:.2g}"
+        worth = f"; a pair is worth {times} unpaired ones"
+    return f"{found.r:+.2f}{limits}{worth}"
+
+
+STATISTIC = Statistic[PairCorrelation](
+    label="correlation in pairs", kind="effect", place=5, compute=lambda a, b, _: pair_correlation(a, b), show=_show
+)

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from support.paired import accuracies, columns, paired
 
-from esper_ab.stats.hedges_g import correction, hedges_g
+from esper_ab.stats.descriptive.hedges_g import correction, hedges_g
 
 
 @given(paired)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from support.paired import accuracies, columns, paired
 
-from esper_ab.stats.sign_flip import sign_flip, smallest_p
+from esper_ab.stats.descriptive.sign_flip import sign_flip, smallest_p
 
 
 @given(paired, st.randoms(use_true_random=False))

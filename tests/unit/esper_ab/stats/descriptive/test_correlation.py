@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from scipy import stats
 from support.paired import columns, paired, varied
 
-from esper_ab.stats.pair_correlation import pair_correlation
+from esper_ab.stats.descriptive.correlation import pair_correlation
 
 
 @given(paired)

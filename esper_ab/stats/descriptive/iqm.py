@@ -1,0 +1,60 @@
+"""The difference of interquartile means, with its bootstrap interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from esper_ab.stats.bootstrap import HONEST_FROM, RESAMPLES, limits, several, with_level
+from esper_ab.stats.statistic import Beside, Statistic
+from esper_ab.stats.text import points
+
+_TRIMMED = 0.25  # share of the runs cut at each end
+
+
+class IQMDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """Interquartile mean of a minus that of b, in points, with its 95 % percentile bootstrap interval."""
+
+    mean: float
+    low: float
+    high: float
+    honest: bool  # True with enough runs for the interval
+
+
+def interquartile_mean(runs: ArrayLike) -> float:
+    """Return the mean of the runs [n] without int(n / 4) of them at each end, as rliable does for a single task."""
+    return float(_interquartile_means(np.asarray(runs, dtype=np.float64)[np.newaxis])[0])
+
+
+def iqm_difference(a: ArrayLike, b: ArrayLike, rng: np.random.Generator) -> IQMDifference:
+    """Compute the difference of interquartile means of a, b [pairs], in percent; at least 2 pairs."""
+    n = several(a, b)
+    x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    drawn = rng.integers(0, n, (RESAMPLES, n))
+    low, high = limits(_interquartile_means(x[drawn]) - _interquartile_means(y[drawn]))
+    mean = interquartile_mean(x) - interquartile_mean(y)
+    return IQMDifference(mean=mean, low=low, high=high, honest=n >= HONEST_FROM)
+
+
+def _interquartile_means(runs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the interquartile mean of every row: [resamples, n] -> [resamples]."""
+    n = runs.shape[1]
+    cut = int(_TRIMMED * n)
+    return np.asarray(np.sort(runs, axis=1)[:, cut : n - cut].mean(axis=1))
+
+
+def _show(iqm: IQMDifference, _: Beside) -> str:
+    return with_level(f"{points(iqm.mean)} points, {points(iqm.low)} to {points(iqm.high)}", iqm.honest)
+
+
+def _caveats(iqm: IQMDifference, beside: Beside) -> Iterator[str]:
+    if not iqm.honest:
+        yield f"Bootstrap intervals are honest from about ten runs; here are {beside.pairs} per group."
+
+
+STATISTIC = Statistic[IQMDifference](
+    label="interquartile mean", kind="effect", place=3, compute=iqm_difference, show=_show, caveats=_caveats
+)

@@ -1,0 +1,45 @@
+"""What a descriptive statistic of paired endpoints declares: formula, words, caveats. Types only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
+
+import numpy as np
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beside:
+    """The comparison that a statistic is shown beside."""
+
+    a: str
+    b: str
+    pairs: int
+    alpha: float  # that the comparison holds
+    claimed: bool  # the verdict claims a difference, by a t-test
+    undecided: bool  # INCONCLUSIVE, and neither audit nor losses are the reason
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statistic(Generic[Result]):
+    """One descriptive statistic; the name of its file is its key in verdict.json, which encodes the result."""
+
+    label: str  # of its row in the report
+    kind: Literal["test", "effect"]  # tests are listed before sizes of the effect
+    place: int  # among those of its kind, ascending
+    compute: Callable[[Sequence[float], Sequence[float], np.random.Generator], Result | None]  # of a, b [pairs >= 2]
+    show: Callable[[Result, Beside], str]  # its value with interval, in words; "": no row
+    caveats: Callable[[Result, Beside], Iterable[str]] = lambda *_: ()  # sentences
+    of_equal: bool = False  # whether it means anything where a and b are equal in every pair
+
+    def of(self, a: Sequence[float], b: Sequence[float], rng_seed: int) -> Result | None:
+        """Compute it from endpoints a, b [pairs] in percent; None where they do not allow it.
+
+        Random numbers come from a generator of its own, so that no statistic depends on which others there are.
+        """
+        if len(a) < 2 or (a == b and not self.of_equal):
+            return None
+        return self.compute(a, b, np.random.default_rng(rng_seed))

@@ -1,0 +1,24 @@
+"""The descriptive statistics of one comparison, whichever there are: the catalogue esper_ab/stats/descriptive. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from esper_ab.contracts import catalog
+from esper_ab.stats.statistic import Statistic
+
+_CATALOGUE = "esper_ab.stats.descriptive"
+
+
+@cache
+def statistics() -> Mapping[str, Statistic[Any]]:
+    """Name -> statistic, in the order in which they are shown."""
+    found = {name: catalog.entry(_CATALOGUE, name, "STATISTIC") for name in catalog.names(_CATALOGUE)}
+    return dict(sorted(found.items(), key=lambda item: (item[1].kind == "effect", item[1].place, item[0])))
+
+
+def describe(a: Sequence[float], b: Sequence[float], rng_seed: int) -> dict[str, Any]:
+    """Compute every statistic of endpoints a, b [pairs] in percent, by name; None where they do not allow it."""
+    return {name: statistic.of(a, b, rng_seed) for name, statistic in statistics().items()}

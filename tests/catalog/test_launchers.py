@@ -1,0 +1,240 @@
+"""The contract of every file in esper_ab/launchers, with real workers without torch: the folder lists the cases."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import os
+import re
+import resource
+import select
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+import msgspec
+import pytest
+from support import conducted, fake_plans
+from support.children import environment
+
+from esper_ab.commands.cli import group as commands
+from esper_ab.contracts import catalog
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.messages import Lane, WorkerOrder
+from esper_ab.contracts.settings import Arithmetic
+from esper_ab.execution.experiment import LAUNCHERS, make_launcher
+from esper_ab.journal.events import WorkerStarted
+from esper_ab.launchers import Launcher, LauncherFactory, Worker
+
+NAMES = catalog.names(LAUNCHERS)
+CPU = Lane(name="cpu:0", devices=("cpu:0",), uuids=("",))
+GPU = Lane(name="cuda:1", devices=("cuda:1",), uuids=("GPU-b",))
+PATIENCE_S = 60.0
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def factory(name: str) -> LauncherFactory:
+    made: LauncherFactory = catalog.entry(LAUNCHERS, name, "LAUNCHER")
+    return made
+
+
+def entry_of(name: str) -> str:
+    return str(inspect.signature(factory(name)).parameters["entry"].default)
+
+
+def launcher(name: str, module: str = "support.launched") -> Launcher:
+    """With workers of `module`, which has an entry point of the same name as the real worker's."""
+    return factory(name)(f"{module}:{entry_of(name).partition(':')[2]}")
+
+
+@pytest.fixture(params=NAMES)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for fifo in ("begun", "gate"):
+        os.mkfifo(tmp_path / fifo)
+    return tmp_path
+
+
+def order(folder: Path, does: str, incarnation: int = 1) -> WorkerOrder:
+    return WorkerOrder(
+        endpoint="ipc:///nowhere", worker=does, incarnation=incarnation, lane=CPU, arithmetic=Arithmetic(threads=1),
+        run_dir=str(folder), log_file=f"logs/{does}.log",
+    )  # fmt: skip
+
+
+def ended(worker: Worker) -> bool:
+    """Whether its end shows within patience."""
+    return bool(select.select([worker.sentinel], [], [], PATIENCE_S)[0])
+
+
+@contextmanager
+def waiting(made: Launcher, folder: Path, count: int = 1) -> Iterator[list[Worker]]:
+    """Workers that wait at the gate, which is opened for those who still live at the end."""
+    begun = os.open(folder / "begun", os.O_RDWR)  # a writer of our own, so that it has no end
+    workers = [made.start(order(folder, "waits", number)) for number in range(count)]
+    try:
+        for _ in workers:
+            assert select.select([begun], [], [], PATIENCE_S)[0]
+            assert os.read(begun, 1) == b"!"
+        yield workers
+    finally:
+        os.close(begun)
+        gate = os.open(folder / "gate", os.O_RDWR)  # does not block, and wakes every reader
+        assert all(worker.join(PATIENCE_S) for worker in workers)
+        os.close(gate)
+
+
+def descriptors() -> int:
+    gc.collect()
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_a_launcher_is_what_its_file_provides(name: str) -> None:
+    for transport in ("ipc", "tcp"):
+        made = make_launcher(name, transport)
+        assert type(made) is type(launcher(name))
+        assert made.transport == transport
+    assert isinstance(made.child_processes, bool)
+    assert made.descriptors > 0
+    module, _, function = entry_of(name).partition(":")
+    assert re.search(rf"^def {function}\(order", catalog.file(module.rpartition(".")[0], "entry").read_text(), re.M)
+
+
+def test_a_worker_is_started_with_its_order_and_its_end_is_noticed(name: str, folder: Path) -> None:
+    asked = order(folder, "ends")
+    worker = launcher(name).start(asked)
+    assert worker.name == asked.identity
+    assert worker.pid > 0
+    assert ended(worker)
+    assert ended(worker), "the sentinel stays readable"
+    assert worker.join(PATIENCE_S)
+    assert worker.exitcode == 0
+    assert msgspec.json.decode((folder / "order.json").read_bytes(), type=WorkerOrder) == asked
+
+
+def test_a_worker_that_raises_ends_with_a_status(name: str, folder: Path) -> None:
+    worker = launcher(name).start(order(folder, "fails"))
+    assert ended(worker)
+    assert worker.join(PATIENCE_S)
+    assert worker.exitcode not in (0, None)
+    assert "as it was told to" in (folder / "logs" / "fails.log").read_text()
+
+
+def test_a_worker_that_runs_has_no_status_and_shows_its_stacks(name: str, folder: Path) -> None:
+    with waiting(launcher(name), folder) as (worker,):
+        assert worker.exitcode is None
+        assert not worker.join(0.0)
+        assert not select.select([worker.sentinel], [], [], 0.0)[0]
+        worker.dump_stacks()
+    assert worker.exitcode == 0
+    assert "launched.py" in (folder / "logs" / "waits.log").read_text()
+    worker.kill()  # of one that has ended: nothing
+    worker.dump_stacks()
+    assert worker.exitcode == 0
+
+
+def test_killing_ends_a_process_and_abandons_a_thread_and_leaves_others_alone(name: str, folder: Path) -> None:
+    made = launcher(name)
+    with waiting(made, folder, 2) as (killed, other):
+        killed.kill()
+        if made.child_processes:
+            assert killed.pid != os.getpid()
+            assert ended(killed)
+            assert killed.join(PATIENCE_S)
+            assert (killed.exitcode or 0) < 0
+        else:
+            assert killed.exitcode is None
+        assert other.exitcode is None
+    assert other.exitcode == 0
+
+
+def test_workers_take_no_more_descriptors_than_stated_and_give_them_back(name: str, folder: Path) -> None:
+    made = launcher(name)
+    with waiting(made, folder):
+        pass
+    before = descriptors()
+    with waiting(made, folder, 3) as workers:
+        assert descriptors() - before - 1 <= len(workers) * made.descriptors  # one is the test's own
+    del workers
+    assert descriptors() == before
+
+
+def test_without_a_free_descriptor_a_start_is_an_oserror_and_the_next_one_works(name: str, folder: Path) -> None:
+    made = launcher(name)
+    with waiting(made, folder):
+        pass
+    before, (soft, hard) = descriptors(), resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            made.start(order(folder, "ends"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert descriptors() == before
+    worker = made.start(order(folder, "ends"))
+    assert ended(worker)
+    assert worker.join(PATIENCE_S)
+
+
+def test_lanes_are_served_or_refused_in_one_line_that_names_launcher_and_lane(name: str) -> None:
+    made = launcher(name)
+    made.check_lanes((CPU,))
+    try:
+        made.check_lanes((CPU, GPU))
+    except UsageError as error:
+        assert re.fullmatch(rf"launcher {name} on cuda:1: .+", str(error))  # noqa: PT017  serving them is right, too
+    else:
+        assert made.child_processes, "threads share one view of the GPUs"
+
+
+def test_it_carries_an_experiment_out(name: str, tmp_path: Path) -> None:
+    events = conducted.run(tmp_path / "run", fake_plans.plan(), launcher=launcher(name, "support.fake_worker"))
+    assert set(conducted.states(events).values()) == {"finished"}
+    assert not conducted.ledger(events)
+    threads = conducted.run(tmp_path / "threads", fake_plans.plan())
+    assert {key: event.record for key, event in conducted.records(events).items()} == {
+        key: event.record for key, event in conducted.records(threads).items()
+    }
+    (mine,) = {event.pid == os.getpid() for event in conducted.of(WorkerStarted, events)}
+    assert mine is not launcher(name).child_processes
+
+
+def test_loading_one_loads_no_other(name: str) -> None:
+    code = f"from esper_ab.execution.experiment import make_launcher\nmake_launcher({name!r})"
+    shown = [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules)"]
+    child = subprocess.run(shown, capture_output=True, text=True, check=True, env=environment())
+    loaded = set(child.stdout.split())
+    assert f"{LAUNCHERS}.{name}" in loaded
+    assert not loaded & {f"{LAUNCHERS}.{other}" for other in NAMES if other != name}
+    assert "torch" not in loaded
+
+
+def test_every_command_with_the_flag_offers_the_catalogue() -> None:
+    context = click.Context(commands)
+    found = {
+        command: parameter.type.choices
+        for command in commands.list_commands(context)
+        for parameter in commands.get_command(context, command).params
+        if parameter.name == "launcher"
+    }
+    assert {"launch", "run", "resume", "extend"} <= set(found)
+    assert set(map(tuple, found.values())) == {NAMES}
+
+
+def test_another_name_is_answered_with_the_catalogue() -> None:
+    with pytest.raises(UsageError) as raised:
+        make_launcher("descriptors")
+    assert str(raised.value) == f"launcher 'descriptors': no such launcher; there are {', '.join(NAMES)}"
+
+
+@pytest.mark.parametrize("page", ["cli.md", "python.md"])
+def test_the_pages_name_every_launcher(page: str) -> None:
+    row = next(line for line in (DOCS / page).read_text().splitlines() if re.match(r"\| `(--)?launcher` \|", line))
+    assert set(NAMES) <= set(re.findall(r"`\"?(\w+)\"?`", row))

@@ -1,0 +1,187 @@
+"""The contract of every file in esper_ab/stats/descriptive: what holds for any statistic of paired endpoints."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from esper_ab.stats.statistic import Beside, Statistic
+from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.descriptive import statistics
+
+NAMES = tuple(statistics())
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "verdict.md").read_text()
+EXCHANGED = {"low": "high", "high": "low", "wins": "losses", "losses": "wins"}
+# Multiples of 1/64 below 100 %: sums and shifts by whole points are exact, so that equal stays equal.
+accuracies = st.integers(0, 6400).map(lambda number: number / 64)
+samples = st.lists(st.tuples(accuracies, accuracies), min_size=1, max_size=12)
+
+
+@pytest.fixture(params=NAMES, scope="module")
+def statistic(request: pytest.FixtureRequest) -> Statistic[Any]:
+    return statistics()[request.param]
+
+
+def of(statistic: Statistic[Any], rows: Sequence[tuple[float, float]], rng_seed: int = 3) -> Any:
+    return statistic.of([a for a, _ in rows], [b for _, b in rows], rng_seed)
+
+
+def numbers(result: Any) -> dict[str, Any]:
+    """Every number of a result, by the name of its field."""
+    built = msgspec.to_builtins(result)
+    return built if isinstance(built, Mapping) else {"": built}
+
+
+def close(x: Any, y: Any) -> bool:
+    return x is y if None in (x, y) else math.isclose(x, y, rel_tol=1e-6, abs_tol=1e-9)
+
+
+def varied(rows: Sequence[tuple[float, float]]) -> bool:
+    """Whether spreads are far from rounding, where a statistic may or may not be defined."""
+    a, b = np.array(rows).T
+    return len(rows) > 1 and all(np.ptp(values) > 0.1 or np.ptp(values) == 0.0 for values in (a, b, a - b))
+
+
+def beside(**changes: Any) -> Beside:
+    plain = {"a": "shaped", "b": "wait", "pairs": 6, "alpha": 0.05, "claimed": False, "undecided": False}
+    return Beside(**(plain | changes))
+
+
+def test_a_file_declares_a_statistic_of_its_own_name_and_label() -> None:
+    assert NAMES
+    assert all(isinstance(one, Statistic) for one in statistics().values())
+    assert len({one.label for one in statistics().values()}) == len(NAMES)
+    assert len({(one.kind, one.place) for one in statistics().values()}) == len(NAMES)
+    assert not set(NAMES) & {field.name for field in fields(Comparison)}, "its name is a key of verdict.json"
+
+
+@settings(max_examples=40)
+@given(rows=samples)
+def test_it_is_finite_or_none_and_says_so_in_one_line(
+    statistic: Statistic[Any], rows: list[tuple[float, float]]
+) -> None:
+    result = of(statistic, rows)
+    if result is None:
+        return
+    assert all(math.isfinite(value) for value in numbers(result).values() if value is not None)
+    for context in (beside(pairs=len(rows)), beside(claimed=True), beside(undecided=True)):
+        texts = [statistic.show(result, context), *statistic.caveats(result, context)]
+        assert not [text for text in texts if re.search(r"\n|\bnan\b|\binf\b|None", text)]
+        assert all(text.endswith(".") for text in texts[1:])
+
+
+@pytest.mark.parametrize("rows", [
+    [],
+    [(70.0, 60.0)],
+    [(70.0, 70.0)] * 6,
+    [(70.0, 60.0)] * 6,
+    [(70.0, 60.0)] * 2,
+    [(0.0, 0.0), (100.0, 100.0)],
+    [(0.0, 100.0), (100.0, 0.0)],
+    [(70.0 + r, 60.0) for r in range(30)],
+    [(70.0 + r, 70.0 + r) for r in range(30)],
+], ids=str)  # fmt: skip
+def test_degenerate_and_tiny_samples_raise_nothing(
+    statistic: Statistic[Any], rows: list[tuple[float, float]]
+) -> None:
+    result = of(statistic, rows)
+    assert result is None or len(rows) > 1
+    assert result is None or all(math.isfinite(value) for value in numbers(result).values() if value is not None)
+
+
+@settings(max_examples=40)
+@given(rows=samples)
+def test_swapping_the_groups_negates_complements_or_leaves_every_number(
+    statistic: Statistic[Any], rows: list[tuple[float, float]]
+) -> None:
+    """x of a, b is x, -x, 1 - x, or, of a statistic that counts comparisons of runs, n^2 - x of b, a."""
+    assume(varied(rows))
+    there, back = of(statistic, rows), of(statistic, [(b, a) for a, b in rows])
+    assert (there is None) == (back is None)
+    if there is None:
+        return
+    turned = numbers(back)
+    for name, value in numbers(there).items():
+        mirrored = turned[EXCHANGED.get(name, name)]
+        same = turned[name]
+        allowed = [same] if mirrored is None or value is None else [same, -mirrored, 1 - mirrored, mirrored,
+                                                                    len(rows) ** 2 - mirrored]  # fmt: skip
+        assert any(close(value, one) for one in allowed), name
+
+
+@settings(max_examples=40)
+@given(rows=samples, points=st.integers(1, 500))
+def test_a_shift_of_both_groups_changes_nothing(
+    statistic: Statistic[Any], rows: list[tuple[float, float]], points: int
+) -> None:
+    assume(varied(rows))
+    there, shifted = of(statistic, rows), of(statistic, [(a + points, b + points) for a, b in rows])
+    assert (there is None) == (shifted is None)
+    if there is not None:
+        moved = numbers(shifted)
+        assert [name for name, value in numbers(there).items() if not close(value, moved[name])] == []
+
+
+@settings(max_examples=40)
+@given(rows=samples, random=st.randoms(use_true_random=False))
+def test_the_order_of_pairs_changes_nothing_that_is_not_drawn(
+    statistic: Statistic[Any], rows: list[tuple[float, float]], random: Any
+) -> None:
+    """What is drawn are limits of a bootstrap: they change with the generator, too, and as little as with another."""
+    assume(varied(rows))
+    shuffled = list(rows)
+    random.shuffle(shuffled)
+    there, here, again = of(statistic, rows), of(statistic, shuffled), of(statistic, rows, rng_seed=4)
+    assert (there is None) == (here is None)
+    if there is None:
+        return
+    drawn = {name for name, value in numbers(there).items() if value != numbers(again)[name]}
+    assert drawn <= {"low", "high"}
+    for name, value in numbers(there).items():
+        if name not in {"low", "high"} or not _drawn(statistic):
+            assert close(value, numbers(here)[name]), name
+
+
+def test_limits_that_are_drawn_barely_depend_on_generator_or_order(statistic: Statistic[Any]) -> None:
+    rng = np.random.default_rng(2)
+    b = rng.normal(70, 2, 16)
+    rows = list(zip((b + rng.normal(2, 3, 16)).tolist(), b.tolist(), strict=True))
+    there = numbers(of(statistic, rows))
+    for other in (of(statistic, rows, rng_seed=4), of(statistic, rows[::-1])):
+        turned = numbers(other)
+        width = (there["high"] - there["low"]) if there.get("high") is not None else 0.0
+        for name, value in there.items():
+            assert value is turned[name] or abs(value - turned[name]) <= 0.05 * width + 1e-9, name
+
+
+def test_the_same_generator_gives_the_same_numbers_whatever_else_is_computed(statistic: Statistic[Any]) -> None:
+    rows = [(70.0 + r % 3, 68.0 + r % 5) for r in range(9)]
+    first = of(statistic, rows)
+    for other in statistics().values():
+        of(other, rows)
+    assert of(statistic, rows) == first
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_key_and_fields_are_in_the_page_of_the_verdict(name: str) -> None:
+    result = of(statistics()[name], [(70.0 + r % 3, 68.0 + r % 5) for r in range(9)])
+    assert result is not None
+    rows = [line for line in PAGE.splitlines() if line.startswith("|") and f"`{name}`" in line.split("|")[1]]
+    assert len(rows) == 1
+    assert set(numbers(result)) - {""} <= set(re.findall(r"`(\w+)`", rows[0]))
+
+
+def _drawn(statistic: Statistic[Any]) -> bool:
+    """Whether its limits depend on the generator."""
+    rows = [(70.0 + (7 * r) % 11 / 3, 68.0 + (5 * r) % 7 / 3) for r in range(11)]
+    return bool(of(statistic, rows, 3) != of(statistic, rows, 4))

@@ -1,0 +1,71 @@
+"""One file in the right folder is enough: a copy of both packages gets a launcher and a statistic that nobody names."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LAUNCHER = """
+from esper_ab.launchers.inline import InlineLauncher
+
+LAUNCHER = InlineLauncher
+"""
+STATISTIC = """
+from esper_ab.stats.statistic import Statistic
+
+STATISTIC = Statistic[float](
+    label="largest difference", kind="effect", place=99, compute=lambda a, b, _: max(x - y for x, y in zip(a, b)),
+    show=lambda found, beside: f"{found:+.2f} points for {beside.a}", caveats=lambda found, _: ["It is the largest."],
+)
+"""
+SHOW = """
+import json
+from support.journals import planted_effect
+from esper_ab.journal.fold import fold
+from esper_ab.report.content import content
+from esper_ab.report.text import render_text
+from esper_ab.report.verdict_json import render_verdict
+
+found = content(fold(planted_effect()))
+print(json.dumps([render_text(found), json.loads(render_verdict(found))]))
+"""
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("copy")
+    for package in ("esper_ab", "workers"):
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "esper_ab" / "launchers" / "mine.py").write_text(LAUNCHER)
+    (folder / "esper_ab" / "stats" / "descriptive" / "largest.py").write_text(STATISTIC)
+    return folder
+
+
+def python(copy: Path, *arguments: str) -> str:
+    environment = {"PYTHONPATH": f"{copy}:{ROOT / 'tests'}", "PATH": "/usr/bin:/bin", "HOME": str(copy)}
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=copy, env=environment, capture_output=True, text=True, check=False
+    )
+    return done.stdout + done.stderr
+
+
+def test_a_launcher_is_found_by_its_name(copy: Path) -> None:
+    assert "'inline', 'local', 'mine'" in python(copy, "-m", "esper_ab.launch", "--launcher", "nobody")
+    made = "from esper_ab.execution.experiment import make_launcher; print(type(make_launcher('mine')).__name__)"
+    assert python(copy, "-c", made) == "InlineLauncher\n"
+
+
+def test_a_statistic_is_computed_shown_and_exported(copy: Path) -> None:
+    text, document = json.loads(python(copy, "-c", SHOW))
+    (comparison,) = document["comparisons"]
+    largest = max(pair["a"] - pair["b"] for pair in comparison["pairs"])
+    assert comparison["largest"] == largest
+    assert list(comparison)[list(comparison).index("correlation") + 1] == "largest"
+    assert f"largest difference              {largest:+.2f} points for shaped" in text
+    assert "! It is the largest." in text

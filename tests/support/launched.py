@@ -1,0 +1,33 @@
+"""Workers for the contract of launchers: without torch, each does what its name in the order says.
+
+"ends" writes its order to RUN_DIR/order.json; "fails" raises; "waits" reports through the FIFO RUN_DIR/begun and lives
+until RUN_DIR/gate is opened for writing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from esper_ab.contracts.messages import WorkerOrder
+from workers.process import setup
+
+
+def main(order: WorkerOrder) -> None:
+    """The entry point of a process, set up as a real worker's is."""
+    setup.redirect_output(Path(order.run_dir) / order.log_file)
+    setup.obey_the_coordinator_only()
+    main_in_thread(order)
+
+
+def main_in_thread(order: WorkerOrder) -> None:
+    folder = Path(order.run_dir)
+    if order.worker == "fails":
+        raise RuntimeError("as it was told to")
+    if order.worker == "ends":
+        (folder / "order.json").write_bytes(msgspec.json.encode(order))
+    else:
+        with (folder / "begun").open("w") as begun:
+            begun.write("!")
+        (folder / "gate").open().close()
