@@ -10,16 +10,15 @@ from typing import Any
 
 import click
 
-from esper_ab.commands.cli import group
+from esper_ab.commands.cli import TABLE, group, load_command
 
 
 def check_command_line(line: str) -> list[tuple[str, dict[str, Any]]]:
     """(command, parameters) of every command of ours in `line`; click refuses what does not exist."""
     found = []
     for name, *args in commands_in(line):
-        command = group.get_command(click.Context(group), name)
-        assert command is not None, f"{line}: there is no command {name}"
-        context = command.make_context(name, args, parent=click.Context(group, info_name="esper-ab"))
+        assert name in TABLE, f"{line}: there is no command {name}"
+        context = load_command(name).make_context(name, args, parent=click.Context(group, info_name="esper-ab"))
         found.append((name, context.params))
     return found
 
