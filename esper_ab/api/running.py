@@ -32,7 +32,7 @@ from esper_ab.execution.experiment import (
     plan_experiment,
     write_report,
 )
-from esper_ab.live.narration import Narration
+from esper_ab.live.on_stderr import Narration
 from esper_ab.plan.run_directory import check_name
 from esper_ab.report.build import ReportPaths
 from esper_ab.settings.assignments import did_you_mean

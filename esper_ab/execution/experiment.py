@@ -29,7 +29,7 @@ from esper_ab.launchers import Launcher, Transport, check
 from esper_ab.launchers.inline import InlineLauncher
 from esper_ab.launchers.local import LocalLauncher
 from esper_ab.live.console import rich_console, waiting
-from esper_ab.live.warnings import Warnings
+from esper_ab.live.on_stderr import Warnings
 from esper_ab.plan.blocks import Plan, make_plan
 from esper_ab.plan.estimate import estimate
 from esper_ab.plan.run_directory import check_name, make_run_directory
