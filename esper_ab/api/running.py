@@ -48,7 +48,7 @@ _IN_TURN = ("alternate", "sequence")
 
 
 class More(TypedDict, total=False):
-    """What else `run_ab_test` takes."""
+    """Further arguments of `run_ab_test`."""
 
     name: str
     verbose: bool
@@ -57,7 +57,7 @@ class More(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Runner:
-    """How an experiment is carried out: where, how many runs at the same time, and what follows from a failure."""
+    """Options of execution: output folder, runs at the same time, and handling of failures."""
 
     output_dir: Path
     parallel_runs: bool = True

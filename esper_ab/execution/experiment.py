@@ -50,7 +50,7 @@ _NARROWEST = 40  # characters: in a narrower terminal sentences are wrapped by t
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedExperiment:
-    """What will be run, on what, and where it will be kept; nothing is started or written yet."""
+    """A planned experiment with its machine and run directory; nothing is started or written yet."""
 
     asked: AskedExperiment
     machine: Machine
