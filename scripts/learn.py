@@ -60,7 +60,6 @@ def grade(schedule: tuple[str, ...]) -> float:
     from workers.controllers.schedule import make
     from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
     from workers.growth.stopwatch import Stopwatch
-    from workers.run.deciders import ControllerDecider
     from workers.run.episode import play
 
     torch.set_num_threads(1)
@@ -76,7 +75,7 @@ def grade(schedule: tuple[str, ...]) -> float:
     env = GrowthEnv(spec, {"cpu": DeviceData.of(task.load(""), torch.device("cpu"))}, Stopwatch())
     env.begin_episode(run_path(SEARCH_RNG_SEED, 0) / "schedule-search")
     controller = make(ControllerSettings(schedule=schedule), SLOTS, spec.growth.blueprints)
-    result = play(env, ControllerDecider(controller), {}, Stopwatch(), lambda _step: None)
+    result = play(env, controller, {}, Stopwatch(), lambda _step: None)
     return float(np.mean([env.val_accuracy for env in result.envs]))
 
 

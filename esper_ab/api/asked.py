@@ -23,7 +23,7 @@ from esper_ab.trackers.settings import Tracking, change_tracking
 
 @dataclass(frozen=True, kw_only=True)
 class Declared:
-    """What a file or a program declares, checked as far as it can be without the machine."""
+    """Declaration of a file or a program, checked as far as possible without the machine."""
 
     asked: AskedExperiment
     placed: bool  # whether it says itself how runs are placed on devices
@@ -113,7 +113,7 @@ def _assignments(settings: Settings, where: str, folder: Path) -> Iterator[Assig
 
 
 def tracking_of(experiment: Experiment) -> Tracking:
-    """What trackers are told: the experiment's tracking with its description, its variants' tags and W&B names."""
+    """Return the tracking settings with the experiment's description, its variants' tags and W&B names."""
     told = experiment.tracking
     if not isinstance(told, Tracking):
         raise UsageError(f"experiment {experiment.name!r}: tracking is an esper_ab.trackers.settings.Tracking")
@@ -130,7 +130,7 @@ def tracking_of(experiment: Experiment) -> Tracking:
 
 
 def about(experiment: Experiment) -> dict[str, Any]:
-    """What its author says of it, for [record] in experiment.toml: nothing depends on it, and `--config` skips it."""
+    """Return the remarks for [record] in experiment.toml; nothing depends on them, and `--config` skips them."""
     variants = {
         variant.name: {"description": variant.description, "tags": list(variant.tags), "run": variant.run}
         for variant in experiment.variants

@@ -37,7 +37,7 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, kw_only=True)
 class _Found:
-    """What one name of a file stands for."""
+    """An experiment that a name in a file gives."""
 
     symbol: str
     experiment: Experiment
@@ -73,7 +73,7 @@ def _load_toml(path: Path) -> Declared:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """What the file imports may stand beside it; what it prints is none of our output; it must not begin to train."""
+    """Let a file import its neighbours, send its output to stderr, and refuse a training run that it starts."""
     token = READING.set(path.name)
     sys.path.insert(0, str(path.parent.absolute()))
     try:

@@ -50,11 +50,11 @@ class Policy(Protocol):
         """The actor-critic with its normaliser; None for a controller that does not learn."""
 
     def decider(self, *, greedy: bool) -> Any:
-        """What decides: `.decide(view, uniforms)`."""
+        """Return the controller; its `decide(view, uniforms)` returns decisions [E, head]."""
 
 
 def load_run(path: str | Path) -> LoadedRun:
-    """The run directory `path` as it is now, whether it is running, stopped or finished.
+    """Load the run directory `path` as it is now: running, stopped or finished.
 
     UsageError when there is no journal or nothing in it yet; JournalError when it is damaged.
     """
@@ -64,14 +64,14 @@ def load_run(path: str | Path) -> LoadedRun:
 
 
 class LoadedRun:
-    """What a run directory said when it was loaded; what is recorded later needs another `load_run`.
+    """Snapshot of a run directory; what is recorded later needs another `load_run`.
 
     The frames have the columns of docs/sql.md. `as_`: "pandas", "polars", "pyarrow" or "duckdb"; None: the first of
     them, in this order, that is installed. Accuracies are percent, differences points, times UTC.
     """
 
     def __init__(self, path: Path, loaded: Loaded, *, held: bool) -> None:
-        """`held`: whether somebody is carrying the run out."""
+        """Take a loaded journal; `held`: whether a process is at work on the run."""
         self.path = path
         self.history: History = loaded.history
         self.state: ExperimentState = state_of(loaded.history, held=held)
@@ -79,17 +79,17 @@ class LoadedRun:
 
     @property
     def name(self) -> str:
-        """Of the experiment: the folder in which it was run."""
+        """Name of the experiment."""
         return self.history.plan.experiment.name
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Names, in the order of the experiment."""
+        """Names of the groups, in the order of the experiment."""
         return self.history.groups
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
-        """All that is known of each comparison, in the order of the design, as in verdict.json (docs/verdict.md)."""
+        """Comparisons in the order of the design, as in verdict.json (docs/verdict.md)."""
         return self._content.comparisons
 
     @property
@@ -100,11 +100,11 @@ class LoadedRun:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What may be said of each comparison: a plain sentence, then its numbers."""
+        """One text per comparison: its headline, then its numbers."""
         return tuple(f"{one.headline} {one.sentence}" for one in self.comparisons)
 
     def comparison(self, a: str, b: str) -> Comparison:
-        """That of a - b; UsageError when it was not declared, or the other way round."""
+        """Return the comparison a - b; UsageError when it was not declared, or only as b - a."""
         found = {(one.question.a, one.question.b): one for one in self.comparisons}
         if (a, b) not in found:
             if (b, a) in found:
@@ -150,7 +150,7 @@ class LoadedRun:
         return self._table("pairs", as_)
 
     def query(self, sql: str, as_: str | None = None) -> Any:
-        """What SQL gives over the tables above; it reads nothing else. UsageError for what DuckDB refuses."""
+        """Query the tables above in SQL; nothing else can be read. UsageError for what DuckDB refuses."""
         return records.frame(records.relation(self._database, sql), as_)
 
     @property

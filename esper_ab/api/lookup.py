@@ -26,5 +26,5 @@ class Verdicts(dict[tuple[str, str], str]):
 
 
 def no_variant(name: object, known: tuple[str, ...]) -> NoSuchName:
-    """For a variant that an experiment does not have."""
+    """Make the error for a variant that an experiment does not have."""
     return NoSuchName(f"no variant {name!r}; {did_you_mean(str(name), known)}")

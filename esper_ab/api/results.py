@@ -46,7 +46,7 @@ class RunResult:
         return getattr(self, name)
 
     def keys(self) -> tuple[str, ...]:
-        """What `[]` takes."""
+        """Return the names that `[]` accepts."""
         return tuple(field.name for field in fields(self))
 
 
@@ -54,7 +54,7 @@ class Results(Mapping[str, list[RunResult]]):
     """Variant -> its runs, by replicate. Runs that were never needed, after an early decision, are not listed."""
 
     def __init__(self, path: Path, content: Content, error: str) -> None:
-        """`error`: of `early_end`."""
+        """Take the report's content; `error`: why the experiment ended early, or ""."""
         self.path = path
         self.error = error
         self.comparisons: tuple[Comparison, ...] = content.comparisons
@@ -67,7 +67,7 @@ class Results(Mapping[str, list[RunResult]]):
 
     @property
     def verdict(self) -> str:
-        """What may be said of every comparison, with what limits it: a line each."""
+        """Headline, sentence and caveats of every comparison, one per line."""
         said = ((one.headline, one.sentence, *(f"! {caveat}" for caveat in one.caveats)) for one in self.comparisons)
         return "\n".join(line for lines in said for line in lines)
 
@@ -95,7 +95,7 @@ class Results(Mapping[str, list[RunResult]]):
 
     @property
     def failure_lines(self) -> list[str]:
-        """How many runs of each variant failed, and why: lines to print; none without a failure."""
+        """Number of failed runs and their reasons, a line per variant with failures."""
         lines = []
         for name, runs in self.failures.items():
             lines.append(f"{name}: {len(runs)} of {len(self[name])} runs failed")

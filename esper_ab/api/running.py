@@ -33,7 +33,7 @@ from esper_ab.execution.experiment import (
     write_report,
 )
 from esper_ab.launchers import Launcher
-from esper_ab.live.narration import Narration
+from esper_ab.live.on_stderr import Narration
 from esper_ab.plan.run_directory import check_name
 from esper_ab.report.build import ReportPaths
 from esper_ab.settings.assignments import did_you_mean
@@ -49,7 +49,7 @@ _IN_TURN = ("alternate", "sequence")
 
 
 class More(TypedDict, total=False):
-    """What else `run_ab_test` takes."""
+    """Further arguments of `run_ab_test`."""
 
     name: str
     verbose: bool
@@ -58,7 +58,7 @@ class More(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Runner:
-    """How an experiment is carried out: where, how many runs at the same time, and what follows from a failure."""
+    """Options of execution: output folder, runs at the same time, and handling of failures."""
 
     output_dir: Path
     parallel_runs: bool = True

@@ -147,7 +147,7 @@ def mode(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[st
 
 
 def _not_yet(names: Iterable[str], ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Of `names`, those that the list does not have, behind its last comma."""
+    """Complete the last item of a comma-separated list with `names` that the list does not have."""
     before, piece = _last(incomplete, ",")
     there = {*before.split(","), *str(ctx.params.get(param.name or "") or "").split(",")}
     return [before + name for name in names if name.startswith(piece) and name not in there]

@@ -45,7 +45,7 @@ def _report(message: str, status: int, args: Sequence[str]) -> int:
 
 
 def _values(args: Sequence[str], option: str) -> list[str]:
-    """What `option` is given in `args`, which need not be a valid command line."""
+    """Return the values of `option` in `args`, which need not be a valid command line."""
     after = [value for name, value in pairwise(args) if name == option]
     return after + [arg.removeprefix(f"{option}=") for arg in args if arg.startswith(f"{option}=")]
 

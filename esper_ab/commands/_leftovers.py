@@ -16,7 +16,7 @@ _AT_WORK_S = 60.0  # reports and trackers write while nobody has the run directo
 
 
 def leftovers(run_dir: Path) -> Iterator[Path]:
-    """All of a run directory that nobody trains in."""
+    """Find leftovers in a run directory in which nothing is training."""
     for folder, called in ((run_dir, _OF_REPORTS), (run_dir / "tracking", _OF_TRACKERS)):
         for path in sorted(folder.glob(".*")) if not folder.is_symlink() or folder == run_dir else ():
             if called.fullmatch(path.name) and _is_old(path):

@@ -150,7 +150,7 @@ class ExperimentCommand(click.Command):
         return super().parse_args(ctx, gather_lists(args))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[Any]]:
-        """As click does; a word that continues a list is completed as its first one."""
+        """Complete as click does, and a word that continues a list as its first one."""
         param = None if incomplete.startswith("-") else self._collecting(ctx)
         return param.shell_complete(ctx, incomplete) if param else super().shell_complete(ctx, incomplete)
 

@@ -33,7 +33,6 @@ TABLE = {
     "report": "Rebuild summary.txt, verdict.json and report.html of RUN from its journal.",
     "resume": "Go on with RUN, however it was stopped, from its journal and checkpoints.",
     "run": "Run the experiment that FILE declares and compare its variants.",
-    "sensitivity": "Repeat a comparison at every combination of settings, each an experiment of its own, side by side.",
     "status": "Show how far RUN is, from its journal, and what became of its trackers.",
     "stop": "End RUN in order, as Ctrl-C does, and wait until it has ended.",
     "track": "Fill trackers with what RUN has recorded: Weights & Biases, TensorBoard, MLflow.",

@@ -45,7 +45,7 @@ def command(run_dir: Path, repairs: bool, json: bool) -> int:
 
 
 class Behind(msgspec.Struct, frozen=True, kw_only=True):
-    """What the journal holds behind its last intact line, and a repair would cut off."""
+    """Bytes behind the last intact line of the journal, which a repair would cut off."""
 
     bytes: int
     lines: int  # an unfinished last one included
@@ -61,7 +61,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that an examination of a run directory finds."""
+    """Result of the examination of a run directory."""
 
     run_dir: str
     in_use_by: str  # the process that has it now; its checkpoints come and go and were not checked
@@ -149,7 +149,7 @@ def _intact(reading: Reading) -> tuple[list[AnyEvent], str, bool]:
 
 
 def _behind(path: Path, at: int, history: History | None) -> Behind | None:
-    """What the journal holds from byte `at` on; None when nothing."""
+    """Return what the journal holds from byte `at` on; None when nothing."""
     size = lines = intact = 0
     records: list[str] = []
     with path.open("rb") as file:
@@ -201,7 +201,7 @@ def _checkpoint_faults(run_dir: Path, run: RunHistory) -> Iterator[Fault]:
 
 
 def _wrong(run_dir: Path, file: str, sha256: str, size_bytes: int | None) -> str:
-    """What is wrong with a file recorded with this sha256 and size (None: any), "" when nothing is."""
+    """Say what is wrong with a file recorded with this sha256 and size (None: any); "" when nothing is."""
     path = run_dir / file
     if not path.is_file():
         return "missing"

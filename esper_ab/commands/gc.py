@@ -29,7 +29,7 @@ _DEPTH = 3  # of a checkpoint below the folder: GROUP/REPLICATE/POINT.pt
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What can be removed of one run directory."""
+    """Files of one run directory that can be removed."""
 
     run_dir: Path
     files: tuple[Path, ...]
@@ -63,7 +63,7 @@ def command(run_dirs: tuple[Path, ...], dry_run: bool, json: bool) -> None:
 
 
 def removable(run_dir: Path) -> Found:
-    """What can be removed of `run_dir`.
+    """Find what can be removed of `run_dir`.
 
     UsageError when a process carries the run out, when it is no run directory, or keeps its checkpoints elsewhere.
     """

@@ -131,7 +131,7 @@ def _announce(planned: PlannedExperiment, options: dict[str, Any]) -> None:
 
 
 def _power(planned: PlannedExperiment, calibration: Calibration) -> str:
-    """What the plan resolves with the calibrated spread of runs, in words."""
+    """Say which difference the plan resolves with the calibrated spread of runs."""
     from esper_ab.design.power_text import describe_design_power  # with scipy, as a calibration
 
     spread = calibration.spread

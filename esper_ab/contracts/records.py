@@ -6,6 +6,7 @@ Floats are finite or None: a worker replaces a non-finite number by None and rep
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 import msgspec
@@ -15,6 +16,11 @@ from msgspec import Meta
 GroupName = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")]
 FileBelow = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*\Z")]
 MOST_KEYS = 512  # largest map in any message
+
+
+def finite(number: float) -> float | None:
+    """Return the number as a record may hold it: None in the place of one that is not finite."""
+    return number if math.isfinite(number) else None
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
@@ -64,24 +70,27 @@ class HeadUse(Record, frozen=True, kw_only=True):
 
 
 class PPOUpdate(Record, frozen=True, kw_only=True):
-    """Diagnostics of one policy update; averaged over its minibatches unless said otherwise."""
+    """Diagnostics of one policy update; averaged over its minibatches unless said otherwise.
 
-    policy_loss: float | None
-    value_loss: float | None
-    entropy: float | None  # joint entropy per decision over valid actions, nats, before the update
-    op_entropy: float | None  # of the op head alone
-    approx_kl: float | None
-    clip_fraction: float | None
-    explained_variance: float | None
-    grad_norm: float | None  # before clipping
-    first_ratio_error: float | None  # max |ratio - 1| before the first optimiser step
-    ratio_max: float | None
-    epochs_done: int
-    stopped_by_kl: bool
-    advantage_std: float | None
-    return_mean: float | None
+    The defaults are those of an episode without a valid step.
+    """
+
+    policy_loss: float | None = None
+    value_loss: float | None = None
+    entropy: float | None = None  # joint entropy per decision over valid actions, nats, before the update
+    op_entropy: float | None = None  # of the op head alone
+    approx_kl: float | None = None
+    clip_fraction: float | None = None
+    explained_variance: float | None = None
+    grad_norm: float | None = None  # before clipping
+    first_ratio_error: float | None = None  # max |ratio - 1| before the first optimiser step
+    ratio_max: float | None = None
+    epochs_done: int = 0
+    stopped_by_kl: bool = False
+    advantage_std: float | None = None
+    return_mean: float | None = None
     # By head, in the order of the decision; empty without a single valid decision.
-    heads: Annotated[dict[str, HeadUse], Meta(max_length=MOST_KEYS)]
+    heads: Annotated[dict[str, HeadUse], Meta(max_length=MOST_KEYS)] = {}
 
 
 class SeedEvent(Record, frozen=True, kw_only=True, array_like=True):

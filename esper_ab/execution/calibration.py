@@ -26,7 +26,7 @@ def calibrate(planned: PlannedExperiment, launcher: Launcher, replicates: int, *
 
 
 def calibration_file(run_dir: Path) -> Path:
-    """Where a run directory keeps its calibration."""
+    """Return the path of the calibration in a run directory."""
     return run_dir / FILE_NAME
 
 

@@ -11,12 +11,12 @@ from esper_ab.contracts.visible import visible_line
 
 
 def child_environment() -> dict[str, str]:
-    """That of this process, with GPUs numbered as in the preflight, and so in plans, unless the user says otherwise."""
+    """Environment of this process, with GPUs numbered as in the preflight unless the user sets another order."""
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **os.environ}
 
 
 def answer_of(module: str, *arguments: str) -> str:
-    """What module `module` printed, run as a program; UsageError when it refuses (status 2), EsperError when it fails.
+    """Run `module` as a program and return its output; UsageError when it refuses (status 2), EsperError when it fails.
 
     Its last line on stderr is the message in both cases.
     """

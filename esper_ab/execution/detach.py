@@ -37,7 +37,7 @@ class Detached:
     console: Path
 
     def shown(self, *, as_json: bool) -> str:
-        """What the command that started it prints."""
+        """Format the message of the command that started it."""
         if as_json:
             return json.dumps({"run_dir": str(self.run_dir), "pid": self.pid, "console": str(self.console)})
         return (
@@ -87,7 +87,7 @@ def detach(module: str, args: Sequence[str], run_dir: Path) -> Detached:
 
 
 def _first_console(run_dir: Path) -> Path:
-    """Where the output goes until there is a run directory; its existence also says that the name is taken."""
+    """Return the file of the output until the run directory exists; the file also reserves the name."""
     return run_dir.with_name(f".{run_dir.name}.{CONSOLE_NAME}")
 
 

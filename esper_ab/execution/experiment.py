@@ -28,7 +28,7 @@ from esper_ab.execution.detach import reserved, settle_console
 from esper_ab.journal.fold import History
 from esper_ab.launchers import Launcher, LauncherFactory, Transport
 from esper_ab.live.console import rich_console, waiting
-from esper_ab.live.warnings import Warnings
+from esper_ab.live.on_stderr import Warnings
 from esper_ab.plan.blocks import Plan, make_plan
 from esper_ab.plan.estimate import estimate
 from esper_ab.plan.run_directory import check_name, make_run_directory
@@ -56,7 +56,7 @@ _NARROWEST = 40  # characters: in a narrower terminal sentences are wrapped by t
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedExperiment:
-    """What will be run, on what, and where it will be kept; nothing is started or written yet."""
+    """A planned experiment with its machine and run directory; nothing is started or written yet."""
 
     asked: AskedExperiment
     machine: Machine

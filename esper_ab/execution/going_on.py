@@ -69,7 +69,7 @@ def extend_run(
 
 @dataclass(frozen=True, kw_only=True)
 class Preview:
-    """What `extend_run` would add, and by which rule it would then be decided."""
+    """What `extend_run` would add, and the rule that would then decide."""
 
     run_dir: str
     more: int  # replicates
@@ -85,7 +85,7 @@ class Preview:
 
 
 def preview(run_dir: Path, replicates: int, *, allow_changed_code: bool = False) -> Preview:
-    """What extending `run_dir` to `replicates` would add; starts and writes nothing.
+    """Return what extending `run_dir` to `replicates` would add; starts and writes nothing.
 
     UsageError for a run that cannot be extended, or not by this code.
     """

@@ -136,7 +136,7 @@ def positions(experiment: ResolvedExperiment, replicate: int, turn: int) -> tupl
 
 
 def _places(ref: RunRef, lane: Lane, n_envs: int) -> dict[str, Any]:
-    """What a run's orders say of lane and files."""
+    """Return the devices and file paths of a run's orders."""
     return {
         "env_devices": tuple(lane.devices[env % len(lane.devices)] for env in range(n_envs)),
         "policy_file": f"policies/{ref.run}.pt",
@@ -153,7 +153,7 @@ def digest_of(experiment: ResolvedExperiment, machine: Machine) -> str:
 
 
 def _lane_sets(experiment: ResolvedExperiment, machine: Machine) -> tuple[LaneSet, ...]:
-    """As many sets of lanes as blocks may run at once, each set fit for one block.
+    """Return one set of lanes for each block that may run at the same time.
 
     No more sets than leave every one of them enough blocks to tell groups from lanes.
     """

@@ -34,7 +34,7 @@ _FLOAT_BYTES = 4
 
 
 class Estimate(Settings, frozen=True, kw_only=True):
-    """What an experiment may take."""
+    """Estimated cost of an experiment."""
 
     duration_s: float  # with the start of the workers; without the report
     start_up_s: float  # of that, until the first worker trains

@@ -23,13 +23,13 @@ _FLOAT_BYTES = 4
 
 
 def training_bytes(task: TaskFacts, n_envs: int, batch_size: int) -> int:
-    """Of `n_envs` environments side by side, beyond what any run needs."""
+    """Memory of training `n_envs` environments at the same time, without the fixed part of a run."""
     batch = min(batch_size, task.sizes[0])
     return n_envs * (ENV_BYTES + COPIES * batch * task.host_values * _FLOAT_BYTES)
 
 
 def run_bytes(task: TaskFacts, n_envs: int, batch_size: int) -> int:
-    """Of one run with `n_envs` environments on the GPU."""
+    """Memory of one run with `n_envs` environments on the GPU."""
     splits = sum(task.sizes) * task.sample_values * _FLOAT_BYTES
     return FIXED_BYTES + splits + training_bytes(task, n_envs, batch_size)
 

@@ -18,7 +18,7 @@ _FOLDER, _SHOWN = "rewards", 12  # in a run directory; characters of a hash that
 
 
 def code_of(reward: UserReward) -> RewardCode:
-    """What a run is told of a function that the preflight loaded."""
+    """Reference of a user's reward function, as a run gets it from the preflight."""
     folder, file = (_folder(reward), reward.files[0]) if reward.files else ("", "")
     return RewardCode(reference=reward.reference, folder=folder, file=file, sha256=reward.sha256)
 

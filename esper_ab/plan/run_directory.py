@@ -95,7 +95,7 @@ def run_folder(ref: RunRef) -> str:
 
 
 def _settings(experiment: ResolvedExperiment) -> dict[str, Any]:
-    """As read_toml reads it."""
+    """Return the settings as nested tables that `read_toml` reads back."""
     tree: dict[str, Any] = msgspec.to_builtins(experiment)
     groups = tree.pop("groups")
     tree["groups"] = [group["name"] for group in groups]

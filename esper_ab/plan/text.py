@@ -18,7 +18,7 @@ WIDTH = 100  # characters: sentences are not set wider
 
 
 def plan_text(plan: Plan, estimate: Estimate, run_dir: Path, width: int = WIDTH) -> str:
-    """Everything decided: groups, differences, blocks, devices, cost, notes.
+    """Format everything decided: groups, differences, blocks, devices, cost, notes.
 
     `width`: of sentences, characters; columns and paths are not broken.
     """
@@ -63,7 +63,7 @@ def plan_text(plan: Plan, estimate: Estimate, run_dir: Path, width: int = WIDTH)
 
 
 def _design(plan: Plan) -> Iterator[str]:
-    """What will be decided, when, and by which p."""
+    """Describe the comparisons, the looks and the deciding p-value."""
     design = plan.design
     pairs = ", ".join(f"{one.a} - {one.b}" for one in design.comparisons)
     yield f"comparisons: {pairs}; endpoint {design.endpoint}, test {design.test}, margin {design.margin:g} points"

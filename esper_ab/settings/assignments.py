@@ -1,4 +1,4 @@
-"""One setting as somebody wrote it, and how it becomes a typed value. Knows the schema, not the layers of a file.
+"""One setting as it was written, and how it becomes a typed value. Knows the schema, not the layers of a file.
 
 A key is dotted ("ppo.lr"). Its text is typed by the schema: never guessed, and refused with one line when it is not of
 that type.

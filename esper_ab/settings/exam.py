@@ -1,4 +1,4 @@
-"""The reward-efficiency exam as a preset: who sits it, against whom. Pure; analysis/exam.py marks it."""
+"""The reward-efficiency exam as a preset: its groups and their control. Pure; analysis/exam.py judges them."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
 
 
 class AskedExperiment(ExperimentSettings, frozen=True, kw_only=True):
-    """What was asked for, checked as far as it can be without the machine. What is empty is left to `resolve`."""
+    """The experiment as requested, checked as far as possible without the machine; `resolve` fills what is empty."""
 
     name: str = ""  # empty: one is generated
     slots: tuple[str, ...] = ()  # empty: all that the task has
@@ -67,4 +67,4 @@ class AskedExperiment(ExperimentSettings, frozen=True, kw_only=True):
 
 
 class ResolvedExperiment(ExperimentSettings, frozen=True, kw_only=True):
-    """What will be run: its name, slots, devices and precisions are those of this machine, checked against it."""
+    """The experiment as it will run, with name, slots, devices and precisions, checked against this machine."""

@@ -26,7 +26,7 @@ class TrackerNow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def tracking_now(run_dir: Path) -> tuple[TrackerNow, ...]:
-    """Of every tracker that follows the run; none when it has none, or nobody can say."""
+    """Return the progress of every tracker of the run; empty without trackers or with unreadable settings."""
     try:
         return tuple(_now(run_dir, name) for name in wanted(read_settings(run_dir)))
     except UsageError:  # settings that somebody has made unreadable are for those who would track

@@ -95,5 +95,5 @@ def check_tracking(tracking: Tracking) -> None:
 
 
 def _mlflow_store(tracking: Tracking) -> str:
-    """What MLflow will open; its own default is a file of SQLite."""
+    """Return the URI that MLflow opens; its own default is an SQLite file."""
     return tracking.mlflow_uri or os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:"

@@ -52,8 +52,8 @@ def test_an_episode_does_not_depend_on_the_one_before(name: str) -> None:
     assert play(used, 2).changes == play(fresh, 2).changes
 
 
-def test_controllers_of_this_folder_do_not_learn_and_draw_no_randomness(name: str) -> None:
-    assert make(name).learns is False
+def test_entries_are_controllers_that_draw_no_randomness_of_their_own(name: str) -> None:
+    assert isinstance(make(name), Controller)
     np.random.seed(0)
     first = play(make(name), 3).changes
     np.random.seed(1)

@@ -22,7 +22,7 @@ HEAVY = {"torch", "numpy", "scipy", "matplotlib", "duckdb", "msgpack", "zmq", "j
 LONGEST_HELP = 100  # characters of a line of the table: more would not fit a terminal of 120
 # What each command may load when it is called; children, as the preflight, do not count. Those that train, and so are
 # called in other tests, may load all but torch, which is the workers'.
-TRAINING = {"calibrate", "extend", "launch", "resume", "run", "sensitivity"}
+TRAINING = {"calibrate", "extend", "launch", "resume", "run"}
 ALLOWED: dict[str, set[str]] = {
     "attach": {"rich"},
     "compare": {"numpy", "scipy", "matplotlib"},

@@ -34,8 +34,8 @@ from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.fold import fold
 from esper_ab.journal.load import load
 from esper_ab.launchers.inline import InlineLauncher
+from esper_ab.live.on_stderr import Warnings
 from esper_ab.live.status import status_text
-from esper_ab.live.warnings import Warnings
 from esper_ab.plan.blocks import make_plan
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 

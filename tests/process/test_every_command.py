@@ -59,7 +59,6 @@ CALLS: dict[str, tuple[str, ...]] = {
     "report": ("RUN",),
     "resume": ("RUN",),
     "run": ("made.toml", "--dry-run"),
-    "sensitivity": (*_TINY[:6], "--over", "n_envs=1,2", "--dry-run"),
     "status": ("RUN",),
     "stop": ("RUN",),
     "track": ("COPY", "--tensorboard"),

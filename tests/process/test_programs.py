@@ -50,28 +50,6 @@ def test_power_reads_the_calibration_and_the_run(calibrated: Path) -> None:
     assert json.loads(command("power", "--run", str(calibrated), "--json").stdout)["known"]["df"] == 2
 
 
-@pytest.mark.slow
-def test_sensitivity_keeps_what_is_finished_and_repeats_what_is_not(tmp_path: Path) -> None:
-    args = ("sensitivity", "--groups", "wait,random", "--replicates", "2", *SMALL, "--out", str(tmp_path))
-    told = command(*args, "--episodes", "1,2").stdout
-    parent = tmp_path / "x"
-    first, second = parent / "episodes-1", parent / "episodes-2"
-    kept = (first / "events.jsonl").read_bytes()
-    assert [len(load(one).history.runs["wait/0"].episodes) for one in (first, second)] == [1, 2]
-    assert "2 points" in told
-    journal = (second / "events.jsonl").read_bytes().splitlines(keepends=True)
-    (second / "events.jsonl").write_bytes(b"".join(journal[:-4]))  # as if it had been killed
-    again = command(*args, "--episodes", "1,2").stdout
-    assert "2 points, 1 finished already" in again
-    assert (first / "events.jsonl").read_bytes() == kept
-    assert (parent / "episodes-2.unfinished-1" / "events.jsonl").exists()
-    assert (parent / "summary.txt").read_text() in again
-    found = json.loads((parent / "sensitivity.json").read_text())
-    assert [point["setting"] for point in found["points"]] == [{"episodes": "1"}, {"episodes": "2"}]
-    other = command(*args, "--episodes", "1,2", "--rng-seed", "9", status=2)
-    assert "holds another experiment" in other.stderr
-
-
 def digests(history: History) -> dict[str, list[str]]:
     return {
         name: [*(record.digest for record in run.curve()), run.evaluation.digest if run.evaluation else ""]

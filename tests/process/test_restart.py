@@ -28,7 +28,7 @@ from esper_ab.control.hub import Hub
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.journal.events import Ledger, PointReleased, RunReady, RunStarted, WorkerStarted
 from esper_ab.launchers.local import LocalLauncher
-from esper_ab.live.warnings import Warnings
+from esper_ab.live.on_stderr import Warnings
 
 EVERY_MODE = (
     {}, {"sync": "independent"}, {"cores": 1, "placement": "alternate"}, {"cores": 1, "placement": "sequence"},

@@ -25,8 +25,8 @@ from esper_ab.control.rules.validation import Rejected, point_of
 from esper_ab.journal.events import ExperimentEnded, Ledger
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.fold import fold
+from esper_ab.live.on_stderr import Warnings
 from esper_ab.live.terminal import LiveView
-from esper_ab.live.warnings import Warnings
 from esper_ab.plan.run_directory import check_name
 from esper_ab.query.sql import VIEWS
 from esper_ab.report.content import content

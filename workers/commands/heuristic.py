@@ -17,6 +17,7 @@ from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GrowthSettings, RewardSettings
 from esper_ab.contracts.solo import Host, Seed, SoloAnswer, SoloQuestion
 from workers.commands.evaluate import torch_device
+from workers.controller import Controller
 from workers.controllers import heuristic
 from workers.datasets.task import Task
 from workers.facts import Floats, Ints
@@ -24,16 +25,18 @@ from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
 from workers.growth.rules.view import DecisionView
 from workers.growth.stopwatch import Stopwatch
 from workers.process import arithmetic
-from workers.run.deciders import ControllerDecider
 from workers.run.episode import play
 from workers.vocabulary import Stage
 
 
-class _Watched(ControllerDecider):
+class _Watched(Controller):
     """The heuristic, with counts of the conditions that prevented germination."""
 
+    def __init__(self, watched: Controller) -> None:
+        self._watched = watched
+
     def begin_episode(self, n_envs: int) -> None:
-        super().begin_episode(n_envs)
+        self._watched.begin_episode(n_envs)
         self.settled: Ints = np.zeros(n_envs, dtype=np.int64)  # step; 0: not yet
         self.unsettled: Ints = np.zeros(n_envs, dtype=np.int64)  # steps
         self.improving: Ints = np.zeros(n_envs, dtype=np.int64)  # steps
@@ -45,7 +48,7 @@ class _Watched(ControllerDecider):
         self.settled = np.where(latched & (self.settled == 0), view.step, self.settled)
         self.unsettled += free & ~latched
         self.improving += free & latched & (view.signals.plateau_epochs < heuristic.PLATEAU_EPOCHS)
-        return super().decide(view, uniforms)
+        return self._watched.decide(view, uniforms)
 
 
 def grow(question: SoloQuestion) -> SoloAnswer:

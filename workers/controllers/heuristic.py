@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from esper_ab.contracts.settings import ControllerSettings
+from workers.controller import Controller
 from workers.facts import Bools, Floats, Ints
 from workers.growth.rules.choice import follow
 from workers.growth.rules.seeds import slot_of
@@ -48,10 +49,8 @@ _TEMPO = TEMPOS.index(5)
 _TARGET = ALPHA_TARGETS.index(1.0)
 
 
-class Heuristic:
+class Heuristic(Controller):
     """Rule-based controller; `rotation` holds indices into the enabled blueprints."""
-
-    learns = False
 
     def __init__(self, rotation: Ints) -> None:
         self._rotation = rotation

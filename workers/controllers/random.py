@@ -5,18 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from esper_ab.contracts.settings import ControllerSettings
+from workers.controller import Controller
 from workers.facts import Floats, Ints
 from workers.growth.rules.choice import choose
 from workers.growth.rules.view import DecisionView
 
 
-class Random:
+class Random(Controller):
     """Uniform controller; all randomness is in the given uniforms."""
-
-    learns = False
-
-    def begin_episode(self, n_envs: int) -> None:
-        """Do nothing: there is no state."""
 
     def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
         """Return decisions [E, head], each head uniform over its mask given the heads before it."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from esper_ab.contracts.settings import ControllerSettings
+from workers.controller import Controller
 from workers.facts import Bools, Floats, Ints
 from workers.growth.rules.choice import follow
 from workers.growth.rules.view import DecisionView
@@ -77,10 +78,8 @@ def default_plan(slots: tuple[str, ...]) -> tuple[str, ...]:
     return (*germinations, *advances, *(f"{len(slots)}:fossilize:{slot}" for slot in slots))
 
 
-class Schedule:
+class Schedule(Controller):
     """Scheduled controller; `steps` [entry] and `wishes` [entry, head], in the order of execution."""
-
-    learns = False
 
     def __init__(self, steps: Ints, wishes: Ints) -> None:
         self._steps = steps

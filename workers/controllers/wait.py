@@ -5,17 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from esper_ab.contracts.settings import ControllerSettings
+from workers.controller import Controller
 from workers.facts import Floats, Ints
 from workers.growth.rules.view import DecisionView
 
 
-class Wait:
+class Wait(Controller):
     """Controller that always waits: WAIT is 0 in every head, and always valid."""
-
-    learns = False
-
-    def begin_episode(self, n_envs: int) -> None:
-        """Do nothing: there is no state."""
 
     def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
         """Return zeros [E, head]."""

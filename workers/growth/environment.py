@@ -17,13 +17,12 @@ from typing import TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from esper_ab.contracts.records import SeedEvent
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings, RewardSettings
 from workers.datasets.task import Splits, Task
-from workers.facts import StepFacts
+from workers.facts import Bools, Floats, Ints, StepFacts
 from workers.growth.bank.bank import Bank, PassResult
 from workers.growth.bank.configurations import contributions
 from workers.growth.bank.loss_scale import LossScale
@@ -38,9 +37,6 @@ from workers.growth.rules.view import DecisionView
 from workers.growth.stopwatch import Stopwatch
 from workers.vocabulary import HEADS, Algorithm, head_sizes
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 T = TypeVar("T")
 
 

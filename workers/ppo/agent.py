@@ -16,17 +16,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from esper_ab.contracts.records import PPOUpdate
+from esper_ab.contracts.records import PPOUpdate, finite
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import PolicySettings, PPOSettings, Settings
+from workers.facts import Floats
 from workers.ppo.adam import Adam
 from workers.ppo.buffer import Rollout, RolloutBuffer
 from workers.ppo.decide import decide
-from workers.ppo.gae import Floats, gae
+from workers.ppo.gae import gae
 from workers.ppo.heads import Masks
 from workers.ppo.normalise import ObservationNormaliser, ReturnNormaliser, normalise_advantages
 from workers.ppo.policy import RecurrentPolicy
-from workers.ppo.update import Batch, entropy_coefficient, finite, nothing_learnt, ppo_update
+from workers.ppo.update import Batch, entropy_coefficient, ppo_update
 
 _ADAM_EPS = 1e-5
 
@@ -104,7 +105,7 @@ class PPOAgent:
         rollout = self._buffer.rollout()
         self._buffer = RolloutBuffer()
         if rollout is None:
-            return nothing_learnt()
+            return PPOUpdate()  # every host diverged before the first decision
         settings = self.spec.ppo
         values = self.returns.denormalise(rollout.values)
         advantages, returns = gae(

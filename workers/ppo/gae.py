@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from workers.facts import Bools, Floats
 
 
 def gae(
-    rewards: Floats, values: Floats, dones: NDArray[np.bool_], last_value: Floats, gamma: float, lam: float
+    rewards: Floats, values: Floats, dones: Bools, last_value: Floats, gamma: float, lam: float
 ) -> tuple[Floats, Floats]:
     """Return advantages and returns (advantage + value), both [T, E].
 

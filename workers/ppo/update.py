@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from esper_ab.contracts.records import HeadUse, PPOUpdate
+from esper_ab.contracts.records import HeadUse, PPOUpdate, finite
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import PPOSettings
 from workers.ppo.heads import choices, head_entropies, joint_log_prob, masked_log_softmax, normalised_entropies
@@ -163,27 +163,6 @@ def ppo_update(
     )
 
 
-def nothing_learnt() -> PPOUpdate:
-    """The record of an episode without a valid step: every host diverged before the first decision."""
-    return PPOUpdate(
-        policy_loss=None,
-        value_loss=None,
-        entropy=None,
-        op_entropy=None,
-        approx_kl=None,
-        clip_fraction=None,
-        explained_variance=None,
-        grad_norm=None,
-        first_ratio_error=None,
-        ratio_max=None,
-        epochs_done=0,
-        stopped_by_kl=False,
-        advantage_std=None,
-        return_mean=None,
-        heads={},
-    )
-
-
 class _Diagnosis(NamedTuple):
     """The policy on the whole batch before the first step."""
 
@@ -249,8 +228,3 @@ def clip_gradients(grads: list[Tensor], max_norm: float) -> float:
 
 def _mean(numbers: list[float]) -> float | None:
     return finite(sum(numbers) / len(numbers)) if numbers else None
-
-
-def finite(number: float) -> float | None:
-    """What a record may hold: None in the place of a number that is not finite."""
-    return number if math.isfinite(number) else None

@@ -18,6 +18,7 @@ from typing import TypeVar
 import torch
 
 from esper_ab.contracts import catalog
+from esper_ab.contracts.errors import NO_ROOM
 from esper_ab.contracts.messages import (
     Assign,
     Cancel,
@@ -37,7 +38,7 @@ from workers.growth.environment import DeviceData
 from workers.process.link import Link
 from workers.run.session import OnStep, Session
 from workers.storage import checkpoint, state_bytes
-from workers.storage.durable import NO_ROOM, Damaged
+from workers.storage.durable import Damaged
 from workers.user_rewards.lookup import as_planned
 
 _ASK_FOR_ROOM_S = 2.0  # time between two attempts to write to a full disk

@@ -7,38 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from esper_ab.contracts.records import EnvEpisode
-from workers.facts import StepFacts
+from esper_ab.contracts.records import EnvEpisode, finite
+from workers.controller import Controller
+from workers.facts import Bools, Floats, StepFacts
 from workers.growth.environment import GrowthEnv
 from workers.growth.rules.view import DecisionView
 from workers.growth.stopwatch import Stopwatch
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-
 Reward = Callable[[StepFacts], Floats]
-
-
-class Decider(Protocol):
-    """Protocol of a controller or policy as the episode uses it."""
-
-    def begin_episode(self, n_envs: int) -> None:
-        """Reset all state of the last episode."""
-
-    def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
-        """Return decisions [E, heads], valid under view.masks, from uniforms [E, heads] in [0, 1)."""
-
-    def exclude(self, envs: Bools) -> None:
-        """Exclude environments [E] that ended before their first decision."""
-
-    def reward(self, rewards: Floats, done: Bools) -> None:
-        """Take rewards [E] of the last decision, and which environments [E] ended with it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +30,7 @@ class EpisodeResult:
 
 def play(
     env: GrowthEnv,
-    decider: Decider,
+    decider: Controller,
     rewards: Mapping[str, Reward],
     stopwatch: Stopwatch,
     on_step: Callable[[int], None],
@@ -99,17 +78,12 @@ def _earned(mode: str, values: Floats, view: DecisionView) -> Floats:
 
 
 def _deliver(
-    decider: Decider, pending: Floats, broken: Bools, penalty: float, sums: dict[str, Floats]
+    decider: Controller, pending: Floats, broken: Bools, penalty: float, sums: dict[str, Floats]
 ) -> None:
     """Deliver the reward of the previous decision, with the penalty where it was a diverged host's last."""
     for values in sums.values():
         values[broken] += penalty
     decider.reward(pending + np.where(broken, penalty, 0.0), broken)
-
-
-def finite(value: float) -> float | None:
-    """Replace a number that is not finite by None, as records require."""
-    return value if np.isfinite(value) else None
 
 
 def _known(value: float) -> float:

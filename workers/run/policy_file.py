@@ -6,17 +6,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.messages import RunSpec
+from workers.controller import Controller
 from workers.ppo.agent import PPOAgent
-from workers.run.deciders import AgentDecider, ControllerDecider
-from workers.run.episode import Decider
+from workers.run.deciders import AgentDecider
 from workers.storage import durable, state_bytes
 
 FORMAT = 2
@@ -29,17 +29,17 @@ class SavedPolicy:
     spec: RunSpec
     agent: PPOAgent | None
 
-    def decider(self, *, greedy: bool) -> Decider:
+    def decider(self, *, greedy: bool) -> Controller:
         """Return a decider, frozen with its normaliser; `greedy` does not affect controllers."""
         if self.agent is None:
-            return ControllerDecider(make_controller(self.spec))
+            return make_controller(self.spec)
         self.agent.frozen = True
         return AgentDecider(self.agent, greedy=greedy)
 
 
-def make_controller(spec: RunSpec) -> Any:
+def make_controller(spec: RunSpec) -> Controller:
     """Make the controller that `spec` names, for its slots and blueprints."""
-    make = catalog.entry("workers.controllers", spec.settings.controller.name, "make")
+    make: Callable[..., Controller] = catalog.entry("workers.controllers", spec.settings.controller.name, "make")
     return make(spec.settings.controller, spec.slots, spec.settings.growth.blueprints)
 
 

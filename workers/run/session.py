@@ -21,16 +21,18 @@ from esper_ab.contracts.records import (
     EvaluationRecord,
     Moments,
     PPOUpdate,
+    finite,
 )
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import RewardSettings
+from workers.controller import Controller
 from workers.datasets.task import Task
 from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
 from workers.growth.stopwatch import Stopwatch
 from workers.ppo.agent import AgentSpec, PPOAgent
 from workers.run import policy_file
-from workers.run.deciders import AgentDecider, ControllerDecider
-from workers.run.episode import Decider, EpisodeResult, Reward, finite, play
+from workers.run.deciders import AgentDecider
+from workers.run.episode import EpisodeResult, Reward, play
 from workers.user_rewards.lookup import Find, find_reward
 from workers.vocabulary import HEADS
 
@@ -151,7 +153,7 @@ class Session:
             digest=_digest(tuple(e.env for e in episodes), None, self._policy_bytes()),
         )
 
-    def evaluation_episode(self, episode: int, decider: Decider, on_step: OnStep) -> EpisodeResult:
+    def evaluation_episode(self, episode: int, decider: Controller, on_step: OnStep) -> EpisodeResult:
         """Play one evaluation episode with every reward mode at its default constants, comparable between groups."""
         env = self._environments(RewardSettings(), self.spec.steps)
         env.begin_episode(self._path / "evaluate" / episode)
@@ -188,9 +190,9 @@ class Session:
             )
         )
 
-    def _decider(self) -> Decider:
+    def _decider(self) -> Controller:
         if self.agent is None:
-            return ControllerDecider(policy_file.make_controller(self.spec))
+            return policy_file.make_controller(self.spec)
         return AgentDecider(self.agent)
 
     def _policy_bytes(self) -> bytes:

@@ -6,13 +6,10 @@ damage is detected by a sha256 recorded elsewhere, because neither zip nor torch
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import threading
 from pathlib import Path
-
-NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})  # errno values of an OSError that goes away when space is freed
 
 
 class Damaged(ValueError):

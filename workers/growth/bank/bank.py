@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 import torch.nn.functional as F
-from numpy.typing import NDArray
 from torch import Tensor
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings
 from workers.datasets.task import Task
+from workers.facts import Bools, Floats, Ints
 from workers.growth.bank.blend import Blend, gate_params
 from workers.growth.bank.chains import ends_in
 from workers.growth.bank.configurations import Pass, plan_pass
@@ -43,10 +43,6 @@ from workers.layers import device as _device
 from workers.layers.blueprint import Blueprint
 from workers.layers.convolution import as_image
 from workers.vocabulary import Stage
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 _CACHED_BYTES = 4 << 20  # of the widest activation while training: more environments at once are slower, not faster
 _EVALUATION_CHUNK = 16, 128  # samples per forward pass on a CPU, at least and at most

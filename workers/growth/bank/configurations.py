@@ -12,11 +12,8 @@ from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from workers.facts import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)

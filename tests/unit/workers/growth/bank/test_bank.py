@@ -12,13 +12,13 @@ from support.tensor_world import device_data, env_path, make_bank, make_env, ord
 
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import ControllerSettings
+from workers.controller import Controller
 from workers.controllers.random import make as make_random
 from workers.growth.bank.bank import Bank
 from workers.growth.bank.split import DeviceSplit
 from workers.growth.environment import GrowthEnv
 from workers.growth.rules.seeds import SeedTable
 from workers.growth.stopwatch import Stopwatch
-from workers.run.deciders import ControllerDecider
 from workers.run.episode import play
 from workers.tasks.synthetic import TASK
 from workers.vocabulary import Algorithm, Stage
@@ -66,8 +66,8 @@ def test_row_of_a_bank_is_the_bank_of_one_in_float32_for_one_step() -> None:
         assert np.abs(alone.accuracy - seen.accuracy[rows]).max() <= 100.0 * 2 / len(data.validation.y)
 
 
-def random_decider(env: GrowthEnv) -> ControllerDecider:
-    return ControllerDecider(make_random(ControllerSettings(), env.spec.slots, env.spec.growth.blueprints))
+def random_decider(env: GrowthEnv) -> Controller:
+    return make_random(ControllerSettings(), env.spec.slots, env.spec.growth.blueprints)
 
 
 def test_row_of_a_bank_is_the_bank_of_one_in_float64_for_an_episode() -> None:

@@ -1,4 +1,4 @@
-"""One line on stderr per recorded event: for `--verbose`, and for logs that are read later."""
+"""Observers that write to stderr as things occur: warnings of faults, and a line per recorded event (--verbose)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from esper_ab.contracts.messages import Progress
-from esper_ab.contracts.visible import visible_line
+from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.journal.events import (
     AnyEvent,
     EpisodeRecorded,
     ExperimentEnded,
+    Ledger,
     LookTaken,
     RunEvaluated,
     RunReady,
@@ -20,9 +21,27 @@ from esper_ab.journal.events import (
 )
 from esper_ab.journal.outcomes import evaluated_accuracy, held_out_accuracy
 
+_TOLD = ("restart", "start_delayed", "dropped_pair", "damaged_checkpoint", "inexact_resume")
+
+
+class Warnings:
+    """Observer that writes to the current `sys.stderr`, so that a live view can keep itself below."""
+
+    def __init__(self, *, ledger: bool) -> None:
+        """Create the observer; `ledger`: also print ledger entries, which a live view already shows."""
+        self._ledger = ledger
+
+    def observe(self, event: AnyEvent | Progress | str) -> None:
+        if isinstance(event, str):
+            with suppress(OSError):  # stderr may be a file on the full disk; reported later, then
+                sys.stderr.write(f"warning: {visible(event)}\n")
+        elif self._ledger and isinstance(event, Ledger) and event.category in _TOLD:
+            about = f"{event.run}: " if event.run else ""
+            sys.stderr.write(f"warning: {about}{visible_line(event.detail)}\n")
+
 
 class Narration:
-    """Observer that prints a line per event; live/warnings.py prints failures."""
+    """Observer that prints a line per event; `Warnings` prints failures."""
 
     def observe(self, event: AnyEvent | Progress | str) -> None:
         line = None if isinstance(event, str | Progress) else told(event)
