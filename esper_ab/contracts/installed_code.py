@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from collections.abc import Iterable
+from pathlib import Path
 
 from esper_ab.contracts.own_packages import folder
 
@@ -13,16 +15,17 @@ _SHOWN = 16  # hexadecimal digits
 
 
 def sources() -> str:
-    """Return a shortened sha256 over names and contents of all modules of both packages and the data shipped with them.
+    """Return `hash_sources` of both packages as they are on disk now, which is what a process started now imports."""
+    return hash_sources(folder(package) for package in _PACKAGES)
 
-    Reads the files on disk now, which are those that a process started now will import.
-    """
+
+def hash_sources(packages: Iterable[Path]) -> str:
+    """Return a shortened sha256 over names and contents of all modules in these folders and the data shipped there."""
     whole = hashlib.sha256()
-    for package in _PACKAGES:
-        root = folder(package)
+    for root in packages:
         for path in sorted(path for path in root.rglob("*") if path.suffix in _SOURCES):
             content = hashlib.sha256(path.read_bytes()).hexdigest()
-            whole.update(f"{package}/{path.relative_to(root).as_posix()} {content}\n".encode())
+            whole.update(f"{root.name}/{path.relative_to(root).as_posix()} {content}\n".encode())
     return whole.hexdigest()[:_SHOWN]
 
 

@@ -1,8 +1,8 @@
 """Sensitivity of a decision to lost runs: worst-case imputation. Pure.
 
 Runs need not be lost at random: a group may lose its bad ones. So runs that failed get the worst endpoint observed in
-either group, those that were cancelled with them the mean of their group, and the deciding look is taken again at its
-own bound. A decision that survives does not depend on the losses.
+either group, those that were cancelled with them the mean of their group, and the last look is taken again at its own
+bound. A decision that survives does not depend on the losses.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _RECURS = 2  # replicates that failed by one group's run and none by the other's
 
 
 class Imputed(msgspec.Struct, frozen=True, kw_only=True):
-    """The deciding look with the worst observed endpoint in place of the lost runs."""
+    """The last look with the worst observed endpoint in place of the lost runs."""
 
     lost_a: int  # replicates given up because of a's run, before that look
     lost_b: int
@@ -69,15 +69,17 @@ def worst_value(pairs: Sequence[Pair], halves: Sequence[HalfPair]) -> tuple[tupl
 
 
 def imputed(design: Design, pairs: Sequence[Pair], course: Course, lost: Lost) -> Imputed | None:
-    """Take the deciding look again with lost runs imputed; None without a decision or with equal losses before it."""
+    """Take the look that the verdict rests on again with lost runs imputed; None without a decision or unequal losses.
+
+    That is the last look: the deciding one where the design stops early, else a later one, whose numbers are reported.
+    """
     if course.decided_at is None:
         return None
-    lost = lost.before(course.decided_at)
+    look = course.looks[-1]
+    lost = lost.before(look.replicates)
     if lost.a == lost.b:
         return None
-    used = [pair for pair in pairs if pair.replicate < course.decided_at]
-    completed, worst = worst_value(used, lost.replicates)
-    look = next(look for look in course.looks if look.replicates == course.decided_at)
+    completed, worst = worst_value([pair for pair in pairs if pair.replicate < look.replicates], lost.replicates)
     again = retake(design, look, completed)
     agree = again.mean is not None and again.mean * course.direction > 0.0
     return Imputed(

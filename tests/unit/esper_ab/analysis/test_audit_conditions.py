@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 from support import fake_plans
 from support.audited import episodes, found, only, planned, replace
@@ -11,6 +9,7 @@ from support.journals import planted_effect
 
 from esper_ab.analysis.audit import hardware
 from esper_ab.analysis.trained_by import code_states
+from esper_ab.contracts.installed_code import hash_sources
 from esper_ab.contracts.machine import Device
 from esper_ab.contracts.messages import Lane
 from esper_ab.control import provenance
@@ -52,16 +51,14 @@ def test_the_sources_are_one_number_while_nobody_edits_them():
     assert len(code["sources"]) == 16
 
 
-def test_another_source_is_another_number(tmp_path, monkeypatch):
+def test_another_source_is_another_number(tmp_path):
     package = tmp_path / "workers"
     package.mkdir()
     (package / "__init__.py").touch()
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "workers", raising=False)
-    seen = [provenance.sources()]
+    seen = [hash_sources([package])]
     for name, text in (("a.py", "x = 1"), ("a.py", "x = 2"), ("data.npz", "0"), ("notes.txt", "no source")):
         (package / name).write_text(text)
-        seen.append(provenance.sources())
+        seen.append(hash_sources([package]))
     assert len(set(seen[:4])) == 4
     assert seen[4] == seen[3]
 

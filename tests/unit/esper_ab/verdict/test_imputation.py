@@ -61,6 +61,17 @@ def test_losses_after_the_deciding_look_do_not_count():
     assert imputed(rule, pairs, course, Lost(replicates=(half(7, None, 99.0),))) is None
 
 
+def test_without_early_stop_losses_up_to_the_last_look_count():
+    """The numbers and the verdict are those of the last look, and so are the losses that could overturn them."""
+    rule = design(10, early_stop=False)
+    pairs = pairs_of(75.0 + np.arange(7) * 0.1, 70.0 + np.arange(7) * 0.2)
+    course = course_of(rule, pairs, 10)
+    assert (course.decided_at, course.looks[-1].replicates) == (6, 10)
+    again = imputed(rule, pairs, course, Lost(replicates=tuple(half(r, None, 75.0) for r in (7, 8, 9))))
+    assert again is not None
+    assert (again.pairs, again.survives) == (10, False)
+
+
 def test_it_is_asked_with_the_bound_that_decided():
     """The same lost run leaves a decision at 0.05 and overturns one at 0.0076."""
     pairs = pairs_of([75.0, 76.2, 74.1, 75.7, 76.0, 74.4], [70.1, 72.0, 70.3, 70.0, 71.7, 70.4])
