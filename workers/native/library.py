@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+from pathlib import Path
 
 import msgspec
 import torch
@@ -45,21 +46,21 @@ def kernels() -> tuple[Kernel, ...]:
 def _kernel(width: str) -> Kernel:
     found = Kernel(name=f"{_PREFIX}{width}")  # type: ignore[arg-type]
     try:
-        return msgspec.structs.replace(found, build=str(_checked(width)[1]))
+        return msgspec.structs.replace(found, build=str(checked(width)[1]))
     except Unusable as error:
         return msgspec.structs.replace(found, problem=error.problem, remedy=error.remedy)
 
 
 def load(kernel: HostKernel) -> ctypes.CDLL:
     """Return the library that plans call `kernel`; Unusable when it cannot be had."""
-    return _checked(kernel.removeprefix(_PREFIX))[0]
+    return checked(kernel.removeprefix(_PREFIX))[0]
 
 
 def check(arithmetic: Arithmetic) -> None:
     """Unusable unless this process can have the kernel of a plan, built as the plan says."""
     if arithmetic.kernel == "torch":
         return
-    here = str(_checked(arithmetic.kernel.removeprefix(_PREFIX))[1])
+    here = str(checked(arithmetic.kernel.removeprefix(_PREFIX))[1])
     if here != arithmetic.kernel_build:
         raise Unusable(
             f"{arithmetic.kernel} is another arithmetic here ({here}) than in the plan ({arithmetic.kernel_build})",
@@ -68,16 +69,16 @@ def check(arithmetic: Arithmetic) -> None:
 
 
 @functools.cache
-def _checked(width: str) -> tuple[ctypes.CDLL, build.Record]:
-    """Load a width's library once per process, after its record, and ask it for the known answer."""
+def checked(width: str, folder: Path = build.HERE) -> tuple[ctypes.CDLL, build.Record]:
+    """Load a width's library once per process, after its record, and ask it for the known answer; Unusable."""
     if width not in runnable():
         raise Unusable(
             f"kernel {_PREFIX}{width} cannot run here: torch finds {torch.backends.cpu.get_cpu_capability()} "
             f"(ATEN_CPU_CAPABILITY can lower it), which goes with {', '.join(_PREFIX + one for one in runnable())}",
             remedy="",
         )
-    record = build.check(width)
-    file = build.HERE / build.library(width)
+    record = build.check(width, folder)
+    file = folder / build.library(width)
     try:
         library = ctypes.CDLL(str(file))  # a path: nothing is searched for
         answer = known_answer(library)
