@@ -35,6 +35,7 @@ from esper_ab.plan.run_directory import check_name, make_run_directory
 from esper_ab.plan.text import WIDTH, plan_text
 from esper_ab.report.build import ReportPaths, build_report
 from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.kernel import kernel_notes
 from esper_ab.settings.precision import precision_notes
 from esper_ab.settings.resolve import collect_questions, resolve
 from esper_ab.trackers.beside import Trackers
@@ -116,7 +117,8 @@ def examine_machine(asked: AskedExperiment, examine: Callable[[Questions], Machi
 def plan_on(machine: Machine, asked: AskedExperiment, name: str, calibration: Calibration | None = None) -> Plan:
     """Resolve and plan; UsageError for what the machine does not have, and for a calibration of something else."""
     experiment = resolve(asked, machine, name)
-    remarks, run_sd = precision_notes(asked, experiment, machine), None
+    remarks = (*precision_notes(asked, experiment, machine), *kernel_notes(asked, experiment, machine))
+    run_sd = None
     if calibration is not None:
         from esper_ab.design.calibration_file import check_belongs  # with scipy, as the calibration itself
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.rng import RngPath
-from esper_ab.contracts.settings import GrowthSettings
+from esper_ab.contracts.settings import GrowthSettings, HostKernel
 from workers.datasets.task import Task
 from workers.facts import Bools, Floats, Ints
 from workers.growth.bank.blend import Blend, gate_params
@@ -93,10 +93,12 @@ class Bank:
     """`envs` names the environments of this bank; row i of everything belongs to envs[i]."""
 
     def __init__(
-        self, task: Task, slots: tuple[str, ...], envs: Ints, settings: GrowthSettings, like: Tensor
-    ) -> None:
+        self, task: Task, slots: tuple[str, ...], envs: Ints, settings: GrowthSettings, like: Tensor,
+        kernel: HostKernel = "torch",
+    ) -> None:  # fmt: skip
         """`like` fixes device and precision; ValueError when a blueprint or a slot does not exist."""
         self.envs = envs
+        self._kernel = kernel
         self._spec = task.host
         self._rule = settings
         self._device, self._dtype = like.device, like.dtype

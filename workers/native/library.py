@@ -1,0 +1,102 @@
+"""The kernel's libraries as this process may use them: from this folder only, and each checked before its first call.
+
+A library that was built, can run here and gives the known answer is usable; everything else is `Unusable`, and says
+what to do. Which one trains the hosts of an experiment is decided in its plan, never here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+from pathlib import Path
+
+import msgspec
+import torch
+
+from esper_ab.contracts.machine import Kernel
+from esper_ab.contracts.settings import Arithmetic, HostKernel
+from workers.layers.blueprint import Blueprint
+from workers.native import build
+from workers.native.build import Unusable
+
+_PREFIX = "native-"  # of a width, in the name that a plan gives its kernel
+_ANSWERS = 257  # values, so that the last vector is a ragged one
+# sha256 of the values' bytes, one for each arithmetic; an x86-64 may have no fused multiply-add in hardware.
+_FUSED = "6d5f5b6abc46ffd614a8eab64959369968d8df6533fc4cd64999882d7b7fb71a"
+_UNFUSED = "36af6debef306e28d66ca916210dabc4861a210537d11e89b741820274c512ec"
+KNOWN_ANSWER = {"avx512": _FUSED, "avx2": _FUSED, "generic": _UNFUSED if build.on_x86() else _FUSED}
+
+
+def runnable() -> tuple[str, ...]:
+    """Return the widths built on such a processor that this one can run, the widest first.
+
+    As torch sees it, which obeys ATEN_CPU_CAPABILITY.
+    """
+    capability = torch.backends.cpu.get_cpu_capability()
+    lacking = () if capability.startswith("AVX512") else ("avx512",) if capability == "AVX2" else ("avx512", "avx2")
+    return tuple(width for width in build.built_here() if width not in lacking)
+
+
+def kernels() -> tuple[Kernel, ...]:
+    """Return what there is of every width that this processor can run, the widest first."""
+    return tuple(_kernel(width) for width in runnable())
+
+
+def _kernel(width: str) -> Kernel:
+    found = Kernel(name=f"{_PREFIX}{width}")  # type: ignore[arg-type]
+    try:
+        return msgspec.structs.replace(found, build=str(checked(width)[1]))
+    except Unusable as error:
+        return msgspec.structs.replace(found, problem=error.problem, remedy=error.remedy)
+
+
+def load(kernel: HostKernel) -> ctypes.CDLL:
+    """Return the library that plans call `kernel`; Unusable when it cannot be had."""
+    return checked(kernel.removeprefix(_PREFIX))[0]
+
+
+def check(arithmetic: Arithmetic) -> None:
+    """Unusable unless this process can have the kernel of a plan, built as the plan says."""
+    if arithmetic.kernel == "torch":
+        return
+    here = str(checked(arithmetic.kernel.removeprefix(_PREFIX))[1])
+    if here != arithmetic.kernel_build:
+        raise Unusable(
+            f"{arithmetic.kernel} is another arithmetic here ({here}) than in the plan ({arithmetic.kernel_build})",
+            "install what made the plan, with the compiler that it names",
+        )
+
+
+@functools.cache
+def checked(width: str, folder: Path = build.HERE) -> tuple[ctypes.CDLL, build.Record]:
+    """Load a width's library once per process, after its record, and ask it for the known answer; Unusable."""
+    if width not in runnable():
+        raise Unusable(
+            f"kernel {_PREFIX}{width} cannot run here: torch finds {torch.backends.cpu.get_cpu_capability()} "
+            f"(ATEN_CPU_CAPABILITY can lower it), which goes with {', '.join(_PREFIX + one for one in runnable())}",
+            remedy="",
+        )
+    record = build.check(width, folder)
+    file = folder / build.library(width)
+    try:
+        library = ctypes.CDLL(str(file))  # a path: nothing is searched for
+        answer = known_answer(library)
+    except (OSError, AttributeError) as error:
+        raise Unusable(f"{file.name} cannot be loaded ({error})") from None
+    if answer != KNOWN_ANSWER[width]:
+        raise Unusable(f"{file.name} computes other bits than its known answer")
+    return library, record
+
+
+def known_answer(library: ctypes.CDLL) -> str:
+    """Return the sha256 of the values that a library computes for its test."""
+    values = (ctypes.c_float * _ANSWERS)()
+    library.esper_known_answer.restype = None
+    library.esper_known_answer(values, ctypes.c_int(_ANSWERS))
+    return hashlib.sha256(bytes(values)).hexdigest()
+
+
+def trains(blueprint: Blueprint) -> bool:
+    """Whether the kernel can train seeds of `blueprint`: a chain of layers, which is data, or one that it knows."""
+    return bool(blueprint.residual) or blueprint.name == "attention"
