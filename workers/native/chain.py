@@ -11,7 +11,9 @@ from workers.layers.blueprint import Blueprint, Conv, Excite, Layer, Norm, Param
 from workers.layers.norm import norm_groups
 from workers.native import binding
 
-WIDEST = 7  # taps of a kernel's row
+_WIDEST = 15  # taps of a convolution's row, as src/convolution.h has it
+_ANY_WIDTH = 8
+_KERNEL = 4  # extents of a convolution's kernel [out, into, k, k]
 
 
 @dataclass(frozen=True)
@@ -22,10 +24,14 @@ class Chain:
     width: int
 
 
-def trains(blueprint: Blueprint, channels: int) -> bool:
-    """Whether the kernel computes it: a chain of layers whose kernels are odd and not too wide."""
-    kernels = [spec.shape[-1] for spec in blueprint.params(channels) if len(spec.shape) == 4]
-    return bool(blueprint.residual) and all(k % 2 == 1 and k <= WIDEST for k in kernels)
+def widest_kernel(blueprint: Blueprint, channels: int) -> int:
+    """Taps in a row of its widest convolution, 0 without one."""
+    return max((spec.shape[-1] for spec in blueprint.params(channels) if len(spec.shape) == _KERNEL), default=0)
+
+
+def trains(blueprint: Blueprint) -> bool:
+    """Whether the kernel computes it: a chain of layers, whose convolutions are not too wide."""
+    return bool(blueprint.residual) and widest_kernel(blueprint, _ANY_WIDTH) <= _WIDEST
 
 
 @functools.lru_cache(maxsize=256)

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from esper_ab.contracts.settings import GrowthSettings
+from esper_ab.contracts.settings import GrowthSettings, HostKernel
 from workers.datasets.task import Task
 from workers.facts import Bools, Floats, Ints
 from workers.growth.bank.blend import gate_params
@@ -26,10 +26,9 @@ from workers.growth.bank.stack import Stack
 from workers.growth.rules.seeds import SeedTable
 from workers.layers.blueprint import Blueprint
 from workers.native import binding
-from workers.native.chain import chain_of
+from workers.native.chain import chain_of, widest_kernel
+from workers.native.library import load
 from workers.vocabulary import Stage
-
-_HALF = 2
 
 
 @dataclass(frozen=True)
@@ -59,22 +58,31 @@ class NativeStep:
         self._library = binding.declared(library)
         self._blocks, self._blueprints, self._widths = blocks, blueprints, [channels(host, b) for b in blocks]
         self._n_blocks = host.blocks
-        kernels = [host.kernel] + [
-            spec.shape[-1] for blueprint in blueprints for spec in blueprint.params(self._widths[0]) if len(spec.shape) == 4
-        ]
+        kernels = [widest_kernel(blueprint, width) for blueprint in blueprints for width in self._widths]
         shape = binding.Host(
             host.in_channels, height, width, host.base, host.blocks, host.kernel, host.pools, host.classes
         )
-        self._workspaces = binding.Workspaces(self._library, shape, max(kernels) // _HALF)
+        self._workspaces = binding.Workspaces(self._library, shape, max([host.kernel, *kernels]) // 2)
         self._rule = binding.Rule(
             rule.batch_size, rule.host_lr, rule.seed_lr, rule.momentum, rule.weight_decay, rule.max_grad_norm
         )
+
+    @staticmethod
+    def of(
+        kernel: HostKernel,
+        task: Task,
+        blocks: tuple[int, ...],
+        blueprints: tuple[Blueprint, ...],
+        rule: GrowthSettings,
+    ) -> NativeStep | None:
+        """The step of a plan's kernel, None when that is torch; Unusable when it is not there."""
+        return None if kernel == "torch" else NativeStep(load(kernel), task, blocks, blueprints, rule)
 
     def __deepcopy__(self, _memo: dict[int, object]) -> NativeStep:
         return self  # nothing in it changes
 
     def train(self, grown: Grown, takes_part: Bools, split: DeviceSplit, order: Ints) -> tuple[Floats, Floats]:
-        """One epoch in each row's own `order` [n, N]; seeds `takes_part` [n, S]. Mean loss and accuracy in percent [n]."""
+        """One epoch in each row's `order` [n, N] with the seeds `takes_part` [n, S]; mean loss, accuracy in percent."""
         n, samples = order.shape
         found = np.empty((n, 2))
         order = np.ascontiguousarray(order, dtype=np.int64)

@@ -11,7 +11,7 @@ namespace esper {
 
 constexpr int TILE = LANES == 16 ? 4 : 2;    // outputs in registers, with 4 pixels each
 constexpr int GRADED = LANES == 16 ? 8 : 4;  // outputs in registers of a kernel's gradient, with a row of taps each
-constexpr int MOST = 7;                      // taps of a row
+constexpr int MOST = 15;                     // taps of a row
 
 // A kernel [out][in][wide][wide], of which the middle `taps` by `taps` are used: all, or the centre.
 struct Kernel {
