@@ -35,7 +35,7 @@ from workers.run import policy_file
 from workers.run.deciders import AgentDecider
 from workers.run.episode import EpisodeResult, Reward, play
 from workers.user_rewards.lookup import Find, find_reward
-from workers.vocabulary import HEADS
+from workers.vocabulary import HEADS, Op
 
 OnStep = Callable[[int], None]
 STATE_FORMAT = 1
@@ -192,6 +192,7 @@ class Session:
                 policy=self.spec.settings.policy,
                 ppo=self.spec.settings.ppo,
                 rng=self._path,
+                first_bias=tuple(getattr(self.spec.settings.policy, f"bias_{op.name.lower()}") for op in Op),
                 planned_episodes=self.spec.episodes,
                 share_observations=self.spec.share_observation_norm,
             )

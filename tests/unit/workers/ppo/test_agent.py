@@ -29,12 +29,12 @@ class HalfMasks:
         return mask
 
 
-def fresh_agent(rng_seed: int = 0, **ppo: float) -> PPOAgent:
+def fresh_agent(rng_seed: int = 0, normalise: bool = True, **ppo: float) -> PPOAgent:
     spec = AgentSpec(
         observation_width=WIDTH,
         head_names=NAMES,
         head_sizes=SIZES,
-        policy=PolicySettings(hidden=16),
+        policy=PolicySettings(hidden=16, normalise_observations=normalise),
         ppo=PPOSettings(**ppo),
         rng=run_path(rng_seed, 0),
         planned_episodes=10,
@@ -78,6 +78,20 @@ def test_the_first_ratio_is_1_also_with_normalised_observations():
         assert update.first_ratio_error < 1e-6
         assert update.ratio_max is not None
         assert update.ratio_max > 1.001  # and it did not stay there
+
+
+@pytest.mark.parametrize("normalise", [True, False])
+def test_only_a_normaliser_lets_earlier_episodes_change_what_a_policy_sees(normalise: bool):
+    """With a learning rate of 0 the network is the same, so a decision can change only with its inputs."""
+    agent = fresh_agent(normalise=normalise, lr=0.0)
+    seen = []
+    for _ in range(2):
+        collect(agent, 0)
+        rollout = agent._buffer.rollout()
+        assert rollout is not None
+        seen.append(rollout.observations)
+        agent.finish_episode(0)
+    assert np.array_equal(*seen) is not normalise
 
 
 def test_diagnostics_are_numbers_of_this_rollout():
