@@ -40,11 +40,12 @@ class PolicySettings(Settings, frozen=True, kw_only=True):
     """The recurrent actor-critic: its size, its start, and what it sees."""
 
     hidden: PositiveInt = 64
-    # The start: initial bias of each logit of the op head, to which masks apply. All 0: uniform over the valid ops.
+    # The start: initial bias of each logit of the op head, to which masks apply. All 0: uniform over the valid ops, of
+    # which PRUNE then destroys most of what is grown before any reward can speak for it (docs/learning.md).
     bias_wait: Logit = 0.0
     bias_germinate: Logit = 0.0
-    bias_set_alpha_target: Logit = 0.0
-    bias_prune: Logit = 0.0
+    bias_set_alpha_target: Logit = -3.0
+    bias_prune: Logit = -3.0
     bias_fossilize: Logit = 0.0
     bias_advance: Logit = 0.0
     normalise_observations: bool = True  # by running moments; without it they are seen as they are, within 2

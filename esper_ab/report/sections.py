@@ -16,6 +16,7 @@ from esper_ab.report.tables.groups import (
     meaning_table,
     ppo_table,
 )
+from esper_ab.report.tables.learning import learning_table
 from esper_ab.report.tables.table import Table
 from esper_ab.report.tables.trust import (
     audit_table,
@@ -65,7 +66,7 @@ def sections(content: Content) -> tuple[Section, ...]:
                 meaning_table(analysis.cross),
             ),
         ),
-        "training": ("Training", (heads_table(content), ppo_table(content))),
+        "training": ("Training", (learning_table(analysis.learning), heads_table(content), ppo_table(content))),
         "trust": (
             "Can it be trusted?",
             (

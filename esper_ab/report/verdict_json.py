@@ -40,6 +40,7 @@ def render_verdict(content: Content) -> bytes:
         "exam": analysis.exam,
         "audit": analysis.audit.findings,
         "cross": analysis.cross,
+        "learning": analysis.learning,
         "conduct": analysis.conduct,
         "runs": [_run(content, name) for name in content.outcomes],
         "looks": history.looks,

@@ -77,7 +77,7 @@ def orders(n_envs: int, samples: int, first_env: int = 0) -> np.ndarray:
 
 
 def make_session(**changes: Any) -> Session:
-    """A run of two short episodes; keywords change RunSpec fields; `mode`, `controller`, `policy`, `ppo`, `growth` settings."""
+    """A run of two short episodes; keywords change RunSpec fields; `mode`, `controller` and tables of settings."""
     group = changes.pop("group", "a")
     mode, controller = changes.pop("mode", "shaped"), changes.pop("controller", "ppo")
     settings = GroupSettings(
