@@ -57,11 +57,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "experiments" / "learn")
     parser.add_argument("--budgets", nargs="+", choices=[one.name for one in BUDGETS], default=None, metavar="ExN")
     parser.add_argument("--replicates", type=int, choices=range(1, REPLICATES + 1), default=REPLICATES, metavar="N")
+    parser.add_argument("--in-turn", action="store_true", help="one process at a time, for a machine with other work")
     parser.add_argument("--table", action="store_true", help="only write the table")
     arguments = parser.parse_args()
     if not arguments.table:
         asked = [one for one in BUDGETS if arguments.budgets is None or one.name in arguments.budgets]
-        perform(arguments.out, asked, arguments.replicates)
+        perform(arguments.out, asked, arguments.replicates, in_turn=arguments.in_turn)
     write(arguments.out)
 
 

@@ -111,7 +111,7 @@ def _on_start(experiment: ResolvedExperiment) -> Iterator[str]:
         if start != UNIFORM:
             yield (
                 f"start: the op head of {', '.join(names)} begins with the bias {start} (policy.bias_…), so that an "
-                "untrained policy seldom does these ops where the sign is negative."
+                "untrained policy leans to what is positive and seldom does what is negative."
             )
 
 

@@ -18,7 +18,7 @@ REPLICATES, N_EVAL_EPISODES = 12, 2
 FIRST_RNG_SEED = 3000  # replicate r uses 3000 + r
 MODES = ("shaped", "simplified", "sparse", "minimal")
 FIXED = ("wait", "random", "heuristic", "schedule")  # and `untrained`: the start, which learns nothing
-ZEROS = ("policy.bias_prune=0", "policy.bias_set_alpha_target=0")
+ZEROS = tuple(f"policy.bias_{op}=0" for op in ("germinate", "set_alpha_target", "prune", "advance"))
 
 
 @dataclass(frozen=True)
@@ -69,21 +69,25 @@ def train(piece: Path, groups: Sequence[str], budget: Budget, rng_seed: int, ext
     print(f"{piece.name}: {time.monotonic() - start:.0f} s", flush=True)
 
 
-def perform(out: Path, budgets: Sequence[Budget], replicates: int) -> None:
-    """All pieces that are not there yet: budget by budget, replicate by replicate, the start before zeros."""
+def perform(out: Path, budgets: Sequence[Budget], replicates: int, *, in_turn: bool) -> None:
+    """All pieces that are not there yet: budget by budget, replicate by replicate, the start before zeros.
+
+    `in_turn`: one run after the other on one core, instead of a process for each.
+    """
+    how = ("--devices", "cpu:0", "--placement", "sequence") if in_turn else ()
     schedule = coordinate_search(out / "schedule.json")
     for budget in budgets:
         for replicate in range(replicates):
             rng_seed = FIRST_RNG_SEED + replicate
-            fixed = (*_follow("schedule", schedule), "--group", "untrained:reward=sparse,ppo.lr=0")
+            fixed = (*_follow("schedule", schedule), "--group", "untrained:reward=sparse,ppo.lr=0", *how)
             once = Budget(1, budget.n_envs)
             train(out / f"fixed-{once.name}-{replicate}", FIXED, once, rng_seed, fixed)
-            train(out / f"start-{budget.name}-{replicate}", MODES, budget, rng_seed, ())
+            train(out / f"start-{budget.name}-{replicate}", MODES, budget, rng_seed, how)
             zeros = [flag for setting in ZEROS for flag in ("--set", setting)]
-            train(out / f"zeros-{budget.name}-{replicate}", MODES, budget, rng_seed, zeros)
+            train(out / f"zeros-{budget.name}-{replicate}", MODES, budget, rng_seed, (*zeros, *how))
             plan = random_search(out / f"plan-{budget.name}-{replicate}.json", budget.hosts, rng_seed)
             follows = _follow("search", plan)
-            train(out / f"search-{budget.name}-{replicate}", ("search=schedule",), once, rng_seed, follows)
+            train(out / f"search-{budget.name}-{replicate}", ("search=schedule",), once, rng_seed, (*follows, *how))
 
 
 def _follow(group: str, schedule: Schedule) -> tuple[str, ...]:

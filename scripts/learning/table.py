@@ -41,6 +41,7 @@ def collect(out: Path) -> Found:
                 "pruned": outcome.pruned,
                 "curve": [None if value is None else round(value, 2) for value in curve],
                 "kernel": history.plan.experiment.arithmetic.kernel,
+                "kernel_build": history.plan.experiment.arithmetic.kernel_build,
             }
     return found
 

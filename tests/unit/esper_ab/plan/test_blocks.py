@@ -320,12 +320,15 @@ def test_a_plan_too_short_for_an_equivalence_says_so(changes: dict[str, object],
     assert ("can show no EQUIVALENT" in "\n".join(plan.notes)) is said
 
 
+ZEROS = {name: 0.0 for name in PolicySettings.__struct_fields__ if name.startswith("bias_")}
+
+
 def test_the_start_of_the_policies_is_said_and_can_be_the_treatment() -> None:
     fixed = group("wait", controller=ControllerSettings(name="wait"))
-    groups = (group("a"), group("b", policy=PolicySettings(bias_prune=0.0, bias_set_alpha_target=0.0)), fixed)
+    groups = (group("a"), group("b", policy=PolicySettings(**ZEROS)), fixed)
     plan = planned(experiment(groups=groups), machine(cores=3))
     text = "\n".join(plan.notes)
-    assert "the op head of a begins with the bias set_alpha_target -3, prune -3" in text
+    assert "the op head of a begins with the bias germinate +1, set_alpha_target -3, prune -3, advance +1" in text
     assert "wait begins" not in text
     assert "b begins" not in text
     assert {one.key for one in plan.differences} >= {"policy.bias_prune", "policy.bias_set_alpha_target"}
