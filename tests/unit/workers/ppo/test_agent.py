@@ -101,7 +101,7 @@ def test_diagnostics_are_numbers_of_this_rollout():
     assert update.op_entropy == pytest.approx(math.log(3), abs=0.01)
     assert update.return_mean is not None
     assert 50 < update.return_mean < 300  # rewards of 50 over up to 5 steps
-    assert update.epochs_done == 4
+    assert update.epochs_done == PPOSettings().epochs
 
 
 def test_heads_are_reported_by_name_with_how_often_they_had_a_choice():
@@ -151,7 +151,7 @@ def test_an_environment_excluded_before_its_first_decision_shows_nothing():
             agent.reward(np.array([step, garbage]), np.full(2, step == 2))
         updates.append(agent.finish_episode(0))
     assert updates[0] == updates[1]
-    assert updates[0].epochs_done == 4
+    assert updates[0].epochs_done == PPOSettings().epochs
 
 
 def test_an_early_end_does_change_the_update():
