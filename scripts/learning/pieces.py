@@ -87,7 +87,8 @@ def perform(out: Path, budgets: Sequence[Budget], replicates: int, *, in_turn: b
             train(out / f"zeros-{budget.name}-{replicate}", MODES, budget, rng_seed, (*zeros, *how))
             plan = random_search(out / f"plan-{budget.name}-{replicate}.json", budget.hosts, rng_seed)
             follows = _follow("search", plan)
-            train(out / f"search-{budget.name}-{replicate}", ("search=schedule",), once, rng_seed, (*follows, *how))
+            pair = ("wait", "search=schedule")
+            train(out / f"search-{budget.name}-{replicate}", pair, once, rng_seed, (*follows, *how))
 
 
 def _follow(group: str, schedule: Schedule) -> tuple[str, ...]:

@@ -30,6 +30,8 @@ def collect(out: Path) -> Found:
             continue
         history = load(piece).history
         for name, outcome in outcomes(history).items():
+            if kind == "search" and outcome.run.group_id != kind:
+                continue  # its company: an experiment has two groups at least
             group = outcome.run.group_id + KINDS[kind]
             curve = [held_out_accuracy(record) for record in history.runs[name].curve()]
             row = found.setdefault((group, "" if kind == "fixed" else budget), {})
