@@ -37,6 +37,7 @@ def digests(session: Session, tmp_path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory) -> list[str]:
+    torch.set_num_threads(1)  # as every test has it, but not yet what is set up before the first one
     return digests(make_session(), tmp_path_factory.mktemp("reference"))
 
 
