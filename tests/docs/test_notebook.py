@@ -49,4 +49,4 @@ def test_it_runs_clean(stored, tmp_path, monkeypatch):
     assert last(by_source["policy.spec.settings.controller.name, policy.agent is None"])["text/plain"] == (
         "('schedule', True)"
     )
-    assert {path.name for path in folder.iterdir()} == {"runs"}
+    assert {path.name for path in folder.iterdir()} == {"experiments"}
