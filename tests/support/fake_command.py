@@ -33,7 +33,6 @@ def command(run_dir: Path, episodes: int, detach: bool, alone: bool) -> None:
         return
     if not alone:
         stand_in.die_with_parent()
-    stand_in.without_torch()
     outlive_terminal(run_dir)
     run_dir.mkdir(exist_ok=True)
     settle_console(run_dir)
