@@ -9,7 +9,7 @@ from support.asking import asked, experiment, group, machine, planned, toml
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Kernel, Machine
 from esper_ab.contracts.settings import DEFAULT_BLUEPRINTS, Arithmetic, GrowthSettings
-from esper_ab.design.calibration_file import conditions_of
+from esper_ab.design.calibration_file import circumstances_of
 from esper_ab.settings.experiment import AskedArithmetic, AskedExperiment
 from esper_ab.settings.flags import read_flags
 from esper_ab.settings.kernel import check_kernel, kernel_notes, lacking_kernel
@@ -98,7 +98,7 @@ def test_width_compiler_flags_and_sources_make_another_plan() -> None:
     there = [having(msgspec.structs.replace(WIDE, build=build)) for build in builds]
     plans = [planned(wanting("auto"), one) for one in (*there, having(NARROW), having())]
     assert len({plan.digest for plan in plans}) == len(plans)
-    assert len({conditions_of(plan.experiment)["arithmetic"] for plan in plans}) == len(plans)
+    assert len({circumstances_of(plan.experiment)["arithmetic"] for plan in plans}) == len(plans)
     assert {spec.arithmetic for block in plans[0].blocks for spec in block.runs} == {plans[0].experiment.arithmetic}
 
 
