@@ -24,6 +24,7 @@ from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.source_files import copy_files
 from workers.datasets.task import Task
 from workers.native import library
+from workers.native.chain import trains
 from workers.process import arithmetic
 from workers.user_rewards.lookup import as_planned, user_function
 from workers.user_rewards.rehearsal import rehearse
@@ -182,7 +183,7 @@ def describe(questions: Questions) -> Machine:
     pool = os.environ.get("CUDA_VISIBLE_DEVICES")
     tasks = tuple(task_facts(entry("workers.tasks", name, "TASK")) for name in names("workers.tasks"))
     blueprints = names("workers.blueprints")
-    chains = [name for name in blueprints if library.trains(entry("workers.blueprints", name, "BLUEPRINT"))]
+    chains = [name for name in blueprints if trains(entry("workers.blueprints", name, "BLUEPRINT"))]
     slots = questions.slots or next((task.slots for task in tasks if task.name == questions.task), ("",))
     return Machine(
         torch_version=str(torch.__version__),

@@ -16,7 +16,6 @@ import torch
 
 from esper_ab.contracts.machine import Kernel
 from esper_ab.contracts.settings import Arithmetic, HostKernel
-from workers.layers.blueprint import Blueprint
 from workers.native import build
 from workers.native.build import Unusable
 
@@ -95,8 +94,3 @@ def known_answer(library: ctypes.CDLL) -> str:
     library.esper_known_answer.restype = None
     library.esper_known_answer(values, ctypes.c_int(_ANSWERS))
     return hashlib.sha256(bytes(values)).hexdigest()
-
-
-def trains(blueprint: Blueprint) -> bool:
-    """Whether the kernel can train seeds of `blueprint`: a chain of layers, which is data, or one that it knows."""
-    return bool(blueprint.residual) or blueprint.name == "attention"

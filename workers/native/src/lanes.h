@@ -53,7 +53,7 @@ INLINE Vec fma(Vec a, Vec b, Vec c) {
 
 INLINE Vec root(Vec x) {
 #if LANES == 16 && defined(__AVX512F__)
-    return (Vec)_mm512_sqrt_ps((__m512)x);
+    return (Vec)_mm512_maskz_sqrt_ps(__mmask16(-1), (__m512)x);
 #elif LANES == 8 && defined(__AVX__)
     return (Vec)_mm256_sqrt_ps((__m256)x);
 #else

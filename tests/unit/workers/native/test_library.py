@@ -15,9 +15,7 @@ import numpy as np
 import pytest
 from support.compiler import IN_CI, needs_compiler
 
-from esper_ab.contracts import catalog
 from esper_ab.contracts.settings import Arithmetic
-from workers.layers.blueprint import Blueprint
 from workers.native import build, library
 from workers.native.build import Unusable
 
@@ -112,9 +110,3 @@ def test_widths_are_those_that_torch_may_use() -> None:
     assert names == "native-generic"
     assert "cannot run here" in refused
     assert "native-generic" in refused
-
-
-def test_the_kernel_trains_chains_and_what_it_knows() -> None:
-    for name in catalog.names("workers.blueprints"):
-        assert library.trains(catalog.entry("workers.blueprints", name, "BLUEPRINT")), name
-    assert not library.trains(Blueprint("mine", lambda channels: (), lambda x, p: x))

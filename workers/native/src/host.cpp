@@ -1,0 +1,67 @@
+#include "host.h"
+
+namespace esper {
+
+HostShape::HostShape(const EsperHost& host, int border) {
+    int height = host.height, width = host.width, in = host.in_channels, at = 0;
+    classes = host.classes;
+    if (host.kernel % 2 == 0 || host.kernel > MOST || host.kernel / 2 > border) supported = false;
+    for (int b = 0; b < host.blocks; b++) {
+        BlockShape block{};
+        block.in = in;
+        block.out = host.base << b;
+        block.plane = plane_of(height, width, border);
+        block.wide = host.kernel;
+        block.taps = block.plane.single() ? 1 : host.kernel;
+        block.pools = b < host.pools;
+        if (block.pools) height /= 2, width /= 2;
+        if (height < 1 || width < 1) supported = false;
+        block.after = plane_of(height, width, border);
+        block.kernel = at;
+        block.gain = at + block.out * in * host.kernel * host.kernel;
+        block.bias = block.gain + block.out;
+        at = block.bias + block.out;
+        in = block.out;
+        blocks.push_back(block);
+    }
+    last = plane_of(height, width, border);
+    features = in;
+    head = at;
+    head_bias = at + in * classes;
+    parameters = head_bias + classes;
+}
+
+void BlockMemory::fit(const BlockShape& shape, int packs, bool with_seed) {
+    wide.fit(shape.plane, shape.out, packs);
+    if (shape.pools) top.fit(Plane{shape.after.height, shape.after.width, 0}, shape.out, packs);
+    if (with_seed) {
+        seeded.fit(shape.after, shape.out, packs);
+        slot.plane = shape.after;
+        slot.channels = shape.out;
+        slot.packs = packs;
+    }
+    const std::size_t out = shape.padded(), kernel = shape.weights(nullptr).packed_size();
+    packed.resize(kernel);
+    turned.resize(kernel);
+    for (auto* of : {&sign, &shift, &mean, &inverse, &scale, &lift, &slope, &constant}) of->resize(out);
+    sums.resize(2 * out);
+    lanes.fit(SHARES * 2 * out);
+}
+
+void gather_images(const EsperSplit& split, const std::int64_t* order, int samples, int channels, Maps& in, int pack) {
+    const Plane plane = in.plane;
+    const std::ptrdiff_t pixels = plane.pixels(), each = pixels * channels, size = plane.size();
+    float* to = (float*)in.pack(pack);
+    const int first = pack * LANES;
+    for (int lane = 0; lane < LANES; lane++) {
+        const bool there = first + lane < samples;
+        const float* from = split.images + (there ? order[first + lane] : 0) * each;
+        for (int y = 0; y < plane.height; y++)
+            for (int x = 0; x < plane.width; x++) {
+                float* at = to + plane.at(y, x) * LANES + lane;
+                for (int c = 0; c < channels; c++) at[c * size * LANES] = there ? *from++ : 0.0f;
+            }
+    }
+}
+
+}  // namespace esper
