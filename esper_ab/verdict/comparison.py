@@ -16,7 +16,7 @@ from esper_ab.stats.signed_rank import SignedRank, hodges_lehmann_interval, sign
 from esper_ab.verdict import headline, sentences
 from esper_ab.verdict.decision import Grounds, Verdict, decide, decided
 from esper_ab.verdict.descriptive import describe
-from esper_ab.verdict.evidence import Assessment, Evidence, Level, Limits, Numbers
+from esper_ab.verdict.evidence import Assessment, DifferenceInterval, Evidence, Level, Numbers
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.imputation import imputed
 from esper_ab.verdict.looks import Course
@@ -140,7 +140,7 @@ def _estimate(
 
 def _interval(
     question: Question, course: Course, effect: AdjustedDifference | None, used: Sequence[Pair]
-) -> Limits:
+) -> DifferenceInterval:
     """Return the interval of the last look; where no look with a bound was taken, one that no boundary corrects."""
     design, last = question.design, course.looks[-1] if course.looks else None
     if last is not None and (last.bound_p is not None or last.bound_e is not None):
@@ -153,7 +153,7 @@ def _interval(
     return *(found or (None, None)), Level(confidence=1.0 - question.alpha, early=early)
 
 
-def _equivalence_interval(question: Question, course: Course) -> Limits:
+def _equivalence_interval(question: Question, course: Course) -> DifferenceInterval:
     """Return the interval of the two one-sided tests, at the share of alpha that was held first."""
     last = course.looks[-1]
     return last.equivalence_low, last.equivalence_high, _level(question, course, 2.0 * question.alpha)

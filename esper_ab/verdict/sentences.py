@@ -56,7 +56,7 @@ def sentence(evidence: Evidence) -> str:
     if verdict is Verdict.IDENTICAL:
         return f"IDENTICAL ({n}). All records of {a} and {b} agree: the same computation. No test applies."
     said = _inconclusive(evidence) if verdict is Verdict.INCONCLUSIVE else _decided(evidence)
-    return f"{said} Conditional on {question.conditions}."
+    return f"{said} Conditional on {question.scope}."
 
 
 def _head(evidence: Evidence) -> str:

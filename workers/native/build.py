@@ -42,7 +42,7 @@ WIDTHS = {  # the widest first
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class BuildRecord:
     """How a library was made."""
 
     compiler: str  # its name and version, as it says them itself
@@ -114,7 +114,7 @@ def make(width: str, folder: Path, source: Path = HERE) -> None:
     made = target.with_suffix(f".{os.getpid()}")
     try:
         _run([*compiler, *flags(width), *units, "-o", str(made.resolve())], source / "src")
-        record = Record(
+        record = BuildRecord(
             compiler=version, flags=" ".join(flags(width)), sources=sources_sha256(source), library=_sha256(made)
         )
         made.replace(target)  # never written over: somebody may be computing with it
@@ -123,13 +123,13 @@ def make(width: str, folder: Path, source: Path = HERE) -> None:
     target.with_suffix(".json").write_text(json.dumps(asdict(record), indent=1) + "\n", encoding="utf-8")
 
 
-def check(width: str, folder: Path = HERE) -> Record:
+def check(width: str, folder: Path = HERE) -> BuildRecord:
     """Return the record of the library in `folder`; Unusable unless it is that library's and that of the sources."""
     file = folder / library(width)
     if not file.is_file():
         raise Unusable(f"{file.name} has not been built")
     try:
-        record = Record(**json.loads(file.with_suffix(".json").read_text(encoding="utf-8")))
+        record = BuildRecord(**json.loads(file.with_suffix(".json").read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
         raise Unusable(f"{file.name} has no build record that can be read ({error})") from None
     if record.library != _sha256(file):

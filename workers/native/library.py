@@ -68,7 +68,7 @@ def check(arithmetic: Arithmetic) -> None:
 
 
 @functools.cache
-def checked(width: str, folder: Path = build.HERE) -> tuple[ctypes.CDLL, build.Record]:
+def checked(width: str, folder: Path = build.HERE) -> tuple[ctypes.CDLL, build.BuildRecord]:
     """Load a width's library once per process, after its record, and ask it for the known answer; Unusable."""
     if width not in runnable():
         raise Unusable(
