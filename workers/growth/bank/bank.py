@@ -114,7 +114,7 @@ class Bank:
         self.host = Stack(host_params(task.host), len(envs), self._device, self._dtype)
         self.statistics: list[BatchStatistics] = []
         self._seeds: dict[tuple[int, int], Stack] = {}
-        self._native = NativeStep.of(kernel, task, self._blocks, self._blueprints, settings)
+        self._native = NativeStep.of(kernel, task, self._levels, self._blueprints, settings)
 
     @property
     def host_size(self) -> int:

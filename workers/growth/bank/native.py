@@ -57,10 +57,10 @@ class NativeStep:
         host, (_, height, width) = task.host, task.image
         self._library = binding.declared(library)
         self._blocks, self._blueprints, self._widths = blocks, blueprints, [channels(host, b) for b in blocks]
-        self._n_blocks = host.blocks
+        self._n_blocks = host.levels
         kernels = [widest_kernel(blueprint, width) for blueprint in blueprints for width in self._widths]
         shape = binding.Host(
-            host.in_channels, height, width, host.base, host.blocks, host.kernel, host.pools, host.classes
+            host.in_channels, height, width, host.base, host.levels, host.kernel, host.pools, host.classes
         )
         self._workspaces = binding.Workspaces(self._library, shape, max([host.kernel, *kernels]) // 2)
         self._rule = binding.Rule(
