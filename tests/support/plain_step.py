@@ -31,6 +31,7 @@ from workers.layers.blueprint import Blueprint
 from workers.vocabulary import Stage
 
 _CPU = torch.device("cpu")
+_KERNEL = 4  # extents of a convolution's kernel [out, into, k, k]
 
 
 @dataclass
@@ -49,7 +50,8 @@ class Networks:
     def drawn(
         task: Task, blueprints: tuple[Blueprint, ...], rule: GrowthSettings, table: SeedTable, rng_seed: int
     ) -> Networks:
-        """Float32 networks whose parameters and momenta are all drawn."""
+        """Float32 networks whose parameters and momenta are drawn, but for momenta of seeds' wide kernels: those that
+        lie around a single pixel have never had a gradient, and stay as they are."""
         draws, n, dtype = np.random.default_rng(rng_seed), len(table.stage), torch.float32
         host = Stack(host_params(task.host), n, _CPU, dtype)
         found = Networks(task, blueprints, rule, table, host, fresh_statistics(task.host, n, _CPU, dtype))
@@ -62,6 +64,11 @@ class Networks:
             stack.birth(slice(None), draws.random((n, stack.width)))
             stack.values += torch.from_numpy(0.2 * draws.standard_normal(stack.values.shape))
             stack.momentum += torch.from_numpy(0.01 * draws.standard_normal(stack.values.shape))
+        for stack in found.seeds.values():
+            at = 0
+            for spec in stack.specs:
+                stack.momentum[:, at : at + spec.size] *= spec.shape[-1] == 1 or len(spec.shape) < _KERNEL
+                at += spec.size
         return found
 
     def copy(self, dtype: torch.dtype = torch.float32, noise: float = 0.0) -> Networks:

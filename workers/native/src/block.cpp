@@ -73,7 +73,7 @@ template <bool ragged> void TrainedBlock::convolve_pack(const Maps& in, int pack
             d = kept(valid, d);
         }
         sums[o] += (a + b) + (c + d);
-        squares[o] = fma(a, a, fma(b, b, fma(c, c, fma(d, d, squares[o]))));
+        squares[o] += fma(a, a, b * b) + fma(c, c, d * d);
     };
     convolve(in.pack(pack), plane, memory_.packed.data(), shape_.in, shape_.out, shape_.taps, memory_.shift.data(), done);
 }

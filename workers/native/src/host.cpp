@@ -48,19 +48,35 @@ void BlockMemory::fit(const BlockShape& shape, int packs, bool with_seed) {
     lanes.fit(SHARES * 2 * out);
 }
 
+// LANES numbers of LANES images at a time, in the order of their memory: columns, rows, and channels fastest.
 void gather_images(const EsperSplit& split, const std::int64_t* order, int samples, int channels, Maps& in, int pack) {
     const Plane plane = in.plane;
-    const std::ptrdiff_t pixels = plane.pixels(), each = pixels * channels, size = plane.size();
-    float* to = (float*)in.pack(pack);
-    const int first = pack * LANES;
-    for (int lane = 0; lane < LANES; lane++) {
-        const bool there = first + lane < samples;
-        const float* from = split.images + (there ? order[first + lane] : 0) * each;
-        for (int y = 0; y < plane.height; y++)
-            for (int x = 0; x < plane.width; x++) {
-                float* at = to + plane.at(y, x) * LANES + lane;
-                for (int c = 0; c < channels; c++) at[c * size * LANES] = there ? *from++ : 0.0f;
-            }
+    const std::ptrdiff_t each = std::ptrdiff_t(plane.pixels()) * channels, size = plane.size();
+    const int first = pack * LANES, there = samples - first < LANES ? samples - first : LANES;
+    const Bits valid = first_lanes(there);
+    const float* from[LANES];
+    for (int lane = 0; lane < LANES; lane++) from[lane] = split.images + order[first + (lane < there ? lane : 0)] * each;
+    Vec* to = in.pack(pack);
+    int c = 0, x = 0, y = 0;
+    for (std::ptrdiff_t i = 0; i < each; i += LANES) {
+        const int count = each - i < LANES ? int(each - i) : LANES;
+        Vec v[LANES];
+        for (int lane = 0; lane < LANES; lane++) {
+            v[lane] = Vec{};
+            if (count == LANES)
+                __builtin_memcpy(&v[lane], from[lane] + i, sizeof(Vec));
+            else
+                __builtin_memcpy(&v[lane], from[lane] + i, sizeof(float) * count);
+        }
+        transpose(v);
+        for (int k = 0; k < count; k++) {
+            to[c * size + plane.at(y, x)] = kept(valid, v[k]);
+            if (++c < channels) continue;
+            c = 0;
+            if (++x < plane.width) continue;
+            x = 0;
+            y++;
+        }
     }
 }
 
