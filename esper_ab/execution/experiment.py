@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,23 +72,29 @@ class PlannedExperiment:
 
 def plan_experiment(
     asked: AskedExperiment, out: Path, pattern: str = "{task}-{time}", *, calibration: Calibration | None = None,
-    tracking: Tracking | None = None, about: dict[str, Any] | None = None,
+    tracking: Tracking | None = None, about: dict[str, Any] | None = None, only_plan: bool = False,
 ) -> PlannedExperiment:  # fmt: skip
     """Plan a new experiment below `out`; whatever can be refused is refused here, before anything starts or is written.
 
     `pattern`: of the directory's name when `asked` has none; it gets a suffix when there is one of that name.
+    `only_plan`: it will not be carried out by this process, which then imports nothing for that.
     """
     experiment_dir = out / choose_name(asked, pattern)
     generated = "" if asked.name else experiment_dir.name
     if generated:
         experiment_dir = _find_free(experiment_dir)
     check_new(asked, experiment_dir)
-    machine = examine_machine(asked, examine)
+    machine = examine_machine(asked, examine if only_plan else partial(examine, meanwhile=_import_control))
     return PlannedExperiment(
         asked=asked, machine=machine, experiment_dir=experiment_dir,
         plan=plan_on(machine, asked, experiment_dir.name, calibration),
         generated=generated, calibration=calibration, tracking=tracking, about=about or {},
     )  # fmt: skip
+
+
+def _import_control() -> None:
+    """Import what carries an experiment out, with zmq, numpy and scipy: half a second, and later nobody else's."""
+    from esper_ab.control import experiment_run  # noqa: F401
 
 
 def choose_name(asked: AskedExperiment, pattern: str) -> str:

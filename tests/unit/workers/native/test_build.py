@@ -13,8 +13,10 @@ from support.compiler import needs_compiler
 from workers.native import build
 from workers.native.build import CannotBuild, Unusable
 
-TINY = """extern "C" __attribute__((visibility("default"))) int esper_lanes() { return LANES; }
+TINY = """#include <vector>
+extern "C" __attribute__((visibility("default"))) int esper_lanes() { return LANES; }
 int inner() { return 1; }
+template class std::vector<float>;
 """
 
 
@@ -23,6 +25,7 @@ def room(tmp_path: Path) -> Path:
     """A folder like workers/native with one small source."""
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "tiny.cpp").write_text(TINY)
+    shutil.copy(build.HERE / "src" / "exports.map", tmp_path / "src")
     return tmp_path
 
 
