@@ -132,3 +132,22 @@ def test_every_width_is_of_its_own_lanes_and_the_widest_is_first() -> None:
 def test_records_are_json_for_whoever_wants_to_look() -> None:
     for record in build.HERE.glob("libkernel-*.json"):
         assert set(json.loads(record.read_text())) == {"compiler", "flags", "sources", "library"}
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("width", build.built_here())
+def test_no_width_leaves_its_memory_or_the_language(tmp_path: Path, width: str) -> None:
+    """Networks of many shapes under the address and undefined-behaviour sanitizers, in a program of its own."""
+    if width not in library.runnable():
+        pytest.skip("this processor cannot run it")
+    driver = Path(__file__).resolve().parents[3] / "support" / "native" / "driver.cpp"
+    sources = [*(path for path in build.sources() if path.suffix == ".cpp"), driver]
+    flags = [flag for flag in build.flags(width) if flag not in ("-O3", "-shared")]
+    sanitized = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-I{build.HERE / 'src'}"]
+    program = tmp_path / "driver"
+    compiler = next(path for path in map(shutil.which, ("g++", "clang++", "c++")) if path)
+    subprocess.run([compiler, *flags, *sanitized, *map(str, sources), "-o", str(program)], check=True, timeout=600)
+    done = subprocess.run([str(program), "200"], capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stdout) == (0, "200 networks\n"), done.stderr

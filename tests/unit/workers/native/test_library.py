@@ -17,7 +17,6 @@ from esper_ab.contracts.settings import Arithmetic
 from workers.native import build, library
 from workers.native.build import Unusable
 
-VALUES, LINKS = 257, 64
 
 
 @needs_compiler
