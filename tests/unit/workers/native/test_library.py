@@ -18,7 +18,6 @@ from workers.native import build, library
 from workers.native.build import Unusable
 
 
-
 @needs_compiler
 def test_the_installation_has_every_kernel_that_this_processor_can_run() -> None:
     """In continuous integration the kernel may not be missing; elsewhere torch would train, and nobody would notice."""
