@@ -115,8 +115,8 @@ def test_without_a_compiler_nothing_is_built(room: Path, monkeypatch: pytest.Mon
 def test_of_a_library_only_what_python_calls_can_be_seen(built: Path) -> None:
     if (nm := shutil.which("nm")) is None:
         pytest.skip("no nm")
-    for library in (built / build.library("generic"), *build.HERE.glob("*.so")):
-        listed = subprocess.run([nm, "-D", "--defined-only", str(library)], capture_output=True, text=True, check=True)
+    for file in (built / build.library("generic"), *build.HERE.glob("*.so")):
+        listed = subprocess.run([nm, "-D", "--defined-only", str(file)], capture_output=True, text=True, check=True)
         names = [line.split()[-1] for line in listed.stdout.splitlines()]
         assert names
         assert [name for name in names if not name.startswith("esper_")] == []
