@@ -18,7 +18,7 @@ class Host(ctypes.Structure):
     """EsperHost."""
 
     _fields_ = [
-        (name, Int) for name in ("in_channels", "height", "width", "base", "blocks", "kernel", "pools", "classes")
+        (name, Int) for name in ("in_channels", "height", "width", "base", "levels", "kernel", "pools", "classes")
     ]
 
 

@@ -6,23 +6,23 @@ HostShape::HostShape(const EsperHost& host, int border) {
     int height = host.height, width = host.width, in = host.in_channels, at = 0;
     classes = host.classes;
     if (host.kernel % 2 == 0 || host.kernel > MOST || host.kernel / 2 > border) supported = false;
-    for (int b = 0; b < host.blocks; b++) {
-        BlockShape block{};
-        block.in = in;
-        block.out = host.base << b;
-        block.plane = plane_of(height, width, border);
-        block.wide = host.kernel;
-        block.taps = block.plane.single() ? 1 : host.kernel;
-        block.pools = b < host.pools;
-        if (block.pools) height /= 2, width /= 2;
+    for (int b = 0; b < host.levels; b++) {
+        LevelShape level{};
+        level.in = in;
+        level.out = host.base << b;
+        level.plane = plane_of(height, width, border);
+        level.wide = host.kernel;
+        level.taps = level.plane.single() ? 1 : host.kernel;
+        level.pools = b < host.pools;
+        if (level.pools) height /= 2, width /= 2;
         if (height < 1 || width < 1) supported = false;
-        block.after = plane_of(height, width, border);
-        block.kernel = at;
-        block.gain = at + block.out * in * host.kernel * host.kernel;
-        block.bias = block.gain + block.out;
-        at = block.bias + block.out;
-        in = block.out;
-        blocks.push_back(block);
+        level.after = plane_of(height, width, border);
+        level.kernel = at;
+        level.gain = at + level.out * in * host.kernel * host.kernel;
+        level.bias = level.gain + level.out;
+        at = level.bias + level.out;
+        in = level.out;
+        levels.push_back(level);
     }
     last = plane_of(height, width, border);
     features = in;
@@ -31,7 +31,7 @@ HostShape::HostShape(const EsperHost& host, int border) {
     parameters = head_bias + classes;
 }
 
-void BlockMemory::fit(const BlockShape& shape, int packs, bool with_seed) {
+void LevelMemory::fit(const LevelShape& shape, int packs, bool with_seed) {
     wide.fit(shape.plane, shape.out, packs);
     if (shape.pools) top.fit(Plane{shape.after.height, shape.after.width, 0}, shape.out, packs);
     if (with_seed) {
