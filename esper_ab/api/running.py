@@ -9,7 +9,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -128,9 +128,8 @@ def prepare(what: DeclaredExperiment, runner: Runner, *, only_plan: bool = False
         raise UsageError(f"{experiment_dir} exists already; give this run another name ({where}), or another folder")
     check_tracking(what.tracking)
     with spelled(in_python(runner.words)):
-        return plan_experiment(
-            asked, runner.output_dir, tracking=what.tracking, about=what.about, only_plan=only_plan
-        )
+        planned = plan_experiment(asked, runner.output_dir, tracking=what.tracking, only_plan=only_plan)
+    return replace(planned, about=what.about)
 
 
 def conduct(planned: PlannedExperiment, runner: Runner) -> tuple[ReportPaths, EsperError | None]:

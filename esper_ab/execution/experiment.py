@@ -72,7 +72,7 @@ class PlannedExperiment:
 
 def plan_experiment(
     asked: AskedExperiment, out: Path, pattern: str = "{task}-{time}", *, calibration: Calibration | None = None,
-    tracking: Tracking | None = None, about: dict[str, Any] | None = None, only_plan: bool = False,
+    tracking: Tracking | None = None, only_plan: bool = False,
 ) -> PlannedExperiment:  # fmt: skip
     """Plan a new experiment below `out`; whatever can be refused is refused here, before anything starts or is written.
 
@@ -88,7 +88,7 @@ def plan_experiment(
     return PlannedExperiment(
         asked=asked, machine=machine, experiment_dir=experiment_dir,
         plan=plan_on(machine, asked, experiment_dir.name, calibration),
-        generated=generated, calibration=calibration, tracking=tracking, about=about or {},
+        generated=generated, calibration=calibration, tracking=tracking,
     )  # fmt: skip
 
 
