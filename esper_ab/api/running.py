@@ -9,7 +9,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -114,8 +114,11 @@ def _check_experiment(experiment: object) -> None:
         raise UsageError(f"run_ab_test: expected an Experiment, as create_experiment(…).build() is, not {experiment!r}")
 
 
-def prepare(what: DeclaredExperiment, runner: Runner) -> PlannedExperiment:
-    """Plan what is declared; whatever can be refused is refused here, and nothing is started or written yet."""
+def prepare(what: DeclaredExperiment, runner: Runner, *, only_plan: bool = False) -> PlannedExperiment:
+    """Plan what is declared; whatever can be refused is refused here, and nothing is started or written yet.
+
+    `only_plan`: as `plan_experiment` has it.
+    """
     _check_runner(runner)
     _check_process(make_launcher(runner.launcher))
     asked = msgspec.structs.replace(_schedule(what, runner), name=runner.name or what.asked.name)
@@ -125,7 +128,8 @@ def prepare(what: DeclaredExperiment, runner: Runner) -> PlannedExperiment:
         raise UsageError(f"{experiment_dir} exists already; give this run another name ({where}), or another folder")
     check_tracking(what.tracking)
     with spelled(in_python(runner.words)):
-        return plan_experiment(asked, runner.output_dir, tracking=what.tracking, about=what.about)
+        planned = plan_experiment(asked, runner.output_dir, tracking=what.tracking, only_plan=only_plan)
+    return replace(planned, about=what.about)
 
 
 def conduct(planned: PlannedExperiment, runner: Runner) -> tuple[ReportPaths, EsperError | None]:

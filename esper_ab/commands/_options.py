@@ -26,7 +26,7 @@ _COMPLETED = {
     "--untested": completing.named_groups,
     "--slots": completing.slots,
     "--devices": completing.devices,
-} | dict.fromkeys(("--endpoint", "--test", "--placement", "--order", "--sync", "--amp"), completing.choice)
+} | dict.fromkeys(("--endpoint", "--test", "--placement", "--order", "--sync", "--amp", "--kernel"), completing.choice)
 
 
 def _option(name: str, *more: str, **how: Any) -> Decorator:
@@ -86,6 +86,8 @@ _OPTIONS: dict[str, Decorator] = {
                                            "replicate normalise observations by the moments of all of them; couples "
                                            "the groups."),
     "threads": _option("--threads", type=int, metavar="N", help="CPU threads per worker, the same for all."),
+    "kernel": _option("--kernel", metavar="auto|native|torch", help="What trains hosts on a CPU: the native kernel or "
+                           "torch; auto: the kernel where it can be had. [default: auto]"),
     "amp": _option("--amp", metavar="off|bf16|fp16|auto", help="Precision of host training, for all groups; auto: "
                         "by the devices. [default: off]"),
     "deterministic": _option("--deterministic/--no-deterministic", default=None, help="Only kernels that give the "

@@ -18,6 +18,7 @@ from esper_ab.control.private_folder import PrivateFolder
 from esper_ab.health import devices, processor, storage, system
 from esper_ab.health.diagnosis import Diagnosis, problem
 from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.kernel import lacking_kernel
 
 _NAMED = ("torch", "numpy", "pyzmq", "msgspec", "duckdb")  # packages whose version is shown
 
@@ -50,6 +51,7 @@ def examine_machine(out: Path) -> Iterator[Diagnosis]:
         yield problem("preflight", machine, "`python -P -c 'import workers.commands.describe'` shows what fails")
     else:
         yield from devices.device_diagnoses(machine)
+        yield processor.kernel(machine.kernels, *lacking_kernel(machine))
         if machine.task_problem:
             yield problem("task", machine.task_problem, "reinstall the package: digits ships with it")
     yield from processor.processor_diagnoses()

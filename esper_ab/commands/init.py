@@ -26,7 +26,7 @@ from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.parse import DEFAULT_GROUPS
 
 _SET = ("task", "episodes", "steps", "n_envs", "replicates")  # written out with their defaults; the others are comments
-_FLAGS = {"arithmetic.threads": "threads"}  # key -> flag, where they have different names
+_FLAGS = {"arithmetic.kernel": "kernel", "arithmetic.threads": "threads"}  # key -> flag, if they differ
 _SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 _NAME_CHARS = 128  # of an experiment directory
 _WIDTH = 110

@@ -81,7 +81,10 @@ def command(**options: Any) -> None:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
     calibration, tracking = _load_calibration(options["calibration"]), tracking_of(options)
     asked = parse_flags(options)
-    planned = plan_experiment(asked, options["out"], calibration=calibration, tracking=tracking)
+    planned = plan_experiment(
+        asked, options["out"], calibration=calibration, tracking=tracking,
+        only_plan=options["dry_run"] or options["detach"],
+    )  # fmt: skip
     groups = [group.name for group in planned.plan.experiment.groups]
     requirements = [parse_requirement(text, groups, planned.plan.design.comparisons) for text in options["fail_unless"]]
     launcher = make_launcher(options["launcher"], options["transport"])

@@ -67,7 +67,8 @@ def command(file: Path, **options: Any) -> None:
     from esper_ab.api.running import Runner, conduct, prepare, show_plan
 
     runner = Runner(**_runner_arguments(options))
-    planned = prepare(load_declaration(file, options["experiment"]), runner)
+    declared = load_declaration(file, options["experiment"])
+    planned = prepare(declared, runner, only_plan=options["dry_run"] or options["detach"])
     if not options["json"]:
         show_plan(planned)
     elif options["dry_run"]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from esper_ab.contracts.own_packages import folder
 
 _PACKAGES = ("esper_ab", "workers")
-_SOURCES = (".py", ".npz")
+_SOURCES = (".py", ".npz", ".cpp", ".h", ".map", ".so")
 _SHOWN = 16  # hexadecimal digits
 
 
@@ -20,7 +20,8 @@ def sources() -> str:
 
 
 def hash_sources(packages: Iterable[Path]) -> str:
-    """Return a shortened sha256 over names and contents of all modules in these folders and the data shipped there."""
+    """Return a shortened sha256 over names and contents of all modules in these folders, the kernel's sources
+    and libraries, and the data shipped there."""
     whole = hashlib.sha256()
     for root in packages:
         for path in sorted(path for path in root.rglob("*") if path.suffix in _SOURCES):

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from esper_ab.contracts.settings import ControllerSettings, Settings
+from esper_ab.contracts.settings import ControllerSettings, HostKernel, Settings
 
 
 class ControllerQuestion(Settings, frozen=True, kw_only=True):
@@ -51,6 +51,15 @@ class TaskFacts(Settings, frozen=True, kw_only=True):
     host_values: int = 0  # activations of all convolutions of one sample; 0 in plans older than this field
 
 
+class Kernel(Settings, frozen=True, kw_only=True):
+    """The native kernel in one width that the CPU of this machine can run."""
+
+    name: HostKernel
+    build: str = ""  # as in Arithmetic; "" when it cannot be used
+    problem: str = ""  # why not; "" when it can
+    remedy: str = ""  # for that, one line
+
+
 class UserReward(Settings, frozen=True, kw_only=True):
     """A reward function that is not an entry of the catalogue."""
 
@@ -71,6 +80,8 @@ class Machine(Settings, frozen=True, kw_only=True):
     controllers: tuple[str, ...]
     blueprints: tuple[str, ...]
     tasks: tuple[TaskFacts, ...]
+    kernels: tuple[Kernel, ...] = ()  # the widest first
+    native_blueprints: tuple[str, ...] = ()  # of the blueprints, those that a native kernel trains
     multiply_adds_per_s: float  # measured: training a small grouped convolution, one thread or the first GPU
     start_s: float = 0.0  # measured by the parent: from starting a process until its torch answers
     cpu_bf16: Literal["", "avx512_bf16", "amx_bf16"] = ""  # best bfloat16 instructions of the CPU; "": none

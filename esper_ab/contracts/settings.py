@@ -13,6 +13,8 @@ from msgspec import Meta
 Positive = Annotated[float, Meta(gt=0.0)]
 NonNegative = Annotated[float, Meta(ge=0.0)]
 Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
+# What trains hosts: torch, or the kernel of workers/native in the width of these instructions.
+HostKernel = Literal["torch", "native-avx512", "native-avx2", "native-generic"]
 _LARGEST = 2**63 - 1  # largest integer of a message
 PositiveInt = Annotated[int, Meta(ge=1, le=_LARGEST)]
 NonNegativeInt = Annotated[int, Meta(ge=0, le=_LARGEST)]
@@ -136,10 +138,17 @@ class GroupSettings(Settings, frozen=True, kw_only=True):
     reward: RewardSettings = RewardSettings()
 
 
-class Arithmetic(Settings, frozen=True, kw_only=True):
-    """Settings that determine a result's bits besides code and rng seed; one choice per experiment, for all workers."""
+class ProcessArithmetic(Settings, frozen=True, kw_only=True):
+    """What a worker pins in its process, and the rules of torch's kernels."""
 
     threads: PositiveInt = 1  # per worker
     precision: Literal["float32"] = "float32"
     deterministic: bool = True
     conv_kernel: Literal["by_shape"] = "by_shape"  # the rule of workers/layers/convolution.py
+
+
+class Arithmetic(ProcessArithmetic, frozen=True, kw_only=True):
+    """Settings that determine a result's bits besides code and rng seed; one choice per experiment, for all workers."""
+
+    kernel: HostKernel = "torch"
+    kernel_build: str = ""  # compiler, flags and hash of sources, as its build record has them; "" for torch

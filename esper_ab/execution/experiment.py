@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ from esper_ab.plan.experiment_directory import check_name, make_experiment_direc
 from esper_ab.plan.text import WIDTH, plan_text
 from esper_ab.report.build import ReportPaths, build_report
 from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.kernel import kernel_notes
 from esper_ab.settings.precision import precision_notes
 from esper_ab.settings.resolve import collect_questions, resolve
 from esper_ab.trackers.beside import Trackers
@@ -70,23 +72,29 @@ class PlannedExperiment:
 
 def plan_experiment(
     asked: AskedExperiment, out: Path, pattern: str = "{task}-{time}", *, calibration: Calibration | None = None,
-    tracking: Tracking | None = None, about: dict[str, Any] | None = None,
+    tracking: Tracking | None = None, only_plan: bool = False,
 ) -> PlannedExperiment:  # fmt: skip
     """Plan a new experiment below `out`; whatever can be refused is refused here, before anything starts or is written.
 
     `pattern`: of the directory's name when `asked` has none; it gets a suffix when there is one of that name.
+    `only_plan`: it will not be carried out by this process, which then imports nothing for that.
     """
     experiment_dir = out / choose_name(asked, pattern)
     generated = "" if asked.name else experiment_dir.name
     if generated:
         experiment_dir = _find_free(experiment_dir)
     check_new(asked, experiment_dir)
-    machine = examine_machine(asked, examine)
+    machine = examine_machine(asked, examine if only_plan else partial(examine, meanwhile=_import_control))
     return PlannedExperiment(
         asked=asked, machine=machine, experiment_dir=experiment_dir,
         plan=plan_on(machine, asked, experiment_dir.name, calibration),
-        generated=generated, calibration=calibration, tracking=tracking, about=about or {},
+        generated=generated, calibration=calibration, tracking=tracking,
     )  # fmt: skip
+
+
+def _import_control() -> None:
+    """Import what carries an experiment out, with zmq, numpy and scipy: half a second, and later nobody else's."""
+    from esper_ab.control import experiment_run  # noqa: F401
 
 
 def choose_name(asked: AskedExperiment, pattern: str) -> str:
@@ -117,7 +125,8 @@ def examine_machine(asked: AskedExperiment, examine: Callable[[Questions], Machi
 def plan_on(machine: Machine, asked: AskedExperiment, name: str, calibration: Calibration | None = None) -> Plan:
     """Resolve and plan; UsageError for what the machine does not have, and for a calibration of something else."""
     experiment = resolve(asked, machine, name)
-    remarks, run_sd = precision_notes(asked, experiment, machine), None
+    remarks = (*precision_notes(asked, experiment, machine), *kernel_notes(asked, experiment, machine))
+    run_sd = None
     if calibration is not None:
         from esper_ab.design.calibration_file import check_belongs  # with scipy, as the calibration itself
 

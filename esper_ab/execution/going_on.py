@@ -9,14 +9,17 @@ from pathlib import Path
 from esper_ab.analysis.courses import courses, settled
 from esper_ab.analysis.pairs import all_pairs
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.machine import Questions
 from esper_ab.control import experiment_run
-from esper_ab.control.preflight import check_launcher
+from esper_ab.control.preflight import check_launcher, examine
 from esper_ab.design.design import rule
 from esper_ab.execution.experiment import make_observers
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 from esper_ab.launchers import Launcher
+from esper_ab.live.console import waiting
 from esper_ab.plan.blocks import Extension, extend
+from esper_ab.settings.kernel import check_kernel
 
 
 def unfinished(experiment_dir: Path, *, allow_changed_code: bool = False) -> History:
@@ -31,9 +34,19 @@ def resume_run(experiment_dir: Path, launcher: Launcher, *, watched: bool, allow
     """Train what is left of an interrupted run and journal it in the same experiment directory."""
     history = unfinished(experiment_dir, allow_changed_code=allow_changed_code)
     check_launcher(launcher, history.plan.lanes)
+    _check_arithmetic(history)
     with ExitStack() as stack:
         told = make_observers(stack, experiment_dir, history.plan, history, watched=watched)
         experiment_run.resume(experiment_dir, launcher, told, allow_changed_code=allow_changed_code)
+
+
+def _check_arithmetic(history: History) -> None:
+    """UsageError unless what is left can be trained in the arithmetic of the plan."""
+    experiment = history.plan.experiment
+    if experiment.arithmetic.kernel != "torch":  # torch's version is the audit's business
+        with waiting("looking at this machine"):
+            machine = examine(Questions(task=experiment.task, data_dir=experiment.data_dir, user_rewards=()))
+        check_kernel(experiment.arithmetic, machine)
 
 
 def extension(experiment_dir: Path, history: History, replicates: int) -> Extension:
@@ -64,6 +77,7 @@ def extend_run(
     """Train replicates up to `replicates` in all and journal them in the same experiment directory."""
     history = load(experiment_dir).history
     check_launcher(launcher, history.plan.lanes)
+    _check_arithmetic(history)
     with ExitStack() as stack:
         told = make_observers(stack, experiment_dir, history.plan, history, watched=watched)
         experiment_run.extend(

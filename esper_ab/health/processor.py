@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from esper_ab.contracts.machine import Kernel
 from esper_ab.health.diagnosis import Diagnosis, ok, warning
 
 _CGROUP = Path("/sys/fs/cgroup")
@@ -78,6 +79,14 @@ def features(cpuinfo: str) -> Diagnosis:
         "instructions",
         f"{', '.join(found) or 'none known'}; bf16 on the CPU is {'native' if native else 'converted to float32'}",
     )
+
+
+def kernel(kernels: Sequence[Kernel], lacking: str, remedy: str) -> Diagnosis:
+    """Report what trains hosts on the CPU; `lacking`: why it is torch, "" where there is a kernel."""
+    if lacking:
+        return warning("kernel", f"torch trains hosts on the CPU, several times slower: {lacking}", remedy)
+    best = next(one for one in kernels if not one.problem)
+    return ok("kernel", f"{best.name}, built by {best.build}")
 
 
 def memory_limit(folders: list[Path]) -> int | None:

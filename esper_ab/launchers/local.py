@@ -1,11 +1,14 @@
-"""Launcher of workers as local processes: torch.multiprocessing's spawn context, one Process each.
+"""Launcher of workers as local processes: multiprocessing's spawn context, one Process each.
 
-Not `torch.multiprocessing.spawn`: on the first failure that ends the siblings, while here the barrier decides what a
-death means. The child sets its own environment before it imports torch; nothing is inherited by fork.
+The context of torch.multiprocessing is the same one with ways to share tensors, which nobody does here, and importing
+it takes as long as a worker's own start. Not `torch.multiprocessing.spawn` either: on the first failure that ends the
+siblings, while here the barrier decides what a death means. The child sets its own environment before it imports
+torch; nothing is inherited by fork.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 from collections.abc import Sequence
@@ -68,9 +71,7 @@ class LocalLauncher:
         """Refuse none: every process sees the devices that its order names."""
 
     def start(self, order: WorkerOrder) -> LocalWorker:
-        import torch.multiprocessing
-
-        process = torch.multiprocessing.get_context("spawn").Process(
+        process = multiprocessing.get_context("spawn").Process(
             target=call_in_process, args=(self._entry, order), name=order.identity, daemon=False
         )
         # A child inherits the mask, so signals that a terminal (Ctrl-C, hang-up) or timeout(1) (SIGTERM) sends to the

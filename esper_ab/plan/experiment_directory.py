@@ -59,6 +59,7 @@ def experiment_toml(plan: Plan, machine: Machine, about: dict[str, Any] | None =
         "versions": versions() | {"torch": machine.torch_version, "cuda": machine.cuda_build},
         "devices": {device.name: f"{device.title} {device.uuid}".strip() for device in machine.devices
                     if device.name in used},
+        "kernel_build": plan.experiment.arithmetic.kernel_build,
         "user_rewards": {reward.reference: reward.sha256 for reward in machine.user_rewards},
         **({"about": about} if about else {}),
     }
@@ -100,6 +101,7 @@ def run_folder(ref: RunRef) -> str:
 def _settings(experiment: ResolvedExperiment) -> dict[str, Any]:
     """Return the settings as nested tables that `read_toml` reads back."""
     tree: dict[str, Any] = msgspec.to_builtins(experiment)
+    del tree["arithmetic"]["kernel_build"]  # found, not asked for: another build is another arithmetic all the same
     groups = tree.pop("groups")
     tree["groups"] = [group["name"] for group in groups]
     tree["group"] = {group["name"]: group["settings"] for group in groups}

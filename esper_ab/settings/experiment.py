@@ -10,7 +10,16 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from esper_ab.contracts.records import GroupName
-from esper_ab.contracts.settings import Arithmetic, GroupSettings, NonNegativeInt, Positive, PositiveInt, Settings
+from esper_ab.contracts.settings import (
+    Arithmetic,
+    GroupSettings,
+    HostKernel,
+    NonNegativeInt,
+    Positive,
+    PositiveInt,
+    ProcessArithmetic,
+    Settings,
+)
 
 ErrorRate = Annotated[float, Meta(gt=0.0, lt=0.5)]  # equivalence has an interval at 2 alpha
 
@@ -55,7 +64,12 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     exam: bool = False  # judge the learning groups by the criteria of analysis/exam.py
     early_stop: bool = True  # a decided comparison ends; a group without any other leaves later blocks
     open_ended: bool = False  # no maximum: blocks of `replicates` are added until every comparison is decided
-    arithmetic: Arithmetic = Arithmetic()
+
+
+class AskedArithmetic(ProcessArithmetic, frozen=True, kw_only=True):
+    """The arithmetic as requested: `resolve` replaces `auto` and `native` by what they mean on the machine."""
+
+    kernel: Literal["auto", "native", HostKernel] = "auto"
 
 
 class AskedExperiment(ExperimentSettings, frozen=True, kw_only=True):
@@ -64,7 +78,10 @@ class AskedExperiment(ExperimentSettings, frozen=True, kw_only=True):
     name: str = ""  # empty: one is generated
     slots: tuple[str, ...] = ()  # empty: all that the task has
     devices: tuple[str, ...] = ()  # empty: all GPUs, or cores; "cuda" and "cpu" are all of a kind
+    arithmetic: AskedArithmetic = AskedArithmetic()
 
 
 class ResolvedExperiment(ExperimentSettings, frozen=True, kw_only=True):
-    """The experiment as it will run, with name, slots, devices and precisions, checked against this machine."""
+    """The experiment as it will run, with name, slots, devices, precisions and kernel, checked against this machine."""
+
+    arithmetic: Arithmetic = Arithmetic()

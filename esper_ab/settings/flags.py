@@ -19,7 +19,10 @@ _UNCHANGED = {
         "margin", "control", "rng_seed", "unpaired", "devices", "devices_per_run", "placement", "order", "sync",
         "share_observation_norm", "max_parallel", "name", "exam",
     )
-} | {"amp": "growth.amp", "threads": "arithmetic.threads", "deterministic": "arithmetic.deterministic"}  # fmt: skip
+} | {
+    "amp": "growth.amp", "kernel": "arithmetic.kernel", "threads": "arithmetic.threads",
+    "deterministic": "arithmetic.deterministic",
+}  # fmt: skip
 _NEGATED = {"no_telemetry": "telemetry", "no_early_stop": "early_stop"}
 _SPLIT = ("groups", "untested", "looks")  # between commas
 _LISTS = {"slots": "--slots early late", "devices": "--devices cpu:0 cpu:1"}  # with an example

@@ -1,4 +1,4 @@
-"""What was asked + the machine -> what will be run: slots, modes, blueprints, devices, precision.
+"""What was asked + the machine -> what will be run: slots, modes, blueprints, devices, precision, kernel.
 
 Pure. Nothing is replaced in silence: what is not there is refused, naming what was asked and what exists.
 """
@@ -13,6 +13,7 @@ from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.machine import ControllerQuestion, Machine, Questions, TaskFacts
 from esper_ab.settings.assignments import did_you_mean
 from esper_ab.settings.experiment import AskedExperiment, ExperimentSettings, Group, ResolvedExperiment
+from esper_ab.settings.kernel import resolve_kernel
 from esper_ab.settings.parse import is_user_reward
 from esper_ab.settings.precision import resolve_precision
 
@@ -132,7 +133,7 @@ def _resolve_devices(experiment: AskedExperiment, machine: Machine) -> tuple[str
 
 
 def resolve(experiment: AskedExperiment, machine: Machine, name: str) -> ResolvedExperiment:
-    """Name slots, devices and precisions, and check everything else against the machine; UsageError."""
+    """Name slots, devices, precisions and kernel, and check everything else against the machine; UsageError."""
     task = _find_task(experiment, machine)
     slots = _resolve_slots(experiment, task)
     if experiment.placement in ("alternate", "sequence") and experiment.sync == "independent":
@@ -146,5 +147,6 @@ def resolve(experiment: AskedExperiment, machine: Machine, name: str) -> Resolve
         _check_group(group, experiment, machine)
     devices = _resolve_devices(experiment, machine)
     groups = resolve_precision(experiment.groups, devices, machine)
-    found = {"name": name, "groups": groups, "slots": slots, "devices": devices}
+    arithmetic = resolve_kernel(experiment.arithmetic, groups, devices, machine)
+    found = {"name": name, "groups": groups, "slots": slots, "devices": devices, "arithmetic": arithmetic}
     return ResolvedExperiment(**msgspec.structs.asdict(experiment) | found)

@@ -20,6 +20,7 @@ from support.in_process import esper_ab
 from support.journals import planted_effect, write
 
 from esper_ab.contracts.errors import Interrupted, UsageError
+from esper_ab.contracts.settings import Arithmetic
 from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentContinued,
@@ -288,3 +289,15 @@ def test_real_training_that_lost_a_worker_and_its_coordinator_ends_as_if_nothing
     assert said[0] == said[1]  # the findings about how it went differ, as they should
     assert {"worker_death", "restart"} <= {entry.category for entry in again.ledger}
     assert not [entry for entry in again.ledger if entry.category == "inexact_resume"]
+
+
+def test_what_is_left_is_not_trained_by_another_kernel(tmp_path):
+    """Its records would be of two arithmetics; refused before anything is written or started."""
+    arithmetic = Arithmetic(kernel="native-generic", kernel_build="a compiler that nobody has")
+    run(tmp_path / "whole", fake_plans.plan(arithmetic=arithmetic))
+    cut(tmp_path / "whole", tmp_path / "left", 3)
+    before = (tmp_path / "left" / JOURNAL_NAME).read_bytes()
+    ended = esper_ab("resume", tmp_path / "left", "--quiet")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "native-generic" in ended.stderr
+    assert (tmp_path / "left" / JOURNAL_NAME).read_bytes() == before

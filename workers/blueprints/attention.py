@@ -14,6 +14,7 @@ from workers.layers import perceptron as _perceptron
 from workers.layers.blueprint import (
     Back,
     Blueprint,
+    Excite,
     Grads,
     Params,
     ParamSpec,
@@ -53,4 +54,4 @@ def _by_hand(x: Tensor, p: Params) -> tuple[Tensor, Back]:
     return x * factor, back
 
 
-BLUEPRINT = Blueprint("attention", _params, _forward, by_hand=_by_hand)
+BLUEPRINT = Blueprint("attention", _params, _forward, (Excite("squeeze", "excite", "bias"),), by_hand=_by_hand)

@@ -23,6 +23,8 @@ from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.source_files import copy_files
 from workers.datasets.task import Task
+from workers.native import library
+from workers.native.chain import trains
 from workers.process import arithmetic
 from workers.user_rewards.lookup import as_planned, user_function
 from workers.user_rewards.rehearsal import rehearse
@@ -180,6 +182,8 @@ def describe(questions: Questions) -> Machine:
     usable = sum(device.name.startswith("cuda:") for device in devices)
     pool = os.environ.get("CUDA_VISIBLE_DEVICES")
     tasks = tuple(task_facts(entry("workers.tasks", name, "TASK")) for name in names("workers.tasks"))
+    blueprints = names("workers.blueprints")
+    chains = [name for name in blueprints if trains(entry("workers.blueprints", name, "BLUEPRINT"))]
     slots = questions.slots or next((task.slots for task in tasks if task.name == questions.task), ("",))
     return Machine(
         torch_version=str(torch.__version__),
@@ -187,8 +191,10 @@ def describe(questions: Questions) -> Machine:
         devices=devices,
         rewards=names("workers.rewards"),
         controllers=names("workers.controllers"),
-        blueprints=names("workers.blueprints"),
+        blueprints=blueprints,
         tasks=tasks,
+        kernels=library.kernels(),
+        native_blueprints=tuple(chains),
         multiply_adds_per_s=_multiply_adds_per_s(),
         cpu_bf16=cpu_bf16(_cpu_flags()),
         user_rewards=tuple(user_reward(reference, len(slots)) for reference in questions.user_rewards),

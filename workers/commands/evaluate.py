@@ -13,10 +13,12 @@ import torch
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.records import EvaluatedHost
-from esper_ab.contracts.settings import GroupSettings, RewardSettings
+from esper_ab.contracts.settings import Arithmetic, GroupSettings, RewardSettings
 from esper_ab.contracts.visible import visible_line
 from workers.datasets.task import Task
 from workers.growth.environment import DeviceData
+from workers.native import library
+from workers.native.build import Unusable
 from workers.process import arithmetic
 from workers.run import policy_file
 from workers.run.session import Session, evaluate_policy
@@ -36,10 +38,25 @@ def evaluate_file(path: Path, episodes: int | None, rng_seed: int | None, device
         env_devices=(device,) * policy.spec.n_envs,
         eval_reward_modes=tuple(mode for mode in policy.spec.eval_reward_modes if not _is_code(mode)),
         settings=_without_code(policy.spec.settings),
+        arithmetic=_possible(policy.spec.arithmetic, path, device),
     )
     task: Task = catalog.entry("workers.tasks", spec.task, "TASK")
     data = {device: DeviceData.of(task.load(spec.data_dir), torch_device(device))}
     return evaluate_policy(Session(spec, task, data), policy, lambda _step: None)
+
+
+def _possible(planned: Arithmetic, path: Path, device: str) -> Arithmetic:
+    """Return the arithmetic of a run as far as hosts can have it here; a line on stderr names a kernel that cannot."""
+    problem = f"hosts are on {device}" if device != "cpu" and planned.kernel != "torch" else ""
+    try:
+        library.check(planned)
+    except Unusable as error:
+        problem = problem or str(error)
+    if not problem:
+        return planned
+    told = f"torch trains the hosts in place of {planned.kernel}, so numbers differ from those of the run"
+    click.echo(f"warning: {path}: {told}: {visible_line(problem)}", err=True)
+    return msgspec.structs.replace(planned, kernel="torch", kernel_build="")
 
 
 def _is_code(mode: str) -> bool:

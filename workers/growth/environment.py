@@ -20,7 +20,7 @@ import torch
 
 from esper_ab.contracts.records import SeedEvent
 from esper_ab.contracts.rng import RngPath
-from esper_ab.contracts.settings import GrowthSettings, RewardSettings
+from esper_ab.contracts.settings import GrowthSettings, HostKernel, RewardSettings
 from workers.datasets.task import Splits, Task
 from workers.facts import Bools, Floats, Ints, StepFacts
 from workers.growth.bank.bank import Bank, PassResult
@@ -65,6 +65,7 @@ class EnvSpec:
     env_devices: tuple[str, ...]  # device of environment i
     growth: GrowthSettings
     reward: RewardSettings  # constants of the reward inputs
+    kernel: HostKernel = "torch"  # what trains and measures hosts
 
 
 class GrowthEnv:
@@ -82,7 +83,7 @@ class GrowthEnv:
         for device in dict.fromkeys(spec.env_devices):
             envs = np.array([i for i, name in enumerate(spec.env_devices) if name == device], dtype=np.int64)
             like = data[device].train.x
-            self._banks.append((Bank(spec.task, spec.slots, envs, spec.growth, like), data[device]))
+            self._banks.append((Bank(spec.task, spec.slots, envs, spec.growth, like, spec.kernel), data[device]))
         # Environment -> the bank that holds it, and its row there.
         self._homes = {int(env): (bank, row) for bank, _ in self._banks for row, env in enumerate(bank.envs)}
         self.host_params = self._banks[0][0].host_size

@@ -98,8 +98,17 @@ class Towards:
     name: str
 
 
+@dataclass(frozen=True)
+class Excite:
+    """·(σ(excite·SiLU(squeeze·pool(·)) + bias) − 1): what squeeze and excitation by these parameters changes."""
+
+    squeeze: str
+    excite: str
+    bias: str
+
+
 Inner = Conv | Norm | Relu
-Layer = Inner | Towards
+Layer = Inner | Towards | Excite
 
 
 def residual(name: str, params: Callable[[int], tuple[ParamSpec, ...]], *chain: Layer) -> Blueprint:
@@ -117,6 +126,9 @@ def residual(name: str, params: Callable[[int], tuple[ParamSpec, ...]], *chain: 
                     y = F.relu(y)
                 case Towards():
                     y = torch.tanh(p[layer.name]).to(x.dtype) * (y - x)
+                case Excite():
+                    hidden = F.silu(linear(pooled(y), p[layer.squeeze]))  # [N,B,r]
+                    y = y * spread(torch.sigmoid(linear(hidden, p[layer.excite], p[layer.bias])) - 1.0, y)
         return x + y
 
     return Blueprint(name, params, forward, chain)

@@ -29,6 +29,7 @@ from workers.controller import Controller
 from workers.datasets.task import Task
 from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
 from workers.growth.stopwatch import Stopwatch
+from workers.native import library
 from workers.ppo.agent import AgentSpec, PPOAgent
 from workers.run import policy_file
 from workers.run.deciders import AgentDecider
@@ -48,7 +49,10 @@ class Session:
     """
 
     def __init__(self, spec: RunSpec, task: Task, data: dict[str, DeviceData], find: Find = find_reward) -> None:
-        """Build environments and policy; ValueError when a name in `spec` does not exist."""
+        """Build environments and policy; ValueError when a name in `spec` does not exist, Unusable when its kernel
+        cannot be had here.
+        """
+        library.check(spec.arithmetic)
         self.spec = spec
         self._task, self._data, self._find = task, data, find
         self._path = run_path(spec.rng_seed, spec.ref.replicate, spec.rng_label)
@@ -174,6 +178,7 @@ class Session:
             env_devices=self.spec.env_devices,
             growth=self.spec.settings.growth,
             reward=reward,
+            kernel=self.spec.arithmetic.kernel,
         )
         return GrowthEnv(spec, self._data, self._stopwatch)
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.rng import RngPath
-from esper_ab.contracts.settings import GrowthSettings
+from esper_ab.contracts.settings import GrowthSettings, HostKernel
 from workers.datasets.task import Task
 from workers.facts import Bools, Floats, Ints
 from workers.growth.bank.blend import Blend, gate_params
@@ -32,6 +32,7 @@ from workers.growth.bank.host import (
     host_params,
 )
 from workers.growth.bank.loss_scale import LossScale, PartScale
+from workers.growth.bank.native import Grown, NativeStep
 from workers.growth.bank.rows import put_rows
 from workers.growth.bank.slot_seeds import SeedGroup, SlotSeeds
 from workers.growth.bank.slot_step import SlotStep
@@ -93,9 +94,11 @@ class Bank:
     """`envs` names the environments of this bank; row i of everything belongs to envs[i]."""
 
     def __init__(
-        self, task: Task, slots: tuple[str, ...], envs: Ints, settings: GrowthSettings, like: Tensor
-    ) -> None:
-        """`like` fixes device and precision; ValueError when a blueprint or a slot does not exist."""
+        self, task: Task, slots: tuple[str, ...], envs: Ints, settings: GrowthSettings, like: Tensor,
+        kernel: HostKernel = "torch",
+    ) -> None:  # fmt: skip
+        """`like` fixes device and precision; ValueError when a blueprint or a slot does not exist, Unusable when
+        the kernel is not there."""
         self.envs = envs
         self._spec = task.host
         self._rule = settings
@@ -111,6 +114,7 @@ class Bank:
         self.host = Stack(host_params(task.host), len(envs), self._device, self._dtype)
         self.statistics: list[BatchStatistics] = []
         self._seeds: dict[tuple[int, int], Stack] = {}
+        self._native = NativeStep.of(kernel, task, self._levels, self._blueprints, settings)
 
     @property
     def host_size(self) -> int:
@@ -205,6 +209,9 @@ class Bank:
         Returns per-sample mean loss [n] and accuracy in percent [n], both in training mode. Other rows are untouched.
         `loss_scale`: the run's, with float16. The device is waited for once, at the end.
         """
+        if self._native is not None:
+            takes_part = self._in_forward(table, rows) >= 0
+            return self._native.train(self._grown(table, rows), takes_part, split, order)
         rows_at_once = self._rows_at_once(split)
         arranged = self._arranged(table, rows)
         pieces = [arranged[start : start + rows_at_once] for start in range(0, len(rows), rows_at_once)]
@@ -221,6 +228,9 @@ class Bank:
         measured = np.empty((2, len(rows)))
         measured[:, arranged] = found[: 2 * len(rows)].reshape(2, -1)
         return measured[0], measured[1]
+
+    def _grown(self, table: SeedTable, rows: Ints) -> Grown:
+        return Grown(self.host, self.statistics, self._seeds, table, self.envs[rows], rows)
 
     def _arranged(self, table: SeedTable, rows: Ints) -> Ints:
         """Positions in `rows` such that seeds of a kind are neighbours, in the first slots if not in all."""
@@ -328,6 +338,10 @@ class Bank:
         envs = self.envs[rows]
         acting = np.isin(table.stage[envs], _IN_FORWARD[1:]) & (table.alpha[envs] > 0.0)  # [n, S]
         plan = plan_pass(acting, ablate)
+        if self._native is not None:
+            right, losses = self._native.measure(self._grown(table, rows), acting, plan, split)
+            percent = 100.0 * right / len(split.y)
+            return PassResult(plan, acting, percent, percent[plan.real_rows()], losses / len(split.y))
         hosts, seeds = self._measured_parts(table, rows, acting, plan)
         final = rows[plan.keys >> plan.n_slots]
         head = self.host.read(self._index(final))
@@ -351,9 +365,13 @@ class Bank:
                     h = seeds[slot].forward(h)
             logits = head_forward(h, head)  # [R,B,classes]
             correct += (logits.argmax(2) == y).sum(1)
-            loss += F.cross_entropy(
-                logits.index_select(0, shown).flatten(0, 1), y.expand(len(rows), -1).flatten(), reduction="none"
-            ).view(len(rows), -1).sum(1)
+            loss += (
+                F.cross_entropy(
+                    logits.index_select(0, shown).flatten(0, 1), y.expand(len(rows), -1).flatten(), reduction="none"
+                )
+                .view(len(rows), -1)
+                .sum(1)
+            )
         accuracy = 100.0 * correct.cpu().double().numpy() / samples
         return PassResult(plan, acting, accuracy, accuracy[real], loss.cpu().double().numpy() / samples)
 

@@ -1,0 +1,126 @@
+"""The kernel's structs and functions as src/api.h declares them, and its memory. Knows no torch and no experiment."""
+
+from __future__ import annotations
+
+import ctypes
+import queue
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+Pointer, Int, Float, Long = ctypes.c_void_p, ctypes.c_int32, ctypes.c_float, ctypes.c_int64
+
+CONV, DEPTHWISE, NORM, RELU, TOWARDS, EXCITE = range(6)  # EsperLayerKind
+_STATUS = {1: "no memory", 2: "a kernel of this size, or an image too small for the pools"}  # EsperStatus
+
+
+class Host(ctypes.Structure):
+    """EsperHost."""
+
+    _fields_ = [
+        (name, Int) for name in ("in_channels", "height", "width", "base", "levels", "kernel", "pools", "classes")
+    ]
+
+
+class Layer(ctypes.Structure):
+    """EsperLayer."""
+
+    _fields_ = [("kind", Int), ("inputs", Int), ("outputs", Int), ("size", Int), ("at", Int * 3)]
+
+
+class Seed(ctypes.Structure):
+    """EsperSeed."""
+
+    _fields_ = [
+        ("values", Pointer), ("momentum", Pointer), ("layers", ctypes.POINTER(Layer)), ("n_layers", Int),
+        ("width", Int), ("gate", Int), ("gate_hidden", Int), ("join", Int), ("incubating", Int), ("fossil", Int),
+        ("trained", Int), ("alpha", Float),
+    ]  # fmt: skip
+
+
+class Split(ctypes.Structure):
+    """EsperSplit."""
+
+    _fields_ = [("images", Pointer), ("labels", Pointer), ("samples", Long)]
+
+
+class Rule(ctypes.Structure):
+    """EsperRule."""
+
+    _fields_ = [
+        ("batch_size", Int), ("host_lr", Float), ("seed_lr", Float), ("momentum", Float), ("weight_decay", Float),
+        ("max_grad_norm", Float),
+    ]  # fmt: skip
+
+
+class Network(ctypes.Structure):
+    """EsperNetwork."""
+
+    _fields_ = [
+        ("values", Pointer), ("momentum", Pointer), ("mean", ctypes.POINTER(Pointer)), ("var", ctypes.POINTER(Pointer)),
+        ("seeds", ctypes.POINTER(Seed)),
+    ]  # fmt: skip
+
+
+class Tree(ctypes.Structure):
+    """EsperTree."""
+
+    _fields_ = [
+        ("rows", ctypes.POINTER(Int)), ("parents", ctypes.POINTER(Pointer)), ("on", ctypes.POINTER(Pointer)),
+        ("real", Int),
+    ]  # fmt: skip
+
+
+_LAYOUT = [ctypes.sizeof(struct) for struct in (Host, Layer, Seed, Split, Rule, Network, Tree)]
+
+
+def declared(library: ctypes.CDLL) -> ctypes.CDLL:
+    """The library with the types of its functions; ValueError when its structs are not these."""
+    found = (Int * 9)()
+    library.esper_layout(found)
+    if list(found[:8]) != [*_LAYOUT, ctypes.sizeof(Pointer)]:
+        raise ValueError(f"the kernel's structs have {list(found[:8])} bytes, not {_LAYOUT}")
+    library.esper_open.restype = Pointer
+    library.esper_open.argtypes = [ctypes.POINTER(Host), Int]
+    library.esper_close.restype = None
+    library.esper_close.argtypes = [Pointer]
+    library.esper_train.argtypes = [Pointer, *(ctypes.POINTER(s) for s in (Rule, Network, Split)), Pointer, Pointer]
+    library.esper_measure.argtypes = [
+        Pointer, *(ctypes.POINTER(s) for s in (Network, Split, Tree)), Pointer, ctypes.POINTER(ctypes.c_double),
+    ]  # fmt: skip
+    return library
+
+
+def checked(status: int) -> None:
+    """MemoryError or ValueError when a call of the kernel failed."""
+    if status:
+        raise (MemoryError if status == 1 else ValueError)(f"the kernel refuses: {_STATUS[status]}")
+
+
+class Workspaces:
+    """Memory for networks of one shape, one for each thread that computes. What it holds between calls is no state."""
+
+    def __init__(self, library: ctypes.CDLL, host: Host, border: int) -> None:
+        self._library, self._host, self._border = library, host, border
+        self._free: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Workspaces:
+        return self
+
+    @contextmanager
+    def one(self) -> Iterator[int]:
+        """One that nobody else uses meanwhile."""
+        try:
+            workspace = self._free.get_nowait()
+        except queue.Empty:
+            workspace = self._library.esper_open(ctypes.byref(self._host), self._border)
+            if not workspace:
+                raise MemoryError("no memory for the kernel's activations") from None
+        try:
+            yield workspace
+        finally:
+            self._free.put(workspace)
+
+    def __del__(self) -> None:
+        while not self._free.empty():
+            self._library.esper_close(self._free.get_nowait())

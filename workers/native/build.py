@@ -1,0 +1,168 @@
+"""How the kernel's libraries are made of src/, one per width: used by setup.py at installation and to check them later.
+
+A library computes LANES samples side by side. Beside each lies a build record that says how it was made; one that does
+not fit the sources beside it is stale and not used. Imports nothing of this project, for setup.py runs it as a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+REMEDY = "install again with a C++ compiler at hand (GCC or Clang; scripts/install, or pip install --editable .)"
+_COMMON = (
+    "-O3", "-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno",
+)  # fmt: skip
+_COMPILERS = ("g++", "clang++", "c++")  # the first that is there; $CXX is asked before
+_READS_MAPS = sys.platform != "darwin"
+_X86 = ("x86_64", "amd64")
+_TIMEOUT_S = 300.0
+
+
+@dataclass(frozen=True)
+class Width:
+    """Samples computed side by side, and the compiler's flags for the instructions that do it."""
+
+    lanes: int
+    flags: tuple[str, ...] = ()
+
+
+WIDTHS = {  # the widest first
+    "avx512": Width(16, ("-mavx512f", "-mavx512vl", "-mavx512dq", "-mavx512bw", "-mfma")),
+    "avx2": Width(8, ("-mavx2", "-mfma")),
+    "generic": Width(4),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildRecord:
+    """How a library was made."""
+
+    compiler: str  # its name and version, as it says them itself
+    flags: str
+    sources: str  # sha256 over names and contents of src/
+    library: str  # sha256
+
+    def __str__(self) -> str:
+        return f"{self.compiler}; {self.flags}; sources {self.sources[:16]}"
+
+
+class CannotBuild(RuntimeError):
+    """There is no compiler, or it refused the sources."""
+
+
+class Unusable(RuntimeError):
+    """A library is not there, or not one of the sources that are, or cannot run here; `remedy` may be empty."""
+
+    def __init__(self, problem: str, remedy: str = REMEDY) -> None:
+        super().__init__(problem, remedy)
+        self.problem, self.remedy = problem, remedy
+
+    def __str__(self) -> str:
+        return "; ".join(filter(None, (self.problem, self.remedy)))
+
+
+def on_x86() -> bool:
+    """Whether this is an x86-64, which has the wide instructions, or not, depending on its model."""
+    return platform.machine().lower() in _X86
+
+
+def built_here() -> tuple[str, ...]:
+    """Return the widths that an installation on this kind of processor builds, the widest first."""
+    return tuple(WIDTHS) if on_x86() else ("generic",)
+
+
+def library(width: str) -> str:
+    """Return the file name of a width's library; its record has the suffix .json instead."""
+    return f"libkernel-{width}.so"
+
+
+def sources(folder: Path = HERE) -> tuple[Path, ...]:
+    """Return the files that a library is made of, sorted: translation units, headers, and what is seen from outside."""
+    return tuple(sorted(path for path in (folder / "src").iterdir() if path.suffix in (".cpp", ".h", ".map")))
+
+
+def sources_sha256(folder: Path = HERE) -> str:
+    """Return the sha256 over names and contents of the sources."""
+    whole = hashlib.sha256()
+    for path in sources(folder):
+        whole.update(f"{path.name} {_sha256(path)}\n".encode())
+    return whole.hexdigest()
+
+
+def flags(width: str) -> tuple[str, ...]:
+    """Return the compiler's flags for a width: all that decide the arithmetic."""
+    return (*_COMMON, f"-DLANES={WIDTHS[width].lanes}", *WIDTHS[width].flags)
+
+
+def make(width: str, folder: Path, source: Path = HERE) -> None:
+    """Compile the sources of `source` to `folder` and write the record; CannotBuild leaves no library there."""
+    target = folder / library(width)
+    target.unlink(missing_ok=True)
+    target.with_suffix(".json").unlink(missing_ok=True)
+    compiler = _compiler()
+    version = _run([*compiler, "--version"]).partition("\n")[0].strip()
+    folder.mkdir(parents=True, exist_ok=True)
+    # Names, so that no path gets into the library.
+    units = [path.name for path in sources(source) if path.suffix == ".cpp"]
+    exports = [f"-Wl,--version-script={path.name}" for path in sources(source) if path.suffix == ".map" and _READS_MAPS]
+    made = target.with_suffix(f".{os.getpid()}")
+    try:
+        _run([*compiler, *flags(width), *units, *exports, "-o", str(made.resolve())], source / "src")
+        record = BuildRecord(
+            compiler=version, flags=" ".join(flags(width)), sources=sources_sha256(source), library=_sha256(made)
+        )
+        made.replace(target)  # never written over: somebody may be computing with it
+    finally:
+        made.unlink(missing_ok=True)
+    target.with_suffix(".json").write_text(json.dumps(asdict(record), indent=1) + "\n", encoding="utf-8")
+
+
+def check(width: str, folder: Path = HERE) -> BuildRecord:
+    """Return the record of the library in `folder`; Unusable unless it is that library's and that of the sources."""
+    file = folder / library(width)
+    if not file.is_file():
+        raise Unusable(f"{file.name} has not been built")
+    try:
+        record = BuildRecord(**json.loads(file.with_suffix(".json").read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise Unusable(f"{file.name} has no build record that can be read ({error})") from None
+    if record.library != _sha256(file):
+        raise Unusable(f"{file.name} is not the library of its build record")
+    if record.sources != sources_sha256(folder):
+        raise Unusable(f"{file.name} was built from other sources than those beside it")
+    return record
+
+
+def _compiler() -> list[str]:
+    """Return the command that compiles C++, by $CXX or the first there is."""
+    if asked := shlex.split(os.environ.get("CXX", "")):
+        return asked
+    found = next((path for name in _COMPILERS if (path := shutil.which(name))), None)
+    if found is None:
+        raise CannotBuild(f"no C++ compiler: neither $CXX nor {', '.join(_COMPILERS)}")
+    return [found]
+
+
+def _run(command: list[str], folder: Path | None = None) -> str:
+    """Run a command of the compiler and return its output; CannotBuild when it fails."""
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CannotBuild(f"{command[0]}: {error}") from None
+    if done.returncode:
+        raise CannotBuild(f"`{shlex.join(command)}` ended with {done.returncode}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,96 @@
+"""The kernel's libraries as this process may use them: from this folder only, and each checked before its first call.
+
+A library that was built, can run here and gives the known answer is usable; everything else is `Unusable`, and says
+what to do. Which one trains the hosts of an experiment is decided in its plan, never here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+from pathlib import Path
+
+import msgspec
+import torch
+
+from esper_ab.contracts.machine import Kernel
+from esper_ab.contracts.settings import Arithmetic, HostKernel
+from workers.native import build
+from workers.native.binding import checked as checked_status
+from workers.native.build import Unusable
+
+_PREFIX = "native-"  # of a width, in the name that a plan gives its kernel
+_ANSWERS = 2000  # numbers: every one that the small network of src/known_answer.cpp has
+# sha256 of the values' bytes, one for each arithmetic; an x86-64 may have no fused multiply-add in hardware.
+_FUSED = "2c8c5896d14c4f1f63a35c185dd64c23e7cf1af2a4a45555e25d148c9a0daeeb"
+_UNFUSED = "9a6c5e6a4f7e9356bf628fa0461699aeae26d7cbceea5ba9b70176673f584f43"
+KNOWN_ANSWER = {"avx512": _FUSED, "avx2": _FUSED, "generic": _UNFUSED if build.on_x86() else _FUSED}
+
+
+def runnable() -> tuple[str, ...]:
+    """Return the widths built on such a processor that this one can run, the widest first.
+
+    As torch sees it, which obeys ATEN_CPU_CAPABILITY.
+    """
+    capability = torch.backends.cpu.get_cpu_capability()
+    lacking = () if capability.startswith("AVX512") else ("avx512",) if capability == "AVX2" else ("avx512", "avx2")
+    return tuple(width for width in build.built_here() if width not in lacking)
+
+
+def kernels() -> tuple[Kernel, ...]:
+    """Return what there is of every width that this processor can run, the widest first."""
+    return tuple(_kernel(width) for width in runnable())
+
+
+def _kernel(width: str) -> Kernel:
+    found = Kernel(name=f"{_PREFIX}{width}")  # type: ignore[arg-type]
+    try:
+        return msgspec.structs.replace(found, build=str(checked(width)[1]))
+    except Unusable as error:
+        return msgspec.structs.replace(found, problem=error.problem, remedy=error.remedy)
+
+
+def load(kernel: HostKernel) -> ctypes.CDLL:
+    """Return the library that plans call `kernel`; Unusable when it cannot be had."""
+    return checked(kernel.removeprefix(_PREFIX))[0]
+
+
+def check(arithmetic: Arithmetic) -> None:
+    """Unusable unless this process can have the kernel of a plan, built as the plan says."""
+    if arithmetic.kernel == "torch":
+        return
+    here = str(checked(arithmetic.kernel.removeprefix(_PREFIX))[1])
+    if here != arithmetic.kernel_build:
+        raise Unusable(
+            f"{arithmetic.kernel} is another arithmetic here ({here}) than in the plan ({arithmetic.kernel_build})",
+            "install what made the plan, with the compiler that it names",
+        )
+
+
+@functools.cache
+def checked(width: str, folder: Path = build.HERE) -> tuple[ctypes.CDLL, build.BuildRecord]:
+    """Load a width's library once per process, after its record, and ask it for the known answer; Unusable."""
+    if width not in runnable():
+        raise Unusable(
+            f"kernel {_PREFIX}{width} cannot run here: torch finds {torch.backends.cpu.get_cpu_capability()} "
+            f"(ATEN_CPU_CAPABILITY can lower it), which goes with {', '.join(_PREFIX + one for one in runnable())}",
+            remedy="",
+        )
+    record = build.check(width, folder)
+    file = folder / build.library(width)
+    try:
+        library = ctypes.CDLL(str(file))  # a path: nothing is searched for
+        answer = known_answer(library)
+    except (OSError, AttributeError) as error:
+        raise Unusable(f"{file.name} cannot be loaded ({error})") from None
+    if answer != KNOWN_ANSWER[width]:
+        raise Unusable(f"{file.name} computes other bits than its known answer")
+    return library, record
+
+
+def known_answer(library: ctypes.CDLL) -> str:
+    """Return the sha256 of what a library makes of its small network: trained and measured, every kind of layer."""
+    values = (ctypes.c_float * _ANSWERS)()
+    checked_status(library.esper_known_answer(values, ctypes.c_int32(_ANSWERS)))
+    return hashlib.sha256(bytes(values)).hexdigest()

@@ -1,0 +1,95 @@
+// The host: its shape, the memory of its activations, its levels forward and backward.
+#pragma once
+
+#include <vector>
+
+#include "seed.h"
+
+namespace esper {
+
+constexpr float BN_EPS = 1e-5f, BN_MOMENTUM = 0.1f;
+
+// One level of the host's shape. `kernel`, `gain`, `bias`: where its parameters begin in the host's row.
+struct LevelShape {
+    int in, out, taps, wide;
+    Plane plane, after;  // of its input, of its output
+    bool pools;
+    int kernel, gain, bias;
+
+    Kernel weights(const float* row) const { return Kernel{row + kernel, out, in, wide, taps}; }
+    std::size_t padded() const { return std::size_t(out + TILE); }
+};
+
+struct HostShape {
+    std::vector<LevelShape> levels;
+    int classes = 0, features = 0, head = 0, head_bias = 0, parameters = 0;
+    Plane last;
+    bool supported = true;
+
+    HostShape(const EsperHost& host, int border);
+};
+
+// What training one level needs beside its input and output.
+struct LevelMemory {
+    Maps wide, top, seeded;  // the convolution's output, pooled; the level's output if a seed follows
+    std::vector<float> packed, turned, sign, shift, mean, inverse, scale, lift, slope, constant, sums;
+    Vectors lanes;  // [shares][2 * out]
+    SlotMemory slot;
+
+    void fit(const LevelShape& shape, int packs, bool with_seed);
+};
+
+// A minibatch in packs; the last may be partly empty.
+struct Batch {
+    int samples, packs;
+
+    explicit Batch(int n) : samples(n), packs(packs_of(n)) {}
+    int in_pack(int pack) const { return pack + 1 < packs ? LANES : samples - (packs - 1) * LANES; }
+};
+
+// Level forward and backward. The sign of the gain is moved into the kernel: then batch norm rises with its input, a
+// maximum commutes with it, and the pool comes first. Outputs of the convolution are less `shift`, a number near their
+// mean, so that their moments do not cancel.
+class TrainedLevel {
+public:
+    TrainedLevel(const LevelShape& shape, LevelMemory& memory) : shape_(shape), memory_(memory) {}
+
+    void find_shift(const float* row, const Maps& in, const Batch& batch);  // from the first unit of samples
+    void forward(const float* row, const Maps& in, Maps& out, const Batch& batch, float* mean, float* var);
+    // `g`: the output's gradient. Adds the kernel's to `sums`; `into`: where the input's goes, or null.
+    void backward(const Maps& in, Maps& g, Maps* into, const Batch& batch, Vec* sums, std::size_t parameters);
+    void finish_gradient(float* gradient) const;  // of the kernel, turned back; of gain and bias
+
+private:
+    void pack(const float* row);
+    void convolve_batch(const Maps& in, const Batch& batch, int packs);
+    template <bool ragged> void convolve_pack(const Maps& in, int pack, Bits valid);
+    void convolve_singles(const Maps& in, const Batch& batch, int packs);
+    void gather_gradient(Maps& g, const Batch& batch);
+    void widen(const Maps& g, int pack, int from, int to, const Batch& batch);
+
+    const LevelShape& shape_;
+    LevelMemory& memory_;
+    const float* row_ = nullptr;
+    float count_ = 0.0f;
+};
+
+// Images of `samples` by their indices in `order` into packs of `in`, empty lanes zero.
+void gather_images(const EsperSplit& split, const std::int64_t* order, int samples, int channels, Maps& in, int pack);
+
+}  // namespace esper
+
+struct EsperWorkspace {
+    EsperHost host;
+    int border;
+    esper::HostShape shape;
+    std::vector<esper::Maps> features, gradients;  // [levels + 1]: the image, then behind every slot
+    std::vector<esper::LevelMemory> levels;
+    std::vector<esper::Maps> measured;  // evaluation: before and behind every slot
+    std::vector<std::vector<float>> folded, folded_bias;
+    std::vector<esper::SlotMemory> measured_slots;
+    esper::Vectors sums, small;
+    std::vector<float> gradient;
+
+    EsperWorkspace(const EsperHost& of, int b) : host(of), border(b), shape(of, b) {}
+};

@@ -1,0 +1,106 @@
+// Where activations lie: [pack of LANES samples][channel][row][column], every number a vector, in planes with a border
+// of zeros that convolutions read. Nothing writes to a border, so a buffer that belongs to one plane keeps it zero.
+#pragma once
+
+#include "lanes.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace esper {
+
+struct Plane {
+    int height = 0, width = 0, border = 0;
+
+    bool single() const { return height == 1 && width == 1; }
+    int pixels() const { return height * width; }
+    std::ptrdiff_t row() const { return width + 2 * border; }
+    std::ptrdiff_t size() const { return row() * (height + 2 * border); }
+    std::ptrdiff_t at(int y, int x) const { return (y + border) * row() + x + border; }
+};
+
+inline Plane plane_of(int height, int width, int border) {
+    bool single = height == 1 && width == 1;  // around a single pixel a kernel is its centre
+    return Plane{height, width, single ? 0 : border};
+}
+
+inline int packs_of(int samples) { return (samples + LANES - 1) / LANES; }
+inline int packs_in_units(int samples) { return (samples + UNIT - 1) / UNIT * SHARES; }
+
+// Aligned memory that is zero at first.
+class Vectors {
+public:
+    Vectors() = default;
+    explicit Vectors(std::size_t count) { allocate(count); }
+    Vectors(const Vectors&) = delete;
+    Vectors& operator=(const Vectors&) = delete;
+    Vectors(Vectors&& other) noexcept { *this = std::move(other); }
+    Vectors& operator=(Vectors&& other) noexcept {
+        std::swap(data_, other.data_);
+        std::swap(count_, other.count_);
+        return *this;
+    }
+    ~Vectors() { std::free(data_); }
+
+    // At least `count`; what was there is lost if there was less.
+    void fit(std::size_t count) {
+        if (count > count_) {
+            std::free(data_);
+            data_ = nullptr;
+            count_ = 0;
+            allocate(count);
+        }
+    }
+    void clear() {
+        if (count_ > 0) std::memset((void*)data_, 0, count_ * sizeof(Vec));
+    }
+    Vec* data() { return data_; }
+    const Vec* data() const { return data_; }
+    Vec& operator[](std::size_t i) { return data_[i]; }
+    const Vec& operator[](std::size_t i) const { return data_[i]; }
+
+private:
+    void allocate(std::size_t count) {
+        std::size_t bytes = (count * sizeof(Vec) + 63) / 64 * 64 + 64;
+        data_ = (Vec*)std::aligned_alloc(64, bytes);
+        if (data_ == nullptr) throw std::bad_alloc();
+        std::memset((void*)data_, 0, bytes);
+        count_ = count;
+    }
+    Vec* data_ = nullptr;
+    std::size_t count_ = 0;
+};
+
+// Activations of several packs. Tiles at an odd edge read a little beyond the last plane: `slack`.
+struct Maps {
+    Vectors memory;
+    Plane plane;
+    std::ptrdiff_t stride = 0;  // from pack to pack
+
+    void fit(Plane of, int channels, int packs) {
+        plane = of;
+        stride = of.size() * channels;
+        memory.fit(std::size_t(stride) * packs + slack(of));
+    }
+    static std::size_t slack(Plane of) { return std::size_t(4 * of.row() + 16); }
+    Vec* pack(int p) { return memory.data() + p * stride; }
+    const Vec* pack(int p) const { return memory.data() + p * stride; }
+};
+
+// Calls `work(offset)` for every pixel of every channel: `offset` from the pack's first vector.
+template <class Work> INLINE void each_pixel(Plane plane, int channels, Work&& work) {
+    if (plane.single()) {
+        for (std::ptrdiff_t c = 0; c < channels; c++) work(c);
+        return;
+    }
+    const int height = plane.height, width = plane.width;
+    for (int c = 0; c < channels; c++)
+        for (int y = 0; y < height; y++) {
+            const std::ptrdiff_t start = c * plane.size() + plane.at(y, 0);
+            for (int x = 0; x < width; x++) work(start + x);
+        }
+}
+
+}  // namespace esper

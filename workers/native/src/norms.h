@@ -1,0 +1,33 @@
+// Group norm: moments of every sample over the channels of a group, in two passes, so that nothing cancels.
+#pragma once
+
+#include "convolution.h"
+
+namespace esper {
+
+constexpr float NORM_EPS = 1e-5f;
+
+struct GroupNorm {
+    const float* gain = nullptr;  // [channels]
+    const float* bias = nullptr;
+    int channels = 0, groups = 1;
+};
+
+// mean and inverse: [pack][group]
+void norm_forward(const Packs& packs, Plane plane, const GroupNorm& norm, bool relu, Vec* mean, Vec* inverse);
+
+// packs.in is the norm's input, packs.out the gradient of its output, which becomes that of its input. `y` is the
+// output if a ReLU followed, else null. Gradients of gain and bias are added to [shares][parameters].
+struct NormBack {
+    const Vec* y;
+    std::ptrdiff_t y_apart;
+    const Vec* mean;
+    const Vec* inverse;
+    Vec* gain_sums;
+    Vec* bias_sums;
+    std::size_t parameters;
+    int first_pack;
+};
+void norm_backward(const Packs& packs, Plane plane, const GroupNorm& norm, const NormBack& back);
+
+}  // namespace esper

@@ -1,0 +1,79 @@
+// A seed in a slot: a chain of layers that gives d = s(x) - x, and how d joins the host's features h.
+//
+// With d^ = d min(1, rms(h) / rms(d)): add h + alpha d^, gate h + alpha g(h) d^, multiply h (1 + alpha tanh d); while
+// incubating the output is h, and d learns as if d^ were added whole. x is h behind a stop, for a fossil h itself.
+#pragma once
+
+#include <vector>
+
+#include "api.h"
+#include "norms.h"
+#include "perceptron.h"
+
+namespace esper {
+
+struct Layer {
+    EsperLayerKind kind;
+    int in, out, size;
+    int at[3];  // into the compact parameters
+    bool relu;  // follows, and is part of it
+
+    Kernel kernel(const float* p) const { return Kernel{p + at[0], out, kind == ESPER_DEPTHWISE ? 1 : in, size, size}; }
+    Perceptron perceptron() const { return Perceptron{in, size, in, at[0], -1, at[1], at[2]}; }
+    int kept() const;  // vectors beside the output that the backward pass needs, for one pack
+};
+
+// Memory of one slot, whatever seed is in it.
+struct SlotMemory {
+    Plane plane;
+    int channels = 0, packs = 0;
+    std::vector<Maps> outputs;      // of each layer
+    std::vector<Vectors> kept;  // of each layer, [packs][kept]
+    Maps gradient[2];
+    Vectors joined;  // [packs][JOINED]
+    Vectors opened;  // [packs][gate.kept()]
+    Vectors small;
+};
+
+class Seed {
+public:
+    // Copies the parameters that are used; around a single pixel that is a kernel's centre.
+    Seed(const EsperSeed& seed, SlotMemory& memory, bool training = true);
+    void write_back() const;
+
+    void begin_step();  // packs kernels, clears gradients
+    void forward(const Maps& h, Maps& out, int packs);
+    void backward(const Maps& h, Maps& g, int packs);  // g: the output's gradient, becomes that of h
+    void end_step(const EsperRule& rule);
+
+    bool supported() const { return supported_; }
+
+private:
+    struct Section {
+        int from, to, count, step;
+    };
+    void take(int from, int count, int step, int& to);
+    void add_layer(const EsperLayer& layer);
+    void fit_memory(int packs);
+    int packs_at_once() const;
+    void layers_forward(const Vec* h, std::ptrdiff_t apart, int first, int count);
+    void layer_forward(std::size_t i, const Vec* h, std::ptrdiff_t apart, int first, int count);
+    void join(const Vec* h, Vec* out, int pack);
+    void open_gate(const Vec* h, int pack);
+    void unjoin(const Vec* h, Vec* g, int pack, Vec* gd);
+    void layers_backward(const Maps& h, Maps& g, int first, int count);
+    void towards_back(const Layer& layer, const Vec* x, const Vec* h, Vec* gd, Vec* g, int pack);
+    void excite_back(std::size_t i, const Vec* x, Vec* gd, int pack, bool into);
+
+    const EsperSeed& seed_;
+    SlotMemory& memory_;
+    std::vector<Layer> layers_;
+    std::vector<Section> sections_;
+    std::vector<std::vector<float>> packed_, turned_;
+    std::vector<float> values_, momentum_, gradient_;
+    Vectors sums_;  // [shares][parameters]
+    Perceptron gate_;
+    bool gated_ = false, learns_ = false, supported_ = true;
+};
+
+}  // namespace esper
