@@ -93,8 +93,11 @@ def plan_experiment(
 
 
 def _import_control() -> None:
-    """Import what carries an experiment out, with zmq, numpy and scipy: half a second, and later nobody else's."""
+    """Import what carries an experiment out, torch included, while the preflight does the same in its process."""
     from esper_ab.control import experiment_run  # noqa: F401
+    from esper_ab.launchers.local import spawn_context
+
+    spawn_context()
 
 
 def choose_name(asked: AskedExperiment, pattern: str) -> str:

@@ -38,6 +38,7 @@ if __name__ == "__main__":
 
     folder, number, of_replicates, of_episodes, of_floor = sys.argv[1:]
     stand_in.die_with_parent()
+    stand_in.without_torch()
     try:
         main(Path(folder), number, int(of_replicates), int(of_episodes), float(of_floor))
     except EsperError as error:
