@@ -34,10 +34,8 @@ class DeclaredExperiment:
 def parse_declaration(experiment: Experiment, folder: Path) -> DeclaredExperiment:
     """Read everything that `experiment` says; UsageError as `parse_experiment`."""
     return DeclaredExperiment(
-        asked=parse_experiment(experiment, folder),
-        placed="placement" in dotted(experiment.base_config),
-        about=about(experiment),
-        tracking=tracking_of(experiment),
+        asked=parse_experiment(experiment, folder), placed="placement" in dotted(experiment.base_config),
+        about=about(experiment), tracking=tracking_of(experiment),
     )
 
 
@@ -136,7 +134,6 @@ def about(experiment: Experiment) -> dict[str, Any]:
         for variant in experiment.variants
     }
     return {
-        "description": experiment.description,
-        "date": experiment.date or f"{date.today():%Y-%m-%d}",
+        "description": experiment.description, "date": experiment.date or f"{date.today():%Y-%m-%d}",
         "variants": variants,
     }

@@ -140,11 +140,8 @@ def _result(path: Path, run: RunHistory, outcome: RunOutcome, history: History) 
     seconds = [*run.columns.of("total_s"), *([evaluation.timing.total_s] if evaluation else [])]
     rewards = {f"reward.{mode}": value for mode, value in outcome.rewards.items()}
     return RunResult(
-        variant=run.ref.group_id,
-        replicate=run.ref.replicate,
-        success=success,
-        error="" if success else _why(run, history),
-        duration_s=sum(seconds, 0.0),
+        variant=run.ref.group_id, replicate=run.ref.replicate, success=success,
+        error="" if success else _why(run, history), duration_s=sum(seconds, 0.0),
         metrics={name: getattr(outcome, name) for name in _METRICS} | rewards,
         directory=path / FOLDER_OF_RUNS / run_folder(run.ref),
         policy=path / evaluation.policy_file if evaluation else None,

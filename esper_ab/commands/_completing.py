@@ -34,9 +34,7 @@ class ExperimentDirectory(click.Path):
     def __init__(self) -> None:
         super().__init__(path_type=Path)
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem[Any]]:
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
         """Experiment directories below the folder that is typed, the newest first, and folders to look into."""
         above = incomplete[: incomplete.rfind("/") + 1]
         found = _runs(above, incomplete)

@@ -19,9 +19,8 @@ from esper_ab.contracts.visible import visible
 
 _HEADING = "Examples:"
 _STATUSES = (
-    "Exit status: 0 done, 1 internal error, 2 what was asked cannot be done, 4 a worker failed, "
-    "5 a journal is damaged, 11 a worker hung, 12 a condition of --fail-unless does not hold, 75 the disk is full, "
-    "130 interrupted."
+    "Exit status: 0 done, 1 internal error, 2 what was asked cannot be done, 4 a worker failed, 5 a journal is "
+    "damaged, 11 a worker hung, 12 a condition of --fail-unless does not hold, 75 the disk is full, 130 interrupted."
 )
 
 

@@ -18,14 +18,9 @@ ARGUMENTS = "esper_ab.arguments"
 _LIST_FLAGS = ("slots", "devices")  # their values may be several words
 
 _COMPLETED = {
-    "--groups": completing.groups,
-    "--group": completing.group,
-    "--set": completing.assignment,
-    "--task": completing.tasks,
-    "--control": completing.named_groups,
-    "--untested": completing.named_groups,
-    "--slots": completing.slots,
-    "--devices": completing.devices,
+    "--groups": completing.groups, "--group": completing.group, "--set": completing.assignment,
+    "--task": completing.tasks, "--control": completing.named_groups, "--untested": completing.named_groups,
+    "--slots": completing.slots, "--devices": completing.devices,
 } | dict.fromkeys(("--endpoint", "--test", "--placement", "--order", "--sync", "--amp"), completing.choice)
 
 

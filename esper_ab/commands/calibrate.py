@@ -22,16 +22,14 @@ from esper_ab.execution.experiment import (
 from esper_ab.settings.flags import parse_flags
 
 _OWN = (
-    "groups", "group", "replicates", "max", "looks", "no_early_stop", "control", "untested", "exam", "unpaired",
-    "order",
+    "groups", "group", "replicates", "max", "looks", "no_early_stop", "control", "untested", "exam", "unpaired", "order"
 )  # decided here
 
 
 @click.command(
     cls=ExperimentCommand,
     epilog=epilog(
-        "esper-ab calibrate --mode shaped --runs 20",
-        "esper-ab calibrate --mode wait --runs 4 --episodes 1 --dry-run",
+        "esper-ab calibrate --mode shaped --runs 20", "esper-ab calibrate --mode wait --runs 4 --episodes 1 --dry-run"
     ),
 )
 @click.option("--mode", shell_complete=completing.mode, default="shaped", show_default=True, metavar="NAME",

@@ -30,9 +30,7 @@ from esper_ab.journal.load import load
 @click.option("--device", default="cpu", show_default=True, metavar="NAME", help="For the hosts: cpu, or a GPU as "
               "plans name it.")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
-def command(
-    policies: tuple[str, ...], episodes: int | None, rng_seed: int | None, device: str, json: bool
-) -> int:
+def command(policies: tuple[str, ...], episodes: int | None, rng_seed: int | None, device: str, json: bool) -> int:
     """Evaluate saved policies, frozen with their normalisers, on fresh hosts.
 
     POLICY is a file such as EXPERIMENT/policies/GROUP/REPLICATE.pt.

@@ -80,8 +80,7 @@ def removable(experiment_dir: Path) -> Found:
     if folder.is_symlink():
         raise UsageError(
             f"{folder} is a symbolic link, and gc removes nothing outside an experiment directory; nothing was "
-            "removed: clear "
-            f"{folder.readlink()} yourself, or remove the link"
+            f"removed: clear {folder.readlink()} yourself, or remove the link"
         )
     history = load(experiment_dir).history
     state = state_of(history, held=False)

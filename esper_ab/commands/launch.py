@@ -55,9 +55,7 @@ if TYPE_CHECKING:
 @click.option("--chaos", type=int, metavar="RNG_SEED", help="Rehearse faults: kill and stop workers on the way, at "
               "places drawn from RNG_SEED. The result is that of an experiment without.")
 @click.option(
-    "--fail-unless",
-    multiple=True,
-    metavar="REQUIREMENT",
+    "--fail-unless", multiple=True, metavar="REQUIREMENT",
     help='"simplified better-than shaped": exit status 12 when the verdict is another. Repeatable.',
 )
 @click.option(

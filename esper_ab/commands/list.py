@@ -74,12 +74,7 @@ def _look(experiment_dir: Path) -> Listed:
     except (JournalError, UsageError) as error:
         state = "damaged" if isinstance(error, JournalError) else "empty"
         return Listed(
-            experiment_dir=str(experiment_dir),
-            state=state,
-            done=None,
-            last_event="",
-            groups=(),
-            verdicts=(),
+            experiment_dir=str(experiment_dir), state=state, done=None, last_event="", groups=(), verdicts=(),
             problem=str(error),
         )
     history = loaded.history

@@ -18,21 +18,15 @@ _FLAGS = {"name": "--name", "max_parallel": "--max-parallel", "out": "--output-d
 
 
 @click.command(cls=ExperimentCommand, epilog=epilog(
-    "esper-ab run experiment.py --dry-run",
-    "esper-ab run experiment.py --output-dir results --max-parallel 4",
-    "esper-ab run experiment.py --experiment fast --no-retry --json",
-    "esper-ab run experiment.toml --detach",
-))  # fmt: skip
+    "esper-ab run experiment.py --dry-run", "esper-ab run experiment.py --output-dir results --max-parallel 4",
+    "esper-ab run experiment.py --experiment fast --no-retry --json", "esper-ab run experiment.toml --detach",
+))
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--experiment", default="", metavar="NAME", help="Which one, when FILE has several: its name, or that of "
               "its function.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and stop.")
 @click.option(
-    "--output-dir",
-    type=click.Path(path_type=Path),
-    default=Path("experiments"),
-    show_default=True,
-    metavar="DIR",
+    "--output-dir", type=click.Path(path_type=Path), default=Path("experiments"), show_default=True, metavar="DIR",
     help="Where experiment directories go.",
 )
 @click.option(
@@ -43,9 +37,7 @@ _FLAGS = {"name": "--name", "max_parallel": "--max-parallel", "out": "--output-d
 @click.option("--max-parallel", type=click.IntRange(min=1), metavar="N", help="At most N runs at the same time.")
 @click.option("--no-retry", is_flag=True, help="A run whose worker dies is given up at once.")
 @click.option(
-    "--max-retries",
-    type=click.IntRange(min=0),
-    metavar="N",
+    "--max-retries", type=click.IntRange(min=0), metavar="N",
     help="Restarts at one milestone of a run before it is given up. [default: 2]",
 )
 @shared_options("launcher")

@@ -46,9 +46,7 @@ def command(experiment_dir: Path, now: bool, json: bool) -> None:
     resume = "" if found.state == "finished" else shell_command("resume", experiment_dir)
     if json:
         tree = {
-            "experiment_dir": str(experiment_dir),
-            "stopped": by is not None,
-            "state": found.state,
+            "experiment_dir": str(experiment_dir), "stopped": by is not None, "state": found.state,
             "detail": found.detail,
         }
         click.echo(json_module.dumps(tree | {"resume": resume}))

@@ -81,15 +81,9 @@ def _unpack(data: bytes) -> Any:
     budget = _Budget(len(data))
     try:
         value = msgpack.unpackb(
-            data,
-            raw=False,
-            strict_map_key=True,
-            max_array_len=_MAX_ARRAY if len(data) > FRAME_LIMIT_BYTES else 1 << 15,
-            max_map_len=_MAX_MAP,
-            max_str_len=_MAX_STR,
-            max_bin_len=CHUNK_BYTES,
-            max_ext_len=0,
-            list_hook=budget.spend,
+            data, raw=False, strict_map_key=True,
+            max_array_len=_MAX_ARRAY if len(data) > FRAME_LIMIT_BYTES else 1 << 15, max_map_len=_MAX_MAP,
+            max_str_len=_MAX_STR, max_bin_len=CHUNK_BYTES, max_ext_len=0, list_hook=budget.spend,
             object_hook=budget.spend,
         )
     except (ValueError, TypeError, msgpack.UnpackException) as error:

@@ -112,8 +112,7 @@ class DiskSpaceWait:
         self.given_up = True
         raise DiskFull(
             f"no room on the disk of {self._experiment_dir} for {self._limit_s:.0f} s; what was recorded is kept: make "
-            "room, "
-            f"then `{shell_command('resume', self._experiment_dir)}`"
+            f"room, then `{shell_command('resume', self._experiment_dir)}`"
         )
 
     def _say_that_it_waits(self, what: str) -> None:

@@ -119,8 +119,7 @@ def check_code(experiment_dir: Path, history: History, *, allowed: bool) -> None
         back = f"`git checkout {commit}`" if elsewhere else "bring that code back"
         raise UsageError(
             f"{experiment_dir}: its records are of {named(state.code)}, the code here is {named(here)}: {back}, or go "
-            "on with "
-            "--allow-changed-code, which blocks the verdict"
+            "on with --allow-changed-code, which blocks the verdict"
         )
 
 
@@ -181,10 +180,8 @@ def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: 
     for worker in sink.history.workers:
         started_before[worker.worker] = max(worker.incarnation, started_before.get(worker.worker, 0))
     with (
-        descriptors.room_for(len(plan.lanes), launcher.descriptors),
-        CaughtSignals() as signals,
-        sink.heeding(signals, limits.disk_full_s),
-        closing(Hub(launcher.transport)) as hub,
+        descriptors.room_for(len(plan.lanes), launcher.descriptors), CaughtSignals() as signals,
+        sink.heeding(signals, limits.disk_full_s), closing(Hub(launcher.transport)) as hub,
     ):
         fleet = Fleet(experiment_dir, hub)
         try:

@@ -84,12 +84,8 @@ class Fleet:
             worker = f"w{index:02d}"
             incarnation = incarnations.get(worker, 0) + 1
             order = WorkerOrder(
-                endpoint=self._hub.endpoint,
-                worker=worker,
-                incarnation=incarnation,
-                lane=lane,
-                arithmetic=plan.experiment.arithmetic,
-                experiment_dir=str(self._experiment_dir),
+                endpoint=self._hub.endpoint, worker=worker, incarnation=incarnation, lane=lane,
+                arithmetic=plan.experiment.arithmetic, experiment_dir=str(self._experiment_dir),
                 log_file=f"logs/{worker}.log",
             )
             handle = self._handles[lane.name] = WorkerHandle(order=order)

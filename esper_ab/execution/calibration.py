@@ -35,19 +35,13 @@ def calibration_file(experiment_dir: Path) -> Path:
 def _try_determinism(planned: PlannedExperiment, launcher: Launcher) -> bool:
     """Whether both runs of a small paired replicate, each in its own lane, give the same records."""
     small = msgspec.structs.replace(
-        planned.asked,
-        name="determinism",
-        unpaired=False,
-        replicates=1,
-        looks=(),
-        episodes=min(planned.asked.episodes, _DETERMINISM_EPISODES),
-        eval_episodes=1,
+        planned.asked, name="determinism", unpaired=False, replicates=1, looks=(),
+        episodes=min(planned.asked.episodes, _DETERMINISM_EPISODES), eval_episodes=1,
     )
     experiment_dir, machine = planned.experiment_dir / small.name, planned.machine
     plan = plan_on(machine, small, small.name)
     carry_out(
-        PlannedExperiment(asked=small, machine=machine, plan=plan, experiment_dir=experiment_dir),
-        launcher,
+        PlannedExperiment(asked=small, machine=machine, plan=plan, experiment_dir=experiment_dir), launcher,
         watched=False,
     )
     history = load(experiment_dir).history

@@ -39,9 +39,7 @@ def limits(soft: dict[str, int]) -> Iterator[Diagnosis]:
     """Check the limits in `soft`, by the names of resource(2); -1: no limit."""
     files, processes, core = soft["NOFILE"], soft["NPROC"], soft["CORE"]
     few = 0 <= files < _FEW_FILES
-    yield (
-        warning("open files", f"{files} at most", "ulimit -n 4096") if few else ok("open files", _limit(files))
-    )
+    yield warning("open files", f"{files} at most", "ulimit -n 4096") if few else ok("open files", _limit(files))
     few = 0 <= processes < _FEW_PROCESSES
     yield (
         warning("processes", f"{processes} at most, threads included", "ulimit -u 4096")

@@ -84,8 +84,7 @@ class Lock:
             if _is_written_to(journal):
                 raise UsageError(
                     f"{self._experiment_dir} is in use by another process, whose .lock was removed; wait for it, end "
-                    "it or "
-                    "choose another name"
+                    "it or choose another name"
                 ) from None
 
     def close(self) -> None:

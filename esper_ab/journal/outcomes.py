@@ -112,18 +112,12 @@ def _outcome(run: RunHistory, declared: str, floor: float | None) -> RunOutcome:
     added = _evaluated(evaluation, "sampled", lambda env: env.params_added)
     gain = (accuracy - floor) / (added / 1000) if accuracy is not None and floor is not None and added else None
     return RunOutcome(
-        run=run.ref,
-        endpoint=endpoint(run, declared),
-        held_out_accuracy=accuracy,
-        greedy_accuracy=_evaluated(evaluation, "greedy", lambda env: env.held_out_accuracy),
-        params_added=added,
-        gain_per_kparam=gain,
-        fossilized=_evaluated(evaluation, "sampled", lambda env: env.fossilized),
+        run=run.ref, endpoint=endpoint(run, declared), held_out_accuracy=accuracy,
+        greedy_accuracy=_evaluated(evaluation, "greedy", lambda env: env.held_out_accuracy), params_added=added,
+        gain_per_kparam=gain, fossilized=_evaluated(evaluation, "sampled", lambda env: env.fossilized),
         pruned=_evaluated(evaluation, "sampled", lambda env: env.pruned),
-        diverged=_evaluated(evaluation, "sampled", lambda env: float(env.diverged)),
-        entropy_change=entropy_change(run),
-        training_area=mean_known(run.columns.of("accuracy")),
-        rewards=_rewards(evaluation),
+        diverged=_evaluated(evaluation, "sampled", lambda env: float(env.diverged)), entropy_change=entropy_change(run),
+        training_area=mean_known(run.columns.of("accuracy")), rewards=_rewards(evaluation),
         digest=evaluation.digest if evaluation else None,
     )
 

@@ -61,17 +61,9 @@ class LiveView:
         starting = Text("starting the workers: each loads torch first")
         self._state: Group | Text = _picture(history, console.width) if history else starting
         self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=None),
-            TextColumn("{task.percentage:3.0f} %"),
-            TimeElapsedColumn(),
-            TextColumn("gone,"),
-            TimeRemainingColumn(),
-            TextColumn("left"),
-            console=console,
-            get_time=clock,
-            speed_estimate_period=300.0,
-            auto_refresh=False,
+            TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.percentage:3.0f} %"),
+            TimeElapsedColumn(), TextColumn("gone,"), TimeRemainingColumn(), TextColumn("left"), console=console,
+            get_time=clock, speed_estimate_period=300.0, auto_refresh=False,
         )
         self._before = self._done()  # excluded from the pace
         self._task = self._bar.add_task("training", total=self._total(), completed=int(self._before))
@@ -232,12 +224,8 @@ def _table(history: History, width: int) -> Table:
     """Build the table of groups, columns as wide as their longest word; narrow terminals omit the last two."""
     columns = _COLUMNS if width >= _WIDE else _COLUMNS[:-2]
     table = Table(
-        title=f"last {RECENT} training episodes",
-        title_justify="left",
-        box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        show_edge=False,
-        pad_edge=False,
+        title=f"last {RECENT} training episodes", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0),
+        show_edge=False, pad_edge=False,
     )
     for column in columns:
         words = history.groups if column == "group" else column.split()
@@ -248,12 +236,8 @@ def _table(history: History, width: int) -> Table:
     for group in history.groups:
         now = group_now(history, group)
         cells = (
-            f"{now.episodes} / {now.of_episodes}",
-            _number(now.accuracy, 1),
-            _number(now.reward, 2),
-            _number(now.params_added, 0),
-            _number(now.entropy, 2),
-            _number(now.seconds, 2),
+            f"{now.episodes} / {now.of_episodes}", _number(now.accuracy, 1), _number(now.reward, 2),
+            _number(now.params_added, 0), _number(now.entropy, 2), _number(now.seconds, 2),
         )
         table.add_row(Text(group), *cells[: len(columns) - 1])
     return table

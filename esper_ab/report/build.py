@@ -54,11 +54,8 @@ def build_report(experiment_dir: Path) -> ReportPaths:
         found = content(history, held=held)
         text = render_text(found)
         paths = ReportPaths(
-            summary=experiment_dir / "summary.txt",
-            verdict=experiment_dir / "verdict.json",
-            page=experiment_dir / "report.html",
-            text=text,
-            content=found,
+            summary=experiment_dir / "summary.txt", verdict=experiment_dir / "verdict.json",
+            page=experiment_dir / "report.html", text=text, content=found,
         )
         _write(paths.summary, text.encode())
         _write(paths.verdict, render_verdict(found))

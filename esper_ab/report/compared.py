@@ -119,11 +119,8 @@ def render_text(compared: Compared) -> str:
 def _conditions(found: Across) -> Table:
     rows = tuple(
         (
-            one.name,
-            "; ".join(f"{member.group} in {member.source}" for member in one.members),
-            _checked(one),
-            str(len(one.endpoints)),
-            mean_and_sd(one.endpoints.values()),
+            one.name, "; ".join(f"{member.group} in {member.source}" for member in one.members), _checked(one),
+            str(len(one.endpoints)), mean_and_sd(one.endpoints.values()),
         )
         for one in found.treatments
     )
@@ -147,16 +144,11 @@ def _differences(found: Across) -> Table:
     for one in found.exploratory:
         plain, flip, rank, beside = one.plain, one.sign_flip, one.rank, one.correlation
         rows.append((
-            f"{one.a} - {one.b}",
-            ", ".join(one.settings) or "nothing that is read",
-            str(len(one.pairs)),
-            signed(plain.mean if plain else None),
-            span(plain.low, plain.high) if plain else NONE,
-            _p(plain.p if plain else None),
-            _p(flip.p if flip else None),
-            _p(rank.p if rank else None),
+            f"{one.a} - {one.b}", ", ".join(one.settings) or "nothing that is read", str(len(one.pairs)),
+            signed(plain.mean if plain else None), span(plain.low, plain.high) if plain else NONE,
+            _p(plain.p if plain else None), _p(flip.p if flip else None), _p(rank.p if rank else None),
             number(beside.r if beside else None),
-        ))  # fmt: skip
+        ))
     columns = ("a - b", "differ in", "pairs", "points", "95 %, uncorrected", "t p", "sign flip p", "rank p", "r")
     return Table(title="Differences over common replicates", columns=columns, rows=tuple(rows), words=2)
 

@@ -43,25 +43,19 @@ def sections(content: Content) -> tuple[Section, ...]:
     analysis, history = content.analysis, content.history
     found = {
         "outcome": ("Outcome", (
-                exam_outcome_table(analysis.exam),
-                overview_table(content.comparisons),
-                exam_table(analysis.exam),
-            ),
-        ),
+            exam_outcome_table(analysis.exam), overview_table(content.comparisons), exam_table(analysis.exam)
+        ),),
         "statistics": (
             "Statistics",
             (
                 *(table for item in content.comparisons if (table := statistics_table(item)).rows),
-                endpoints_table(content),
-                looks_table(content.comparisons),
+                endpoints_table(content), looks_table(content.comparisons),
             ),
         ),
         "groups": (
             "Groups",
             (
-                groups_table(content),
-                differences_table(content),
-                cross_table(content, analysis.cross),
+                groups_table(content), differences_table(content), cross_table(content, analysis.cross),
                 meaning_table(analysis.cross),
             ),
         ),
@@ -69,12 +63,8 @@ def sections(content: Content) -> tuple[Section, ...]:
         "trust": (
             "Can it be trusted?",
             (
-                audit_table(analysis.audit),
-                conduct_table(analysis.conduct),
-                layout_table(content),
-                ledger_table(history),
-                last_words_table(history),
-                facts_table(content),
+                audit_table(analysis.audit), conduct_table(analysis.conduct), layout_table(content),
+                ledger_table(history), last_words_table(history), facts_table(content),
             ),
         ),
         "again": ("The same again", (versions_table(history),)),

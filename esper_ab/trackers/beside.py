@@ -22,14 +22,7 @@ from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible_line
 from esper_ab.journal.events import AnyEvent, Event, MilestoneReleased
 from esper_ab.trackers.settings import Tracking, wanted
-from esper_ab.trackers.state import (
-    TrackerProgress,
-    at_work,
-    log_file,
-    read_progress,
-    save_settings,
-    write_progress,
-)
+from esper_ab.trackers.state import TrackerProgress, at_work, log_file, read_progress, save_settings, write_progress
 from esper_ab.trackers.subject import Name
 
 _POLL_S = 0.1

@@ -20,9 +20,7 @@ _METRICS_AT_ONCE = 1000  # limits of one request, by MLflow's REST interface
 _PARAMS_AT_ONCE = 100
 _PARAM_CHARS = 500  # accepted by every MLflow from 2.16 on; longer values are cut
 _TAG_CHARS = 5000
-_STATES = {
-    "finished": RunStatus.FINISHED, "failed": RunStatus.FAILED, "interrupted": RunStatus.KILLED,
-}  # fmt: skip
+_STATES = {"finished": RunStatus.FINISHED, "failed": RunStatus.FAILED, "interrupted": RunStatus.KILLED}
 
 
 @dataclass(kw_only=True)
@@ -54,9 +52,7 @@ class MLflowRuns:
     def log(self, subject: Subject, step: int, numbers: dict[str, float], at_ms: int) -> None:
         run = self._runs[subject.key]
         run.waiting += [
-            Metric(name, value, at_ms, step)
-            for name, value in numbers.items()
-            if (name, step, value) not in run.held
+            Metric(name, value, at_ms, step) for name, value in numbers.items() if (name, step, value) not in run.held
         ]
 
     def conclude(self, subject: Subject, conclusion: Conclusion) -> None:

@@ -75,13 +75,9 @@ def evaluation_numbers(history: History, run: str) -> dict[str, float]:
 def run_settings(history: History, spec: RunSpec) -> dict[str, Scalar]:
     """Return all settings of one run, by dotted key."""
     return {
-        "group": spec.ref.group_id,
-        "replicate": spec.ref.replicate,
-        "device": spec.ref.lane,
-        "experiment": history.plan.experiment.name,
-        "plan": history.plan.digest,
-        **{name: getattr(spec, name) for name in _OF_THE_RUN},
-        "slots": ",".join(spec.slots),
+        "group": spec.ref.group_id, "replicate": spec.ref.replicate, "device": spec.ref.lane,
+        "experiment": history.plan.experiment.name, "plan": history.plan.digest,
+        **{name: getattr(spec, name) for name in _OF_THE_RUN}, "slots": ",".join(spec.slots),
         **dict(_flat(msgspec.to_builtins(spec.settings))),
         **dict(_flat({"arithmetic": msgspec.to_builtins(spec.arithmetic)})),
     }

@@ -39,8 +39,7 @@ def verdict_words(history: History, comparisons: Sequence[Comparison]) -> dict[s
         words[f"{_pair(one)}/sentence"] = one.sentence
     ended = history.ended
     return words | {
-        "rule": rule(history.design),
-        "result": result_hash(history),
+        "rule": rule(history.design), "result": result_hash(history),
         "state": "" if ended is None else " ".join(filter(None, (ended.status, ended.detail))),
     }
 

@@ -30,10 +30,8 @@ def evaluate_file(path: Path, episodes: int | None, rng_seed: int | None, device
     """
     policy = policy_file.load(path)
     spec = msgspec.structs.replace(
-        policy.spec,
-        eval_episodes=episodes or policy.spec.eval_episodes,
-        rng_seed=policy.spec.rng_seed if rng_seed is None else rng_seed,
-        env_devices=(device,) * policy.spec.n_envs,
+        policy.spec, eval_episodes=episodes or policy.spec.eval_episodes,
+        rng_seed=policy.spec.rng_seed if rng_seed is None else rng_seed, env_devices=(device,) * policy.spec.n_envs,
         eval_reward_modes=tuple(mode for mode in policy.spec.eval_reward_modes if not _is_code(mode)),
         settings=_without_code(policy.spec.settings),
     )
@@ -66,9 +64,7 @@ def summary(path: Path, hosts: tuple[EvaluatedHost, ...]) -> list[dict[str, obje
         chosen = [host for host in hosts if host.actions == actions]
         rows.append(
             {
-                "policy": str(path),
-                "actions": actions,
-                "hosts": len(chosen),
+                "policy": str(path), "actions": actions, "hosts": len(chosen),
                 "held_out_accuracy": float(np.mean([host.outcome.held_out_accuracy for host in chosen])),
                 "params_added": float(np.mean([host.outcome.params_added for host in chosen])),
                 "fossilized": float(np.mean([host.outcome.fossilized for host in chosen])),

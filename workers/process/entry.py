@@ -53,13 +53,8 @@ def _serve(
 
         link.send(
             Hello(
-                worker=order.worker,
-                incarnation=order.incarnation,
-                protocol=PROTOCOL,
-                pid=os.getpid(),
-                uuids=uuids,
-                torch_version=str(torch.__version__),
-                sources=sources_imported(),
+                worker=order.worker, incarnation=order.incarnation, protocol=PROTOCOL, pid=os.getpid(), uuids=uuids,
+                torch_version=str(torch.__version__), sources=sources_imported(),
             )
         )
         serve(link, order, log_to)

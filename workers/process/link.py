@@ -40,9 +40,7 @@ class LinkLost(ConnectionError):
 class Link:
     """One worker's connection, owned by one thread."""
 
-    def __init__(
-        self, endpoint: str, identity: str, resend_after_s: float = _RESEND_AFTER_S, keys: str = ""
-    ) -> None:
+    def __init__(self, endpoint: str, identity: str, resend_after_s: float = _RESEND_AFTER_S, keys: str = "") -> None:
         """Connect; `keys`: file with the connection's keys, for an endpoint that requires them."""
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)

@@ -60,8 +60,7 @@ def _of_measured(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) -
     geometric_mean = np.sqrt(np.maximum(progress, 0.0) * np.maximum(contribution, 0.0))
     earned = first_of(
         (np.isnan(progress), progress <= 0, contribution >= progress),
-        (_UNKNOWN_START_SHARE * contribution, 0.0, geometric_mean),
-        contribution,
+        (_UNKNOWN_START_SHARE * contribution, 0.0, geometric_mean), contribution,
     )
     weight = settings.contribution_weight
     helping = weight * earned * discount(seeds, settings) + ratio_penalty(seeds, settings)

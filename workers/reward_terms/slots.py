@@ -30,15 +30,10 @@ def blank_absent(seeds: SeedFacts) -> SeedFacts:
         return np.where(seeds.present, values, UNKNOWN)
 
     return SeedFacts(
-        present=seeds.present,
-        potential_before=seeds.potential_before,
-        stage=stages(seeds.stage),
-        previous_stage=stages(seeds.previous_stage),
-        epochs_in_stage=counts(seeds.epochs_in_stage),
-        age=counts(seeds.age),
-        contribution=measured(seeds.contribution),
-        total_improvement=measured(seeds.total_improvement),
-        interaction_sum=measured(seeds.interaction_sum),
+        present=seeds.present, potential_before=seeds.potential_before, stage=stages(seeds.stage),
+        previous_stage=stages(seeds.previous_stage), epochs_in_stage=counts(seeds.epochs_in_stage),
+        age=counts(seeds.age), contribution=measured(seeds.contribution),
+        total_improvement=measured(seeds.total_improvement), interaction_sum=measured(seeds.interaction_sum),
         acc_at_germination=measured(seeds.acc_at_germination),
     )
 

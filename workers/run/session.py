@@ -78,12 +78,8 @@ class Session:
         with self._stopwatch.phase("update"):
             ppo = None if self.agent is None else self.agent.finish_episode(episode)
         return EpisodeRecord(
-            run=self.spec.ref,
-            episode=episode,
-            envs=result.envs,
-            ppo=ppo,
-            seed_events=tuple(self._env.events) if self.spec.telemetry else (),
-            timing=self._stopwatch.lap(),
+            run=self.spec.ref, episode=episode, envs=result.envs, ppo=ppo,
+            seed_events=tuple(self._env.events) if self.spec.telemetry else (), timing=self._stopwatch.lap(),
             digest=_digest(result.envs, ppo, self._policy_bytes(), self.observations()),
         )
 
@@ -147,10 +143,7 @@ class Session:
         sha256 = policy_file.save(experiment_dir / self.spec.policy_file, self.spec, self.agent)
         hosts = evaluate_policy(self, policy_file.SavedPolicy(self.spec, self.agent), on_step)
         return EvaluationRecord(
-            run=self.spec.ref,
-            hosts=hosts,
-            policy_file=self.spec.policy_file,
-            policy_sha256=sha256,
+            run=self.spec.ref, hosts=hosts, policy_file=self.spec.policy_file, policy_sha256=sha256,
             timing=self._stopwatch.lap(),
             digest=_digest(tuple(host.outcome for host in hosts), None, self._policy_bytes()),
         )
@@ -168,12 +161,8 @@ class Session:
 
     def _environments(self, reward: RewardSettings, steps: int) -> GrowthEnv:
         spec = EnvSpec(
-            task=self._task,
-            slots=self.spec.slots,
-            steps=steps,
-            env_devices=self.spec.env_devices,
-            growth=self.spec.settings.growth,
-            reward=reward,
+            task=self._task, slots=self.spec.slots, steps=steps, env_devices=self.spec.env_devices,
+            growth=self.spec.settings.growth, reward=reward,
         )
         return GrowthEnv(spec, self._data, self._stopwatch)
 
@@ -181,14 +170,9 @@ class Session:
         """Create the agent; policy and update run on the CPU on every lane: tiny, and no device decides their bits."""
         return PPOAgent(
             AgentSpec(
-                observation_width=self._env.observation_width,
-                head_names=HEADS,
-                head_sizes=self._env.head_sizes,
-                policy=self.spec.settings.policy,
-                ppo=self.spec.settings.ppo,
-                rng=self._path,
-                planned_episodes=self.spec.episodes,
-                share_observations=self.spec.share_observation_norm,
+                observation_width=self._env.observation_width, head_names=HEADS, head_sizes=self._env.head_sizes,
+                policy=self.spec.settings.policy, ppo=self.spec.settings.ppo, rng=self._path,
+                planned_episodes=self.spec.episodes, share_observations=self.spec.share_observation_norm,
             )
         )
 
@@ -204,9 +188,7 @@ class Session:
         return weights.numpy().tobytes()
 
 
-def evaluate_policy(
-    session: Session, policy: policy_file.SavedPolicy, on_step: OnStep
-) -> tuple[EvaluatedHost, ...]:
+def evaluate_policy(session: Session, policy: policy_file.SavedPolicy, on_step: OnStep) -> tuple[EvaluatedHost, ...]:
     """Play the evaluation episodes of a frozen policy: sampled actions, and greedy ones if it has probabilities."""
     kinds: tuple[Literal["sampled", "greedy"], ...] = ("sampled", "greedy") if policy.agent else ("sampled",)
     hosts: list[EvaluatedHost] = []
@@ -220,9 +202,7 @@ def evaluate_policy(
     return tuple(hosts)
 
 
-def _digest(
-    envs: tuple[EnvEpisode, ...], ppo: PPOUpdate | None, policy: bytes, shared: Moments | None = None
-) -> str:
+def _digest(envs: tuple[EnvEpisode, ...], ppo: PPOUpdate | None, policy: bytes, shared: Moments | None = None) -> str:
     """Return the sha256 of what groups of equal settings must agree in, whatever their name, device or telemetry."""
     facts = [msgspec.structs.replace(env, device="") for env in envs]
     told = [facts, ppo] if shared is None else [facts, ppo, shared]

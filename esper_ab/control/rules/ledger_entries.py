@@ -20,13 +20,8 @@ _LINE_CHARS = 300  # of a line of a worker's log that the ledger keeps
 
 def worker_started(hello: Hello, lane: str) -> WorkerStarted:
     return WorkerStarted(
-        worker=hello.worker,
-        incarnation=hello.incarnation,
-        lane=lane,
-        pid=hello.pid,
-        uuids=hello.uuids,
-        torch_version=hello.torch_version,
-        sources=hello.sources,
+        worker=hello.worker, incarnation=hello.incarnation, lane=lane, pid=hello.pid, uuids=hello.uuids,
+        torch_version=hello.torch_version, sources=hello.sources,
     )
 
 

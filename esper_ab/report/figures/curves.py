@@ -90,12 +90,9 @@ def _curves(content: Content, words: _Words, value: Value) -> Drawing | None:
     middles = {group: mean_curve(curves[index]) for index, group in shown}
     ends = (f"{group} from {found[0, 1]:.2f} to {found[-1, 1]:.2f}" for group, found in middles.items())
     return Drawing(
-        name=words.name,
-        title=words.title,
+        name=words.name, title=words.title,
         caption=words.caption + (" Grey: the means of the other groups." if apart else ""),
-        alt=f"{words.label}, first to last episode, mean over runs: " + "; ".join(ends) + ".",
-        figure=figure,
-        wide=True,
+        alt=f"{words.label}, first to last episode, mean over runs: " + "; ".join(ends) + ".", figure=figure, wide=True,
     )
 
 
@@ -174,9 +171,7 @@ def binned(points: CurveValues, most: int) -> CurveValues:
 def actions(content: Content) -> Drawing | None:
     """Plot executed operations per host and episode, one panel per operation. None without an episode."""
     words = _Words(
-        name="actions",
-        title="What the controllers do",
-        label="per host and episode",
+        name="actions", title="What the controllers do", label="per host and episode",
         caption="Executed operations per host in each training episode, mean over runs. Each panel has its own scale.",
     )
     return _panels(content, words, OPS, lambda place, columns: columns.of(f"op_{place}"))
@@ -208,10 +203,7 @@ def head_names(history: History) -> tuple[str, ...]:
 
 
 def _panels(
-    content: Content,
-    words: _Words,
-    names: Sequence[str],
-    value: Callable[[int, Columns], Sequence[float]],
+    content: Content, words: _Words, names: Sequence[str], value: Callable[[int, Columns], Sequence[float]],
     unit: bool = False,
 ) -> Drawing | None:
     """Plot one panel per name with one line per group, the mean over its runs."""
@@ -241,12 +233,8 @@ def _panels(
         last = (f"{_spoken(names[at])} {found[at, index][-1, 1]:.2f}" for at in places if len(found[at, index]))
         ends.append(f"{group}: " + ", ".join(last))
     return Drawing(
-        name=words.name,
-        title=words.title,
-        caption=words.caption,
-        alt=f"{words.label}, last episode, mean over runs: " + "; ".join(ends) + ".",
-        figure=figure,
-        wide=True,
+        name=words.name, title=words.title, caption=words.caption,
+        alt=f"{words.label}, last episode, mean over runs: " + "; ".join(ends) + ".", figure=figure, wide=True,
     )
 
 

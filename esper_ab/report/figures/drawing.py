@@ -100,10 +100,6 @@ def group_legend(figure: Figure, groups: list[tuple[int, str]], *, markers: bool
     longest = max(len(shortened(name)) for _, name in groups)
     fit = max(1, int(width * 12 / (longest + 8)))
     figure.legend(
-        handles=handles,
-        loc="outside upper left",
-        ncols=min(fit, len(handles)),
-        borderaxespad=0.2,
-        handlelength=2.6,
+        handles=handles, loc="outside upper left", ncols=min(fit, len(handles)), borderaxespad=0.2, handlelength=2.6,
         columnspacing=1.4,
     )

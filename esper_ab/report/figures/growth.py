@@ -17,11 +17,8 @@ from esper_ab.report.figures.drawing import Drawing, grid, shortened
 
 # Bands from the bottom up: permanent seeds, live seeds, removed seeds. (label, shade, hatch, stages)
 _BANDS: tuple[tuple[str, int, str, tuple[str, ...]], ...] = (
-    ("fossilised", 5, "", ("FOSSILIZED",)),
-    ("holding", 4, "", ("HOLDING",)),
-    ("blending", 3, "", ("BLENDING",)),
-    ("training", 2, "", ("TRAINING",)),
-    ("germinated", 1, "", ("GERMINATED",)),
+    ("fossilised", 5, "", ("FOSSILIZED",)), ("holding", 4, "", ("HOLDING",)), ("blending", 3, "", ("BLENDING",)),
+    ("training", 2, "", ("TRAINING",)), ("germinated", 1, "", ("GERMINATED",)),
     ("cooling down after a prune", 0, "////", ("PRUNED", "EMBARGOED", "RESETTING")),
 )
 _BAND_OF = {stage: row for row, band in enumerate(_BANDS) for stage in band[3]}

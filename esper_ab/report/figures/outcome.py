@@ -28,13 +28,10 @@ def endpoints(content: Content) -> Drawing | None:
         if found
     )
     return Drawing(
-        name="endpoints",
-        title="Every run's endpoint",
+        name="endpoints", title="Every run's endpoint",
         caption="One point per run: one trained policy. Bar: mean of the group.",
-        alt="Mean and range: " + "; ".join(words) + ".",
-        figure=_endpoint_rows(content, values, 9.4, 28),
-        narrow=_endpoint_rows(content, values, NARROW, 12),
-        wide=True,
+        alt="Mean and range: " + "; ".join(words) + ".", figure=_endpoint_rows(content, values, 9.4, 28),
+        narrow=_endpoint_rows(content, values, NARROW, 12), wide=True,
     )
 
 
@@ -158,10 +155,7 @@ def cost(content: Content) -> Drawing | None:
     axes.set_ylabel(endpoint_label(content.history.design.endpoint, "%"))
     group_legend(figure, shown, markers=True)
     return Drawing(
-        name="cost",
-        title="Cost against accuracy",
+        name="cost", title="Cost against accuracy",
         caption="Small: one run. Large: mean of the group. Further up is better, further left is cheaper.",
-        alt="Means: " + "; ".join(words) + ".",
-        figure=figure,
-        wide=wide,
+        alt="Means: " + "; ".join(words) + ".", figure=figure, wide=wide,
     )

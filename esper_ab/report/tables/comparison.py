@@ -19,20 +19,14 @@ def overview_table(comparisons: Sequence[Comparison]) -> Table:
     """Build one row per comparison: the effect with its repeated interval, and the verdict. Empty for a single one."""
     rows = tuple(
         (
-            f"{item.question.a} - {item.question.b}",
-            str(item.verdict),
-            signed(item.estimate),
-            span(item.low, item.high),
-            f"{item.used} of {len(item.pairs)}",
+            f"{item.question.a} - {item.question.b}", str(item.verdict), signed(item.estimate),
+            span(item.low, item.high), f"{item.used} of {len(item.pairs)}",
         )
         for item in comparisons
     )
     return Table(
-        title="All comparisons",
-        columns=("comparison", "verdict", "effect", "interval", "pairs used"),
-        rows=rows if len(rows) > 1 else (),
-        words=2,
-        wide=True,
+        title="All comparisons", columns=("comparison", "verdict", "effect", "interval", "pairs used"),
+        rows=rows if len(rows) > 1 else (), words=2, wide=True,
     )
 
 
@@ -40,13 +34,8 @@ def statistics_table(comparison: Comparison) -> Table:
     """Build the table of every statistic of one comparison that its pairs allow."""
     a, b = comparison.question.a, comparison.question.b
     rows = (
-        *_deciding(comparison),
-        *_plain(comparison),
-        *_descriptive(comparison, "test"),
-        *_ranks(comparison),
-        *_descriptive(comparison, "effect"),
-        *_equivalence(comparison),
-        *_budget(comparison),
+        *_deciding(comparison), *_plain(comparison), *_descriptive(comparison, "test"), *_ranks(comparison),
+        *_descriptive(comparison, "effect"), *_equivalence(comparison), *_budget(comparison),
     )
     return Table(title=f"{a} - {b}", columns=("statistic", "value"), rows=rows, words=2)
 
@@ -180,7 +169,6 @@ def endpoints_table(content: Content) -> Table:
     return Table(
         title="Endpoints by replicate",
         columns=("replicate", *content.groups, *((f"{only.a} - {only.b}",) if only is not None else ())),
-        rows=tuple(rows),
-        note=f"Percent. {shared}" if rows else "No run has its endpoint yet.",
+        rows=tuple(rows), note=f"Percent. {shared}" if rows else "No run has its endpoint yet.",
         wide=len(content.groups) > 2,
     )

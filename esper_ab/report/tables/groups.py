@@ -67,8 +67,7 @@ def cross_table(content: Content, cross: CrossEvaluation) -> Table:
     """Build the table of every group's policies under every reward; mean over runs, SD in brackets."""
     rows = tuple(
         (
-            row.group,
-            number(row.accuracy),
+            row.group, number(row.accuracy),
             *(mean_and_sd([run.rewards.get(mode) for run in content.of_group(row.group)]) for mode in cross.modes),
         )
         for row in cross.rows
@@ -88,13 +87,8 @@ def meaning_table(cross: CrossEvaluation) -> Table:
     """Build the table of each reward's correlation with held-out accuracy."""
     rows = tuple(
         (
-            item.mode,
-            number(item.episodes.pearson),
-            number(item.episodes.spearman),
-            str(item.episodes.n),
-            number(item.runs.pearson),
-            number(item.runs.spearman),
-            str(item.runs.n),
+            item.mode, number(item.episodes.pearson), number(item.episodes.spearman), str(item.episodes.n),
+            number(item.runs.pearson), number(item.runs.spearman), str(item.runs.n),
         )
         for item in cross.meanings
     )
@@ -117,9 +111,7 @@ def exam_outcome_table(exam: Exam | None) -> Table:
     return Table(
         title=f"Exam: is the reward worth going on with? Against {exam.control}",
         columns=("group", "outcome", "reason"),
-        rows=tuple((item.group, item.outcome.upper(), item.reason) for item in exam.judgements),
-        words=3,
-        wide=True,
+        rows=tuple((item.group, item.outcome.upper(), item.reason) for item in exam.judgements), words=3, wide=True,
     )
 
 
@@ -129,10 +121,7 @@ def exam_table(exam: Exam | None) -> Table:
         return Table(title="Exam", columns=(), rows=())
     rows = tuple(
         (
-            judgement.group,
-            criterion.name,
-            yes(criterion.passed),
-            _change(criterion.mean),
+            judgement.group, criterion.name, yes(criterion.passed), _change(criterion.mean),
             NONE if criterion.low is None else f"{_change(criterion.low)} to {_change(criterion.high)}",
             str(criterion.runs),
         )
@@ -156,15 +145,10 @@ def _change(value: float | None) -> str:
 
 
 _PPO: tuple[tuple[str, str, int], ...] = (
-    ("policy_loss", "policy loss", 4),
-    ("value_loss", "value loss", 3),
-    ("entropy", "entropy, nats", 3),
-    ("op_entropy", "entropy of the op head", 3),
-    ("approx_kl", "approximate KL", 4),
-    ("clip_fraction", "clip fraction", 3),
-    ("explained_variance", "explained variance", 3),
-    ("grad_norm", "gradient norm before clipping", 3),
-    ("ratio_max", "largest ratio", 2),
+    ("policy_loss", "policy loss", 4), ("value_loss", "value loss", 3), ("entropy", "entropy, nats", 3),
+    ("op_entropy", "entropy of the op head", 3), ("approx_kl", "approximate KL", 4),
+    ("clip_fraction", "clip fraction", 3), ("explained_variance", "explained variance", 3),
+    ("grad_norm", "gradient norm before clipping", 3), ("ratio_max", "largest ratio", 2),
 )
 
 
@@ -253,10 +237,6 @@ def differences_table(content: Content) -> Table:
         for item in content.history.plan.differences
     )
     return Table(
-        title="What differs between the groups",
-        columns=("setting", *content.groups),
-        rows=rows,
-        note="" if rows else "Nothing: the groups have the same settings.",
-        words=1 + len(content.groups),
-        wide=True,
+        title="What differs between the groups", columns=("setting", *content.groups), rows=rows,
+        note="" if rows else "Nothing: the groups have the same settings.", words=1 + len(content.groups), wide=True,
     )

@@ -15,9 +15,7 @@ from esper_ab.verdict.finding import Audit
 
 _MOST_LANES = 12  # columns that fit a page
 _WEIGHTS = {
-    "blocks": "BLOCKS the verdict",
-    "caps": "caps it at INCONCLUSIVE",
-    "caps equivalence": "allows no EQUIVALENT",
+    "blocks": "BLOCKS the verdict", "caps": "caps it at INCONCLUSIVE", "caps equivalence": "allows no EQUIVALENT",
     "notes": "is said",
 }
 
@@ -29,12 +27,9 @@ def audit_table(audit: Audit) -> Table:
         for finding in audit.findings
     )
     return Table(
-        title="Audit",
-        columns=("weight", "finding", "concerns", "what was found"),
-        rows=rows,
+        title="Audit", columns=("weight", "finding", "concerns", "what was found"), rows=rows,
         note="" if rows else "Nothing was found that could explain a difference other than the groups' settings.",
-        words=4,
-        wide=True,
+        words=4, wide=True,
     )
 
 
@@ -101,19 +96,14 @@ def ledger_table(history: History) -> Table:
     """Build the table of everything that could confound the comparison."""
     rows = tuple(
         (
-            entry.category,
-            entry.run_name or "experiment",
-            NONE if entry.episode is None else str(entry.episode),
+            entry.category, entry.run_name or "experiment", NONE if entry.episode is None else str(entry.episode),
             entry.detail,
         )
         for entry in history.ledger
     )
     return Table(
-        title="Ledger of confounders",
-        columns=("what", "run", "episode", "detail"),
-        rows=rows,
-        note="" if rows else "Empty: no restart, no death, no non-finite value, no dropped pair was recorded.",
-        words=4,
+        title="Ledger of confounders", columns=("what", "run", "episode", "detail"), rows=rows,
+        note="" if rows else "Empty: no restart, no death, no non-finite value, no dropped pair was recorded.", words=4,
         wide=True,
     )
 
@@ -126,10 +116,7 @@ def last_words_table(history: History) -> Table:
         for n, line in enumerate(entry.last_words)
     )
     return Table(
-        title="Last words of workers that died or hung",
-        columns=("run", "end of its log"),
-        rows=rows,
-        words=2,
+        title="Last words of workers that died or hung", columns=("run", "end of its log"), rows=rows, words=2,
         wide=True,
     )
 
@@ -140,19 +127,15 @@ def facts_table(content: Content) -> Table:
     plan, experiment = history.plan, history.plan.experiment
     warm_up = mean(run.warm_up_s for run in history.runs.values())
     facts = {
-        "experiment": experiment.name,
-        "task": experiment.task,
-        "slots": ", ".join(experiment.slots),
+        "experiment": experiment.name, "task": experiment.task, "slots": ", ".join(experiment.slots),
         "replicates": f"{history.replicates}" + (" so far, no maximum" if experiment.open_ended else ""),
         "episodes": f"{experiment.episodes} of {experiment.steps} steps, {experiment.n_envs} environments",
         "evaluation": f"{experiment.eval_episodes} episodes per environment, sampled and greedy actions",
         "randomness": f"rng seed {experiment.rng_seed}, {'unpaired' if experiment.unpaired else 'paired by replicate'}",
-        "lanes": ", ".join(lane.name for lane in plan.lanes),
-        "left idle": ", ".join(plan.idle_devices) or "nothing",
+        "lanes": ", ".join(lane.name for lane in plan.lanes), "left idle": ", ".join(plan.idle_devices) or "nothing",
         "placement": f"{experiment.placement}, order {experiment.order}, {experiment.sync}",
         "warm-up": f"{number(warm_up)} s per run, mean" if warm_up is not None else "none recorded",
-        "plan": plan.digest,
-        "result": content.analysis.result_hash,
+        "plan": plan.digest, "result": content.analysis.result_hash,
     }
     return Table(title="Conditions", columns=("", ""), rows=tuple(facts.items()), words=2, wide=True)
 
