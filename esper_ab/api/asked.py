@@ -133,7 +133,4 @@ def about(experiment: Experiment) -> dict[str, Any]:
         variant.name: {"description": variant.description, "tags": list(variant.tags), "run": variant.run}
         for variant in experiment.variants
     }
-    return {
-        "description": experiment.description, "date": experiment.date or f"{date.today():%Y-%m-%d}",
-        "variants": variants,
-    }
+    return {"description": experiment.description, "date": experiment.date or str(date.today()), "variants": variants}

@@ -102,9 +102,8 @@ def run_ab_test(
     if runner.watched:
         show_plan(planned)
     paths, failure = conduct(planned, runner)
-    return Results(
-        planned.experiment_dir, paths.content, early_end(failure, planned.experiment_dir, paths.content.history)
-    )
+    path, content = planned.experiment_dir, paths.content
+    return Results(path, content, early_end(failure, path, content.history))
 
 
 def _check_experiment(experiment: object) -> None:

@@ -49,17 +49,6 @@ def _values(args: Sequence[str], option: str) -> list[str]:
     return after + [arg.removeprefix(f"{option}=") for arg in args if arg.startswith(f"{option}=")]
 
 
-def _path(error: click.UsageError, program: str) -> str:
-    """The command that refused, as in "esper-ab run"."""
-    return error.ctx.command_path if error.ctx is not None else program
-
-
-def _no_room(error: OSError) -> str:
-    """Message for a full disk while a report or the like is written; the writer of a journal raises DiskFull itself."""
-    where = f" for {error.filename}" if error.filename else ""
-    return f"no room on the disk{where}; no journal is harmed: make room and give the command again"
-
-
 def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
     """Run `command`; its errors become one line on stderr (and an object on stdout with --json) and a status."""
     try:
@@ -71,12 +60,16 @@ def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise
-        return _report(_no_room(error), DiskFull.exit_code, args)
+        where = f" for {error.filename}" if error.filename else ""  # a report, say: a journal's writer raises DiskFull
+        said = f"no room on the disk{where}; no journal is harmed: make room and give the command again"
+        return _report(said, DiskFull.exit_code, args)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return UsageError.exit_code
     except click.ClickException as error:
-        hint = f" (see `{_path(error, program)} --help`)" if isinstance(error, click.UsageError) else ""
+        refused = getattr(error, "ctx", None)
+        path = refused.command_path if refused is not None else program  # as in "esper-ab run"
+        hint = f" (see `{path} --help`)" if isinstance(error, click.UsageError) else ""
         return _report(" ".join(error.format_message().split()) + hint, UsageError.exit_code, args)
     except (KeyboardInterrupt, click.Abort):
         return _report("interrupted", Interrupted.exit_code, args)

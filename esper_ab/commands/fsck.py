@@ -99,7 +99,7 @@ def examine(experiment_dir: Path) -> Findings:
         episodes=sum(len(run.columns) for run in runs), evaluations=sum(run.evaluation is not None for run in runs),
         damage=damage, repairable=repairable, behind=_behind(path, reading.intact_bytes, history),
         faults=tuple(_faults(experiment_dir, runs, checkpoints=not user)),
-        leftovers=() if user else _names(experiment_dir, leftovers(experiment_dir)),
+        leftovers=() if user else tuple(str(one.relative_to(experiment_dir)) for one in leftovers(experiment_dir)),
         notes=history.pauses if history else (),
     )  # fmt: skip
 
@@ -116,9 +116,7 @@ def repair(experiment_dir: Path) -> Findings:
             done = _repaired(experiment_dir)
     except OSError as error:
         if error.errno in NO_ROOM:
-            raise DiskFull(
-                f"no room in {experiment_dir} to keep what is cut off; nothing was cut: make room first"
-            ) from None
+            raise DiskFull(f"no room in {experiment_dir} to keep what is cut off; nothing was cut; make room") from None
         raise UsageError(f"{experiment_dir} cannot be repaired: {error.strerror} ({error.filename})") from None
     return msgspec.structs.replace(examine(experiment_dir), done=done)
 
@@ -226,10 +224,6 @@ def _hashed(path: Path) -> tuple[str, int]:
             digest.update(part)
             size += len(part)
     return digest.hexdigest(), size
-
-
-def _names(experiment_dir: Path, paths: Iterable[Path]) -> tuple[str, ...]:
-    return tuple(str(path.relative_to(experiment_dir)) for path in paths)
 
 
 # --- in words ---

@@ -1,7 +1,4 @@
-"""`esper-ab gc`: give back what an experiment directory needs no more.
-
-Its journal and its policies stay, whatever happens.
-"""
+"""`esper-ab gc`: give back what an experiment directory needs no more; its journal and its policies always stay."""
 
 from __future__ import annotations
 
@@ -68,14 +65,11 @@ def command(experiment_dirs: tuple[Path, ...], dry_run: bool, json: bool) -> Non
 def removable(experiment_dir: Path) -> Found:
     """Find what can be removed of `experiment_dir`.
 
-    UsageError when a process carries it out, when it is no experiment directory, or keeps its checkpoints
-    elsewhere.
+    UsageError when a process carries it out, when it is no experiment directory, or keeps its checkpoints elsewhere.
     """
     if by := holder(experiment_dir):
-        raise UsageError(
-            f"{experiment_dir} is in use by {by}; `{shell_command('stop', experiment_dir)}` ends it; nothing was "
-            "removed"
-        )
+        stop = shell_command("stop", experiment_dir)
+        raise UsageError(f"{experiment_dir} is in use by {by}; `{stop}` ends it; nothing was removed")
     folder = experiment_dir / CHECKPOINTS
     if folder.is_symlink():
         raise UsageError(
@@ -85,13 +79,10 @@ def removable(experiment_dir: Path) -> Found:
     history = load(experiment_dir).history
     state = state_of(history, held=False)
     files = [*leftovers(experiment_dir), *_checkpoints(folder, history)]
+    kept = f"; it is {state}, so what `{shell_command('resume', experiment_dir)}` needs was kept"
     if state == "finished":
+        kept = ""
         files += [path for path in [experiment_dir / CONSOLE_NAME] if path.is_file()]
-    kept = (
-        ""
-        if state == "finished"
-        else f"; it is {state}, so what `{shell_command('resume', experiment_dir)}` needs was kept"
-    )
     size = sum(path.lstat().st_size for path in files)
     return Found(experiment_dir=experiment_dir, files=tuple(sorted(files)), size_bytes=size, kept=kept)
 

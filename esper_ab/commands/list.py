@@ -55,9 +55,8 @@ def command(folder: Path, json: bool) -> None:
 
 def list_runs(folder: Path) -> list[Listed]:
     """Every experiment directory below `folder`; one that cannot be read is listed with its problem."""
-    return sorted(
-        map(_look, _experiment_directories(folder)), key=lambda one: (one.last_event, one.experiment_dir), reverse=True
-    )
+    found = map(_look, _experiment_directories(folder))
+    return sorted(found, key=lambda one: (one.last_event, one.experiment_dir), reverse=True)
 
 
 def _experiment_directories(folder: Path) -> Iterator[Path]:

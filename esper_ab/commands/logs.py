@@ -60,10 +60,7 @@ def sources(experiment_dir: Path, history: History) -> dict[str, Path]:
 
 
 def lines(experiment_dir: Path, viewer: Viewer, name: str = "", *, follow: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield (log, line), each log in its order.
-
-    With `follow` until no process has the experiment directory any more.
-    """
+    """Yield (log, line), each log in its order; with `follow` until no process has the experiment directory."""
     tails: dict[str, _LogTail] = {}
     while True:
         viewer.catch_up()

@@ -32,8 +32,7 @@ _FLAGS = {"name": "--name", "max_parallel": "--max-parallel", "out": "--output-d
 @click.option(
     "--name", default="", metavar="NAME", help="Name of the experiment directory. [default: the experiment's]"
 )
-@click.option("--parallel/--no-parallel", default=True, help="As many runs at the same time as the devices carry, or "
-              "one.")
+@click.option("--parallel/--no-parallel", default=True, help="As many runs at once as the devices carry, or one.")
 @click.option("--max-parallel", type=click.IntRange(min=1), metavar="N", help="At most N runs at the same time.")
 @click.option("--no-retry", is_flag=True, help="A run whose worker dies is given up at once.")
 @click.option(
@@ -103,7 +102,6 @@ def _runner_arguments(options: dict[str, Any]) -> dict[str, Any]:
 def _detach(planned: PlannedExperiment, *, as_json: bool) -> None:
     """Start this command again under the name of `planned`, without this terminal."""
     typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg != "--detach"]
-    detached = detach(
-        "esper_ab.commands.cli", ["run", *typed, "--name", planned.experiment_dir.name], planned.experiment_dir
-    )
+    folder = planned.experiment_dir
+    detached = detach("esper_ab.commands.cli", ["run", *typed, "--name", folder.name], folder)
     click.echo(detached.shown(as_json=as_json))

@@ -46,9 +46,7 @@ def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> i
     asked = _change(before, options)
     names = tuple(name for name in NAMES if options[name] not in (None, False)) or wanted(before)
     if not names:
-        raise UsageError(
-            f"{experiment_dir} is followed by no tracker: name one, as in --tensorboard; also --wandb, --mlflow"
-        )
+        raise UsageError(f"{experiment_dir} is followed by no tracker: name one: --tensorboard, --wandb or --mlflow")
     check_tracking(asked)
     for name in names:
         if at_work(experiment_dir, name):
@@ -70,8 +68,7 @@ def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> i
 
 
 def _change(before: Tracking, options: dict[str, Any]) -> Tracking:
-    """`before`, which followed it so far, with what the flags change; UsageError for flags without their tracker.
-    """
+    """`before`, which followed it so far, as the flags change it; UsageError for flags without their tracker."""
     if options["uri"] is not None and not options["mlflow"]:
         raise UsageError("--uri is MLflow's; give --mlflow, too")
     changed: dict[str, Any] = {}

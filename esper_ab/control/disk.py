@@ -116,9 +116,7 @@ class DiskSpaceWait:
         )
 
     def _say_that_it_waits(self, what: str) -> None:
-        self._tell(
-            f"no room on the disk of {self._experiment_dir} for {what}: waiting up to {self._limit_s:.0f} s for some"
-        )
+        self._tell(f"no room on the disk of {self._experiment_dir} for {what}: waiting up to {self._limit_s:.0f} s")
 
 
 def _entry(run: str, paused_s: float, what: str) -> Ledger:

@@ -54,7 +54,7 @@ def run(
         schema=SCHEMA, plan=plan, versions=versions(), machine=provenance.machine(), code=provenance.code()
     )
     sink = EventSink(Journal(experiment_dir), begin(started, keeps_records=False), observers, chaos)
-    _carry_out(sink, started, experiment_dir, launcher, limits)
+    _perform(sink, started, experiment_dir, launcher, limits)
 
 
 def extend(
@@ -74,7 +74,7 @@ def extend(
         sink.close()
         raise
     sink.record(ExperimentContinued(versions=versions(), machine=provenance.machine(), code=provenance.code()))
-    _carry_out(sink, PlanExtended(extension=extension), experiment_dir, launcher, limits)
+    _perform(sink, PlanExtended(extension=extension), experiment_dir, launcher, limits)
 
 
 def resume(
@@ -93,7 +93,7 @@ def resume(
         raise
     sink = EventSink(journal, history, observers)
     continued = ExperimentContinued(versions=versions(), machine=provenance.machine(), code=provenance.code())
-    _carry_out(sink, continued, experiment_dir, launcher, limits)
+    _perform(sink, continued, experiment_dir, launcher, limits)
 
 
 def _past(experiment_dir: Path, events: Iterator[AnyEvent]) -> History:
@@ -136,9 +136,7 @@ def check_resumable(experiment_dir: Path, history: History, *, allow_changed_cod
         check_code(experiment_dir, history, allowed=allow_changed_code)
 
 
-def _carry_out(
-    sink: EventSink, first: AnyEvent, experiment_dir: Path, launcher: Launcher, limits: Limits | None
-) -> None:
+def _perform(sink: EventSink, first: AnyEvent, experiment_dir: Path, launcher: Launcher, limits: Limits | None) -> None:
     with closing(sink):
         sink.record(first)
         sink.commit()

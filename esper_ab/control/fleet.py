@@ -165,10 +165,8 @@ class Fleet:
 
         `run_log`, "" for none: a worker may give each of its runs a log of its own. What was written last counts.
         """
-        names = [handle.order.log_file, *([run_log] if run_log else [])]
-        written = [
-            path for path in (self._experiment_dir / name for name in names) if path.is_file() and path.stat().st_size
-        ]
+        paths = [self._experiment_dir / name for name in (handle.order.log_file, run_log) if name]
+        written = [path for path in paths if path.is_file() and path.stat().st_size]
         if not written:
             return ""
         path = max(written, key=lambda file: file.stat().st_mtime_ns)

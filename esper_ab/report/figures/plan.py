@@ -62,4 +62,3 @@ def layout(content: Content) -> Drawing | None:
 def _on_lanes(content: Content, group: str, lanes: list[str], runs: list[RunHistory]) -> str:
     counts = (sum(run.ref.group_id == group and run.ref.lane == lane for run in runs) for lane in lanes)
     return f"{group}: " + ", ".join(f"{lane} {count}" for lane, count in zip(lanes, counts, strict=True))
-
