@@ -186,7 +186,8 @@ class LoadedExperiment:
         try:
             found = hashlib.sha256(path.read_bytes()).hexdigest()
         except OSError as error:
-            raise UsageError(f"{path}: {error.strerror}; the journal has it as the policy of {run.ref.name}") from None
+            why = f"{error.strerror}; the journal names it as the policy of {run.ref.name}"
+            raise UsageError(f"{path}: {why}") from None
         if found != run.evaluation.policy_sha256:
             raise UsageError(f"{path} is not the policy that was evaluated: its sha256 is not the journal's")
         try:

@@ -35,7 +35,7 @@ _SHORT_BYTES = 32 << 10
 # msgspec analyses a type on first use, and two threads doing so at once crash (seen with 0.22). So do it at import.
 msgspec.json.Decoder(WorkerMessage)
 msgspec.json.Decoder(CoordinatorMessage)
-_DIRECT = msgspec.msgpack.Decoder(WorkerMessage)
+_DIRECT: msgspec.msgpack.Decoder[WorkerMessage] = msgspec.msgpack.Decoder(WorkerMessage)
 _ENCODER = msgspec.msgpack.Encoder()
 
 
@@ -103,9 +103,8 @@ def decode_from_worker(data: bytes) -> WorkerMessage:
     """Decode one worker message; ProtocolError unless `data` is exactly one."""
     if len(data) <= _SHORT_BYTES:
         with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # `_decode` reports the error
-            message: WorkerMessage = _DIRECT.decode(data)
-            return message
-    message = _decode(data, WorkerMessage)
+            return _DIRECT.decode(data)
+    message: WorkerMessage = _decode(data, WorkerMessage)
     return message
 
 

@@ -62,8 +62,7 @@ class Coordinator:
             for handle in self._fleet.try_again(time.monotonic(), self._limits.start_up_s):
                 self._report_start(handle)
             self._perform(machine.end_round(time.monotonic()))
-        error = machine.error_at_end()
-        if error is not None:
+        if (error := machine.error_at_end()) is not None:
             raise error
 
     def _take(self, incoming: Incoming, signals: CaughtSignals) -> None:

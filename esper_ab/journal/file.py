@@ -47,10 +47,7 @@ class Journal:
     """
 
     def __init__(self, experiment_dir: Path, wall_clock: Callable[[], datetime] = _now) -> None:
-        """Lock `experiment_dir` and create its journal.
-
-        UsageError when another process holds it or a journal exists.
-        """
+        """Lock `experiment_dir` and create its journal; UsageError when another process holds it or one exists."""
         self._begin(experiment_dir, wall_clock)
         try:
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)

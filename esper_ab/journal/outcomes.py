@@ -51,10 +51,7 @@ def episode_mean(record: EpisodeRecord, value: Callable[[EnvEpisode], float | No
 
 
 def held_out_accuracy(record: EpisodeRecord | EvaluationRecord | None) -> float | None:
-    """Return the mean held-out accuracy of a record's hosts, percent.
-
-    Of an evaluation, of those grown by sampled actions.
-    """
+    """Return the mean held-out accuracy of a record's hosts, percent; of an evaluation, where actions were sampled."""
     if isinstance(record, EpisodeRecord):
         return episode_mean(record, lambda env: env.held_out_accuracy)
     return _evaluated(record, "sampled", lambda env: env.held_out_accuracy)

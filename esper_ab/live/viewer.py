@@ -48,10 +48,7 @@ class Viewer:
         return Loaded(history=self.history, lines=at.lines, wall_time=at.wall_time, torn_bytes=at.torn_bytes)
 
     def batches(self, poll_s: float = _POLL_S) -> Iterator[Reading]:
-        """Yield new events, batch by batch, until the experiment ends or its process has gone.
-
-        The consumer adds them to `history`.
-        """
+        """Yield new events, in batches that the consumer adds to `history`, until experiment or process have ended."""
         while self.state == "running":
             time.sleep(poll_s)
             self.held = holder(self._experiment_dir) is not None

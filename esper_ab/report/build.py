@@ -35,10 +35,7 @@ class ReportPaths:
 
 
 def build_report(experiment_dir: Path) -> ReportPaths:
-    """Write the report of `experiment_dir`; works during an experiment.
-
-    UsageError: no journal; JournalError: damaged one.
-    """
+    """Write the report of `experiment_dir`, at any time; UsageError: no journal; JournalError: a damaged one."""
     with _uncollected():
         with ThreadPoolExecutor(1) as aside:  # imports numpy, scipy, matplotlib while other processes read
             aside.submit(import_module, "esper_ab.report.page")

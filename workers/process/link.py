@@ -102,10 +102,7 @@ class Link:
                 return None
 
     def cancelled(self) -> str | None:
-        """Return the reason if the coordinator cancelled the run last assigned, else None.
-
-        Never waits; received messages are kept for `receive`.
-        """
+        """Return why the coordinator cancelled the run last assigned, else None. Never waits, and keeps other messages."""
         while self._socket.poll(0):
             self._waiting.append(decode_from_coordinator(self._socket.recv()))
         cancels = (

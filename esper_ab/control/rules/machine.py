@@ -129,8 +129,7 @@ class ExperimentMachine:
     def heard_garbage(
         self, identity: str, reason: str, *, known: bool, new: bool, cut_off: bool
     ) -> tuple[Command, ...]:
-        """Bytes came that are no message. `known`: from a worker, present or past; `new`: worth an entry; `cut_off`:
-        nobody listens to it any more."""
+        """Bytes are no message. `known`: of a worker, now or before; `new`: worth an entry; `cut_off`: not heard on."""
         worker = self._workers.of(identity)
         if known and worker is None:
             return ()
@@ -170,9 +169,8 @@ class ExperimentMachine:
         for worker in silent:
             self._do(commands.DumpStacks(worker.lane))
         for worker in silent:
-            laggard = late[worker.identity]
-            what = f"gave no sign of life for {laggard.silent_s:.0f} s (limit {laggard.limit_s:.0f} s)"
-            self._end(worker, what, hung=True)
+            silent_s, limit_s = late[worker.identity].silent_s, late[worker.identity].limit_s
+            self._end(worker, f"gave no sign of life for {silent_s:.0f} s (limit {limit_s:.0f} s)", hung=True)
         return self._taken()
 
     def _end(self, worker: WorkerState, reason: str, *, hung: bool) -> None:

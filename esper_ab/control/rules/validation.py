@@ -48,7 +48,8 @@ def milestone_of(report: Report, spec: RunSpec) -> int:
     if report.run != spec.ref:
         raise Rejected(f"reports about {report.run}, but was assigned {spec.ref}")
     if isinstance(report, Ready):
-        _check_finite("warm_up_s", report.warm_up_s)
+        if not math.isfinite(report.warm_up_s):
+            raise Rejected("sent a number that is not finite: warm_up_s")
         if not 0 <= report.milestone <= spec.episodes:
             raise Rejected(f"is ready at milestone {report.milestone} of a run of {spec.episodes} episodes")
         return report.milestone
@@ -85,10 +86,8 @@ def _check_checkpoint(checkpoint: Checkpoint | None, run: str, milestone: int) -
     if checkpoint is None:
         return
     if checkpoint.milestone != milestone or not checkpoint.file.startswith(f"checkpoints/{run}/"):
-        raise Rejected(
-            f"has a checkpoint of milestone {checkpoint.milestone} as {checkpoint.file}, at milestone {milestone} of "
-            f"{run}"
-        )
+        what = f"a checkpoint of milestone {checkpoint.milestone} as {checkpoint.file}"
+        raise Rejected(f"has {what}, at milestone {milestone} of {run}")
 
 
 def _check_observations(moments: Moments | None, spec: RunSpec) -> None:
@@ -105,11 +104,6 @@ def _check_observations(moments: Moments | None, spec: RunSpec) -> None:
     possible = all(abs(mean) <= OBSERVED_AT_MOST for mean in moments.mean)  # not so for what is no number
     if not possible or not all(0.0 <= squares <= spread for squares in moments.squares):
         raise Rejected("sent moments that bounded observations cannot have")
-
-
-def _check_finite(where: str, value: float) -> None:
-    if not math.isfinite(value):
-        raise Rejected(f"sent a number that is not finite: {where}")
 
 
 def _numbers(kind: type[Struct]) -> Callable[[Any], tuple[float | None, ...]]:
