@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.machine import Machine
-from esper_ab.health.diagnosis import Diagnosis, ok, problem, warning
+from esper_ab.health.diagnosis import Diagnosis, ok, problem, text_of, warning
 
 _DRIVER_FILE = Path("/proc/driver/nvidia/version")
 _FIELDS = "name,driver_version,compute_cap,mig.mode.current"
@@ -35,7 +35,7 @@ def device_diagnoses(machine: Machine) -> Iterator[Diagnosis]:
 
 def ask_driver() -> Driver:
     """Query the driver; empty where none answers."""
-    return parse_driver(_smi(f"--query-gpu={_FIELDS}", "--format=csv,noheader"), _smi(), _version_file())
+    return parse_driver(_smi(f"--query-gpu={_FIELDS}", "--format=csv,noheader"), _smi(), text_of(_DRIVER_FILE))
 
 
 def parse_driver(table: str, screen: str, version_file: str) -> Driver:
@@ -100,10 +100,3 @@ def _smi(*arguments: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.decode(errors="replace") if done.returncode == 0 else ""
-
-
-def _version_file() -> str:
-    try:
-        return _DRIVER_FILE.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import msgspec
 
@@ -106,14 +107,14 @@ def _floors(history: History) -> dict[int, float]:
 def _outcome(run: RunHistory, declared: str, floor: float | None) -> RunOutcome:
     evaluation = run.evaluation
     accuracy = held_out_accuracy(evaluation)
-    added = _evaluated(evaluation, "sampled", lambda env: env.params_added)
+    sampled = partial(_evaluated, evaluation, "sampled")
+    added = sampled(lambda env: env.params_added)
     gain = (accuracy - floor) / (added / 1000) if accuracy is not None and floor is not None and added else None
     return RunOutcome(
         run=run.ref, endpoint=endpoint(run, declared), held_out_accuracy=accuracy,
         greedy_accuracy=_evaluated(evaluation, "greedy", lambda env: env.held_out_accuracy), params_added=added,
-        gain_per_kparam=gain, fossilized=_evaluated(evaluation, "sampled", lambda env: env.fossilized),
-        pruned=_evaluated(evaluation, "sampled", lambda env: env.pruned),
-        diverged=_evaluated(evaluation, "sampled", lambda env: float(env.diverged)), entropy_change=entropy_change(run),
+        gain_per_kparam=gain, fossilized=sampled(lambda env: env.fossilized), pruned=sampled(lambda env: env.pruned),
+        diverged=sampled(lambda env: float(env.diverged)), entropy_change=entropy_change(run),
         training_area=mean_known(run.columns.of("accuracy")), rewards=_rewards(evaluation),
         digest=evaluation.digest if evaluation else None,
     )

@@ -80,9 +80,7 @@ class LiveView:
             self._redraw(now=True)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         with suppress(OSError):  # the terminal has gone
             for line in self._alarms.counts():
                 self._tell(line)
@@ -148,11 +146,10 @@ class LiveView:
         """Return the work done, in episodes, including that before this view."""
         if self._history is None:
             return 0.0
-        recorded = (
+        return sum(
             len(run.columns) + (_evaluation_work(run.spec) if run.evaluation else 0.0) + self._within[name]
             for name, run in self._history.runs.items() if not run.lost
         )  # fmt: skip
-        return sum(recorded)
 
     def _redraw(self, *, now: bool = False) -> None:
         if not self._redraws or (self._clock() - self._drawn < _REDRAW_S and not now):
@@ -174,10 +171,8 @@ class LiveView:
         left = f", about {_duration((total - done) / pace)} left" if pace > 0 else ""
         where, differences = _milestone_name(event, self._specs), "; ".join(_differences(history))
         so_far = f" | {differences} ({DIFFERENCE_LABEL})" if differences else ""
-        self._console.print(
-            f"{where} | {groups}{so_far} | {100 * done / total:.0f} %{left}",
-            markup=False, highlight=False, soft_wrap=True,
-        )  # fmt: skip
+        line = f"{where} | {groups}{so_far} | {100 * done / total:.0f} %{left}"
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _picture(history: History, width: int) -> Group:

@@ -31,9 +31,8 @@ class Viewer:
         self.held = holder(experiment_dir) is not None  # before reading: a holder gone by then has written everything
         first = next(self._reading, None)
         if not isinstance(first, ExperimentStarted):
-            raise UsageError(
-                f"{experiment_dir / JOURNAL_NAME} does not begin with experiment_started; try again, or see fsck"
-            )
+            path = experiment_dir / JOURNAL_NAME
+            raise UsageError(f"{path} does not begin with experiment_started; try again, or see fsck")
         self.history: History = begin(first, keeps_records=False)
         for event in self._reading:
             self.history.add(event)

@@ -72,11 +72,6 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def render_report(paths: ReportPaths) -> str:
-    """Return the terminal output: the summary and the path of the page."""
-    return f"{paths.text}\nreport: {paths.page}"
-
-
 def printed(paths: ReportPaths, form: str) -> str:
     """Return the command's output as "text", "md" (Markdown; not written to a file) or "json"."""
     if form == "json":
@@ -85,7 +80,7 @@ def printed(paths: ReportPaths, form: str) -> str:
         from esper_ab.report.markdown import render_markdown  # with the rest of the report, as above
 
         return render_markdown(paths.content).rstrip()
-    return render_report(paths)
+    return f"{paths.text}\nreport: {paths.page}"
 
 
 def _write(path: Path, data: bytes) -> None:

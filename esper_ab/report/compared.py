@@ -58,17 +58,15 @@ def _check_apart(experiment_dirs: tuple[Path, ...]) -> None:
 
 
 def _source(experiment_dir: Path) -> Source:
-    return Source(
-        name=str(experiment_dir), history=load(experiment_dir).history, user_rewards=_user_rewards(experiment_dir)
-    )
+    history = load(experiment_dir).history
+    return Source(name=str(experiment_dir), history=history, user_rewards=_user_rewards(experiment_dir))
 
 
 def _user_rewards(experiment_dir: Path) -> dict[str, str]:
     """The sha256 of each reward function of a user's own, by reference, as experiment.toml recorded it; {} without."""
     try:
-        recorded = tomllib.loads((experiment_dir / "experiment.toml").read_text(encoding="utf-8"))["record"][
-            "user_rewards"
-        ]
+        settings = tomllib.loads((experiment_dir / "experiment.toml").read_text(encoding="utf-8"))
+        recorded = settings["record"]["user_rewards"]
         return {str(reference): str(sha256) for reference, sha256 in recorded.items()}
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return {}
@@ -131,12 +129,8 @@ def _conditions(found: Across) -> Table:
 def _checked(one: Treatment) -> str:
     if len(one.members) < 2:
         return "one group only"
-    return f"equal in {_replicates(len(one.confirmed))}" if one.confirmed else "no replicate in common"
-
-
-def _replicates(count: int) -> str:
-    """ "1 replicate", "2 replicates"."""
-    return f"{count} replicate{'' if count == 1 else 's'}"
+    count = len(one.confirmed)
+    return f"equal in {count} replicate{'' if count == 1 else 's'}" if count else "no replicate in common"
 
 
 def _differences(found: Across) -> Table:

@@ -11,18 +11,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from esper_ab.contracts import records
 from esper_ab.contracts.messages import PROTOCOL, EpisodeFinished, Evaluated, Hello, Ready, RunSpec, WorkerOrder
-from esper_ab.contracts.records import (
-    Checkpoint,
-    EnvEpisode,
-    EpisodeRecord,
-    EvaluationRecord,
-    HeadUse,
-    Moments,
-    PPOUpdate,
-    SeedEvent,
-    Timing,
-)
 
 Report = Ready | EpisodeFinished | Evaluated
 
@@ -81,7 +71,7 @@ def _check_envs(found: list[int], n_envs: int) -> None:
         raise Rejected(f"sent a record of environments {sorted(set(found))} instead of 0 to {n_envs - 1}")
 
 
-def _check_checkpoint(checkpoint: Checkpoint | None, run: str, milestone: int) -> None:
+def _check_checkpoint(checkpoint: records.Checkpoint | None, run: str, milestone: int) -> None:
     """It is this run's and of this milestone: the file is verified, and may be handed to another worker."""
     if checkpoint is None:
         return
@@ -90,7 +80,7 @@ def _check_checkpoint(checkpoint: Checkpoint | None, run: str, milestone: int) -
         raise Rejected(f"has {what}, at milestone {milestone} of {run}")
 
 
-def _check_observations(moments: Moments | None, spec: RunSpec) -> None:
+def _check_observations(moments: records.Moments | None, spec: RunSpec) -> None:
     """Moments of observations come from learners that share them, and from nobody else."""
     if moments is None and spec.share_observation_norm:
         raise Rejected("sent no moments of its observations, which are to be shared")
@@ -111,17 +101,17 @@ def _numbers(kind: type[Struct]) -> Callable[[Any], tuple[float | None, ...]]:
     return attrgetter(*(field.name for field in msgspec.structs.fields(kind) if field.type in (float, float | None)))
 
 
-_OF_ENV, _OF_UPDATE, _OF_HEAD = _numbers(EnvEpisode), _numbers(PPOUpdate), _numbers(HeadUse)
-_OF_EVENT, _OF_TIMING = _numbers(SeedEvent), _numbers(Timing)
+_OF_ENV, _OF_UPDATE, _OF_HEAD = _numbers(records.EnvEpisode), _numbers(records.PPOUpdate), _numbers(records.HeadUse)
+_OF_EVENT, _OF_TIMING = _numbers(records.SeedEvent), _numbers(records.Timing)
 
 
-def all_finite(record: EpisodeRecord | EvaluationRecord) -> bool:
+def all_finite(record: records.EpisodeRecord | records.EvaluationRecord) -> bool:
     """Whether JSON can hold every number: as `not_finite` finds out, in a hundredth of the time.
 
     One number that is not finite makes the sum so. A sum of huge finite ones may overflow, so then each is looked at.
     """
     parts: list[Iterable[tuple[float | None, ...]]] = [[_OF_TIMING(record.timing)]]
-    if isinstance(record, EvaluationRecord):
+    if isinstance(record, records.EvaluationRecord):
         parts.append(_OF_ENV(host.outcome) for host in record.hosts)
         parts.append(tuple(host.rewards.values()) for host in record.hosts)
     else:

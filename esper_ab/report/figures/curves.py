@@ -41,9 +41,7 @@ def accuracy(content: Content) -> Drawing | None:
     """Plot held-out accuracy at the end of every training episode. None without an episode."""
     evaluated = content.history.design.endpoint == "evaluation"
     words = _Words(
-        name="curves",
-        title="Learning curves",
-        label="held-out accuracy, %",
+        name="curves", title="Learning curves", label="held-out accuracy, %",
         caption="Mean over hosts at the end of each training episode. Thin: single runs. Thick: mean of the group's "
         "runs. Band: the middle half of the runs, from four runs on."
         + (" Not the endpoint: the policy still changes and explores." if evaluated else ""),
@@ -54,9 +52,7 @@ def accuracy(content: Content) -> Drawing | None:
 def entropy(content: Content) -> Drawing | None:
     """Plot the entropy of the policy by episode; groups that do not learn have none. None without a policy update."""
     words = _Words(
-        name="entropy",
-        title="Entropy of the policy",
-        label="entropy per decision, nats",
+        name="entropy", title="Entropy of the policy", label="entropy per decision, nats",
         caption="Joint entropy over valid actions, before each update. Falling: the policy decides. Thin: single runs. "
         "Band: the middle half of the runs.",
     )
@@ -181,9 +177,7 @@ def heads(content: Content) -> Drawing | None:
     """Plot the normalised entropy of every head of the policy, one panel per head. None where no record has heads."""
     names = head_names(content.history)
     words = _Words(
-        name="heads",
-        title="How decided each head is",
-        label="entropy / its maximum",
+        name="heads", title="How decided each head is", label="entropy / its maximum",
         caption="Entropy of each head over its valid choices, as a share of the largest possible, where it had a "
         "choice; mean over runs. 1: undecided. 0: always the same. A head that is never used has no line.",
     )

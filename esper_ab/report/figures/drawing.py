@@ -87,12 +87,8 @@ def group_legend(figure: Figure, groups: list[tuple[int, str]], *, markers: bool
     """Add a legend above the plot: group names with colour, and line or marker."""
     handles = [
         Line2D(
-            [],
-            [],
-            color=style.colour(index),
-            linestyle="none" if markers else style.line(index),
-            marker=style.marker(index) if markers else "",
-            label=shortened(name),
+            [], [], color=style.colour(index), linestyle="none" if markers else style.line(index),
+            marker=style.marker(index) if markers else "", label=shortened(name),
         )
         for index, name in groups
     ]

@@ -111,14 +111,11 @@ def pairs(content: Content) -> Drawing | None:
         for item in shown
     )
     return Drawing(
-        name="pairs",
-        title="The pairs behind it",
+        name="pairs", title="The pairs behind it",
         caption=f"Each line is one replicate: {shared}. Solid: the right end is at least as high. Broken: it falls."
         + (" Each panel has its own scale." if len(shown) > 1 else "")
         + (f" {left_out} more comparisons are in the tables." if left_out > 0 else ""),
-        alt="Pairs: " + "; ".join(words) + ". Values in the tables of pairs.",
-        figure=figure,
-        wide=len(shown) > 1,
+        alt="Pairs: " + "; ".join(words) + ". Values in the tables of pairs.", figure=figure, wide=len(shown) > 1,
     )
 
 
@@ -130,11 +127,8 @@ def cost(content: Content) -> Drawing | None:
     figure = Picture(figsize=(9.4 if wide else 4.6, 3.3))
     axes = figure.subplots()
     for index, group in enumerate(content.groups):
-        runs = [
-            (run.params_added, run.endpoint)
-            for run in content.of_group(group)
-            if run.params_added is not None and run.endpoint is not None
-        ]
+        found = [(run.params_added, run.endpoint) for run in content.of_group(group)]
+        runs = [(x, y) for x, y in found if x is not None and y is not None]
         if not runs:
             continue
         shown.append((index, group))

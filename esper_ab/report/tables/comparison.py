@@ -122,17 +122,11 @@ def looks_table(comparisons: Sequence[Comparison]) -> Table:
         for item in comparisons
         for look in item.course.looks
     )  # fmt: skip
-    return Table(
-        title="Looks",
-        columns=(
-            "comparison", "replicates", "pairs", "alpha", "bound", "reached", "effect", "repeated interval", "decision",
-        ),
-        rows=rows,
-        note="Alpha: what the comparison holds at the look; a decided one passes its share on."
-        if rows
-        else "None so far: no verdict is given before the first look of the plan.",
-        wide=True,
-    )  # fmt: skip
+    none = "None so far: no verdict is given before the first look of the plan."
+    note = "Alpha: what the comparison holds at the look; a decided one passes its share on." if rows else none
+    reached = "alpha", "bound", "reached", "effect", "repeated interval", "decision"
+    columns = "comparison", "replicates", "pairs", *reached
+    return Table(title="Looks", columns=columns, rows=rows, note=note, wide=True)
 
 
 def _test(look: Look) -> tuple[str, str]:
@@ -149,10 +143,7 @@ def _decided(look: Look) -> str:
 
 def endpoints_table(content: Content) -> Table:
     """Build the table of endpoints by replicate; for a single comparison with the differences."""
-    ends = {
-        group: {outcome.run.replicate: outcome.endpoint for outcome in content.of_group(group)}
-        for group in content.groups
-    }
+    ends = {group: {one.run.replicate: one.endpoint for one in content.of_group(group)} for group in content.groups}
     only = content.comparisons[0].question if len(content.comparisons) == 1 else None
     rows = []
     for replicate in sorted({replicate for found in ends.values() for replicate in found}):

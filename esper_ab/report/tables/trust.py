@@ -55,9 +55,7 @@ def conduct_table(found: Sequence[Conduct]) -> Table:
         if any(cell not in (NONE, "-") for cell in cells)
     ]
     return Table(
-        title="How the runs went",
-        columns=("", *(item.group for item in found)),
-        rows=tuple(rows),
+        title="How the runs went", columns=("", *(item.group for item in found)), rows=tuple(rows),
         note="Groups are compared at equal episodes, never at equal seconds. Times are of the recorded training "
         "episodes; a diverged host keeps its endpoint.",
         wide=True,
@@ -81,25 +79,19 @@ def layout_table(content: Content) -> Table:
         (group, *(str(sum(run.ref.lane == lane for run in content.history.of_group(group))) for lane in lanes))
         for group in content.groups
     )
-    adjusted = content.history.design.adjusted
+    note = "The deciding analysis is not adjusted for lane and start order; the plan moves the groups between them."
+    if content.history.design.adjusted:
+        note = "The deciding analysis estimates and removes the effects of lane and start order."
     return Table(
-        title="Where the runs were",
-        columns=("group", *(f"runs on {lane}" for lane in lanes)),
-        rows=rows,
-        note="The deciding analysis estimates and removes the effects of lane and start order."
-        if adjusted
-        else "The deciding analysis is not adjusted for lane and start order; the plan moves the groups between them.",
+        title="Where the runs were", columns=("group", *(f"runs on {lane}" for lane in lanes)), rows=rows, note=note
     )
 
 
 def ledger_table(history: History) -> Table:
     """Build the table of everything that could confound the comparison."""
     rows = tuple(
-        (
-            entry.category, entry.run_name or "experiment", NONE if entry.episode is None else str(entry.episode),
-            entry.detail,
-        )
-        for entry in history.ledger
+        (one.category, one.run_name or "experiment", NONE if one.episode is None else str(one.episode), one.detail)
+        for one in history.ledger
     )
     return Table(
         title="Ledger of confounders", columns=("what", "run", "episode", "detail"), rows=rows,
@@ -115,10 +107,8 @@ def last_words_table(history: History) -> Table:
         for entry in history.ledger
         for n, line in enumerate(entry.last_words)
     )
-    return Table(
-        title="Last words of workers that died or hung", columns=("run", "end of its log"), rows=rows, words=2,
-        wide=True,
-    )
+    columns = "run", "end of its log"
+    return Table(title="Last words of workers that died or hung", columns=columns, rows=rows, words=2, wide=True)
 
 
 def facts_table(content: Content) -> Table:
