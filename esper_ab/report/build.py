@@ -6,8 +6,6 @@ For a journal without an end they also state whether a process still works on it
 from __future__ import annotations
 
 import gc
-import os
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from esper_ab.contracts.regular_file import write_whole
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import holder
 
@@ -54,9 +53,9 @@ def build_report(experiment_dir: Path) -> ReportPaths:
             summary=experiment_dir / "summary.txt", verdict=experiment_dir / "verdict.json",
             page=experiment_dir / "report.html", text=text, content=found,
         )
-        _write(paths.summary, text.encode())
-        _write(paths.verdict, render_verdict(found))
-        _write(paths.page, render_page(found).encode())
+        write_whole(paths.summary, text.encode())
+        write_whole(paths.verdict, render_verdict(found))
+        write_whole(paths.page, render_page(found).encode())
         return paths
 
 
@@ -81,19 +80,3 @@ def printed(paths: ReportPaths, form: str) -> str:
 
         return render_markdown(paths.content).rstrip()
     return f"{paths.text}\nreport: {paths.page}"
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write atomically, so that a reader never sees half a report."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            error.filename = str(path)  # unset when a write fails
-        raise

@@ -56,10 +56,7 @@ class Fold:
                 self._tracker.log(subject, record.episode, episode_numbers(record), self._at_ms)
             case RunEvaluated(record=evaluation):
                 numbers = evaluation_numbers(self.history, evaluation.run.name)
-                words = {
-                    "policy_file": evaluation.policy_file, "policy_sha256": evaluation.policy_sha256,
-                    "digest": evaluation.digest,
-                }
+                words = {name: getattr(evaluation, name) for name in ("policy_file", "policy_sha256", "digest")}
                 self._conclude(evaluation.run.name, numbers, words)
             case Ledger(category="dropped_pair" | "cancelled") if event.run_name in self._subjects:
                 self._conclude(event.run_name, {}, {"lost": event.detail})
@@ -102,11 +99,12 @@ class Fold:
 
     def _verdicts(self) -> Conclusion:
         # Here, because scipy would take memory and a second of each tracker's process as long as the run lasts.
-        from esper_ab.trackers.verdicts import verdict_numbers, verdict_words, verdicts
+        from esper_ab.analysis.analyse import analyse
+        from esper_ab.trackers.verdicts import verdict_numbers, verdict_words
 
         ended = self.history.ended
         assert ended is not None
-        comparisons = verdicts(self.history)
+        comparisons = analyse(self.history).comparisons
         return Conclusion(
             step=self.history.replicates, numbers=verdict_numbers(self.history, comparisons),
             words=verdict_words(self.history, comparisons), state=ended.status, at_ms=self._at_ms,

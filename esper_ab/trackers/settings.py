@@ -1,5 +1,4 @@
-"""Which trackers follow a run, and what they would refuse, checked before anything starts. Light: no library of theirs.
-"""
+"""Which trackers follow a run, and what they would refuse, checked before anything starts. Loads none of them."""
 
 from __future__ import annotations
 
@@ -83,8 +82,8 @@ def check_tracking(tracking: Tracking) -> None:
             if importlib.util.find_spec(module) is None:
                 raise UsageError(f"{name} needs {module}, which is not installed: pip install 'esper-ab[{name}]'")
     if urlsplit(tracking.mlflow_uri).password:
-        raise UsageError("the URI of MLflow holds a password, which would be kept in the experiment directory; use "
-                         "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD")  # fmt: skip
+        use = "use MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
+        raise UsageError(f"the URI of MLflow holds a password, which would be kept in the experiment directory; {use}")
     if len(tracking.wandb_project) > PROJECT_CHARS or set(NOT_IN_A_PROJECT) & set(tracking.wandb_project):
         raise UsageError(f"W&B project {tracking.wandb_project!r}: W&B takes {PROJECT_CHARS} characters at most, and "
                          f"none of {' '.join(NOT_IN_A_PROJECT)}")  # fmt: skip

@@ -87,9 +87,8 @@ def evaluate(policy: RecurrentPolicy, batch: Batch) -> PolicyOutputs:
     features, _ = policy.features(batch.observations, policy.initial_state(batch.observations.shape[1]))
     alive, masks, actions = batch.steps(features), batch.steps(batch.masks), batch.steps(batch.actions)
     log_probs = masked_log_softmax(policy.logits(alive, actions), masks)
-    return PolicyOutputs(
-        joint_log_prob(log_probs, masks, actions), head_entropies(log_probs, masks), policy.values(alive).double()
-    )
+    joint, entropies = joint_log_prob(log_probs, masks, actions), head_entropies(log_probs, masks)
+    return PolicyOutputs(joint, entropies, policy.values(alive).double())
 
 
 def loss_terms(policy: RecurrentPolicy, batch: Batch, settings: PPOSettings, entropy_coef: float) -> Terms:
@@ -144,7 +143,7 @@ def ppo_update(
         clip_fraction=_mean([float(terms.clip_fraction) for terms in seen]),
         explained_variance=_explained_variance(batch), grad_norm=_mean(grad_norms),
         first_ratio_error=diagnosis.ratio_error, ratio_max=finite(max(float(terms.ratio_max) for terms in seen)),
-        epochs_done=epochs_done, stopped_by_kl=stopped_by_kl, advantage_std=None, return_mean=None,
+        epochs_done=epochs_done, stopped_by_kl=stopped_by_kl,
         heads={str(position): use for position, use in enumerate(diagnosis.heads)},
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 
 import zmq
@@ -60,7 +61,8 @@ class Link:
     def send(self, message: messages.WorkerMessage) -> None:
         """Send one message; LinkLost after a timeout. Progress is dropped rather than waited for."""
         if isinstance(message, messages.Progress):
-            self._send_if_possible(encode(message))
+            with suppress(zmq.Again):
+                self._socket.send(encode(message), zmq.NOBLOCK)
             return
         self._sent += 1
         frames = split(encode(message), self._sent)
@@ -123,11 +125,6 @@ class Link:
         self._kept = []
         return True
 
-    def _send_if_possible(self, frame: bytes) -> None:
-        try:
-            self._socket.send(frame, zmq.NOBLOCK)
-        except zmq.Again:
-            return
 
     def _send_frames(self, frames: list[bytes]) -> None:
         try:

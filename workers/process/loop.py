@@ -140,10 +140,8 @@ def _save(link: Link, session: Session, experiment_dir: Path, milestone: int) ->
     if state is None:
         return None
     link.send(messages.Progress(run=spec.ref, milestone=milestone, step=spec.steps, phase="save"))
-    data = state_bytes.to_bytes(state)
-    return _when_there_is_room(
-        link, spec, milestone, lambda: checkpoint.store(experiment_dir, spec.ref, milestone, data)
-    )
+    store = functools.partial(checkpoint.store, experiment_dir, spec.ref, milestone, state_bytes.to_bytes(state))
+    return _when_there_is_room(link, spec, milestone, store)
 
 
 def _when_there_is_room(link: Link, spec: messages.RunSpec, milestone: int, write: Callable[[], T]) -> T:
@@ -197,9 +195,6 @@ def _progress(link: Link, spec: messages.RunSpec, milestone: int, phase: str) ->
 
 
 def _say(text: str) -> None:
-    """Log one line to stderr: a worker in a thread shares stdout with the command's output.
-
-    A full disk may drop it, which must not end a run.
-    """
-    with contextlib.suppress(OSError):
+    """Log one line to stderr: a worker in a thread shares stdout with the command's output."""
+    with contextlib.suppress(OSError):  # a full disk must not end a run
         print(text, file=sys.stderr, flush=True)

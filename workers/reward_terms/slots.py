@@ -20,18 +20,15 @@ def blank_absent(seeds: SeedFacts) -> SeedFacts:
     kept, because slots that just lost their seed repay it.
     """
 
-    def counts(values: Ints) -> Ints:
-        return np.where(seeds.present, values, 0)
+    def counts(values: Ints, blank: int = 0) -> Ints:
+        return np.where(seeds.present, values, blank)
 
     def measured(values: Floats) -> Floats:
         return np.where(seeds.present, values, np.nan)
 
-    def stages(values: Ints) -> Ints:
-        return np.where(seeds.present, values, UNKNOWN)
-
     return SeedFacts(
-        present=seeds.present, potential_before=seeds.potential_before, stage=stages(seeds.stage),
-        previous_stage=stages(seeds.previous_stage), epochs_in_stage=counts(seeds.epochs_in_stage),
+        present=seeds.present, potential_before=seeds.potential_before, stage=counts(seeds.stage, UNKNOWN),
+        previous_stage=counts(seeds.previous_stage, UNKNOWN), epochs_in_stage=counts(seeds.epochs_in_stage),
         age=counts(seeds.age), contribution=measured(seeds.contribution),
         total_improvement=measured(seeds.total_improvement), interaction_sum=measured(seeds.interaction_sum),
         acc_at_germination=measured(seeds.acc_at_germination),

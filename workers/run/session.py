@@ -97,9 +97,8 @@ class Session:
         """
         expected = self.spec.share_observation_norm and 1 <= milestone <= self.spec.episodes
         if (observations is not None) != expected:
-            raise ValueError(
-                f"milestone {milestone} was released with{'out' if expected else ''} moments of observations"
-            )
+            how = "without" if expected else "with"
+            raise ValueError(f"milestone {milestone} was released {how} moments of observations")
         if observations is not None and self.agent is not None:
             self.agent.observations.apply(observations)
 
@@ -168,18 +167,14 @@ class Session:
 
     def _fresh_agent(self) -> PPOAgent:
         """Create the agent; policy and update run on the CPU on every lane: tiny, and no device decides their bits."""
-        return PPOAgent(
-            AgentSpec(
-                observation_width=self._env.observation_width, head_names=HEADS, head_sizes=self._env.head_sizes,
-                policy=self.spec.settings.policy, ppo=self.spec.settings.ppo, rng=self._path,
-                planned_episodes=self.spec.episodes, share_observations=self.spec.share_observation_norm,
-            )
-        )
+        return PPOAgent(AgentSpec(
+            observation_width=self._env.observation_width, head_names=HEADS, head_sizes=self._env.head_sizes,
+            policy=self.spec.settings.policy, ppo=self.spec.settings.ppo, rng=self._path,
+            planned_episodes=self.spec.episodes, share_observations=self.spec.share_observation_norm,
+        ))
 
     def _decider(self) -> Controller:
-        if self.agent is None:
-            return policy_file.make_controller(self.spec)
-        return AgentDecider(self.agent)
+        return policy_file.make_controller(self.spec) if self.agent is None else AgentDecider(self.agent)
 
     def _policy_bytes(self) -> bytes:
         if self.agent is None:
