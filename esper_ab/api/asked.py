@@ -64,7 +64,9 @@ def _check_variants(experiment: Experiment) -> None:
     for variant in experiment.variants:
         if not isinstance(variant, Variant | ABVariant):
             raise UsageError(f"{where}: a variant is a Variant or an ABVariant, not {variant!r}")
-        _check_texts(where, variant)
+        for what, value in (("name", variant.name), ("description", variant.description), ("run", variant.run)):
+            if not isinstance(value, str):
+                raise UsageError(f"{where}: the {what} of a variant is text, not {value!r}")
         if variant.name in names:
             raise UsageError(f"{where}: variant {variant.name!r} is there twice; give one of them another name")
         tags: object = variant.tags
@@ -75,12 +77,6 @@ def _check_variants(experiment: Experiment) -> None:
     if len(names) < 2:
         there = f"one variant ({names[0]})" if names else "no variant"
         raise UsageError(f"{where} has {there}, and nothing to compare it with; add at least two")
-
-
-def _check_texts(where: str, variant: Variant | ABVariant) -> None:
-    for what, value in (("name", variant.name), ("description", variant.description), ("run", variant.run)):
-        if not isinstance(value, str):
-            raise UsageError(f"{where}: the {what} of a variant is text, not {value!r}")
 
 
 def _common(experiment: Experiment, folder: Path) -> Iterator[Assignment]:

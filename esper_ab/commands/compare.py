@@ -10,12 +10,9 @@ from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
 
 
-@click.command(
-    epilog=epilog(
-        "esper-ab compare experiments/ONE experiments/OTHER",
-        "esper-ab compare experiments/ONE experiments/OTHER --json",
-    )
-)
+@click.command(epilog=epilog(
+    "esper-ab compare experiments/ONE experiments/OTHER", "esper-ab compare experiments/ONE experiments/OTHER --json"
+))
 @click.argument("folders", metavar="EXPERIMENT EXPERIMENT…", nargs=-1, required=True, type=ExperimentDirectory())
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 def command(folders: tuple[Path, ...], json: bool) -> None:

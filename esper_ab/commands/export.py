@@ -37,12 +37,10 @@ class Written:
     size_bytes: int
 
 
-@click.command(
-    epilog=epilog(
-        "esper-ab export experiments/EXPERIMENT",
-        "esper-ab export experiments/EXPERIMENT --format parquet --table episodes --table pairs --out tables",
-    )
-)
+@click.command(epilog=epilog(
+    "esper-ab export experiments/EXPERIMENT",
+    "esper-ab export experiments/EXPERIMENT --format parquet --table episodes --table pairs --out tables",
+))
 @click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Where to put the files; made if it is not there. [default: EXPERIMENT/export]")

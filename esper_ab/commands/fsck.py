@@ -29,7 +29,6 @@ from esper_ab.journal.lock import Lock, holder
 
 DAMAGED = JournalError.exit_code
 _LISTED = 8  # names in one line of text; --json has them all
-_CHUNK_BYTES = 1 << 20
 
 
 @click.command(epilog=epilog("esper-ab fsck experiments/EXPERIMENT", "esper-ab fsck experiments/EXPERIMENT --repair"))
@@ -209,21 +208,13 @@ def _wrong(experiment_dir: Path, file: str, sha256: str, size_bytes: int | None)
     if not path.is_file():
         return "missing"
     try:
-        found, size = _hashed(path)
+        with path.open("rb") as content:
+            found, size = hashlib.file_digest(content, "sha256").hexdigest(), content.tell()
     except OSError as error:
         return f"cannot be read: {error.strerror}"
     if size_bytes is not None and size != size_bytes:
         return f"{size} bytes, recorded with {size_bytes}"
     return "" if found == sha256 else f"sha256 {found[:12]}…, recorded with {sha256[:12]}…"
-
-
-def _hashed(path: Path) -> tuple[str, int]:
-    digest, size = hashlib.sha256(), 0
-    with path.open("rb") as file:
-        while part := file.read(_CHUNK_BYTES):
-            digest.update(part)
-            size += len(part)
-    return digest.hexdigest(), size
 
 
 # --- in words ---

@@ -107,9 +107,8 @@ def _checkpoints(folder: Path, history: History) -> Iterator[Path]:
 
 
 def _tree(found: Found, *, dry_run: bool) -> dict[str, object]:
+    names = [str(path.relative_to(found.experiment_dir)) for path in found.files]
     return {
-        "experiment_dir": str(found.experiment_dir),
-        "removed": [] if dry_run else [str(path.relative_to(found.experiment_dir)) for path in found.files],
-        "removable": [str(path.relative_to(found.experiment_dir)) for path in found.files] if dry_run else [],
-        "bytes": found.size_bytes,
+        "experiment_dir": str(found.experiment_dir), "removed": [] if dry_run else names,
+        "removable": names if dry_run else [], "bytes": found.size_bytes,
     }

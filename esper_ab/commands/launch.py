@@ -44,16 +44,11 @@ if TYPE_CHECKING:
               "how much runs differ by chance.")
 @click.option("--chaos", type=int, metavar="RNG_SEED", help="Rehearse faults: kill and stop workers on the way, at "
               "places drawn from RNG_SEED. The result is that of an experiment without.")
-@click.option(
-    "--fail-unless", multiple=True, metavar="REQUIREMENT",
-    help='"simplified better-than shaped": exit status 12 when the verdict is another. Repeatable.',
-)
-@click.option(
-    "--track",
-    shell_complete=completing.trackers, metavar="A,B,…",
-    help="What follows the experiment: wandb, "
-    "tensorboard, mlflow (at MLFLOW_TRACKING_URI). A tracker that breaks does not concern the experiment.",
-)
+@click.option("--fail-unless", multiple=True, metavar="REQUIREMENT", help='"simplified better-than shaped": exit '
+              "status 12 when the verdict is another. Repeatable.")
+@click.option("--track", metavar="A,B,…", shell_complete=completing.trackers, help="What follows the experiment: "
+              "wandb, tensorboard, mlflow (at MLFLOW_TRACKING_URI). A tracker that breaks does not concern the "
+              "experiment.")
 @click.option("--wandb-mode", metavar="online|offline", help="[default: WANDB_MODE, else online]")
 @click.option("--wandb-entity", metavar="NAME", help="Team or user at W&B.")
 @click.option("--wandb-project", metavar="NAME", help="[default: ab_test_NAME_DATE]")

@@ -82,9 +82,9 @@ def _look(experiment_dir: Path) -> Listed:
     units = sum(run.spec.episodes + 1 for run in counted)
     done = sum(len(run.columns) + (run.evaluation is not None) for run in counted)
     return Listed(
-        experiment_dir=str(experiment_dir), state=state, last_event=loaded.wall_time,
-            done=done / units if units else None,
-        groups=history.groups, verdicts=_verdicts(experiment_dir) if state == "finished" else (),
+        experiment_dir=str(experiment_dir), state=state, done=done / units if units else None,
+        last_event=loaded.wall_time, groups=history.groups,
+        verdicts=_verdicts(experiment_dir) if state == "finished" else (),
     )  # fmt: skip
 
 

@@ -25,20 +25,15 @@ _FLAGS = {"name": "--name", "max_parallel": "--max-parallel", "out": "--output-d
 @click.option("--experiment", default="", metavar="NAME", help="Which one, when FILE has several: its name, or that of "
               "its function.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and stop.")
-@click.option(
-    "--output-dir", type=click.Path(path_type=Path), default=Path("experiments"), show_default=True, metavar="DIR",
-    help="Where experiment directories go.",
-)
-@click.option(
-    "--name", default="", metavar="NAME", help="Name of the experiment directory. [default: the experiment's]"
-)
+@click.option("--output-dir", type=click.Path(path_type=Path), default=Path("experiments"), show_default=True,
+              metavar="DIR", help="Where experiment directories go.")
+@click.option("--name", default="", metavar="NAME", help="Name of the experiment directory. [default: the "
+              "experiment's]")
 @click.option("--parallel/--no-parallel", default=True, help="As many runs at once as the devices carry, or one.")
 @click.option("--max-parallel", type=click.IntRange(min=1), metavar="N", help="At most N runs at the same time.")
 @click.option("--no-retry", is_flag=True, help="A run whose worker dies is given up at once.")
-@click.option(
-    "--max-retries", type=click.IntRange(min=0), metavar="N",
-    help="Restarts at one milestone of a run before it is given up. [default: 2]",
-)
+@click.option("--max-retries", type=click.IntRange(min=0), metavar="N", help="Restarts at one milestone of a run "
+              "before it is given up. [default: 2]")
 @shared_options("launcher")
 @click.option("-v", "--verbose", is_flag=True, help="A line on stderr for everything that is recorded, in place of the "
               "live view.")

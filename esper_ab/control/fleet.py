@@ -133,9 +133,8 @@ class Fleet:
             before = handle.delay or Delay(lack="", since=now, pause_s=_FIRST_PAUSE_S / 2, due=now)
             pause_s = min(2 * before.pause_s, _LONGEST_PAUSE_S)
             handle.worker = _Nobody()
-            handle.delay = Delay(
-                lack=descriptors.PASSING[error.errno], since=before.since, pause_s=pause_s, due=now + pause_s
-            )
+            lack = descriptors.PASSING[error.errno]
+            handle.delay = Delay(lack=lack, since=before.since, pause_s=pause_s, due=now + pause_s)
             return
         handle.delay = None
         self._hub.watch(handle.worker.sentinel)

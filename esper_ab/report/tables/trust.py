@@ -82,9 +82,8 @@ def layout_table(content: Content) -> Table:
     note = "The deciding analysis is not adjusted for lane and start order; the plan moves the groups between them."
     if content.history.design.adjusted:
         note = "The deciding analysis estimates and removes the effects of lane and start order."
-    return Table(
-        title="Where the runs were", columns=("group", *(f"runs on {lane}" for lane in lanes)), rows=rows, note=note
-    )
+    columns = ("group", *(f"runs on {lane}" for lane in lanes))
+    return Table(title="Where the runs were", columns=columns, rows=rows, note=note)
 
 
 def ledger_table(history: History) -> Table:
