@@ -19,12 +19,9 @@ _OWN = (
 )  # decided here
 
 
-@click.command(
-    cls=ExperimentCommand,
-    epilog=epilog(
-        "esper-ab calibrate --mode shaped --runs 20", "esper-ab calibrate --mode wait --runs 4 --episodes 1 --dry-run"
-    ),
-)
+@click.command(cls=ExperimentCommand, epilog=epilog(
+    "esper-ab calibrate --mode shaped --runs 20", "esper-ab calibrate --mode wait --runs 4 --episodes 1 --dry-run"
+))
 @click.option("--mode", shell_complete=completing.mode, default="shaped", show_default=True, metavar="NAME",
               help="The condition: a reward mode or a controller.")
 @click.option("--runs", type=int, default=20, show_default=True, metavar="N", help="How often it is trained, each time "

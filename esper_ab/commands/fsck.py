@@ -256,10 +256,8 @@ def _behind_text(behind: Behind, *, torn: bool) -> str:
 def _verdict(found: Findings) -> str:
     if found.damage and found.repairable:
         cut = shell_command("fsck", found.experiment_dir, "--repair")
-        return (
-            f"`{cut}` cuts the journal behind line {found.lines} and keeps the rest beside it; what was recorded "
-            "there, resume does again"
-        )
+        rest = "keeps the rest beside it; what was recorded there, resume does again"
+        return f"`{cut}` cuts the journal behind line {found.lines} and {rest}"
     if found.damage:
         return "this cannot be repaired by a cut; nothing was changed"
     if found.faults:

@@ -67,11 +67,9 @@ def make_question(*, slots: str | None, **options: Any) -> SoloQuestion:
 
 def count_by_slot(answer: SoloAnswer) -> dict[str, dict[str, int]]:
     """Counts of operations by slot, over all hosts."""
-    return {
-        slot: dict(zip(_OPS, _done([seed for host in answer.hosts for seed in host.seeds if seed.slot == slot]),
-                       strict=True))
-        for slot in answer.slots
-    }  # fmt: skip
+    seeds = [seed for host in answer.hosts for seed in host.seeds]
+    done = {slot: _done([seed for seed in seeds if seed.slot == slot]) for slot in answer.slots}
+    return {slot: dict(zip(_OPS, counts, strict=True)) for slot, counts in done.items()}
 
 
 def _done(seeds: list[Seed]) -> tuple[int, ...]:

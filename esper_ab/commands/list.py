@@ -30,10 +30,10 @@ class Listed:
 
     experiment_dir: str
     state: str  # as in `status`, or "damaged", "empty"
-    done: float | None  # share of the planned training episodes and evaluations
-    last_event: str  # ISO 8601
-    groups: tuple[str, ...]
-    verdicts: tuple[str, ...]  # "a - b: VERDICT", of a finished one that has its report
+    done: float | None = None  # share of the planned training episodes and evaluations
+    last_event: str = ""  # ISO 8601
+    groups: tuple[str, ...] = ()
+    verdicts: tuple[str, ...] = ()  # "a - b: VERDICT", of a finished one that has its report
     problem: str = ""  # of a damaged one
 
 
@@ -72,10 +72,7 @@ def _look(experiment_dir: Path) -> Listed:
         loaded = load(experiment_dir)
     except (JournalError, UsageError) as error:
         state = "damaged" if isinstance(error, JournalError) else "empty"
-        return Listed(
-            experiment_dir=str(experiment_dir), state=state, done=None, last_event="", groups=(), verdicts=(),
-            problem=str(error),
-        )
+        return Listed(experiment_dir=str(experiment_dir), state=state, problem=str(error))
     history = loaded.history
     state = state_of(history, held=held)
     counted = [run for run in history.runs.values() if not (run.left_out or run.lost)]

@@ -55,10 +55,8 @@ def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> i
     save_settings(experiment_dir, asked)
     told = fill(experiment_dir, names, live=follow)
     if json:
-        click.echo(json_module.dumps({
-            name: {"state": one.state, "where": one.where, "lines": one.lines, "detail": one.detail}
-            for name, one in told.items()
-        }))  # fmt: skip
+        keys = ("state", "where", "lines", "detail")
+        click.echo(json_module.dumps({name: {key: getattr(one, key) for key in keys} for name, one in told.items()}))
     for name, one in told.items():
         if one.state == "failed":
             click.echo(f"warning: {visible_line(f'{name}: {one.detail}')}", err=True)

@@ -78,13 +78,12 @@ class _Budget:
 def _unpack(data: bytes) -> Any:
     if len(data) > MESSAGE_LIMIT_BYTES:
         raise ProtocolError(f"{len(data)} bytes, and {MESSAGE_LIMIT_BYTES} are the limit")
-    budget = _Budget(len(data))
+    spend = _Budget(len(data)).spend
     try:
         value = msgpack.unpackb(
             data, raw=False, strict_map_key=True,
             max_array_len=_MAX_ARRAY if len(data) > FRAME_LIMIT_BYTES else 1 << 15, max_map_len=_MAX_MAP,
-            max_str_len=_MAX_STR, max_bin_len=CHUNK_BYTES, max_ext_len=0, list_hook=budget.spend,
-            object_hook=budget.spend,
+            max_str_len=_MAX_STR, max_bin_len=CHUNK_BYTES, max_ext_len=0, list_hook=spend, object_hook=spend,
         )
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise ProtocolError(f"not msgpack within limits: {error}") from None

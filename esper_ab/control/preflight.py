@@ -60,10 +60,8 @@ def check_experiment_dir(experiment_dir: Path, needed_bytes: int) -> None:
         raise UsageError(f"{experiment_dir} cannot be made: {parent} is no folder that can be written; choose another")
     free_bytes = shutil.disk_usage(parent).free
     if free_bytes < needed_bytes:
-        raise UsageError(
-            f"{parent} has {free_bytes >> 20} MiB free, but the run may need {needed_bytes >> 20} MiB; make room, or "
-            "choose another folder"
-        )
+        room = f"{free_bytes >> 20} MiB free, but the run may need {needed_bytes >> 20} MiB"
+        raise UsageError(f"{parent} has {room}; make room, or choose another folder")
 
 
 def check_launcher(launcher: Launcher, lanes: Sequence[Lane]) -> None:

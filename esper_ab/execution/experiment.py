@@ -145,10 +145,8 @@ def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) ->
             ) from None
     if experiment_dir == planned.experiment_dir:
         return planned
-    click.echo(
-        f"{planned.experiment_dir} has been taken by another experiment meanwhile; this one goes into {experiment_dir}",
-        err=True,
-    )
+    taken = f"{planned.experiment_dir} has been taken by another experiment meanwhile"
+    click.echo(f"{taken}; this one goes into {experiment_dir}", err=True)
     plan = plan_on(planned.machine, planned.asked, experiment_dir.name, planned.calibration)
     return replace(planned, experiment_dir=experiment_dir, plan=plan)
 

@@ -100,10 +100,9 @@ def status_text(experiment_dir: Path) -> str:
         lines.append("Nobody works on it and it has no end: its coordinator is gone. `esper-ab report` still works.")
         lines.append(f"It goes on from there with `{shell_command('resume', experiment_dir)}`.")
     width = max(len(run.name) for run in found.runs)
-    lines += [
-        f"  {run.name:<{width}}  {run.state:<10}  episode {run.episodes} of {run.of_episodes}  on {run.lane}"
-        for run in found.runs
-    ]
+    for run in found.runs:
+        done = f"episode {run.episodes} of {run.of_episodes}"
+        lines.append(f"  {run.name:<{width}}  {run.state:<10}  {done}  on {run.lane}")
     lines += [f"  {group.group}: recent held-out accuracy {_percent(group.accuracy)}" for group in found.groups]
     lines += [
         f"  {item.a} - {item.b}: {item.points:+.2f} points, pairs trained: {item.pairs} ({DIFFERENCE_LABEL})"

@@ -68,7 +68,5 @@ def decide(
                 else:
                     actions[:, head] = sample(of_head, mask, uniforms[:, head])
             start = stop
-    return Decision(
-        actions=actions, masks=all_masks, logits=all_logits, values=policy.values(features).double().cpu().numpy(),
-        state=after,
-    )
+    values = policy.values(features).double().cpu().numpy()
+    return Decision(actions=actions, masks=all_masks, logits=all_logits, values=values, state=after)

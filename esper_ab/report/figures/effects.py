@@ -92,10 +92,8 @@ def _limits(shown: Sequence[Comparison], margin: float) -> tuple[float, float]:
 
 
 def _row(axes: Axes, row: int, item: Comparison, limits: tuple[float, float]) -> None:
-    axes.plot(
-        [pair.a - pair.b for pair in item.pairs[: item.used]], [row] * item.used, "|", color=style.MUTED, markersize=8,
-        markeredgewidth=0.8,
-    )  # fmt: skip
+    gaps = [pair.a - pair.b for pair in item.pairs[: item.used]]
+    axes.plot(gaps, [row] * item.used, "|", color=style.MUTED, markersize=8, markeredgewidth=0.8)
     if item.low is not None and item.high is not None:
         axes.plot([item.low, item.high], [row, row], color=style.INK, linewidth=3, solid_capstyle="butt")
         left, right = (item.low < limits[0], style.ARROW_LEFT), (item.high > limits[1], style.ARROW_RIGHT)
