@@ -38,15 +38,9 @@ def examples_of(text: str | None) -> tuple[str, ...]:
 
 def _report(message: str, status: int, args: Sequence[str]) -> int:
     click.echo(f"error: {visible(message)}", err=True)
-    if "--json" in args or "json" in _values(args, "--format"):
+    if "--json" in args or "--format=json" in args or ("--format", "json") in pairwise(args):
         click.echo(json.dumps({"error": message, "exit_status": status}))
     return status
-
-
-def _values(args: Sequence[str], option: str) -> list[str]:
-    """Return the values of `option` in `args`, which need not be a valid command line."""
-    after = [value for name, value in pairwise(args) if name == option]
-    return after + [arg.removeprefix(f"{option}=") for arg in args if arg.startswith(f"{option}=")]
 
 
 def invoke(command: click.Command, args: Sequence[str], program: str) -> int:

@@ -61,11 +61,12 @@ def end(experiment_dir: Path, by: Holder, *, now: bool) -> None:
     """
     reading = follow(experiment_dir / JOURNAL_NAME)
     process = _process(experiment_dir, by)
-    left = _LEAVE_POLLS
+    ended, left = select.poll(), _LEAVE_POLLS
+    ended.register(process, select.POLLIN)
     try:
         _heeded(reading)
         _send(process, signal.SIGINT)
-        while left and not _has_ended(process):
+        while left and not ended.poll(_POLL_MS):
             left -= holder(experiment_dir) != by
             if now and _heeded(reading):
                 _send(process, signal.SIGINT)
@@ -96,12 +97,6 @@ def _send(process: int, number: signal.Signals) -> None:
             signal.pidfd_send_signal(process, number)
         except PermissionError:
             raise UsageError("the experiment belongs to another user, who alone can stop it") from None
-
-
-def _has_ended(process: int) -> bool:
-    poll = select.poll()
-    poll.register(process, select.POLLIN)
-    return bool(poll.poll(_POLL_MS))
 
 
 def _heeded(reading: Reading) -> bool:

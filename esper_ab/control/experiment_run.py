@@ -137,22 +137,12 @@ def _perform(
         try:
             _execute(experiment_dir, launcher, sink, limits or Limits())
         except BaseException as error:
-            sink.record(_ended_by(error))
+            by_user = isinstance(error, Interrupted | KeyboardInterrupt)
+            detail = str(error).partition("\n")[0] or type(error).__name__
+            sink.record(events.ExperimentEnded(status="interrupted" if by_user else "failed", detail=detail))
             _say_how_to_go_on(error, experiment_dir, sink.history)
             raise
         sink.record(events.ExperimentEnded(status="finished", detail=""))
-
-
-def _note_unreported(sink: EventSink, hub: Hub) -> None:
-    if hub.unreported:
-        detail = f"{hub.unreported} more messages were refused; only the first of a kind are listed"
-        sink.record(events.Ledger(category="bad_message", run_name="", episode=None, detail=detail))
-
-
-def _ended_by(error: BaseException) -> events.ExperimentEnded:
-    by_user = isinstance(error, Interrupted | KeyboardInterrupt)
-    detail = str(error).partition("\n")[0] or type(error).__name__
-    return events.ExperimentEnded(status="interrupted" if by_user else "failed", detail=detail)
 
 
 def _say_how_to_go_on(error: BaseException, experiment_dir: Path, history: History) -> None:
@@ -186,5 +176,7 @@ def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: 
                 error.args = (f"{error}; {_FURTHER}",)
             raise
         finally:
-            _note_unreported(sink, hub)
+            if hub.unreported:
+                detail = f"{hub.unreported} more messages were refused; only the first of a kind are listed"
+                sink.record(events.Ledger(category="bad_message", run_name="", episode=None, detail=detail))
         fleet.stop("the experiment is finished", _LEAVE_S, signals.ctrl_c)

@@ -140,7 +140,8 @@ class LiveView:
         """Return the work planned now, in episodes, without runs that will never start."""
         runs = self._history.runs if self._history else {}
         given_up = {name for name, run in runs.items() if run.left_out or run.lost}
-        return sum(_work(spec) for name, spec in self._specs.items() if name not in given_up)
+        left = [spec for name, spec in self._specs.items() if name not in given_up]
+        return sum(spec.episodes + _evaluation_work(spec) for spec in left)
 
     def _done(self) -> float:
         """Return the work done, in episodes, including that before this view."""
@@ -188,10 +189,6 @@ def _news(event: LookTaken | PlanExtended, history: History) -> str:
     decided = ", ".join(f"{one.a} - {one.b}" for one in event.decided) or "nothing"
     leaving = f"; done with {', '.join(event.leaving)}" if event.leaving else ""
     return f"look at {event.replicates} replicates: decided {decided}{leaving}"
-
-
-def _work(spec: RunSpec) -> float:
-    return spec.episodes + _evaluation_work(spec)
 
 
 def _evaluation_work(spec: RunSpec) -> float:

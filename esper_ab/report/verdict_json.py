@@ -30,7 +30,10 @@ def render_verdict(content: Content) -> bytes:
         "complete": content.state.complete, "groups": content.groups,
         "comparisons": [_comparison(item) for item in content.comparisons], "exam": analysis.exam,
         "audit": analysis.audit.findings, "cross": analysis.cross, "conduct": analysis.conduct,
-        "runs": [_run(content, name) for name in content.outcomes], "looks": history.looks, "ledger": history.ledger,
+        "runs": [
+            {"state": history.runs[name].state, **msgspec.to_builtins(one)} for name, one in content.outcomes.items()
+        ],
+        "looks": history.looks, "ledger": history.ledger,
         "versions": history.started.versions, "machine": history.started.machine, "code": history.started.code,
     }
     return msgspec.json.format(msgspec.json.encode(msgspec.to_builtins(document)), indent=2) + b"\n"
@@ -46,8 +49,3 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
         **{key: getattr(comparison, key) for key in _FIRST}, "level": str(comparison.level), **comparison.descriptive,
         **{key: getattr(comparison, key) for key in _LAST}, "looks": course.looks, "pairs": comparison.pairs,
     }
-
-
-def _run(content: Content, name: str) -> dict[str, Any]:
-    outcome: dict[str, Any] = msgspec.to_builtins(content.outcomes[name])
-    return {"state": content.history.runs[name].state, **outcome}

@@ -76,7 +76,8 @@ def check_tracking(tracking: Tracking) -> None:
     """UsageError for a library that is not installed, and for what a tracker would refuse later."""
     for name in wanted(tracking):
         needed: list[str] = [name]
-        if name == "mlflow" and _mlflow_store(tracking).startswith("sqlite"):
+        store = tracking.mlflow_uri or os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:"  # MLflow's own default
+        if name == "mlflow" and store.startswith("sqlite"):
             needed.append("sqlalchemy")
         for module in needed:
             if importlib.util.find_spec(module) is None:
@@ -91,8 +92,3 @@ def check_tracking(tracking: Tracking) -> None:
         for tag in tags:
             if not 0 < len(tag) <= _TAG_CHARS:
                 raise UsageError(f"tag {tag!r} of {group}: 1 to {_TAG_CHARS} characters, which is what trackers take")
-
-
-def _mlflow_store(tracking: Tracking) -> str:
-    """Return the URI that MLflow opens; its own default is an SQLite file."""
-    return tracking.mlflow_uri or os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:"

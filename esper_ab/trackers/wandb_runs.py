@@ -67,7 +67,7 @@ class WandbRuns:
 
     def conclude(self, subject: Subject, conclusion: Conclusion) -> None:
         said = {**conclusion.numbers, **conclusion.words, "outcome": conclusion.state}
-        mark = _mark(said)
+        mark = identity(msgspec.json.encode(said, order="sorted").decode())
         if subject.key == COMPARISON and not self._is_done(subject, mark):
             self._start(subject)
         there = self._open.pop(subject.key, None)
@@ -117,10 +117,6 @@ class WandbRuns:
             return msgspec.json.decode(self._done_file.read_bytes(), type=dict[str, dict[str, str]])
         except (OSError, msgspec.MsgspecError):
             return {}  # then every run is checked again
-
-
-def _mark(said: dict[str, float | str]) -> str:
-    return identity(msgspec.json.encode(said, order="sorted").decode())
 
 
 def _settings() -> wandb.Settings:

@@ -33,7 +33,7 @@ def lifecycle(content: Content) -> Drawing | None:
     experiment = history.plan.experiment
     if not experiment.telemetry:  # avoids reading thousands of records that have no events
         return None
-    steps = _sampled_steps(experiment.steps)
+    steps = list(range(1, experiment.steps + 1, -(-experiment.steps // _MOST_STEPS)))
     found = {group: shares(history.of_group(group), experiment.slots, steps) for group in content.groups}
     shown = {group: bands for group, bands in found.items() if bands and any(map(any, bands))}
     if not shown:
@@ -88,11 +88,6 @@ def _stack(axes: Axes, steps: Sequence[int], bands: Shares) -> None:
     axes.set_ylim(0, 100)
     axes.set_xlim(steps[0], max(steps[-1], steps[0] + 1))
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
-
-
-def _sampled_steps(steps: int) -> list[int]:
-    stride = -(-steps // _MOST_STEPS)
-    return list(range(1, steps + 1, stride))
 
 
 def shares(runs: Sequence[RunHistory], slots: Sequence[str], steps: Sequence[int]) -> Shares:

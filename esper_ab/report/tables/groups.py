@@ -165,13 +165,6 @@ def _numbers(last: Last, name: str) -> list[float]:
     return _joined([np.asarray(columns.of(name))[at] for columns, at in last])
 
 
-def _uses(last: Last, head: str) -> tuple[list[float], list[float]]:
-    """Return a head's entropies and learnable shares; NaN where an update lacks the head or its entropy."""
-    found = [(columns.head(head), at) for columns, at in last if head in columns.heads]
-    entropies, shares = ([np.asarray(uses[part])[at] for uses, at in found] for part in (0, 1))
-    return _joined(entropies), _joined(shares)
-
-
 def _joined(parts: list[NDArray[np.float64]]) -> list[float]:
     return [number for part in parts for number in part.tolist()]
 
@@ -199,7 +192,8 @@ def heads_table(content: Content) -> Table:
     for name in names:
         cells = []
         for found in updates.values():
-            entropies, shares = _uses(found, name)
+            uses = [(columns.head(name), at) for columns, at in found if name in columns.heads]
+            entropies, shares = (_joined([np.asarray(use[part])[at] for use, at in uses]) for part in (0, 1))
             cells.append(f"{number(mean_known(entropies))} ({number(_percent(mean_known(shares)), 0)} %)")
         rows.append((name.replace("_", " "), *cells))
     note = (

@@ -50,7 +50,7 @@ def conduct_table(found: Sequence[Conduct]) -> Table:
             ("warm-up s, median", [number(item.warm_up_s) for item in found]),
             ("first episode / others", [number(item.first_over_rest) for item in found]),
             ("hosts diverged", [_count(item.diverged) for item in found]),
-            *((several, [_faults(item, category) for item in found]) for category, (_, several) in FAULTS.items()),
+            *((words[1], [_count(item.faults.get(name, 0)) for item in found]) for name, words in FAULTS.items()),
         )
         if any(cell not in (NONE, "-") for cell in cells)
     ]
@@ -64,10 +64,6 @@ def conduct_table(found: Sequence[Conduct]) -> Table:
 
 def _count(count: int) -> str:
     return str(count) if count else "-"
-
-
-def _faults(item: Conduct, category: str) -> str:
-    return _count(item.faults.get(category, 0))
 
 
 def layout_table(content: Content) -> Table:
