@@ -22,7 +22,7 @@ from esper_ab.plan.experiment_directory import FOLDER_OF_RUNS
 from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS, SHORT
 from esper_ab.trackers.subject import NAMES
 
-_USUAL = "experiments"  # where `launch` puts experiment directories
+_USUAL = "experiments"  # where `launch` puts them
 _USUAL_TASK = "digits"
 _GPUS = Path("/proc/driver/nvidia/gpus")  # a folder per GPU
 _CATALOGUES = {"reward.mode": "workers.rewards", "controller.name": "workers.controllers"}

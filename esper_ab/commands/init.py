@@ -59,7 +59,7 @@ def command(file: Path, force: bool, json: bool) -> None:
 
 
 def toml_file(name: str = "") -> str:
-    """A TOML experiment file: the keys, in the structure, of the `experiment.toml` of an experiment directory.
+    """A TOML experiment file: the keys, in the structure, of the `experiment.toml` that an experiment leaves.
 
     `name`: of the experiment, which without one is called as the file.
     """

@@ -56,7 +56,7 @@ _NARROWEST = 40  # characters: in a narrower terminal sentences are wrapped by t
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedExperiment:
-    """A planned experiment with its machine and experiment directory; nothing is started or written yet."""
+    """A planned experiment with its machine and directory; nothing is started or written yet."""
 
     asked: AskedExperiment
     machine: Machine

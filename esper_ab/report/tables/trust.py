@@ -137,7 +137,7 @@ def versions_table(history: History) -> Table:
 
 
 def reproduction(history: History) -> tuple[str, ...]:
-    """Return shell lines that repeat the experiment, to be run in the experiment directory."""
+    """Return shell lines that repeat the experiment, to be run in its directory."""
     code = history.started.code
     lines = []
     if code.get("commit"):
