@@ -59,7 +59,7 @@ def load_experiment(path: str | Path) -> LoadedExperiment:
     UsageError when there is no journal or nothing in it yet; JournalError when it is damaged.
     """
     experiment_dir = Path(path)
-    held = holder(experiment_dir) is not None  # before reading: one that ends in between is then seen as finished
+    held = holder(experiment_dir) is not None  # before reading: what ends in between is then seen as finished
     return LoadedExperiment(experiment_dir, load(experiment_dir), held=held)
 
 
@@ -94,8 +94,7 @@ class LoadedExperiment:
 
     @property
     def verdicts(self) -> dict[tuple[str, str], str]:
-        """(a, b) -> the verdict on a - b: "BETTER", "INCONCLUSIVE", ... (docs/statistics.md). Of one in progress,
-        what is decided so far."""
+        """(a, b) -> the verdict on a - b: "BETTER", "INCONCLUSIVE", ... (docs/statistics.md), as far as decided."""
         return Verdicts({(one.question.a, one.question.b): str(one.verdict) for one in self.comparisons})
 
     @property
@@ -186,9 +185,8 @@ class LoadedExperiment:
         try:
             found = hashlib.sha256(path.read_bytes()).hexdigest()
         except OSError as error:
-            raise UsageError(
-                f"{path}: {error.strerror}; the journal names it as the policy of {run.ref.name}"
-            ) from None
+            why = f"{error.strerror}; the journal names it as the policy of {run.ref.name}"
+            raise UsageError(f"{path}: {why}") from None
         if found != run.evaluation.policy_sha256:
             raise UsageError(f"{path} is not the policy that was evaluated: its sha256 is not the journal's")
         try:

@@ -65,15 +65,11 @@ def check_experiment_dir(experiment_dir: Path, needed_bytes: int) -> None:
         )
     parent = next(folder for folder in experiment_dir.absolute().parents if folder.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise UsageError(
-            f"{experiment_dir} cannot be made: {parent} is not a folder that can be written; choose another"
-        )
+        raise UsageError(f"{experiment_dir} cannot be made: {parent} is no folder that can be written; choose another")
     free_bytes = shutil.disk_usage(parent).free
     if free_bytes < needed_bytes:
-        raise UsageError(
-            f"{parent} has {free_bytes >> 20} MiB free, but the run may need {needed_bytes >> 20} MiB; make room, or "
-            "choose another folder"
-        )
+        room = f"{free_bytes >> 20} MiB free, but the run may need {needed_bytes >> 20} MiB"
+        raise UsageError(f"{parent} has {room}; make room, or choose another folder")
 
 
 def check_launcher(launcher: Launcher, lanes: Sequence[Lane]) -> None:

@@ -253,7 +253,7 @@ def test_coordinators_killed_one_after_the_other_lose_and_double_nothing(tmp_pat
 def test_two_coordinators_do_not_resume_one_run(tmp_path):
     whole = run(tmp_path / "whole", fake_plans.plan())
     experiment_dir = cut(tmp_path / "whole", tmp_path / "run", len(whole) // 2)
-    other, _ = Journal.reopen(experiment_dir)
+    other, _ = Journal.take_up(experiment_dir, list)
     with pytest.raises(UsageError, match=f"in use by process {os.getpid()}"):
         resume(experiment_dir)
     other.close()

@@ -73,9 +73,8 @@ class RecurrentPolicy(nn.Module):
         self.norm = nn.LayerNorm(hidden)
         count = len(head_sizes)
         ranges = (range(0, 1), range(1, min(2, count)), range(2, count))
-        self.groups = tuple(
-            HeadGroup(heads, head_sizes, hidden, rng / "group" / heads.start) for heads in ranges if len(heads)
-        )
+        path = rng / "group"
+        self.groups = tuple(HeadGroup(heads, head_sizes, hidden, path / heads.start) for heads in ranges if len(heads))
         self.actor = nn.ModuleList(self.groups)
         self._critic = (linear(hidden, hidden, _INNER_GAIN, rng / "critic" / "inner"),)  # in a tuple: no submodule
         self.critic = nn.Sequential(*self._critic, nn.Tanh())
