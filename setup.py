@@ -19,6 +19,10 @@ spec.loader.exec_module(recipe)
 class BuildKernel(build_ext):
     """Builds plain shared libraries, each with its record beside it; what cannot be built is a warning."""
 
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        self.parallel = True  # a width for each core
+
     def get_ext_filename(self, fullname: str) -> str:
         *folders, width = fullname.split(".")
         return str(Path(*folders, recipe.library(width)))

@@ -17,12 +17,9 @@ __all__ = ["Experiment", "Variant", "create_experiment", "load_experiment", "par
 
 # Loaded when asked for: every command and every worker imports this file first.
 _HOMES = {
-    "Experiment": "esper_ab.api.declared",
-    "Variant": "esper_ab.api.declared",
-    "create_experiment": "esper_ab.api.builder",
-    "load_experiment": "esper_ab.api.loaded",
-    "parse_experiment": "esper_ab.api.asked",
-    "run_ab_test": "esper_ab.api.running",
+    "Experiment": "esper_ab.api.declared", "Variant": "esper_ab.api.declared",
+    "create_experiment": "esper_ab.api.builder", "load_experiment": "esper_ab.api.loaded",
+    "parse_experiment": "esper_ab.api.asked", "run_ab_test": "esper_ab.api.running",
 }
 
 

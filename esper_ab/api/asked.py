@@ -34,10 +34,8 @@ class DeclaredExperiment:
 def parse_declaration(experiment: Experiment, folder: Path) -> DeclaredExperiment:
     """Read everything that `experiment` says; UsageError as `parse_experiment`."""
     return DeclaredExperiment(
-        asked=parse_experiment(experiment, folder),
-        placed="placement" in dotted(experiment.base_config),
-        about=about(experiment),
-        tracking=tracking_of(experiment),
+        asked=parse_experiment(experiment, folder), placed="placement" in dotted(experiment.base_config),
+        about=about(experiment), tracking=tracking_of(experiment),
     )
 
 
@@ -66,7 +64,9 @@ def _check_variants(experiment: Experiment) -> None:
     for variant in experiment.variants:
         if not isinstance(variant, Variant | ABVariant):
             raise UsageError(f"{where}: a variant is a Variant or an ABVariant, not {variant!r}")
-        _check_texts(where, variant)
+        for what, value in (("name", variant.name), ("description", variant.description), ("run", variant.run)):
+            if not isinstance(value, str):
+                raise UsageError(f"{where}: the {what} of a variant is text, not {value!r}")
         if variant.name in names:
             raise UsageError(f"{where}: variant {variant.name!r} is there twice; give one of them another name")
         tags: object = variant.tags
@@ -77,12 +77,6 @@ def _check_variants(experiment: Experiment) -> None:
     if len(names) < 2:
         there = f"one variant ({names[0]})" if names else "no variant"
         raise UsageError(f"{where} has {there}, and nothing to compare it with; add at least two")
-
-
-def _check_texts(where: str, variant: Variant | ABVariant) -> None:
-    for what, value in (("name", variant.name), ("description", variant.description), ("run", variant.run)):
-        if not isinstance(value, str):
-            raise UsageError(f"{where}: the {what} of a variant is text, not {value!r}")
 
 
 def _common(experiment: Experiment, folder: Path) -> Iterator[Assignment]:
@@ -135,8 +129,4 @@ def about(experiment: Experiment) -> dict[str, Any]:
         variant.name: {"description": variant.description, "tags": list(variant.tags), "run": variant.run}
         for variant in experiment.variants
     }
-    return {
-        "description": experiment.description,
-        "date": experiment.date or f"{date.today():%Y-%m-%d}",
-        "variants": variants,
-    }
+    return {"description": experiment.description, "date": experiment.date or str(date.today()), "variants": variants}

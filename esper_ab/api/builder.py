@@ -26,7 +26,7 @@ from esper_ab.trackers.settings import Tracking, change_tracking
 
 
 def create_experiment(name: str, description: str = "", date: str = "") -> ExperimentBuilder:
-    """Begin an experiment: add variants to it and `build()` it. `name` names its experiment directory, too."""
+    """Begin an experiment: add variants to it and `build()` it. `name` names its directory, too."""
     return ExperimentBuilder(name=name, description=description, date=date)
 
 

@@ -95,7 +95,9 @@ def _find_experiments(path: Path, name: str) -> list[_Found]:
     symbols = [symbol for symbol in own if _FACTORY.fullmatch(symbol) and symbol in module.__dict__]
     callable_so = [symbol for symbol in symbols if not _needed_arguments(module.__dict__[symbol])]
     if not callable_so:
-        callable_so = [symbol for symbol in own if _is_class(module.__dict__.get(symbol))]
+        values = {symbol: module.__dict__.get(symbol) for symbol in own}
+        classes = {name: one for name, one in values.items() if isinstance(one, type) and issubclass(one, Experiment)}
+        callable_so = [symbol for symbol, value in classes.items() if not _needed_arguments(value)]
     if not callable_so:
         raise UsageError(_explain_nothing(path, symbols, module, own))
     chosen = [name] if name in callable_so else callable_so
@@ -154,10 +156,6 @@ def _find_line(trace: TracebackType | None, path: Path) -> int | None:
     return line
 
 
-def _is_class(value: object) -> bool:
-    return isinstance(value, type) and issubclass(value, Experiment) and not _needed_arguments(value)
-
-
 def _needed_arguments(value: object) -> tuple[str, ...]:
     """List the arguments without which a function or class cannot be called."""
     if not callable(value):
@@ -203,15 +201,11 @@ def _choose(path: Path, found: list[_Found], name: str) -> DeclaredExperiment:
     different: dict[bytes, _Found] = {}
     for one in found:
         if name in ("", one.symbol, one.experiment.name):
-            different.setdefault(_digest(one.what), one)
+            what = one.what
+            different.setdefault(msgspec.json.encode((what.asked, what.placed, what.about, what.tracking)), one)
     if len(different) == 1:
         return next(iter(different.values())).what
     there = ", ".join(f"{one.symbol} ({one.experiment.name})" for one in (different.values() if different else found))
     if not different:
         raise UsageError(f"--experiment {name}: {path} has no such one; there is {there}")
     raise UsageError(f"{path} has several experiments: {there}; choose one with --experiment NAME")
-
-
-def _digest(what: DeclaredExperiment) -> bytes:
-    """Return bytes that are equal for declarations that are the same in everything."""
-    return msgspec.json.encode((what.asked, what.placed, what.about, what.tracking))

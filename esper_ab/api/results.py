@@ -14,7 +14,6 @@ from esper_ab.contracts.errors import EsperError
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.journal.events import Ledger
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.journal.outcomes import RunOutcome
 from esper_ab.plan.experiment_directory import FOLDER_OF_RUNS, run_folder
 from esper_ab.report.content import Content
 from esper_ab.verdict.comparison import Comparison
@@ -58,7 +57,10 @@ class Results(Mapping[str, list[RunResult]]):
         self.path = path
         self.error = error
         self.comparisons: tuple[Comparison, ...] = content.comparisons
-        self._runs = {name: _results(path, content, name) for name in content.groups}
+        self._runs = {
+            name: [_result(path, run, content) for run in content.history.of_group(name) if not run.left_out]
+            for name in content.groups
+        }
 
     @property
     def verdicts(self) -> dict[tuple[str, str], str]:
@@ -78,7 +80,7 @@ class Results(Mapping[str, list[RunResult]]):
         return {name: runs for name, runs in failed.items() if runs}
 
     @property
-    def run(self) -> LoadedExperiment:
+    def loaded(self) -> LoadedExperiment:
         """The experiment directory as data frames, figures and policies."""
         return load_experiment(self.path)
 
@@ -129,22 +131,14 @@ def early_end(failure: EsperError | None, path: Path, history: History) -> str:
     return "; ".join([*said, see, *([f"to go on: `{shell_command('resume', path)}`"] if left else [])])
 
 
-def _results(path: Path, content: Content, group: str) -> list[RunResult]:
-    runs = (run for run in content.history.of_group(group) if not run.left_out)
-    return [_result(path, run, content.outcomes[run.ref.name], content.history) for run in runs]
-
-
-def _result(path: Path, run: RunHistory, outcome: RunOutcome, history: History) -> RunResult:
-    evaluation = run.evaluation
+def _result(path: Path, run: RunHistory, content: Content) -> RunResult:
+    evaluation, outcome = run.evaluation, content.outcomes[run.ref.name]
     success = evaluation is not None and len(run.columns) == run.spec.episodes
     seconds = [*run.columns.of("total_s"), *([evaluation.timing.total_s] if evaluation else [])]
     rewards = {f"reward.{mode}": value for mode, value in outcome.rewards.items()}
     return RunResult(
-        variant=run.ref.group_id,
-        replicate=run.ref.replicate,
-        success=success,
-        error="" if success else _why(run, history),
-        duration_s=sum(seconds, 0.0),
+        variant=run.ref.group_id, replicate=run.ref.replicate, success=success,
+        error="" if success else _why(run, content.history), duration_s=sum(seconds, 0.0),
         metrics={name: getattr(outcome, name) for name in _METRICS} | rewards,
         directory=path / FOLDER_OF_RUNS / run_folder(run.ref),
         policy=path / evaluation.policy_file if evaluation else None,

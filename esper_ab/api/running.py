@@ -9,7 +9,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -24,14 +24,7 @@ from esper_ab.api.spelling import ARGUMENTS, in_python, spelled
 from esper_ab.contracts.errors import EsperError, UsageError, WorkerFailed, WorkerHung
 from esper_ab.contracts.visible import visible_line
 from esper_ab.control.rules.liveness import Limits
-from esper_ab.execution.experiment import (
-    PlannedExperiment,
-    carry_out,
-    format_plan,
-    make_launcher,
-    plan_experiment,
-    write_report,
-)
+from esper_ab.execution import experiment as execution
 from esper_ab.launchers import Launcher
 from esper_ab.live.on_stderr import Narration
 from esper_ab.plan.experiment_directory import check_name
@@ -102,9 +95,8 @@ def run_ab_test(
     if runner.watched:
         show_plan(planned)
     paths, failure = conduct(planned, runner)
-    return Results(
-        planned.experiment_dir, paths.content, early_end(failure, planned.experiment_dir, paths.content.history)
-    )
+    path, content = planned.experiment_dir, paths.content
+    return Results(path, content, early_end(failure, path, content.history))
 
 
 def _check_experiment(experiment: object) -> None:
@@ -114,10 +106,13 @@ def _check_experiment(experiment: object) -> None:
         raise UsageError(f"run_ab_test: expected an Experiment, as create_experiment(…).build() is, not {experiment!r}")
 
 
-def prepare(what: DeclaredExperiment, runner: Runner) -> PlannedExperiment:
-    """Plan what is declared; whatever can be refused is refused here, and nothing is started or written yet."""
+def prepare(what: DeclaredExperiment, runner: Runner, *, only_plan: bool = False) -> execution.PlannedExperiment:
+    """Plan what is declared; whatever can be refused is refused here, and nothing is started or written yet.
+
+    `only_plan`: as `plan_experiment` has it.
+    """
     _check_runner(runner)
-    _check_process(make_launcher(runner.launcher))
+    _check_process(execution.make_launcher(runner.launcher))
     asked = msgspec.structs.replace(_schedule(what, runner), name=runner.name or what.asked.name)
     experiment_dir = runner.output_dir / asked.name
     if experiment_dir.exists():
@@ -125,10 +120,11 @@ def prepare(what: DeclaredExperiment, runner: Runner) -> PlannedExperiment:
         raise UsageError(f"{experiment_dir} exists already; give this run another name ({where}), or another folder")
     check_tracking(what.tracking)
     with spelled(in_python(runner.words)):
-        return plan_experiment(asked, runner.output_dir, tracking=what.tracking, about=what.about)
+        planned = execution.plan_experiment(asked, runner.output_dir, tracking=what.tracking, only_plan=only_plan)
+    return replace(planned, about=what.about)
 
 
-def conduct(planned: PlannedExperiment, runner: Runner) -> tuple[ReportPaths, EsperError | None]:
+def conduct(planned: execution.PlannedExperiment, runner: Runner) -> tuple[ReportPaths, EsperError | None]:
     """Carry the plan out and report. Returns the report, and the error that ended the experiment early, if one did."""
     deaths = 1 + (runner.max_retries if runner.retry_failed_runs else 0)
     failure: EsperError | None = None
@@ -136,20 +132,21 @@ def conduct(planned: PlannedExperiment, runner: Runner) -> tuple[ReportPaths, Es
         also = [Narration()] if runner.narrated else []
         limits = Limits(deaths=deaths)
         with spelled(in_python(runner.words)):
-            carry_out(planned, make_launcher(runner.launcher), watched=runner.watched, limits=limits, also=also)
+            launcher = execution.make_launcher(runner.launcher)
+            execution.carry_out(planned, launcher, watched=runner.watched, limits=limits, also=also)
     except (WorkerFailed, WorkerHung) as error:
         failure = error
-    return write_report(planned.experiment_dir), failure
+    return execution.write_report(planned.experiment_dir), failure
 
 
-def show_plan(planned: PlannedExperiment) -> None:
+def show_plan(planned: execution.PlannedExperiment) -> None:
     """Print the plan as `esper-ab launch` does, below what its author says of it."""
     variants = planned.about.get("variants", {})
     said = [planned.about.get("description", ""), *(f"  {name}: {one['description']}" for name, one in variants.items()
                                                   if one["description"])]  # fmt: skip
     for line in filter(None, said):
         click.echo(visible_line(line))
-    click.echo(format_plan(planned))
+    click.echo(execution.format_plan(planned))
 
 
 def _check_process(launcher: Launcher) -> None:

@@ -38,10 +38,7 @@ def read_only(settings: Settings) -> Settings:
 
 
 def dotted(settings: Settings, above: str = "") -> dict[str, Any]:
-    """Return `{"ppo.lr": 1}` for `{"ppo__lr": 1}`, `{"ppo.lr": 1}` and `{"ppo": {"lr": 1}}`.
-
-    UsageError for a key that is said twice.
-    """
+    """`{"ppo.lr": 1}` for `{"ppo__lr": 1}`, itself and `{"ppo": {"lr": 1}}`; UsageError for a key that comes twice."""
     if not isinstance(settings, Mapping):
         raise UsageError(f"settings must be given by key, as in {{'ppo.lr': 1e-3}}, not {settings!r}")
     found: dict[str, Any] = {}

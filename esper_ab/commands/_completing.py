@@ -22,7 +22,7 @@ from esper_ab.plan.experiment_directory import FOLDER_OF_RUNS
 from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS, SHORT
 from esper_ab.trackers.subject import NAMES
 
-_USUAL = "experiments"  # where `launch` puts experiment directories
+_USUAL = "experiments"  # where `launch` puts them
 _USUAL_TASK = "digits"
 _GPUS = Path("/proc/driver/nvidia/gpus")  # a folder per GPU
 _CATALOGUES = {"reward.mode": "workers.rewards", "controller.name": "workers.controllers"}
@@ -34,9 +34,7 @@ class ExperimentDirectory(click.Path):
     def __init__(self) -> None:
         super().__init__(path_type=Path)
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem[Any]]:
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
         """Experiment directories below the folder that is typed, the newest first, and folders to look into."""
         above = incomplete[: incomplete.rfind("/") + 1]
         found = _runs(above, incomplete)

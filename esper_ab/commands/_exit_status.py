@@ -19,9 +19,8 @@ from esper_ab.contracts.visible import visible
 
 _HEADING = "Examples:"
 _STATUSES = (
-    "Exit status: 0 done, 1 internal error, 2 what was asked cannot be done, 4 a worker failed, "
-    "5 a journal is damaged, 11 a worker hung, 12 a condition of --fail-unless does not hold, 75 the disk is full, "
-    "130 interrupted."
+    "Exit status: 0 done, 1 internal error, 2 what was asked cannot be done, 4 a worker failed, 5 a journal is "
+    "damaged, 11 a worker hung, 12 a condition of --fail-unless does not hold, 75 the disk is full, 130 interrupted."
 )
 
 
@@ -39,26 +38,9 @@ def examples_of(text: str | None) -> tuple[str, ...]:
 
 def _report(message: str, status: int, args: Sequence[str]) -> int:
     click.echo(f"error: {visible(message)}", err=True)
-    if "--json" in args or "json" in _values(args, "--format"):
+    if "--json" in args or "--format=json" in args or ("--format", "json") in pairwise(args):
         click.echo(json.dumps({"error": message, "exit_status": status}))
     return status
-
-
-def _values(args: Sequence[str], option: str) -> list[str]:
-    """Return the values of `option` in `args`, which need not be a valid command line."""
-    after = [value for name, value in pairwise(args) if name == option]
-    return after + [arg.removeprefix(f"{option}=") for arg in args if arg.startswith(f"{option}=")]
-
-
-def _path(error: click.UsageError, program: str) -> str:
-    """The command that refused, as in "esper-ab run"."""
-    return error.ctx.command_path if error.ctx is not None else program
-
-
-def _no_room(error: OSError) -> str:
-    """Message for a full disk while a report or the like is written; the writer of a journal raises DiskFull itself."""
-    where = f" for {error.filename}" if error.filename else ""
-    return f"no room on the disk{where}; no journal is harmed: make room and give the command again"
 
 
 def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
@@ -72,12 +54,16 @@ def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise
-        return _report(_no_room(error), DiskFull.exit_code, args)
+        where = f" for {error.filename}" if error.filename else ""  # a report, say: a journal's writer raises DiskFull
+        said = f"no room on the disk{where}; no journal is harmed: make room and give the command again"
+        return _report(said, DiskFull.exit_code, args)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return UsageError.exit_code
     except click.ClickException as error:
-        hint = f" (see `{_path(error, program)} --help`)" if isinstance(error, click.UsageError) else ""
+        refused = getattr(error, "ctx", None)
+        path = refused.command_path if refused is not None else program  # as in "esper-ab run"
+        hint = f" (see `{path} --help`)" if isinstance(error, click.UsageError) else ""
         return _report(" ".join(error.format_message().split()) + hint, UsageError.exit_code, args)
     except (KeyboardInterrupt, click.Abort):
         return _report("interrupted", Interrupted.exit_code, args)

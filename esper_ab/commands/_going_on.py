@@ -9,10 +9,8 @@ import click
 
 from esper_ab.execution.detach import detach
 
-allow_changed_code = click.option(
-    "--allow-changed-code", is_flag=True, help="Go on with another state of the code than that of the records; the "
-    "verdict is then BLOCKED.",
-)  # fmt: skip
+allow_changed_code = click.option("--allow-changed-code", is_flag=True, help="Go on with another state of the code "
+                                  "than that of the records; the verdict is then BLOCKED.")
 detach_flag = click.option("--detach", is_flag=True, help="Go on without this terminal; see `attach` and `stop`.")
 
 

@@ -18,93 +18,84 @@ ARGUMENTS = "esper_ab.arguments"
 _LIST_FLAGS = ("slots", "devices")  # their values may be several words
 
 _COMPLETED = {
-    "--groups": completing.groups,
-    "--group": completing.group,
-    "--set": completing.assignment,
-    "--task": completing.tasks,
-    "--control": completing.named_groups,
-    "--untested": completing.named_groups,
-    "--slots": completing.slots,
-    "--devices": completing.devices,
+    "--groups": completing.groups, "--group": completing.group, "--set": completing.assignment,
+    "--task": completing.tasks, "--control": completing.named_groups, "--untested": completing.named_groups,
+    "--slots": completing.slots, "--devices": completing.devices,
 } | dict.fromkeys(("--endpoint", "--test", "--placement", "--order", "--sync", "--amp", "--kernel"), completing.choice)
 
 
-def _option(name: str, *more: str, **how: Any) -> Decorator:
+def _takes(metavar: str | None, words: str, **how: Any) -> dict[str, Any]:
+    """What click.option is told of a flag with a value."""
+    return {"metavar": metavar, "help": words, **how}
+
+
+def _switch(words: str) -> dict[str, Any]:
+    return {"is_flag": True, "help": words}
+
+
+_FLAGS: dict[str, dict[str, Any]] = {
+    "groups": _takes("A,B,…", "Reward modes or controllers; NAME=MODE gives another name. [default: "
+                     "shaped,simplified]"),
+    "group": _takes("NAME:KEY=VALUE,…", "Alter NAME, or create it. Repeatable.", multiple=True),
+    "set": _takes("KEY=VALUE", "Any setting, for all groups. Repeatable.", multiple=True),
+    "config": _takes("FILE.toml", "The same settings; flags win.", type=click.Path(path_type=Path)),
+    "task": _takes("NAME", "What hosts learn. [default: digits]"),
+    "data_dir": _takes("DIR", "Where a task's data is, if it does not ship."),
+    "slots": _takes("A B …", "Slots that may grow, in network order. [default: all]"),
+    "episodes": _takes("N", "Training episodes per run.", type=int),
+    "steps": _takes("N", "Host epochs, and decisions, per episode.", type=int),
+    "n_envs": _takes("N", "Environments per run.", type=int),
+    "replicates": _takes("N|auto", "Repetitions; 6 are the least that can carry a verdict. auto: as many as it takes, "
+                         "up to --max."),
+    "max": _takes("N", "With --replicates auto: the most.", type=int),
+    "looks": _takes("N,N,…", "Replicates at the interim looks. [default: 6,10 of 10; 6,10,14,20 of 20; one below 10]"),
+    "no_early_stop": _switch("Go on with a comparison that is decided."),
+    "control": _takes("NAME", "Compare the others with this group. [default: all pairs]"),
+    "untested": _takes("A,B,…", "Groups that are measured and in no comparison."),
+    "exam": _switch("The reward-efficiency exam: heuristic, random and wait against shaped, simplified and sparse, to "
+                    "an outcome."),
+    "endpoint": _takes("evaluation|last-tenth|curve-mean", "What one run comes to."),
+    "test": _takes("t|rank", "rank: for tasks where more than one run in ten collapses."),
+    "alpha": _takes("P", "Error rate of the whole experiment. [default: 0.05]", type=float),
+    "eval_episodes": _takes("N", "Evaluation episodes of the trained policy.", type=int),
+    "margin": _takes("POINTS", "The smallest difference worth acting on. [default: 2]", type=float),
+    "rng_seed": _takes("N", "Root of all randomness.", type=int),
+    "unpaired": _switch("Own randomness per group, for calibration."),
+    "devices": _takes("A B …", "cuda:0, cpu:1, or cuda, cpu for all. [default: all GPUs, or cores]"),
+    "devices_per_run": _takes("N", "Devices of one run.", type=int),
+    "max_parallel": _takes("N", "Runs that train at the same time, at most.", type=click.IntRange(min=1)),
+    "placement": _takes("spread|share|alternate|sequence", "One run per device; or on one device a block's runs side "
+                        "by side, in turn by episode, or one whole run after the other."),
+    "order": _takes("balanced|fixed|shuffled", "Which group takes which lane and place in the start order of a block."),
+    "sync": _takes("lockstep|independent", "Whether runs wait for one another after every episode."),
+    "share_observation_norm": _switch("The learners of a replicate normalise observations by the moments of all of "
+                                      "them; couples the groups."),
+    "threads": _takes("N", "CPU threads per worker, the same for all.", type=int),
+    "amp": _takes("off|bf16|fp16|auto", "Precision of host training, for all groups; auto: by the devices. "
+                  "[default: off]"),
+    "kernel": _takes("auto|native|torch", "What trains hosts on a CPU: the native kernel or torch; auto: the kernel "
+                     "where it can be had. [default: auto]"),
+    "deterministic": _takes(None, "Only kernels that give the same bits every time. [default: --deterministic]",
+                            default=None),
+    "no_telemetry": _switch("Do not record the life of every seed; no result depends on it."),
+    "launcher": _takes(None, "What starts workers; no result depends on it.",
+                       type=click.Choice(catalog.names("esper_ab.launchers")), default="local"),
+    "transport": _takes(None, "How workers talk to the coordinator: a private socket file, or TCP with keys of this "
+                        "run only.", type=click.Choice(["ipc", "tcp"]), default="ipc"),
+    "out": _takes("DIR", "Where experiment directories go.", type=click.Path(path_type=Path),
+                  default=Path("experiments"), show_default=True),
+    "name": _takes("NAME", "Name of the experiment directory. [default: task and time]"),
+    "dry_run": _switch("Print the plan and stop."),
+    "json": _switch("Machine-readable output, nothing else on stdout."),
+    "quiet": _switch("No live view."),
+}
+
+
+def _option(name: str) -> Decorator:
     """click's, with what a shell may offer as its value."""
-    return click.option(name, *more, shell_complete=_COMPLETED.get(name), **how)
-
-
-_OPTIONS: dict[str, Decorator] = {
-    "groups": _option("--groups", metavar="A,B,…", help="Reward modes or controllers; NAME=MODE gives another "
-                           "name. [default: shaped,simplified]"),
-    "group": _option("--group", multiple=True, metavar="NAME:KEY=VALUE,…", help="Alter NAME, or create it. "
-                          "Repeatable."),
-    "set": _option("--set", "set", multiple=True, metavar="KEY=VALUE", help="Any setting, for all groups. "
-                        "Repeatable."),
-    "config": _option("--config", type=click.Path(path_type=Path), metavar="FILE.toml", help="The same settings; "
-                           "flags win."),
-    "task": _option("--task", metavar="NAME", help="What hosts learn. [default: digits]"),
-    "data_dir": _option("--data-dir", metavar="DIR", help="Where a task's data is, if it does not ship."),
-    "slots": _option("--slots", metavar="A B …", help="Slots that may grow, in network order. [default: all]"),
-    "episodes": _option("--episodes", type=int, metavar="N", help="Training episodes per run."),
-    "steps": _option("--steps", type=int, metavar="N", help="Host epochs, and decisions, per episode."),
-    "n_envs": _option("--n-envs", type=int, metavar="N", help="Environments per run."),
-    "replicates": _option("--replicates", metavar="N|auto", help="Repetitions; 6 are the least that can carry a "
-                               "verdict. auto: as many as it takes, up to --max."),
-    "max": _option("--max", type=int, metavar="N", help="With --replicates auto: the most."),
-    "looks": _option("--looks", metavar="N,N,…", help="Replicates at the interim looks. [default: 6,10 of 10; "
-                          "6,10,14,20 of 20; one below 10]"),
-    "no_early_stop": _option("--no-early-stop", is_flag=True, help="Go on with a comparison that is decided."),
-    "control": _option("--control", metavar="NAME", help="Compare the others with this group. "
-                            "[default: all pairs]"),
-    "untested": _option("--untested", metavar="A,B,…", help="Groups that are measured and in no comparison."),
-    "exam": _option("--exam", is_flag=True, help="The reward-efficiency exam: heuristic, random and wait against "
-                         "shaped, simplified and sparse, to an outcome."),
-    "endpoint": _option("--endpoint", metavar="evaluation|last-tenth|curve-mean", help="What one run comes to."),
-    "test": _option("--test", metavar="t|rank", help="rank: for tasks where more than one run in ten collapses."),
-    "alpha": _option("--alpha", type=float, metavar="P", help="Error rate of the whole experiment. "
-                          "[default: 0.05]"),
-    "eval_episodes": _option("--eval-episodes", type=int, metavar="N", help="Evaluation episodes of the trained "
-                                  "policy."),
-    "margin": _option("--margin", type=float, metavar="POINTS", help="The smallest difference worth acting on. "
-                           "[default: 2]"),
-    "rng_seed": _option("--rng-seed", type=int, metavar="N", help="Root of all randomness."),
-    "unpaired": _option("--unpaired", is_flag=True, help="Own randomness per group, for calibration."),
-    "devices": _option("--devices", metavar="A B …", help="cuda:0, cpu:1, or cuda, cpu for all. [default: all "
-                            "GPUs, or cores]"),
-    "devices_per_run": _option("--devices-per-run", type=int, metavar="N", help="Devices of one run."),
-    "max_parallel": _option("--max-parallel", type=click.IntRange(min=1), metavar="N", help="Runs that train at the "
-                                 "same time, at most."),
-    "placement": _option("--placement", metavar="spread|share|alternate|sequence", help="One run per device; or "
-                              "on one device a block's runs side by side, in turn by episode, or one whole run after "
-                              "the other."),
-    "order": _option("--order", metavar="balanced|fixed|shuffled", help="Which group takes which lane and place "
-                          "in the start order of a block."),
-    "sync": _option("--sync", metavar="lockstep|independent", help="Whether runs wait for one another after every "
-                         "episode."),
-    "share_observation_norm": _option("--share-observation-norm", is_flag=True, help="The learners of a "
-                                           "replicate normalise observations by the moments of all of them; couples "
-                                           "the groups."),
-    "threads": _option("--threads", type=int, metavar="N", help="CPU threads per worker, the same for all."),
-    "kernel": _option("--kernel", metavar="auto|native|torch", help="What trains hosts on a CPU: the native kernel or "
-                           "torch; auto: the kernel where it can be had. [default: auto]"),
-    "amp": _option("--amp", metavar="off|bf16|fp16|auto", help="Precision of host training, for all groups; auto: "
-                        "by the devices. [default: off]"),
-    "deterministic": _option("--deterministic/--no-deterministic", default=None, help="Only kernels that give the "
-                                  "same bits every time. [default: --deterministic]"),
-    "no_telemetry": _option("--no-telemetry", is_flag=True, help="Do not record the life of every seed; no result "
-                                 "depends on it."),
-    "launcher": _option("--launcher", type=click.Choice(catalog.names("esper_ab.launchers")), default="local",
-                             help="What starts workers; no result depends on it."),
-    "transport": _option("--transport", type=click.Choice(["ipc", "tcp"]), default="ipc", help="How workers talk to "
-                              "the coordinator: a private socket file, or TCP with keys of this run only."),
-    "out": _option("--out", type=click.Path(path_type=Path), default=Path("experiments"), show_default=True,
-                        metavar="DIR", help="Where experiment directories go."),
-    "name": _option("--name", metavar="NAME", help="Name of the experiment directory. [default: task and time]"),
-    "dry_run": _option("--dry-run", is_flag=True, help="Print the plan and stop."),
-    "json": _option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout."),
-    "quiet": _option("--quiet", is_flag=True, help="No live view."),
-}  # fmt: skip
+    flag = f"--{name.replace('_', '-')}"
+    declared = f"{flag}/--no-{name}" if name == "deterministic" else flag
+    return click.option(declared, name, shell_complete=_COMPLETED.get(flag), **_FLAGS[name])
 
 
 def shared_options(*names: str) -> Decorator:
@@ -112,7 +103,7 @@ def shared_options(*names: str) -> Decorator:
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         for name in reversed(names):
-            function = _OPTIONS[name](function)
+            function = _option(name)(function)
         return function
 
     return decorate
@@ -120,7 +111,7 @@ def shared_options(*names: str) -> Decorator:
 
 def experiment_options(*, without: Sequence[str] = ()) -> Decorator:
     """Decorator of a click command: all flags of an experiment, in the order of its help, but those named."""
-    return shared_options(*(name for name in _OPTIONS if name not in without))
+    return shared_options(*(name for name in _FLAGS if name not in without))
 
 
 def flag_help() -> dict[str, str]:

@@ -11,29 +11,17 @@ from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import ExperimentCommand, experiment_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.design import LEAST_RUNS
-from esper_ab.execution.experiment import (
-    PlannedExperiment,
-    encode_plan,
-    format_plan,
-    make_directory,
-    make_launcher,
-    plan_experiment,
-)
+from esper_ab.execution import experiment as execution
 from esper_ab.settings.flags import parse_flags
 
 _OWN = (
-    "groups", "group", "replicates", "max", "looks", "no_early_stop", "control", "untested", "exam", "unpaired",
-    "order",
+    "groups", "group", "replicates", "max", "looks", "no_early_stop", "control", "untested", "exam", "unpaired", "order"
 )  # decided here
 
 
-@click.command(
-    cls=ExperimentCommand,
-    epilog=epilog(
-        "esper-ab calibrate --mode shaped --runs 20",
-        "esper-ab calibrate --mode wait --runs 4 --episodes 1 --dry-run",
-    ),
-)
+@click.command(cls=ExperimentCommand, epilog=epilog(
+    "esper-ab calibrate --mode shaped --runs 20", "esper-ab calibrate --mode wait --runs 4 --episodes 1 --dry-run"
+))
 @click.option("--mode", shell_complete=completing.mode, default="shaped", show_default=True, metavar="NAME",
               help="The condition: a reward mode or a controller.")
 @click.option("--runs", type=int, default=20, show_default=True, metavar="N", help="How often it is trained, each time "
@@ -45,13 +33,13 @@ def command(mode: str, runs: int, replicates: int, **options: Any) -> None:
     """Train one condition again and again, and show how often each rule would find a difference in it."""
     planned = _plan(mode, runs, options)
     if not options["json"]:
-        click.echo(format_plan(planned))
+        click.echo(execution.format_plan(planned))
     elif options["dry_run"]:
-        click.echo(encode_plan(planned))
+        click.echo(execution.encode_plan(planned))
     if options["dry_run"]:
         return
-    launcher = make_launcher(options["launcher"], options["transport"])
-    planned = make_directory(planned, launcher)
+    launcher = execution.make_launcher(options["launcher"], options["transport"])
+    planned = execution.make_directory(planned, launcher)
     # Here, so that --help, completion and --dry-run wait for no scipy.
     from esper_ab.design.calibration_text import calibration_text
     from esper_ab.execution.calibration import calibrate, calibration_file
@@ -64,7 +52,7 @@ def command(mode: str, runs: int, replicates: int, **options: Any) -> None:
         click.echo(f"{calibration_text(found)}\ncalibration: {file}")
 
 
-def _plan(mode: str, runs: int, options: dict[str, Any]) -> PlannedExperiment:
+def _plan(mode: str, runs: int, options: dict[str, Any]) -> execution.PlannedExperiment:
     """Plan two groups with the same settings and unpaired randomness: independent runs that change lanes as usual."""
     if runs < LEAST_RUNS or runs % 2:
         raise UsageError(f"--runs {runs}: an even number, {LEAST_RUNS} at least, as in --runs 20")
@@ -72,4 +60,4 @@ def _plan(mode: str, runs: int, options: dict[str, Any]) -> PlannedExperiment:
         raise UsageError(f"--mode {mode}: one reward mode or controller, as in --mode shaped")
     pairs = str(runs // 2)
     own = {"groups": f"a={mode},b={mode}", "replicates": pairs, "looks": pairs, "no_early_stop": True, "unpaired": True}
-    return plan_experiment(parse_flags({**options, **own}), options["out"], "calibration-{task}-{time}")
+    return execution.plan_experiment(parse_flags({**options, **own}), options["out"], "calibration-{task}-{time}")

@@ -56,11 +56,9 @@ class _LazyGroup(click.Group):
 
 
 @click.group(
-    cls=_LazyGroup,
-    commands={name: click.Command(name, short_help=line) for name, line in TABLE.items()},
+    cls=_LazyGroup, commands={name: click.Command(name, short_help=line) for name, line in TABLE.items()},
     epilog=epilog(
-        "esper-ab doctor",
-        "esper-ab launch --groups shaped,simplified --replicates 10",
+        "esper-ab doctor", "esper-ab launch --groups shaped,simplified --replicates 10",
         "esper-ab report experiments/EXPERIMENT",
     ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},

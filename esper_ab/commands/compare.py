@@ -10,17 +10,12 @@ from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
 
 
-@click.command(
-    epilog=epilog(
-        "esper-ab compare experiments/ONE experiments/OTHER",
-        "esper-ab compare experiments/ONE experiments/OTHER --json",
-    )
-)
-@click.argument(
-    "experiment_dirs", metavar="EXPERIMENT EXPERIMENT…", nargs=-1, required=True, type=ExperimentDirectory()
-)
+@click.command(epilog=epilog(
+    "esper-ab compare experiments/ONE experiments/OTHER", "esper-ab compare experiments/ONE experiments/OTHER --json"
+))
+@click.argument("folders", metavar="EXPERIMENT EXPERIMENT…", nargs=-1, required=True, type=ExperimentDirectory())
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
-def command(experiment_dirs: tuple[Path, ...], json: bool) -> None:
+def command(folders: tuple[Path, ...], json: bool) -> None:
     """Compare the groups of several experiment directories, where that can be done honestly.
 
     Task, budget, endpoint, arithmetic, code, versions and rng seed must be the same; what is not is named, with exit
@@ -30,5 +25,5 @@ def command(experiment_dirs: tuple[Path, ...], json: bool) -> None:
     # Here, so that --help and completion wait for no scipy or matplotlib.
     from esper_ab.report.compared import compare, render_json, render_text
 
-    compared = compare(experiment_dirs)
+    compared = compare(folders)
     click.echo(render_json(compared) if json else render_text(compared))

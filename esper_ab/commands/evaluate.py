@@ -23,16 +23,13 @@ from esper_ab.journal.load import load
     "esper-ab evaluate experiments/EXPERIMENT/policies/shaped/0.pt --rng-seed 7 --episodes 4",
 ))  # fmt: skip
 @click.argument("policies", metavar="POLICY…", nargs=-1, required=True, type=click.Path())
-@click.option("--episodes", type=click.IntRange(min=1), metavar="N", help="Hosts per environment. [default: as in the "
-              "run]")
+@click.option("--episodes", type=click.IntRange(1), metavar="N", help="Hosts per environment. [default: as in the run]")
 @click.option("--rng-seed", type=int, metavar="N", help="Other hosts and other draws. [default: the run's own, which "
               "repeats it, on the kind of device it had]")
 @click.option("--device", default="cpu", show_default=True, metavar="NAME", help="For the hosts: cpu, or a GPU as "
               "plans name it.")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
-def command(
-    policies: tuple[str, ...], episodes: int | None, rng_seed: int | None, device: str, json: bool
-) -> int:
+def command(policies: tuple[str, ...], episodes: int | None, rng_seed: int | None, device: str, json: bool) -> int:
     """Evaluate saved policies, frozen with their normalisers, on fresh hosts.
 
     POLICY is a file such as EXPERIMENT/policies/GROUP/REPLICATE.pt.

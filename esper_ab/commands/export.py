@@ -37,12 +37,10 @@ class Written:
     size_bytes: int
 
 
-@click.command(
-    epilog=epilog(
-        "esper-ab export experiments/EXPERIMENT",
-        "esper-ab export experiments/EXPERIMENT --format parquet --table episodes --table pairs --out tables",
-    )
-)
+@click.command(epilog=epilog(
+    "esper-ab export experiments/EXPERIMENT",
+    "esper-ab export experiments/EXPERIMENT --format parquet --table episodes --table pairs --out tables",
+))
 @click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Where to put the files; made if it is not there. [default: EXPERIMENT/export]")
@@ -84,7 +82,8 @@ def export(
     loaded = load(experiment_dir)
     there = [str(file) for file in files.values() if file.exists()]
     if there and not force:
-        raise UsageError(f"{there[0]} exists{_others(len(there) - 1)}; --force replaces, --out names another folder")
+        more = f", and {len(there) - 1} more" if there[1:] else ""
+        raise UsageError(f"{there[0]} exists{more}; --force replaces, --out names another folder")
     comparisons = analyse(loaded.history).comparisons
     with viewed(experiment_dir, loaded.lines) as connection:
         add_conclusions(connection, comparisons)
@@ -104,10 +103,6 @@ def export(
         Written(table=table, file=file, rows=rows[table], size_bytes=file.stat().st_size)
         for table, file in files.items()
     )
-
-
-def _others(count: int) -> str:
-    return f", and {count} more" if count else ""
 
 
 def _draft(connection: DuckDBPyConnection, table: str, file: Path, form: Format) -> int:

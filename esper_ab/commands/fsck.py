@@ -29,7 +29,6 @@ from esper_ab.journal.lock import Lock, holder
 
 DAMAGED = JournalError.exit_code
 _LISTED = 8  # names in one line of text; --json has them all
-_CHUNK_BYTES = 1 << 20
 
 
 @click.command(epilog=epilog("esper-ab fsck experiments/EXPERIMENT", "esper-ab fsck experiments/EXPERIMENT --repair"))
@@ -99,7 +98,7 @@ def examine(experiment_dir: Path) -> Findings:
         episodes=sum(len(run.columns) for run in runs), evaluations=sum(run.evaluation is not None for run in runs),
         damage=damage, repairable=repairable, behind=_behind(path, reading.intact_bytes, history),
         faults=tuple(_faults(experiment_dir, runs, checkpoints=not user)),
-        leftovers=() if user else _names(experiment_dir, leftovers(experiment_dir)),
+        leftovers=() if user else tuple(str(one.relative_to(experiment_dir)) for one in leftovers(experiment_dir)),
         notes=history.pauses if history else (),
     )  # fmt: skip
 
@@ -116,9 +115,7 @@ def repair(experiment_dir: Path) -> Findings:
             done = _repaired(experiment_dir)
     except OSError as error:
         if error.errno in NO_ROOM:
-            raise DiskFull(
-                f"no room in {experiment_dir} to keep what is cut off; nothing was cut: make room first"
-            ) from None
+            raise DiskFull(f"no room in {experiment_dir} to keep what is cut off; nothing was cut; make room") from None
         raise UsageError(f"{experiment_dir} cannot be repaired: {error.strerror} ({error.filename})") from None
     return msgspec.structs.replace(examine(experiment_dir), done=done)
 
@@ -211,25 +208,13 @@ def _wrong(experiment_dir: Path, file: str, sha256: str, size_bytes: int | None)
     if not path.is_file():
         return "missing"
     try:
-        found, size = _hashed(path)
+        with path.open("rb") as content:
+            found, size = hashlib.file_digest(content, "sha256").hexdigest(), content.tell()
     except OSError as error:
         return f"cannot be read: {error.strerror}"
     if size_bytes is not None and size != size_bytes:
         return f"{size} bytes, recorded with {size_bytes}"
     return "" if found == sha256 else f"sha256 {found[:12]}…, recorded with {sha256[:12]}…"
-
-
-def _hashed(path: Path) -> tuple[str, int]:
-    digest, size = hashlib.sha256(), 0
-    with path.open("rb") as file:
-        while part := file.read(_CHUNK_BYTES):
-            digest.update(part)
-            size += len(part)
-    return digest.hexdigest(), size
-
-
-def _names(experiment_dir: Path, paths: Iterable[Path]) -> tuple[str, ...]:
-    return tuple(str(path.relative_to(experiment_dir)) for path in paths)
 
 
 # --- in words ---
@@ -271,10 +256,8 @@ def _behind_text(behind: Behind, *, torn: bool) -> str:
 def _verdict(found: Findings) -> str:
     if found.damage and found.repairable:
         cut = shell_command("fsck", found.experiment_dir, "--repair")
-        return (
-            f"`{cut}` cuts the journal behind line {found.lines} and keeps the rest beside it; what was recorded "
-            "there, resume does again"
-        )
+        rest = "keeps the rest beside it; what was recorded there, resume does again"
+        return f"`{cut}` cuts the journal behind line {found.lines} and {rest}"
     if found.damage:
         return "this cannot be repaired by a cut; nothing was changed"
     if found.faults:

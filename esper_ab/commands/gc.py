@@ -1,7 +1,4 @@
-"""`esper-ab gc`: give back what an experiment directory needs no more.
-
-Its journal and its policies stay, whatever happens.
-"""
+"""`esper-ab gc`: give back what an experiment directory needs no more; its journal and its policies always stay."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ from esper_ab.live.console import CONSOLE_NAME
 from esper_ab.live.status import state_of
 
 _CHECKPOINT = re.compile(r"\d+\.pt")
-_DEPTH = 3  # of a checkpoint below the folder: GROUP/REPLICATE/POINT.pt
+_DEPTH = 3  # of a checkpoint below the folder: GROUP/REPLICATE/MILESTONE.pt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,31 +65,24 @@ def command(experiment_dirs: tuple[Path, ...], dry_run: bool, json: bool) -> Non
 def removable(experiment_dir: Path) -> Found:
     """Find what can be removed of `experiment_dir`.
 
-    UsageError when a process carries it out, when it is no experiment directory, or keeps its checkpoints
-    elsewhere.
+    UsageError when a process carries it out, when it is no experiment directory, or keeps its checkpoints elsewhere.
     """
     if by := holder(experiment_dir):
-        raise UsageError(
-            f"{experiment_dir} is in use by {by}; `{shell_command('stop', experiment_dir)}` ends it; nothing was "
-            "removed"
-        )
+        stop = shell_command("stop", experiment_dir)
+        raise UsageError(f"{experiment_dir} is in use by {by}; `{stop}` ends it; nothing was removed")
     folder = experiment_dir / CHECKPOINTS
     if folder.is_symlink():
         raise UsageError(
             f"{folder} is a symbolic link, and gc removes nothing outside an experiment directory; nothing was "
-            "removed: clear "
-            f"{folder.readlink()} yourself, or remove the link"
+            f"removed: clear {folder.readlink()} yourself, or remove the link"
         )
     history = load(experiment_dir).history
     state = state_of(history, held=False)
     files = [*leftovers(experiment_dir), *_checkpoints(folder, history)]
+    kept = f"; it is {state}, so what `{shell_command('resume', experiment_dir)}` needs was kept"
     if state == "finished":
+        kept = ""
         files += [path for path in [experiment_dir / CONSOLE_NAME] if path.is_file()]
-    kept = (
-        ""
-        if state == "finished"
-        else f"; it is {state}, so what `{shell_command('resume', experiment_dir)}` needs was kept"
-    )
     size = sum(path.lstat().st_size for path in files)
     return Found(experiment_dir=experiment_dir, files=tuple(sorted(files)), size_bytes=size, kept=kept)
 
@@ -117,9 +107,8 @@ def _checkpoints(folder: Path, history: History) -> Iterator[Path]:
 
 
 def _tree(found: Found, *, dry_run: bool) -> dict[str, object]:
+    names = [str(path.relative_to(found.experiment_dir)) for path in found.files]
     return {
-        "experiment_dir": str(found.experiment_dir),
-        "removed": [] if dry_run else [str(path.relative_to(found.experiment_dir)) for path in found.files],
-        "removable": [str(path.relative_to(found.experiment_dir)) for path in found.files] if dry_run else [],
-        "bytes": found.size_bytes,
+        "experiment_dir": str(found.experiment_dir), "removed": [] if dry_run else names,
+        "removable": names if dry_run else [], "bytes": found.size_bytes,
     }

@@ -29,13 +29,12 @@ _OPS = ("germinated", "advanced", "fossilised", "pruned")
 @click.option("--data-dir", default="", metavar="DIR", help="Where a task's data is, if it does not ship.")
 @click.option("--slots", shell_complete=completing.slots, metavar="A B …", help="Slots that may grow, in "
               "network order. [default: all]")
-@click.option("--episodes", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Each on "
+@click.option("--episodes", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Each on "
               "fresh hosts.")
-@click.option("--steps", type=click.IntRange(min=1), default=75, show_default=True, metavar="N", help="Host epochs, "
+@click.option("--steps", type=click.IntRange(1), default=75, show_default=True, metavar="N", help="Host epochs, "
               "and decisions, per episode. An experiment has 25, in which one seed is seldom followed by another.")
-@click.option("--n-envs", type=click.IntRange(min=1), default=4, show_default=True, metavar="N", help="Hosts per "
-              "episode.")
-@click.option("--rng-seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N", help="Root of all "
+@click.option("--n-envs", type=click.IntRange(1), default=4, show_default=True, metavar="N", help="Hosts per episode.")
+@click.option("--rng-seed", type=click.IntRange(0), default=0, show_default=True, metavar="N", help="Root of all "
               "randomness.")
 @click.option("--device", default="cpu", show_default=True, metavar="NAME", help="torch device for the hosts.")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
@@ -68,11 +67,9 @@ def make_question(*, slots: str | None, **options: Any) -> SoloQuestion:
 
 def count_by_slot(answer: SoloAnswer) -> dict[str, dict[str, int]]:
     """Counts of operations by slot, over all hosts."""
-    return {
-        slot: dict(zip(_OPS, _done([seed for host in answer.hosts for seed in host.seeds if seed.slot == slot]),
-                       strict=True))
-        for slot in answer.slots
-    }  # fmt: skip
+    seeds = [seed for host in answer.hosts for seed in host.seeds]
+    done = {slot: _done([seed for seed in seeds if seed.slot == slot]) for slot in answer.slots}
+    return {slot: dict(zip(_OPS, counts, strict=True)) for slot, counts in done.items()}
 
 
 def _done(seeds: list[Seed]) -> tuple[int, ...]:
@@ -94,16 +91,12 @@ def describe_answer(asked: SoloQuestion, answer: SoloAnswer) -> str:
     for slot, counts in count_by_slot(answer).items():
         table.append(f"{slot:<{width}}  {'  '.join(f'{counts[op]:>{len(op)}}' for op in _OPS)}")
     return "\n".join((
-        f"heuristic on {asked.task}: {asked.episodes} x {asked.n_envs} hosts of {asked.steps} steps, "
-        f"rng seed {asked.rng_seed}",
-        "",
-        *table,
-        "",
+        f"heuristic on {asked.task}: {asked.episodes} x {asked.n_envs} hosts of {asked.steps} steps, rng seed "
+        f"{asked.rng_seed}",
+        "", *table, "",
         f"held-out accuracy {sum(accuracies) / len(hosts):.2f} % ({min(accuracies):.2f} to {max(accuracies):.2f})",
-        f"seeds in more than one slot: {count_several_slots(answer)} of {len(hosts)} hosts",
-        "",
-        *map(_line, hosts),
-    ))  # fmt: skip
+        f"seeds in more than one slot: {count_several_slots(answer)} of {len(hosts)} hosts", "", *map(_line, hosts),
+    ))
 
 
 def _line(host: Host) -> str:

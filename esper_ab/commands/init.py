@@ -41,7 +41,8 @@ def command(file: Path, force: bool, json: bool) -> None:
     """Write an experiment file that runs as it is, with every setting and its default as a comment."""
     if file.suffix not in (".toml", ".py"):
         raise UsageError(f"{file}: the end of its name says what it is: .toml or .py, as in experiment.toml")
-    name = _name(file)
+    # The name of the file without its ending, as far as an experiment directory can have it.
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", file.stem).strip("-_.")[:_NAME_CHARS] or "experiment"
     content = python_file(name) if file.suffix == ".py" else toml_file("" if name == file.stem else name)
     try:
         with file.open("w" if force else "x", encoding="utf-8") as out:
@@ -57,23 +58,15 @@ def command(file: Path, force: bool, json: bool) -> None:
         click.echo(f"wrote {file}\nsee what it would do: {line} --dry-run\nrun it: {line}")
 
 
-def _name(file: Path) -> str:
-    """The name of `file` without its ending, as far as an experiment directory can have it."""
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", file.stem).strip("-_.")[:_NAME_CHARS] or "experiment"
-
-
 def toml_file(name: str = "") -> str:
-    """A TOML experiment file: the keys, in the structure, of the `experiment.toml` of an experiment directory.
+    """A TOML experiment file: the keys, in the structure, of the `experiment.toml` that an experiment leaves.
 
     `name`: of the experiment, which without one is called as the file.
     """
     lines = [
         "# An experiment of esper-ab. Every setting is here with its default: remove the # in front of one to change",
-        "# it. `esper-ab doctor` says what this machine has.",
-        "",
-        *(f"# {line}" for line in _about_groups()),
-        f"groups = {json_module.dumps(DEFAULT_GROUPS)}",
-        "",
+        "# it. `esper-ab doctor` says what this machine has.", "", *(f"# {line}" for line in _about_groups()),
+        f"groups = {json_module.dumps(DEFAULT_GROUPS)}", "",
     ]
     rows = list(_experiment_rows())
     lines += [f'name = "{name}"'] if name else []
@@ -101,26 +94,13 @@ def python_file(name: str) -> str:
     variants = [f'.add_variant("{group}", reward="{group}")' for group in DEFAULT_GROUPS]
     runs = next(value for key, value, _ in rows if key == "replicates")
     return "\n".join((
-        '"""An experiment of esper-ab: `esper-ab run` with this file runs it.',
-        "",
-        "Every setting is here with its default; remove the # in front of one to change it.",
-        '"""',
-        "",
-        "from esper_ab import create_experiment",
-        "",
-        "experiment = (",
-        f'    create_experiment("{name}")',
-        *(f"    # {line}" for line in _about_groups()),
-        *(f"    {line}" for line in variants),
-        '    #.add_variant("fast", reward="shaped", ppo__lr=3e-3)',
-        f"    .set_runs_per_variant({runs})",
-        "    .set_base_config(",
-        *(f"        {line}" for line in settings),
-        "    )",
-        "    .build()",
-        ")",
-        "",
-    ))  # fmt: skip
+        '"""An experiment of esper-ab: `esper-ab run` with this file runs it.', "",
+        "Every setting is here with its default; remove the # in front of one to change it.", '"""', "",
+        "from esper_ab import create_experiment", "", "experiment = (", f'    create_experiment("{name}")',
+        *(f"    # {line}" for line in _about_groups()), *(f"    {line}" for line in variants),
+        '    #.add_variant("fast", reward="shaped", ppo__lr=3e-3)', f"    .set_runs_per_variant({runs})",
+        "    .set_base_config(", *(f"        {line}" for line in settings), "    )", "    .build()", ")", "",
+    ))
 
 
 def _about_groups() -> tuple[str, ...]:

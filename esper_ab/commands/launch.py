@@ -14,18 +14,8 @@ from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, experiment_
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control.chaos import Chaos, plan_faults
 from esper_ab.control.preflight import check_launcher
+from esper_ab.execution import experiment as execution
 from esper_ab.execution.detach import detach, reserve
-from esper_ab.execution.experiment import (
-    PlannedExperiment,
-    carry_out,
-    claim_directory,
-    encode_plan,
-    format_plan,
-    make_directory,
-    make_launcher,
-    plan_experiment,
-    write_report,
-)
 from esper_ab.launchers import Launcher
 from esper_ab.live.console import outlive_terminal
 from esper_ab.report.build import printed
@@ -54,19 +44,11 @@ if TYPE_CHECKING:
               "how much runs differ by chance.")
 @click.option("--chaos", type=int, metavar="RNG_SEED", help="Rehearse faults: kill and stop workers on the way, at "
               "places drawn from RNG_SEED. The result is that of an experiment without.")
-@click.option(
-    "--fail-unless",
-    multiple=True,
-    metavar="REQUIREMENT",
-    help='"simplified better-than shaped": exit status 12 when the verdict is another. Repeatable.',
-)
-@click.option(
-    "--track",
-    shell_complete=completing.trackers,
-    metavar="A,B,…",
-    help="What follows the experiment: wandb, "
-    "tensorboard, mlflow (at MLFLOW_TRACKING_URI). A tracker that breaks does not concern the experiment.",
-)
+@click.option("--fail-unless", multiple=True, metavar="REQUIREMENT", help='"simplified better-than shaped": exit '
+              "status 12 when the verdict is another. Repeatable.")
+@click.option("--track", metavar="A,B,…", shell_complete=completing.trackers, help="What follows the experiment: "
+              "wandb, tensorboard, mlflow (at MLFLOW_TRACKING_URI). A tracker that breaks does not concern the "
+              "experiment.")
 @click.option("--wandb-mode", metavar="online|offline", help="[default: WANDB_MODE, else online]")
 @click.option("--wandb-entity", metavar="NAME", help="Team or user at W&B.")
 @click.option("--wandb-project", metavar="NAME", help="[default: ab_test_NAME_DATE]")
@@ -81,10 +63,13 @@ def command(**options: Any) -> None:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
     calibration, tracking = _load_calibration(options["calibration"]), tracking_of(options)
     asked = parse_flags(options)
-    planned = plan_experiment(asked, options["out"], calibration=calibration, tracking=tracking)
+    planned = execution.plan_experiment(
+        asked, options["out"], calibration=calibration, tracking=tracking,
+        only_plan=options["dry_run"] or options["detach"],
+    )
     groups = [group.name for group in planned.plan.experiment.groups]
     requirements = [parse_requirement(text, groups, planned.plan.design.comparisons) for text in options["fail_unless"]]
-    launcher = make_launcher(options["launcher"], options["transport"])
+    launcher = execution.make_launcher(options["launcher"], options["transport"])
     check_launcher(launcher, planned.plan.lanes)
     chaos = _plan_chaos(options, planned, launcher)
     _announce(planned, options)
@@ -93,20 +78,20 @@ def command(**options: Any) -> None:
     if options["detach"]:
         _detach(planned, as_json=options["json"])
         return
-    planned = make_directory(planned, launcher)
+    planned = execution.make_directory(planned, launcher)
     outlive_terminal(planned.experiment_dir)
-    carry_out(planned, launcher, watched=not (options["quiet"] or options["json"]), chaos=chaos)
+    execution.carry_out(planned, launcher, watched=not (options["quiet"] or options["json"]), chaos=chaos)
 
-    paths = write_report(planned.experiment_dir)
+    paths = execution.write_report(planned.experiment_dir)
     click.echo(printed(paths, "json" if options["json"] else "text"))
     if chaos is not None and not options["json"]:
         click.echo(f"chaos: {chaos.summary}\nresult hash: {paths.content.analysis.result_hash}")
     require(requirements, paths.content.comparisons)
 
 
-def _detach(planned: PlannedExperiment, *, as_json: bool) -> None:
+def _detach(planned: execution.PlannedExperiment, *, as_json: bool) -> None:
     """Start this command again under the name of `planned`, without this terminal."""
-    planned = claim_directory(planned, reserve)
+    planned = execution.claim_directory(planned, reserve)
     typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg != "--detach"]
     detached = detach("esper_ab.launch", [*typed, "--name", planned.experiment_dir.name], planned.experiment_dir)
     click.echo(detached.shown(as_json=as_json))
@@ -121,7 +106,7 @@ def _load_calibration(path: Path | None) -> Calibration | None:
     return load_calibration(path)
 
 
-def _plan_chaos(options: dict[str, Any], planned: PlannedExperiment, launcher: Launcher) -> Chaos | None:
+def _plan_chaos(options: dict[str, Any], planned: execution.PlannedExperiment, launcher: Launcher) -> Chaos | None:
     if options["chaos"] is None:
         return None
     if not launcher.child_processes:
@@ -129,17 +114,17 @@ def _plan_chaos(options: dict[str, Any], planned: PlannedExperiment, launcher: L
     return Chaos(plan_faults(options["chaos"], [spec for block in planned.plan.blocks for spec in block.runs]))
 
 
-def _announce(planned: PlannedExperiment, options: dict[str, Any]) -> None:
+def _announce(planned: execution.PlannedExperiment, options: dict[str, Any]) -> None:
     """Print the plan: as text before it is carried out, as JSON when it is all that was asked for."""
     if options["json"] and options["dry_run"]:
-        click.echo(encode_plan(planned))
+        click.echo(execution.encode_plan(planned))
     elif not options["json"]:
-        click.echo(format_plan(planned))
+        click.echo(execution.format_plan(planned))
         if planned.calibration is not None:
             click.echo(f"power: {_power(planned, planned.calibration)}")
 
 
-def _power(planned: PlannedExperiment, calibration: Calibration) -> str:
+def _power(planned: execution.PlannedExperiment, calibration: Calibration) -> str:
     """Say which difference the plan resolves with the calibrated spread of runs."""
     from esper_ab.design.power_text import describe_design_power  # with scipy, as a calibration
 

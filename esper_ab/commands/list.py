@@ -30,10 +30,10 @@ class Listed:
 
     experiment_dir: str
     state: str  # as in `status`, or "damaged", "empty"
-    done: float | None  # share of the planned training episodes and evaluations
-    last_event: str  # ISO 8601
-    groups: tuple[str, ...]
-    verdicts: tuple[str, ...]  # "a - b: VERDICT", of a finished one that has its report
+    done: float | None = None  # share of the planned training episodes and evaluations
+    last_event: str = ""  # ISO 8601
+    groups: tuple[str, ...] = ()
+    verdicts: tuple[str, ...] = ()  # "a - b: VERDICT", of a finished one that has its report
     problem: str = ""  # of a damaged one
 
 
@@ -55,9 +55,8 @@ def command(folder: Path, json: bool) -> None:
 
 def list_runs(folder: Path) -> list[Listed]:
     """Every experiment directory below `folder`; one that cannot be read is listed with its problem."""
-    return sorted(
-        map(_look, _experiment_directories(folder)), key=lambda one: (one.last_event, one.experiment_dir), reverse=True
-    )
+    found = map(_look, _experiment_directories(folder))
+    return sorted(found, key=lambda one: (one.last_event, one.experiment_dir), reverse=True)
 
 
 def _experiment_directories(folder: Path) -> Iterator[Path]:
@@ -73,24 +72,16 @@ def _look(experiment_dir: Path) -> Listed:
         loaded = load(experiment_dir)
     except (JournalError, UsageError) as error:
         state = "damaged" if isinstance(error, JournalError) else "empty"
-        return Listed(
-            experiment_dir=str(experiment_dir),
-            state=state,
-            done=None,
-            last_event="",
-            groups=(),
-            verdicts=(),
-            problem=str(error),
-        )
+        return Listed(experiment_dir=str(experiment_dir), state=state, problem=str(error))
     history = loaded.history
     state = state_of(history, held=held)
     counted = [run for run in history.runs.values() if not (run.left_out or run.lost)]
     units = sum(run.spec.episodes + 1 for run in counted)
     done = sum(len(run.columns) + (run.evaluation is not None) for run in counted)
     return Listed(
-        experiment_dir=str(experiment_dir), state=state, last_event=loaded.wall_time,
-            done=done / units if units else None,
-        groups=history.groups, verdicts=_verdicts(experiment_dir) if state == "finished" else (),
+        experiment_dir=str(experiment_dir), state=state, done=done / units if units else None,
+        last_event=loaded.wall_time, groups=history.groups,
+        verdicts=_verdicts(experiment_dir) if state == "finished" else (),
     )  # fmt: skip
 
 

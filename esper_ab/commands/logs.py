@@ -25,9 +25,8 @@ _CONSOLE = "console"
 _SHOWN = 8  # names in an error
 
 
-@click.command(
-    epilog=epilog("esper-ab logs experiments/EXPERIMENT", "esper-ab logs experiments/EXPERIMENT shaped/0 --follow")
-)
+@click.command(epilog=epilog("esper-ab logs experiments/EXPERIMENT", "esper-ab logs experiments/EXPERIMENT shaped/0 "
+                             "--follow"))
 @click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
 @click.argument("name", metavar="[GROUP/REPLICATE]", default="", shell_complete=completing.logs)
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is written, until the experiment ends.")
@@ -60,10 +59,7 @@ def sources(experiment_dir: Path, history: History) -> dict[str, Path]:
 
 
 def lines(experiment_dir: Path, viewer: Viewer, name: str = "", *, follow: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield (log, line), each log in its order.
-
-    With `follow` until no process has the experiment directory any more.
-    """
+    """Yield (log, line), each log in its order; with `follow` until no process has the experiment directory."""
     tails: dict[str, _LogTail] = {}
     while True:
         viewer.catch_up()

@@ -18,27 +18,16 @@ if TYPE_CHECKING:
     from esper_ab.design.power_tables import Known
 
 
-@click.command(
-    epilog=epilog(
-        "esper-ab power --sd-run 3.5 --replicates 10",
-        "esper-ab power --experiment experiments/EXPERIMENT --margin 1 --comparisons 3",
-    ),
-)
+@click.command(epilog=epilog(
+    "esper-ab power --sd-run 3.5 --replicates 10",
+    "esper-ab power --experiment experiments/EXPERIMENT --margin 1 --comparisons 3",
+))
 @click.option("--sd-run", type=float, metavar="SD", help="Standard deviation of runs of one condition, in points.")
-@click.option("--calibration", type=click.Path(path_type=Path), metavar="FILE", help="Take it from a "
-              "calibration.json.")
-@click.option(
-    "--experiment",
-    type=click.Path(path_type=Path),
-    metavar="EXPERIMENT",
-    help="Take it, and the pair correlation, from the pairs of an earlier experiment directory.",
-)
-@click.option(
-    "--rho",
-    type=float,
-    metavar="R",
-    help="Correlation of the two runs of a pair. [default: of EXPERIMENT; else a column each for 0, 0.3, 0.6]",
-)
+@click.option("--calibration", type=click.Path(path_type=Path), metavar="FILE", help="Take it from a calibration.json.")
+@click.option("--experiment", type=click.Path(path_type=Path), metavar="EXPERIMENT", help="Take it, and the pair "
+              "correlation, from the pairs of an earlier experiment directory.")
+@click.option("--rho", type=float, metavar="R", help="Correlation of the two runs of a pair. [default: of EXPERIMENT; "
+              "else a column each for 0, 0.3, 0.6]")
 @click.option("--replicates", type=int, default=10, show_default=True, metavar="R", help="Of the plan in question.")
 @click.option("--margin", type=float, default=2.0, show_default=True, metavar="POINTS", help="The smallest difference "
               "worth acting on.")
@@ -69,12 +58,8 @@ def _check(options: dict[str, Any]) -> None:
     if len(sources) != 1:
         raise UsageError("say how much runs differ, once: --sd-run SD, --calibration FILE or --experiment EXPERIMENT")
     rules: dict[str, Callable[[float], bool]] = {
-        "sd_run": lambda x: 0.0 < x < math.inf,
-        "rho": lambda x: -1.0 <= x < 1.0,
-        "replicates": lambda x: x >= 1,
-        "margin": lambda x: 0.0 < x < math.inf,
-        "alpha": lambda x: 0.0 < x < 0.5,
-        "comparisons": lambda x: x >= 1,
+        "sd_run": lambda x: 0.0 < x < math.inf, "rho": lambda x: -1.0 <= x < 1.0, "replicates": lambda x: x >= 1,
+        "margin": lambda x: 0.0 < x < math.inf, "alpha": lambda x: 0.0 < x < 0.5, "comparisons": lambda x: x >= 1,
     }
     points = "a positive number of points"
     right = {"rho": "from -1 to below 1", "alpha": "above 0 and below 0.5", "sd_run": points, "margin": points}

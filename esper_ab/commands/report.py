@@ -15,10 +15,9 @@ from esper_ab.verdict.requirement import parse_requirement, require
 
 
 @click.command(epilog=epilog(
-    "esper-ab report experiments/EXPERIMENT",
-    "esper-ab report experiments/EXPERIMENT --format md",
+    "esper-ab report experiments/EXPERIMENT", "esper-ab report experiments/EXPERIMENT --format md",
     "esper-ab report experiments/EXPERIMENT --fail-unless 'simplified better-than shaped'",
-))  # fmt: skip
+))
 @click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
 @shared_options("json")
 @click.option("--format", "form", type=click.Choice(("text", "md", "json")),

@@ -18,36 +18,22 @@ _FLAGS = {"name": "--name", "max_parallel": "--max-parallel", "out": "--output-d
 
 
 @click.command(cls=ExperimentCommand, epilog=epilog(
-    "esper-ab run experiment.py --dry-run",
-    "esper-ab run experiment.py --output-dir results --max-parallel 4",
-    "esper-ab run experiment.py --experiment fast --no-retry --json",
-    "esper-ab run experiment.toml --detach",
-))  # fmt: skip
+    "esper-ab run experiment.py --dry-run", "esper-ab run experiment.py --output-dir results --max-parallel 4",
+    "esper-ab run experiment.py --experiment fast --no-retry --json", "esper-ab run experiment.toml --detach",
+))
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--experiment", default="", metavar="NAME", help="Which one, when FILE has several: its name, or that of "
               "its function.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and stop.")
-@click.option(
-    "--output-dir",
-    type=click.Path(path_type=Path),
-    default=Path("experiments"),
-    show_default=True,
-    metavar="DIR",
-    help="Where experiment directories go.",
-)
-@click.option(
-    "--name", default="", metavar="NAME", help="Name of the experiment directory. [default: the experiment's]"
-)
-@click.option("--parallel/--no-parallel", default=True, help="As many runs at the same time as the devices carry, or "
-              "one.")
+@click.option("--output-dir", type=click.Path(path_type=Path), default=Path("experiments"), show_default=True,
+              metavar="DIR", help="Where experiment directories go.")
+@click.option("--name", default="", metavar="NAME", help="Name of the experiment directory. [default: the "
+              "experiment's]")
+@click.option("--parallel/--no-parallel", default=True, help="As many runs at once as the devices carry, or one.")
 @click.option("--max-parallel", type=click.IntRange(min=1), metavar="N", help="At most N runs at the same time.")
 @click.option("--no-retry", is_flag=True, help="A run whose worker dies is given up at once.")
-@click.option(
-    "--max-retries",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Restarts at one milestone of a run before it is given up. [default: 2]",
-)
+@click.option("--max-retries", type=click.IntRange(min=0), metavar="N", help="Restarts at one milestone of a run "
+              "before it is given up. [default: 2]")
 @shared_options("launcher")
 @click.option("-v", "--verbose", is_flag=True, help="A line on stderr for everything that is recorded, in place of the "
               "live view.")
@@ -67,7 +53,8 @@ def command(file: Path, **options: Any) -> None:
     from esper_ab.api.running import Runner, conduct, prepare, show_plan
 
     runner = Runner(**_runner_arguments(options))
-    planned = prepare(load_declaration(file, options["experiment"]), runner)
+    declared = load_declaration(file, options["experiment"])
+    planned = prepare(declared, runner, only_plan=options["dry_run"] or options["detach"])
     if not options["json"]:
         show_plan(planned)
     elif options["dry_run"]:
@@ -111,7 +98,6 @@ def _runner_arguments(options: dict[str, Any]) -> dict[str, Any]:
 def _detach(planned: PlannedExperiment, *, as_json: bool) -> None:
     """Start this command again under the name of `planned`, without this terminal."""
     typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg != "--detach"]
-    detached = detach(
-        "esper_ab.commands.cli", ["run", *typed, "--name", planned.experiment_dir.name], planned.experiment_dir
-    )
+    folder = planned.experiment_dir
+    detached = detach("esper_ab.commands.cli", ["run", *typed, "--name", folder.name], folder)
     click.echo(detached.shown(as_json=as_json))

@@ -23,8 +23,7 @@ from esper_ab.journal.tail import follow
 from esper_ab.live.status import status
 
 _POLL_MS = 200
-# 5 s for a process to end once it has let go of the experiment directory; one with other work does not
-_LEAVE_POLLS = 25
+_LEAVE_POLLS = 25  # 5 s for a process to end once it has let go of the experiment; one with other work does not
 
 
 @click.command(epilog=epilog("esper-ab stop experiments/EXPERIMENT", "esper-ab stop experiments/EXPERIMENT --now"))
@@ -45,13 +44,10 @@ def command(experiment_dir: Path, now: bool, json: bool) -> None:
     found = status(experiment_dir)
     resume = "" if found.state == "finished" else shell_command("resume", experiment_dir)
     if json:
-        tree = {
-            "experiment_dir": str(experiment_dir),
-            "stopped": by is not None,
-            "state": found.state,
-            "detail": found.detail,
-        }
-        click.echo(json_module.dumps(tree | {"resume": resume}))
+        click.echo(json_module.dumps({
+            "experiment_dir": str(experiment_dir), "stopped": by is not None, "state": found.state,
+            "detail": found.detail, "resume": resume,
+        }))
         return
     what = found.state + (f" ({found.detail})" if found.detail else "")
     told = f"{found.experiment}: {what}" if by else f"{found.experiment}: nobody carries it out; it is {what}"
@@ -65,11 +61,12 @@ def end(experiment_dir: Path, by: Holder, *, now: bool) -> None:
     """
     reading = follow(experiment_dir / JOURNAL_NAME)
     process = _process(experiment_dir, by)
-    left = _LEAVE_POLLS
+    ended, left = select.poll(), _LEAVE_POLLS
+    ended.register(process, select.POLLIN)
     try:
         _heeded(reading)
         _send(process, signal.SIGINT)
-        while left and not _has_ended(process):
+        while left and not ended.poll(_POLL_MS):
             left -= holder(experiment_dir) != by
             if now and _heeded(reading):
                 _send(process, signal.SIGINT)
@@ -83,20 +80,14 @@ def _process(experiment_dir: Path, by: Holder) -> int:
     if by.host != socket.gethostname():
         raise UsageError(f"{experiment_dir} is carried out by {by}: stop it there")
     if not by.pid:
-        raise UsageError(
-            f"{experiment_dir} is carried out by a process that its .lock does not name: end it where it runs"
-        )
+        raise UsageError(f"{experiment_dir} is carried out by a process that its .lock does not name: end it there")
     try:
         process = os.pidfd_open(by.pid)
     except OSError:
-        raise UsageError(
-            f"{experiment_dir} is carried out by {by}, which cannot be seen from here (a container?)"
-        ) from None
+        raise UsageError(f"{experiment_dir} is carried out by {by}, which is not visible here (a container?)") from None
     if process_started(by.pid) != by.started:
         os.close(process)
-        raise UsageError(
-            f"{experiment_dir} is carried out by {by}, but here that number is another process: stop it there"
-        )
+        raise UsageError(f"{experiment_dir} is carried out by {by}, but here that is another process: stop it there")
     return process
 
 
@@ -106,12 +97,6 @@ def _send(process: int, number: signal.Signals) -> None:
             signal.pidfd_send_signal(process, number)
         except PermissionError:
             raise UsageError("the experiment belongs to another user, who alone can stop it") from None
-
-
-def _has_ended(process: int) -> bool:
-    poll = select.poll()
-    poll.register(process, select.POLLIN)
-    return bool(poll.poll(_POLL_MS))
 
 
 def _heeded(reading: Reading) -> bool:

@@ -46,9 +46,7 @@ def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> i
     asked = _change(before, options)
     names = tuple(name for name in NAMES if options[name] not in (None, False)) or wanted(before)
     if not names:
-        raise UsageError(
-            f"{experiment_dir} is followed by no tracker: name one, as in --tensorboard; also --wandb, --mlflow"
-        )
+        raise UsageError(f"{experiment_dir} is followed by no tracker: name one: --tensorboard, --wandb or --mlflow")
     check_tracking(asked)
     for name in names:
         if at_work(experiment_dir, name):
@@ -57,10 +55,8 @@ def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> i
     save_settings(experiment_dir, asked)
     told = fill(experiment_dir, names, live=follow)
     if json:
-        click.echo(json_module.dumps({
-            name: {"state": one.state, "where": one.where, "lines": one.lines, "detail": one.detail}
-            for name, one in told.items()
-        }))  # fmt: skip
+        keys = ("state", "where", "lines", "detail")
+        click.echo(json_module.dumps({name: {key: getattr(one, key) for key in keys} for name, one in told.items()}))
     for name, one in told.items():
         if one.state == "failed":
             click.echo(f"warning: {visible_line(f'{name}: {one.detail}')}", err=True)
@@ -70,8 +66,7 @@ def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> i
 
 
 def _change(before: Tracking, options: dict[str, Any]) -> Tracking:
-    """`before`, which followed it so far, with what the flags change; UsageError for flags without their tracker.
-    """
+    """`before`, which followed it so far, as the flags change it; UsageError for flags without their tracker."""
     if options["uri"] is not None and not options["mlflow"]:
         raise UsageError("--uri is MLflow's; give --mlflow, too")
     changed: dict[str, Any] = {}

@@ -35,7 +35,7 @@ _SHORT_BYTES = 32 << 10
 # msgspec analyses a type on first use, and two threads doing so at once crash (seen with 0.22). So do it at import.
 msgspec.json.Decoder(WorkerMessage)
 msgspec.json.Decoder(CoordinatorMessage)
-_DIRECT = msgspec.msgpack.Decoder(WorkerMessage)
+_DIRECT: msgspec.msgpack.Decoder[WorkerMessage] = msgspec.msgpack.Decoder(WorkerMessage)
 _ENCODER = msgspec.msgpack.Encoder()
 
 
@@ -78,19 +78,12 @@ class _Budget:
 def _unpack(data: bytes) -> Any:
     if len(data) > MESSAGE_LIMIT_BYTES:
         raise ProtocolError(f"{len(data)} bytes, and {MESSAGE_LIMIT_BYTES} are the limit")
-    budget = _Budget(len(data))
+    spend = _Budget(len(data)).spend
     try:
         value = msgpack.unpackb(
-            data,
-            raw=False,
-            strict_map_key=True,
-            max_array_len=_MAX_ARRAY if len(data) > FRAME_LIMIT_BYTES else 1 << 15,
-            max_map_len=_MAX_MAP,
-            max_str_len=_MAX_STR,
-            max_bin_len=CHUNK_BYTES,
-            max_ext_len=0,
-            list_hook=budget.spend,
-            object_hook=budget.spend,
+            data, raw=False, strict_map_key=True,
+            max_array_len=_MAX_ARRAY if len(data) > FRAME_LIMIT_BYTES else 1 << 15, max_map_len=_MAX_MAP,
+            max_str_len=_MAX_STR, max_bin_len=CHUNK_BYTES, max_ext_len=0, list_hook=spend, object_hook=spend,
         )
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise ProtocolError(f"not msgpack within limits: {error}") from None
@@ -109,9 +102,8 @@ def decode_from_worker(data: bytes) -> WorkerMessage:
     """Decode one worker message; ProtocolError unless `data` is exactly one."""
     if len(data) <= _SHORT_BYTES:
         with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # `_decode` reports the error
-            message: WorkerMessage = _DIRECT.decode(data)
-            return message
-    message = _decode(data, WorkerMessage)
+            return _DIRECT.decode(data)
+    message: WorkerMessage = _decode(data, WorkerMessage)
     return message
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from esper_ab.contracts.own_packages import folder
 
 _PACKAGES = ("esper_ab", "workers")
-_SOURCES = (".py", ".npz", ".cpp", ".h", ".so")
+_SOURCES = (".py", ".npz", ".cpp", ".h", ".map", ".so")
 _SHOWN = 16  # hexadecimal digits
 
 

@@ -120,7 +120,7 @@ class Progress(Message, frozen=True, kw_only=True, tag="Progress"):
 
 
 class EpisodeFinished(Message, frozen=True, kw_only=True, tag="EpisodeFinished"):
-    """Record of a training episode, points 1 … E. The worker keeps it until the release that acknowledges it."""
+    """Record of a training episode, milestones 1 … E. The worker keeps it until the release that acknowledges it."""
 
     run: RunRef
     seq: int
@@ -170,10 +170,7 @@ class Assign(Message, frozen=True, kw_only=True, tag="Assign"):
 
 
 class Release(Message, frozen=True, kw_only=True, tag="Release"):
-    """Milestone `milestone` is on disk; continue towards the next one.
-
-    At milestone E+1 the run is done: await the next Assign.
-    """
+    """`milestone` is on disk; continue towards the next one. At E+1 the run is done: await the next Assign."""
 
     run_name: str
     milestone: int

@@ -1,4 +1,4 @@
-"""Opening a file that other users may have replaced: by a link, a named pipe or anything else that is no file.
+"""Opening a file that other users may have replaced, by a link, a named pipe or whatever else; writing one whole.
 
 An ordinary open follows a link to somebody's file, and waits without limit at the end of a pipe.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 _IN_PLACE_OF_A_FILE = frozenset({errno.ELOOP, errno.EISDIR, errno.ENXIO})  # a link, a folder; a pipe, socket or device
@@ -37,3 +39,20 @@ def open_regular(path: Path, flags: int, mode: int = 0o600) -> int:
 def _not_regular(path: Path) -> NotRegular:
     what = "is a symbolic link" if path.is_symlink() else "is no regular file"
     return NotRegular(errno.EINVAL, what, str(path))
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file atomically, so that a reader never sees half of it; OSError when there is no room."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError):
+            error.filename = str(path)  # unset when a write fails
+        raise

@@ -20,8 +20,5 @@ def visible_line(text: str, limit: int | None = None) -> str:
 def _escaped(text: str, keep: str) -> str:
     if text.isprintable():
         return text
-    return "".join(char if char.isprintable() or char in keep else _escape(char) for char in text)
-
-
-def _escape(char: str) -> str:
-    return char.encode("unicode_escape", "surrogatepass").decode("ascii")
+    escaped = {char: char.encode("unicode_escape", "surrogatepass").decode("ascii") for char in set(text) - set(keep)}
+    return "".join(char if char.isprintable() else escaped.get(char, char) for char in text)

@@ -14,19 +14,7 @@ from collections.abc import Iterable
 from esper_ab.control.event_sink import EventSink
 from esper_ab.control.fleet import LOG_LINES, Fleet, WorkerHandle, ending
 from esper_ab.control.hub import BadMessage, Hub, Incoming, Readable, Received
-from esper_ab.control.rules.commands import (
-    Append,
-    Command,
-    DumpStacks,
-    EndWorker,
-    Fail,
-    Flush,
-    RestartWorker,
-    Send,
-    Show,
-    Sync,
-    Warn,
-)
+from esper_ab.control.rules import commands
 from esper_ab.control.rules.ledger_entries import LAST_WORDS_LINES
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.control.rules.machine import CTRL_C, LAST_WORDS_S, ExperimentMachine
@@ -62,8 +50,7 @@ class Coordinator:
             for handle in self._fleet.try_again(time.monotonic(), self._limits.start_up_s):
                 self._report_start(handle)
             self._perform(machine.end_round(time.monotonic()))
-        error = machine.error_at_end()
-        if error is not None:
+        if (error := machine.error_at_end()) is not None:
             raise error
 
     def _take(self, incoming: Incoming, signals: CaughtSignals) -> None:
@@ -82,38 +69,38 @@ class Coordinator:
                 if lane is not None:
                     machine.exited(lane, now)
 
-    def _perform(self, commands: Iterable[Command]) -> None:
+    def _perform(self, due: Iterable[commands.Command]) -> None:
         """Perform the commands in order; what ends and starts workers has a result, and that has commands, too."""
-        for command in commands:
+        for command in due:
             match command:
-                case Append(event):
+                case commands.Append(event):
                     self._sink.append(event)
-                case Send(identity, message):
+                case commands.Send(identity, message):
                     self._hub.send(identity, message)
-                case Sync():
+                case commands.Sync():
                     self._sink.commit()
-                case Flush():
+                case commands.Flush():
                     self._sink.flush()
-                case Show(progress):
+                case commands.Show(progress):
                     self._sink.show(progress)
-                case Warn(text):
+                case commands.Warn(text):
                     self._sink.warn(text)
-                case DumpStacks() | EndWorker() | RestartWorker():
+                case commands.DumpStacks() | commands.EndWorker() | commands.RestartWorker():
                     self._manage(command)
-                case Fail(error):
+                case commands.Fail(error):
                     raise error
 
-    def _manage(self, command: DumpStacks | EndWorker | RestartWorker) -> None:
+    def _manage(self, command: commands.DumpStacks | commands.EndWorker | commands.RestartWorker) -> None:
         handle = self._fleet.on_lane(command.lane)
         match command:
-            case DumpStacks():
+            case commands.DumpStacks():
                 handle.worker.dump_stacks()
-            case EndWorker(lane, reason, hung, run_log):
+            case commands.EndWorker(lane, reason, hung, run_log):
                 how = reason or ending(handle.worker.exitcode)
                 self._fleet.end(handle, _STACKS_S if hung else LAST_WORDS_S)  # its log is complete now
                 log = self._fleet.log_end(handle, LAST_WORDS_LINES if hung else LOG_LINES, run_log)
                 self._perform(self._machine.lost(lane, how, log, hung=hung))
-            case RestartWorker():
+            case commands.RestartWorker():
                 self._fleet.restart(handle)
                 self._report_start(handle)
 

@@ -19,10 +19,8 @@ _OWN = 64  # of a coordinator beside its workers: it has about 20, and observers
 
 # Of an OSError when a process or thread is started: what was lacking, which may be there a little later.
 PASSING = {
-    errno.EMFILE: "no file descriptor was free (ulimit -n)",
-    errno.ENFILE: "the system had no file descriptor free",
-    errno.EAGAIN: "no process could be added (ulimit -u)",
-    errno.ENOMEM: "there was no memory",
+    errno.EMFILE: "no file descriptor was free (ulimit -n)", errno.ENFILE: "the system had no file descriptor free",
+    errno.EAGAIN: "no process could be added (ulimit -u)", errno.ENOMEM: "there was no memory",
 }
 
 

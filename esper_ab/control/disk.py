@@ -27,8 +27,8 @@ class DiskSpaceWait:
     """Waits for room on an experiment's disk, and says so once when it begins and once when it goes on."""
 
     def __init__(self, experiment_dir: Path, tell: Callable[[str], None]) -> None:
-        self._experiment_dir = experiment_dir
-        self._tell = tell
+        self._experiment_dir, self._tell = experiment_dir, tell
+        self._lack = f"no room on the disk of {experiment_dir}"
         self._limit_s = Limits().disk_full_s
         self._signals: CaughtSignals | None = None
         self._without: dict[str, float] = {}  # runs whose workers have no room, since when (monotonic, s)
@@ -103,23 +103,15 @@ class DiskSpaceWait:
         caught = self._signals.read() if self._signals else ()
         if caught:
             self.given_up = True
-            raise Interrupted(
-                f"stopped by {caught[0].name} while there was no room on the disk of {self._experiment_dir}; what was "
-                "recorded is kept"
-            )
+            raise Interrupted(f"stopped by {caught[0].name} while there was {self._lack}; what was recorded is kept")
 
     def _give_up(self) -> None:
         self.given_up = True
-        raise DiskFull(
-            f"no room on the disk of {self._experiment_dir} for {self._limit_s:.0f} s; what was recorded is kept: make "
-            "room, "
-            f"then `{shell_command('resume', self._experiment_dir)}`"
-        )
+        then = f"make room, then `{shell_command('resume', self._experiment_dir)}`"
+        raise DiskFull(f"{self._lack} for {self._limit_s:.0f} s; what was recorded is kept: {then}")
 
     def _say_that_it_waits(self, what: str) -> None:
-        self._tell(
-            f"no room on the disk of {self._experiment_dir} for {what}: waiting up to {self._limit_s:.0f} s for some"
-        )
+        self._tell(f"{self._lack} for {what}: waiting up to {self._limit_s:.0f} s for some")
 
 
 def _entry(run: str, paused_s: float, what: str) -> Ledger:

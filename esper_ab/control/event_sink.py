@@ -79,7 +79,7 @@ class EventSink:
         self._observers.tell_at_once(text)
 
     def close(self) -> None:
-        """Commit and let go of the experiment directory; what did not find room before is not waited for again."""
+        """Commit and let go of the experiment; what did not find room before is not waited for again."""
         try:
             if not self._disk.given_up:
                 self.commit()

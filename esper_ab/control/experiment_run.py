@@ -21,15 +21,7 @@ from esper_ab.control.observers import Observer
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.control.rules.recovery import nothing_left
 from esper_ab.control.signals import CaughtSignals
-from esper_ab.journal.events import (
-    SCHEMA,
-    AnyEvent,
-    ExperimentContinued,
-    ExperimentEnded,
-    ExperimentStarted,
-    Ledger,
-    PlanExtended,
-)
+from esper_ab.journal import events
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import History, begin, fold
 from esper_ab.launchers import Launcher
@@ -50,11 +42,11 @@ def run(
     Returns when every run is done. Raises UsageError when the directory is taken, WorkerFailed, WorkerHung,
     JournalError, Interrupted; by then no worker is left, and the journal says how it ended.
     """
-    started = ExperimentStarted(
-        schema=SCHEMA, plan=plan, versions=versions(), machine=provenance.machine(), code=provenance.code()
+    started = events.ExperimentStarted(
+        schema=events.SCHEMA, plan=plan, versions=versions(), machine=provenance.machine(), code=provenance.code()
     )
     sink = EventSink(Journal(experiment_dir), begin(started, keeps_records=False), observers, chaos)
-    _carry_out(sink, started, experiment_dir, launcher, limits)
+    _perform(sink, started, experiment_dir, launcher, limits)
 
 
 def extend(
@@ -73,8 +65,8 @@ def extend(
     except BaseException:
         sink.close()
         raise
-    sink.record(ExperimentContinued(versions=versions(), machine=provenance.machine(), code=provenance.code()))
-    _carry_out(sink, PlanExtended(extension=extension), experiment_dir, launcher, limits)
+    sink.record(events.ExperimentContinued(versions=versions(), machine=provenance.machine(), code=provenance.code()))
+    _perform(sink, events.PlanExtended(extension=extension), experiment_dir, launcher, limits)
 
 
 def resume(
@@ -92,16 +84,16 @@ def resume(
         journal.close()
         raise
     sink = EventSink(journal, history, observers)
-    continued = ExperimentContinued(versions=versions(), machine=provenance.machine(), code=provenance.code())
-    _carry_out(sink, continued, experiment_dir, launcher, limits)
+    continued = events.ExperimentContinued(versions=versions(), machine=provenance.machine(), code=provenance.code())
+    _perform(sink, continued, experiment_dir, launcher, limits)
 
 
-def _past(experiment_dir: Path, events: Iterator[AnyEvent]) -> History:
+def _past(experiment_dir: Path, recorded: Iterator[events.AnyEvent]) -> History:
     """UsageError when there are none."""
-    first = next(events, None)
+    first = next(recorded, None)
     if first is None:
         raise UsageError(f"{experiment_dir}: the journal holds no event, so there is nothing to resume; launch it anew")
-    return fold(chain([first], events), keeps_records=False)
+    return fold(chain([first], recorded), keeps_records=False)
 
 
 def check_code(experiment_dir: Path, history: History, *, allowed: bool) -> None:
@@ -119,8 +111,7 @@ def check_code(experiment_dir: Path, history: History, *, allowed: bool) -> None
         back = f"`git checkout {commit}`" if elsewhere else "bring that code back"
         raise UsageError(
             f"{experiment_dir}: its records are of {named(state.code)}, the code here is {named(here)}: {back}, or go "
-            "on with "
-            "--allow-changed-code, which blocks the verdict"
+            "on with --allow-changed-code, which blocks the verdict"
         )
 
 
@@ -137,8 +128,8 @@ def check_resumable(experiment_dir: Path, history: History, *, allow_changed_cod
         check_code(experiment_dir, history, allowed=allow_changed_code)
 
 
-def _carry_out(
-    sink: EventSink, first: AnyEvent, experiment_dir: Path, launcher: Launcher, limits: Limits | None
+def _perform(
+    sink: EventSink, first: events.AnyEvent, experiment_dir: Path, launcher: Launcher, limits: Limits | None
 ) -> None:
     with closing(sink):
         sink.record(first)
@@ -146,22 +137,12 @@ def _carry_out(
         try:
             _execute(experiment_dir, launcher, sink, limits or Limits())
         except BaseException as error:
-            sink.record(_ended_by(error))
+            by_user = isinstance(error, Interrupted | KeyboardInterrupt)
+            detail = str(error).partition("\n")[0] or type(error).__name__
+            sink.record(events.ExperimentEnded(status="interrupted" if by_user else "failed", detail=detail))
             _say_how_to_go_on(error, experiment_dir, sink.history)
             raise
-        sink.record(ExperimentEnded(status="finished", detail=""))
-
-
-def _note_unreported(sink: EventSink, hub: Hub) -> None:
-    if hub.unreported:
-        detail = f"{hub.unreported} more messages were refused; only the first of a kind are listed"
-        sink.record(Ledger(category="bad_message", run_name="", episode=None, detail=detail))
-
-
-def _ended_by(error: BaseException) -> ExperimentEnded:
-    by_user = isinstance(error, Interrupted | KeyboardInterrupt)
-    detail = str(error).partition("\n")[0] or type(error).__name__
-    return ExperimentEnded(status="interrupted" if by_user else "failed", detail=detail)
+        sink.record(events.ExperimentEnded(status="finished", detail=""))
 
 
 def _say_how_to_go_on(error: BaseException, experiment_dir: Path, history: History) -> None:
@@ -181,10 +162,8 @@ def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: 
     for worker in sink.history.workers:
         started_before[worker.worker] = max(worker.incarnation, started_before.get(worker.worker, 0))
     with (
-        descriptors.room_for(len(plan.lanes), launcher.descriptors),
-        CaughtSignals() as signals,
-        sink.heeding(signals, limits.disk_full_s),
-        closing(Hub(launcher.transport)) as hub,
+        descriptors.room_for(len(plan.lanes), launcher.descriptors), CaughtSignals() as signals,
+        sink.heeding(signals, limits.disk_full_s), closing(Hub(launcher.transport)) as hub,
     ):
         fleet = Fleet(experiment_dir, hub)
         try:
@@ -193,9 +172,11 @@ def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: 
         except BaseException as error:
             hurried = fleet.stop(str(error).partition("\n")[0], _LEAVE_NOW_S, signals.ctrl_c)
             if hurried and isinstance(error, Interrupted) and error.in_order:
-                sink.record(Ledger(category="interrupted", run_name="", episode=None, detail=_FURTHER))
+                sink.record(events.Ledger(category="interrupted", run_name="", episode=None, detail=_FURTHER))
                 error.args = (f"{error}; {_FURTHER}",)
             raise
         finally:
-            _note_unreported(sink, hub)
+            if hub.unreported:
+                detail = f"{hub.unreported} more messages were refused; only the first of a kind are listed"
+                sink.record(events.Ledger(category="bad_message", run_name="", episode=None, detail=detail))
         fleet.stop("the experiment is finished", _LEAVE_S, signals.ctrl_c)

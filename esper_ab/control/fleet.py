@@ -84,12 +84,8 @@ class Fleet:
             worker = f"w{index:02d}"
             incarnation = incarnations.get(worker, 0) + 1
             order = WorkerOrder(
-                endpoint=self._hub.endpoint,
-                worker=worker,
-                incarnation=incarnation,
-                lane=lane,
-                arithmetic=plan.experiment.arithmetic,
-                experiment_dir=str(self._experiment_dir),
+                endpoint=self._hub.endpoint, worker=worker, incarnation=incarnation, lane=lane,
+                arithmetic=plan.experiment.arithmetic, experiment_dir=str(self._experiment_dir),
                 log_file=f"logs/{worker}.log",
             )
             handle = self._handles[lane.name] = WorkerHandle(order=order)
@@ -137,9 +133,8 @@ class Fleet:
             before = handle.delay or Delay(lack="", since=now, pause_s=_FIRST_PAUSE_S / 2, due=now)
             pause_s = min(2 * before.pause_s, _LONGEST_PAUSE_S)
             handle.worker = _Nobody()
-            handle.delay = Delay(
-                lack=descriptors.PASSING[error.errno], since=before.since, pause_s=pause_s, due=now + pause_s
-            )
+            lack = descriptors.PASSING[error.errno]
+            handle.delay = Delay(lack=lack, since=before.since, pause_s=pause_s, due=now + pause_s)
             return
         handle.delay = None
         self._hub.watch(handle.worker.sentinel)
@@ -169,10 +164,8 @@ class Fleet:
 
         `run_log`, "" for none: a worker may give each of its runs a log of its own. What was written last counts.
         """
-        names = [handle.order.log_file, *([run_log] if run_log else [])]
-        written = [
-            path for path in (self._experiment_dir / name for name in names) if path.is_file() and path.stat().st_size
-        ]
+        paths = [self._experiment_dir / name for name in (handle.order.log_file, run_log) if name]
+        written = [path for path in paths if path.is_file() and path.stat().st_size]
         if not written:
             return ""
         path = max(written, key=lambda file: file.stat().st_mtime_ns)

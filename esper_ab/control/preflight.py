@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -23,22 +23,30 @@ _LOG_BYTES_PER_ENV_EPISODE = 4096  # journal line and log, measured generously
 _SPARE_BYTES = 64 << 20  # policies, report, and room for others
 
 
-def examine(questions: Questions) -> Machine:
-    """Answers of the module `workers.commands.describe`; EsperError with the end of its output when it has none."""
+def examine(questions: Questions, meanwhile: Callable[[], None] = lambda: None) -> Machine:
+    """Answers of the module `workers.commands.describe`; EsperError with the end of its output when it has none.
+
+    `meanwhile` is called while the child imports torch, which takes a second or more.
+    """
     environment = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **os.environ}
     command = child_command("workers.commands.describe", msgspec.json.encode(questions).decode())
     began = time.monotonic()
-    try:
-        child = subprocess.run(command, capture_output=True, env=environment, timeout=_TIMEOUT_S, check=False)
-    except subprocess.TimeoutExpired:
-        raise EsperError(f"the preflight gave no answer within {_TIMEOUT_S:.0f} s") from None
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as child:
+        try:
+            meanwhile()
+            answer, complaint = child.communicate(timeout=_TIMEOUT_S)
+        except BaseException as error:
+            child.kill()
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise EsperError(f"the preflight gave no answer within {_TIMEOUT_S:.0f} s") from None
+            raise
     took_s = time.monotonic() - began
     if child.returncode:
-        last = (child.stderr.decode(errors="replace").strip() or "no output").splitlines()[-1]
+        last = (complaint.decode(errors="replace").strip() or "no output").splitlines()[-1]
         raise EsperError(f"the preflight (workers.commands.describe) ended with exit status {child.returncode}: {last}")
     try:
         # A user's reward may print while it is imported: the answer is the last line.
-        found = msgspec.json.decode(child.stdout.strip().splitlines()[-1], type=Machine)
+        found = msgspec.json.decode(answer.strip().splitlines()[-1], type=Machine)
     except (msgspec.MsgspecError, IndexError) as error:
         raise EsperError(f"the preflight (workers.commands.describe) answered something else: {error}") from None
     return msgspec.structs.replace(found, start_s=took_s)
@@ -57,15 +65,11 @@ def check_experiment_dir(experiment_dir: Path, needed_bytes: int) -> None:
         )
     parent = next(folder for folder in experiment_dir.absolute().parents if folder.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise UsageError(
-            f"{experiment_dir} cannot be made: {parent} is not a folder that can be written; choose another"
-        )
+        raise UsageError(f"{experiment_dir} cannot be made: {parent} is no folder that can be written; choose another")
     free_bytes = shutil.disk_usage(parent).free
     if free_bytes < needed_bytes:
-        raise UsageError(
-            f"{parent} has {free_bytes >> 20} MiB free, but the run may need {needed_bytes >> 20} MiB; make room, or "
-            "choose another folder"
-        )
+        room = f"{free_bytes >> 20} MiB free, but the run may need {needed_bytes >> 20} MiB"
+        raise UsageError(f"{parent} has {room}; make room, or choose another folder")
 
 
 def check_launcher(launcher: Launcher, lanes: Sequence[Lane]) -> None:

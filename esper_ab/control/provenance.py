@@ -15,11 +15,8 @@ _GIT_TIMEOUT_S = 10.0
 def machine() -> dict[str, str]:
     """Where it runs."""
     return {
-        "host": platform.node(),
-        "system": platform.platform(),
-        "processor": platform.machine(),
-        "cores": str(len(os.sched_getaffinity(0))),
-        "python": platform.python_version(),
+        "host": platform.node(), "system": platform.platform(), "processor": platform.machine(),
+        "cores": str(len(os.sched_getaffinity(0))), "python": platform.python_version(),
     }
 
 

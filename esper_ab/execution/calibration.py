@@ -21,9 +21,8 @@ def calibrate(planned: PlannedExperiment, launcher: Launcher, replicates: int, *
     carry_out(planned, launcher, watched=watched)
     deterministic = _try_determinism(planned, launcher)
     found = calibration_of(load(planned.experiment_dir).history, replicates, deterministic=deterministic)
-    calibration_file(planned.experiment_dir).write_bytes(
-        msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
-    )
+    shown = msgspec.json.format(msgspec.json.encode(found), indent=2)
+    calibration_file(planned.experiment_dir).write_bytes(shown + b"\n")
     return found
 
 
@@ -35,21 +34,13 @@ def calibration_file(experiment_dir: Path) -> Path:
 def _try_determinism(planned: PlannedExperiment, launcher: Launcher) -> bool:
     """Whether both runs of a small paired replicate, each in its own lane, give the same records."""
     small = msgspec.structs.replace(
-        planned.asked,
-        name="determinism",
-        unpaired=False,
-        replicates=1,
-        looks=(),
-        episodes=min(planned.asked.episodes, _DETERMINISM_EPISODES),
-        eval_episodes=1,
+        planned.asked, name="determinism", unpaired=False, replicates=1, looks=(),
+        episodes=min(planned.asked.episodes, _DETERMINISM_EPISODES), eval_episodes=1,
     )
     experiment_dir, machine = planned.experiment_dir / small.name, planned.machine
     plan = plan_on(machine, small, small.name)
-    carry_out(
-        PlannedExperiment(asked=small, machine=machine, plan=plan, experiment_dir=experiment_dir),
-        launcher,
-        watched=False,
-    )
+    trial = PlannedExperiment(asked=small, machine=machine, plan=plan, experiment_dir=experiment_dir)
+    carry_out(trial, launcher, watched=False)
     history = load(experiment_dir).history
     contrast = history.design.comparisons[0]
     return same_records(history, contrast, pairs_of(history, contrast))

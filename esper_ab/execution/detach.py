@@ -43,9 +43,8 @@ class Detached:
                 {"experiment_dir": str(self.experiment_dir), "pid": self.pid, "console": str(self.console)}
             )
         return (
-            f"detached: process {self.pid}, its output in {self.console}\n"
-            f"see it:   {shell_command('attach', self.experiment_dir)}\n"
-            f"end it:   {shell_command('stop', self.experiment_dir)}"
+            f"detached: process {self.pid}, its output in {self.console}\nsee it:   "
+            f"{shell_command('attach', self.experiment_dir)}\nend it:   {shell_command('stop', self.experiment_dir)}"
         )
 
 
@@ -69,7 +68,7 @@ def detach(module: str, args: Sequence[str], experiment_dir: Path) -> Detached:
     if first is not console:
         environment[_CONSOLE_VARIABLE] = str(first.absolute())
     first.parent.mkdir(parents=True, exist_ok=True)
-    begin, size = _end_of(first), _journal_bytes(experiment_dir)
+    begin, size = _end_of(first), _end_of(experiment_dir / JOURNAL_NAME)
     with first.open("ab") as file:
         child = subprocess.Popen(
             child_command(module, *args), stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment,
@@ -108,10 +107,7 @@ def reserve(experiment_dir: Path) -> None:
 
 
 def settle_console(experiment_dir: Path) -> None:
-    """In the detached command, once it has made `experiment_dir`: move its output there.
-
-    Without effect in any other.
-    """
+    """In the detached command, once it has made `experiment_dir`: move its output there. Nothing in any other."""
     if first := os.environ.pop(_CONSOLE_VARIABLE, ""):
         Path(first).rename(experiment_dir / CONSOLE_NAME)
 
@@ -121,7 +117,7 @@ def _wait(child: subprocess.Popen[bytes], experiment_dir: Path, size: int) -> No
     deadline = time.monotonic() + _PATIENCE_S
     while (status := child.poll()) is None:
         has = holder(experiment_dir)
-        if has is not None and has.pid == child.pid and _journal_bytes(experiment_dir) > size:
+        if has is not None and has.pid == child.pid and _end_of(experiment_dir / JOURNAL_NAME) > size:
             return
         if time.monotonic() > deadline:
             raise EsperError(f"process {child.pid} has not begun after {_PATIENCE_S:.0f} s and may still; it goes on")
@@ -137,10 +133,6 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         child.kill()
         child.wait()
-
-
-def _journal_bytes(experiment_dir: Path) -> int:
-    return _end_of(experiment_dir / JOURNAL_NAME)
 
 
 def _end_of(path: Path) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +58,7 @@ _NARROWEST = 40  # characters: in a narrower terminal sentences are wrapped by t
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedExperiment:
-    """A planned experiment with its machine and experiment directory; nothing is started or written yet."""
+    """A planned experiment with its machine and directory; nothing is started or written yet."""
 
     asked: AskedExperiment
     machine: Machine
@@ -71,23 +72,32 @@ class PlannedExperiment:
 
 def plan_experiment(
     asked: AskedExperiment, out: Path, pattern: str = "{task}-{time}", *, calibration: Calibration | None = None,
-    tracking: Tracking | None = None, about: dict[str, Any] | None = None,
+    tracking: Tracking | None = None, only_plan: bool = False,
 ) -> PlannedExperiment:  # fmt: skip
     """Plan a new experiment below `out`; whatever can be refused is refused here, before anything starts or is written.
 
     `pattern`: of the directory's name when `asked` has none; it gets a suffix when there is one of that name.
+    `only_plan`: it will not be carried out by this process, which then imports nothing for that.
     """
     experiment_dir = out / choose_name(asked, pattern)
     generated = "" if asked.name else experiment_dir.name
     if generated:
         experiment_dir = _find_free(experiment_dir)
     check_new(asked, experiment_dir)
-    machine = examine_machine(asked, examine)
+    machine = examine_machine(asked, examine if only_plan else partial(examine, meanwhile=_import_control))
     return PlannedExperiment(
         asked=asked, machine=machine, experiment_dir=experiment_dir,
         plan=plan_on(machine, asked, experiment_dir.name, calibration),
-        generated=generated, calibration=calibration, tracking=tracking, about=about or {},
+        generated=generated, calibration=calibration, tracking=tracking,
     )  # fmt: skip
+
+
+def _import_control() -> None:
+    """Import what carries an experiment out, torch included, while the preflight does the same in its process."""
+    from esper_ab.control import experiment_run  # noqa: F401
+    from esper_ab.launchers.local import spawn_context
+
+    spawn_context()
 
 
 def choose_name(asked: AskedExperiment, pattern: str) -> str:
@@ -147,10 +157,8 @@ def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) ->
             ) from None
     if experiment_dir == planned.experiment_dir:
         return planned
-    click.echo(
-        f"{planned.experiment_dir} has been taken by another experiment meanwhile; this one goes into {experiment_dir}",
-        err=True,
-    )
+    taken = f"{planned.experiment_dir} has been taken by another experiment meanwhile"
+    click.echo(f"{taken}; this one goes into {experiment_dir}", err=True)
     plan = plan_on(planned.machine, planned.asked, experiment_dir.name, planned.calibration)
     return replace(planned, experiment_dir=experiment_dir, plan=plan)
 
@@ -179,9 +187,7 @@ def carry_out(
     planned: PlannedExperiment, launcher: Launcher, *, watched: bool, chaos: Chaos | None = None,
     limits: Limits | None = None, also: Sequence[Observer] = (),
 ) -> None:  # fmt: skip
-    """Make the experiment directory, train, evaluate and journal; the live view is one observer among others.
-
-    One whose name was generated has been through `make_directory`.
+    """Make the directory, unless `make_directory` has, train, evaluate and journal; the live view is an observer.
 
     `limits`: of silence and deaths; by default those of a rehearsal of faults, or of any run. `also`: who else is told.
     """
@@ -189,18 +195,14 @@ def carry_out(
     from esper_ab.control import experiment_run
 
     check_launcher(launcher, planned.plan.lanes)
-    make_experiment_directory(
-        planned.experiment_dir, planned.plan, planned.machine, planned.about, claimed=bool(planned.generated)
-    )
+    plan, experiment_dir = planned.plan, planned.experiment_dir
+    make_experiment_directory(experiment_dir, plan, planned.machine, planned.about, claimed=bool(planned.generated))
     if planned.tracking not in (None, Tracking()):  # with tags and no tracker: `esper-ab track` may be called later
-        # read by `make_observers`, now and when the run goes on later
-        save_settings(planned.experiment_dir, planned.tracking)
-    settle_console(planned.experiment_dir)
+        save_settings(experiment_dir, planned.tracking)  # `make_observers` reads them, now and when it goes on later
+    settle_console(experiment_dir)
     with ExitStack() as stack:
-        told = [*make_observers(stack, planned.experiment_dir, planned.plan, None, watched=watched), *also]
-        experiment_run.run(
-            planned.plan, planned.experiment_dir, launcher, told, limits or (LIMITS if chaos else None), chaos
-        )
+        told = [*make_observers(stack, experiment_dir, plan, None, watched=watched), *also]
+        experiment_run.run(plan, experiment_dir, launcher, told, limits or (LIMITS if chaos else None), chaos)
 
 
 def write_report(experiment_dir: Path) -> ReportPaths:
@@ -231,10 +233,7 @@ def make_observers(
 
 
 def make_launcher(name: str, transport: Transport = "ipc") -> Launcher:
-    """Make the launcher `name` of the catalogue; UsageError with its names for another.
-
-    `transport`: how workers talk to the coordinator.
-    """
+    """Make the launcher `name`, whose workers talk over `transport`; UsageError with the catalogue for another name."""
     if name not in catalog.names(LAUNCHERS):
         raise UsageError(f"launcher {name!r}: no such launcher; there are {', '.join(catalog.names(LAUNCHERS))}")
     make: LauncherFactory = catalog.entry(LAUNCHERS, name, "LAUNCHER")

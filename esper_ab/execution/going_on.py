@@ -6,12 +6,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from esper_ab.analysis.courses import courses, settled
-from esper_ab.analysis.pairs import all_pairs
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Questions
 from esper_ab.control import experiment_run
 from esper_ab.control.preflight import check_launcher, examine
+from esper_ab.control.rules.looks import all_settled
 from esper_ab.design.design import rule
 from esper_ab.execution.experiment import make_observers
 from esper_ab.journal.fold import History
@@ -23,8 +22,7 @@ from esper_ab.settings.kernel import check_kernel
 
 
 def unfinished(experiment_dir: Path, *, allow_changed_code: bool = False) -> History:
-    """The history so far of a run that can be resumed, by this code; UsageError, with nothing written, for any other.
-    """
+    """The history of an experiment that can be resumed, by this code; UsageError, nothing written, for any other."""
     history = load(experiment_dir).history
     experiment_run.check_resumable(experiment_dir, history, allow_changed_code=allow_changed_code)
     return history
@@ -55,19 +53,12 @@ def extension(experiment_dir: Path, history: History, replicates: int) -> Extens
         word = history.ended.status if history.ended else "not finished"
         raise UsageError(f"{experiment_dir}: the experiment is {word}; only a finished one can be extended")
     if history.design.test == "rank":
-        raise UsageError(
-            f"{experiment_dir}: --test rank has no rule beyond the planned replicates; make a longer plan anew"
-        )
+        raise UsageError(f"{experiment_dir}: --test rank has no rule beyond the planned replicates; plan more anew")
     if replicates <= history.replicates:
-        raise UsageError(
-            f"--replicates {replicates}: {experiment_dir} has {history.replicates} already; name how many it is to "
-            "have in all"
-        )
-    pairs = all_pairs(history)
-    if all(settled(pairs[one], course) for one, course in courses(history, pairs).items()):
-        raise UsageError(
-            f"{experiment_dir}: every comparison is decided; there is nothing that more replicates could decide"
-        )
+        there = f"{experiment_dir} has {history.replicates} already"
+        raise UsageError(f"--replicates {replicates}: {there}; name how many it is to have in all")
+    if all_settled(history):
+        raise UsageError(f"{experiment_dir}: every comparison is decided; nothing is left that more could decide")
     return extend(history.plan, history.design, history.replicates, replicates - history.replicates)
 
 
@@ -99,8 +90,7 @@ class Preview:
     def __str__(self) -> str:
         return (
             f"{self.experiment_dir}: {self.more} replicates more, {self.replicates} in all, of "
-            f"{', '.join(self.groups)}\n"
-            f"rule: {self.rule}"
+            f"{', '.join(self.groups)}\nrule: {self.rule}"
         )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.machine import Machine
-from esper_ab.health.diagnosis import Diagnosis, ok, problem, warning
+from esper_ab.health.diagnosis import Diagnosis, ok, problem, text_of, warning
 
 _DRIVER_FILE = Path("/proc/driver/nvidia/version")
 _FIELDS = "name,driver_version,compute_cap,mig.mode.current"
@@ -35,9 +35,7 @@ def device_diagnoses(machine: Machine) -> Iterator[Diagnosis]:
 
 def ask_driver() -> Driver:
     """Query the driver; empty where none answers."""
-    return parse_driver(
-        _smi(f"--query-gpu={_FIELDS}", "--format=csv,noheader"), _smi(), _version_file()
-    )
+    return parse_driver(_smi(f"--query-gpu={_FIELDS}", "--format=csv,noheader"), _smi(), text_of(_DRIVER_FILE))
 
 
 def parse_driver(table: str, screen: str, version_file: str) -> Driver:
@@ -46,9 +44,7 @@ def parse_driver(table: str, screen: str, version_file: str) -> Driver:
     cuda = re.search(r"CUDA Version:\s*([0-9.]+)", screen)
     loaded = re.search(r"Kernel Module\D*([0-9.]+)", version_file)
     version = rows[0][1] if rows else loaded[1] if loaded else ""
-    return Driver(
-        version=version, cuda=cuda[1] if cuda else "", gpus=tuple((row[0], row[2], row[3]) for row in rows)
-    )
+    return Driver(version=version, cuda=cuda[1] if cuda else "", gpus=tuple((row[0], row[2], row[3]) for row in rows))
 
 
 def gpu_diagnoses(machine: Machine, driver: Driver, pool: str | None) -> Iterator[Diagnosis]:
@@ -56,9 +52,7 @@ def gpu_diagnoses(machine: Machine, driver: Driver, pool: str | None) -> Iterato
     gpus = [device for device in machine.devices if device.name.startswith("cuda:")]
     build = f"torch {machine.torch_version}, {f'CUDA {machine.cuda_build}' if machine.cuda_build else 'for the CPU'}"
     if machine.gpu_problem:
-        yield problem(
-            "gpu", machine.gpu_problem, "install a torch build for this driver's CUDA, or say --devices cpu"
-        )
+        yield problem("gpu", machine.gpu_problem, "install a torch build for this driver's CUDA, or say --devices cpu")
     elif gpus:
         names = ", ".join(f"{gpu.name} {gpu.title} {gpu.memory_bytes / 2**30:.0f} GiB" for gpu in gpus)
         yield ok("gpu", names)
@@ -106,10 +100,3 @@ def _smi(*arguments: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.decode(errors="replace") if done.returncode == 0 else ""
-
-
-def _version_file() -> str:
-    try:
-        return _DRIVER_FILE.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from esper_ab.contracts.machine import Kernel
-from esper_ab.health.diagnosis import Diagnosis, ok, warning
+from esper_ab.health.diagnosis import Diagnosis, ok, text_of, warning
 
 _CGROUP = Path("/sys/fs/cgroup")
 _FEATURES = ("avx2", "avx512f", "avx512_bf16", "amx_tile", "amx_bf16", "asimd", "bf16")  # names of /proc/cpuinfo
@@ -19,8 +19,8 @@ def processor_diagnoses() -> Iterator[Diagnosis]:
     usable, there = len(os.sched_getaffinity(0)), os.cpu_count() or 1
     yield cores(usable, there)
     yield quota(cpu_quota(cgroup_folders()), usable)
-    yield features(_text(Path("/proc/cpuinfo")))
-    yield memory(_text(Path("/proc/meminfo")), memory_limit(cgroup_folders()))
+    yield features(text_of(Path("/proc/cpuinfo")))
+    yield memory(text_of(Path("/proc/meminfo")), memory_limit(cgroup_folders()))
 
 
 def cores(usable: int, there: int) -> Diagnosis:
@@ -36,7 +36,7 @@ def cores(usable: int, there: int) -> Diagnosis:
 def cgroup_folders() -> list[Path]:
     """Return the folders of this process's control group, v2 and v1, the innermost first."""
     folders: list[Path] = []
-    for line in _text(Path("/proc/self/cgroup")).splitlines():
+    for line in text_of(Path("/proc/self/cgroup")).splitlines():
         _, controllers, path = line.split(":", 2)
         root = _CGROUP / controllers if controllers else _CGROUP
         inner = root / path.lstrip("/")
@@ -48,9 +48,9 @@ def cpu_quota(folders: list[Path]) -> float | None:
     """Return the least CPU quota among `folders`, in cores; None without a limit."""
     limits = []
     for folder in folders:
-        words = _text(folder / "cpu.max").split()  # v2: "150000 100000" or "max 100000"
+        words = text_of(folder / "cpu.max").split()  # v2: "150000 100000" or "max 100000"
         if not words:
-            words = [_text(folder / f"cpu.cfs_{name}_us").strip() for name in ("quota", "period")]
+            words = [text_of(folder / f"cpu.cfs_{name}_us").strip() for name in ("quota", "period")]
         if len(words) == 2 and all(word.isdigit() for word in words) and int(words[1]):
             limits.append(int(words[0]) / int(words[1]))
     return min(limits, default=None)
@@ -75,10 +75,8 @@ def features(cpuinfo: str) -> Diagnosis:
             flags |= set(value.split())
     found = [name for name in _FEATURES if name in flags]
     native = {"avx512_bf16", "amx_bf16", "bf16"} & flags
-    return ok(
-        "instructions",
-        f"{', '.join(found) or 'none known'}; bf16 on the CPU is {'native' if native else 'converted to float32'}",
-    )
+    bf16 = "native" if native else "converted to float32"
+    return ok("instructions", f"{', '.join(found) or 'none known'}; bf16 on the CPU is {bf16}")
 
 
 def kernel(kernels: Sequence[Kernel], lacking: str, remedy: str) -> Diagnosis:
@@ -91,7 +89,7 @@ def kernel(kernels: Sequence[Kernel], lacking: str, remedy: str) -> Diagnosis:
 
 def memory_limit(folders: list[Path]) -> int | None:
     """Return the least limit that a group of `folders` sets, bytes; None without one."""
-    texts = [_text(folder / name).strip() for folder in folders for name in ("memory.max", "memory.limit_in_bytes")]
+    texts = [text_of(folder / name).strip() for folder in folders for name in ("memory.max", "memory.limit_in_bytes")]
     return min((int(text) for text in texts if text.isdigit() and int(text) < 1 << 60), default=None)
 
 
@@ -106,10 +104,3 @@ def memory(meminfo: str, limit_bytes: int | None) -> Diagnosis:
     if room < _LITTLE_BYTES:
         return warning("memory", what, "fewer runs at once: --devices cpu:0 --placement sequence")
     return ok("memory", what)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

@@ -30,7 +30,7 @@ _CLOCK_S = 2.0  # tolerated between the local clock and file timestamps
 class Mount:
     """A line of /proc/mounts."""
 
-    milestone: str
+    point: str
     kind: str
     options: tuple[str, ...]
 
@@ -53,22 +53,20 @@ def parse_mounts(text: str) -> list[Mount]:
     for line in text.splitlines():
         words = line.split()
         if len(words) >= 4:
-            milestone = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), words[1])
-            mounts.append(Mount(milestone, words[2], tuple(words[3].split(","))))
+            point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), words[1])
+            mounts.append(Mount(point, words[2], tuple(words[3].split(","))))
     return mounts
 
 
 def mount_of(folder: Path, mounts: list[Mount]) -> Mount:
     """Return the mount that `folder` is on: the deepest one above it, and of these the last."""
-    above = [mount for mount in mounts if folder.is_relative_to(mount.milestone)]
-    return max(enumerate(above), key=lambda pair: (len(Path(pair[1].milestone).parts), pair[0]))[1] if above else Mount(
-        "/", "unknown", ()
-    )
+    above = [mount for mount in mounts if folder.is_relative_to(mount.point)][::-1]
+    return max(above, key=lambda mount: len(Path(mount.point).parts), default=Mount("/", "unknown", ()))
 
 
 def file_system(folder: Path, mount: Mount) -> Diagnosis:
     """Report what the file system means for the journal's lock (flock) and for its fdatasync after every record."""
-    what = f"{folder} is on {mount.kind} ({mount.milestone})"
+    what = f"{folder} is on {mount.kind} ({mount.point})"
     if mount.kind == "lustre" and not {"flock", "localflock"} & set(mount.options):
         return problem(
             "file system", f"{what}, mounted without flock: the journal cannot be locked",

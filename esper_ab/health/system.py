@@ -39,19 +39,11 @@ def limits(soft: dict[str, int]) -> Iterator[Diagnosis]:
     """Check the limits in `soft`, by the names of resource(2); -1: no limit."""
     files, processes, core = soft["NOFILE"], soft["NPROC"], soft["CORE"]
     few = 0 <= files < _FEW_FILES
-    yield (
-        warning("open files", f"{files} at most", "ulimit -n 4096") if few else ok("open files", _limit(files))
-    )
-    few = 0 <= processes < _FEW_PROCESSES
-    yield (
-        warning("processes", f"{processes} at most, threads included", "ulimit -u 4096")
-        if few else ok("processes", _limit(processes))
-    )  # fmt: skip
-    yield (
-        ok("core files", "none")
-        if core == 0
-        else warning("core files", f"{_limit(core)}: a worker that crashes may write all its memory", "ulimit -c 0")
-    )
+    yield warning("open files", f"{files} at most", "ulimit -n 4096") if few else ok("open files", _limit(files))
+    few, said = 0 <= processes < _FEW_PROCESSES, f"{processes} at most, threads included"
+    yield warning("processes", said, "ulimit -u 4096") if few else ok("processes", _limit(processes))
+    said = f"{_limit(core)}: a worker that crashes may write all its memory"
+    yield warning("core files", said, "ulimit -c 0") if core else ok("core files", "none")
 
 
 def _limit(value: int) -> str:
@@ -101,9 +93,8 @@ def spawning() -> Diagnosis:
     except OSError as error:
         return problem("spawn", f"no process can be started: {error}", "see ulimit -u and the memory left")
     if status != 0:
-        return problem(
-            "spawn", f"a spawned process ended with {status}", "python must be able to start itself: see sys.executable"
-        )
+        remedy = "python must be able to start itself: see sys.executable"
+        return problem("spawn", f"a spawned process ended with {status}", remedy)
     return ok("spawn", f"a process starts in {time.perf_counter() - begin:.2f} s without torch")
 
 

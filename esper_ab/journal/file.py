@@ -47,10 +47,7 @@ class Journal:
     """
 
     def __init__(self, experiment_dir: Path, wall_clock: Callable[[], datetime] = _now) -> None:
-        """Lock `experiment_dir` and create its journal.
-
-        UsageError when another process holds it or a journal exists.
-        """
+        """Lock `experiment_dir` and create its journal; UsageError when another process holds it or one exists."""
         self._begin(experiment_dir, wall_clock)
         try:
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -58,17 +55,11 @@ class Journal:
             sync_directory(experiment_dir)
         except FileExistsError:
             self._lock.close()
-            raise UsageError(
-                f"{self._path} exists: this experiment directory has been used; choose another name"
-            ) from None
+            raise UsageError(f"{self._path} exists: this directory has been used; choose another name") from None
         except OSError as error:
             self._lock.close()
             raise self._cannot_write(error) from error
 
-    @classmethod
-    def reopen(cls, experiment_dir: Path, wall_clock: Callable[[], datetime] = _now) -> tuple[Journal, list[AnyEvent]]:
-        """Reopen the journal of an earlier process; return it and the list of its events. Errors as in `take_up`."""
-        return cls.take_up(experiment_dir, list, wall_clock)
 
     @classmethod
     def take_up(
@@ -238,15 +229,15 @@ def sync_directory(folder: Path) -> None:
 class Reading(Iterator[AnyEvent]):
     """Iterator over a journal's verified events, lazy and in order; raises JournalError at the first damaged line.
 
-    The attributes describe the part read so far: `lines` intact ones, `wall_time` of the last event (ISO 8601, ""
-    before the first), `intact_bytes`, `torn_bytes` of an unfinished last line (0 until the end is reached).
+    The attributes describe the part read so far: `lines` intact ones, `last_crc`, `wall_time` of the last event (ISO
+    8601, "" before the first), `intact_bytes`, `torn_bytes` of an unfinished last line (0 until the end is reached).
     """
 
     def __init__(self, path: Path, source: Iterator[bytes] | None = None) -> None:
         """Read the lines of `path`, or those from `source` (journal/tail)."""
         self._path = path
         self._source = _lines(path) if source is None else source
-        self._prev = FIRST_PREV
+        self.last_crc = FIRST_PREV
         self.lines = 0
         self.intact_bytes = 0
         self.wall_time = ""
@@ -260,14 +251,10 @@ class Reading(Iterator[AnyEvent]):
         line = self._verified(data)
         self.lines += 1
         self.intact_bytes += len(data)
-        self._prev = line.crc
+        self.last_crc = line.crc
         self.wall_time = line.t
         return line.event
 
-    @property
-    def last_crc(self) -> str:
-        """CRC of the last intact line read."""
-        return self._prev
 
     def _verified(self, data: bytes) -> Line:
         wrong = wrong_tail(data)
@@ -280,8 +267,9 @@ class Reading(Iterator[AnyEvent]):
                 raise OtherVersion(f"{self._path} was written by {writer}: read it with that version") from None
             what = f"intact, but no event of this version of esper_ab ({error}): read it with the one that wrote it"
             raise OtherVersion(f"{self._path}, line {self.lines + 1}: {what}") from None
-        if (line.n, line.prev) != (self.lines, self._prev):
-            raise self._damage(f"it is line n={line.n} after {line.prev}; expected n={self.lines} after {self._prev}")
+        if (line.n, line.prev) != (self.lines, self.last_crc):
+            expected = f"expected n={self.lines} after {self.last_crc}"
+            raise self._damage(f"it is line n={line.n} after {line.prev}; {expected}")
         return line
 
     def _damage(self, what: str) -> JournalError:

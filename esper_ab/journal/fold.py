@@ -14,23 +14,9 @@ import msgspec
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, Moments, RunRef
 from esper_ab.design.design import Design
+from esper_ab.journal import events
 from esper_ab.journal.columns import Columns
 from esper_ab.journal.episodes import Episodes
-from esper_ab.journal.events import (
-    AnyEvent,
-    EpisodeRecorded,
-    ExperimentContinued,
-    ExperimentEnded,
-    ExperimentStarted,
-    Ledger,
-    LookTaken,
-    MilestoneReleased,
-    PlanExtended,
-    RunEvaluated,
-    RunReady,
-    RunStarted,
-    WorkerStarted,
-)
 from esper_ab.plan.blocks import Block, Plan
 
 RunState = Literal["planned", "warming up", "training", "evaluating", "finished", "left out", "lost"]
@@ -42,7 +28,7 @@ class Taken:
 
     milestone: int  # of the run at that time
     sitting: int  # 0: when the experiment started; n: when it was continued for the n-th time
-    worker: WorkerStarted | None  # None when the journal names none
+    worker: events.WorkerStarted | None  # None when the journal names none
 
 
 @dataclass(kw_only=True)
@@ -109,16 +95,16 @@ class RunHistory:
 class History:
     """Everything that a journal has recorded so far."""
 
-    started: ExperimentStarted
+    started: events.ExperimentStarted
     design: Design  # the rule that applies now
     blocks: list[Block]  # all planned so far, by replicate
     runs: dict[str, RunHistory]  # by run name, in plan order
-    looks: list[LookTaken] = field(default_factory=list)
-    continued: list[ExperimentContinued] = field(default_factory=list)
-    workers: list[WorkerStarted] = field(default_factory=list)
-    ledger: list[Ledger] = field(default_factory=list)
+    looks: list[events.LookTaken] = field(default_factory=list)
+    continued: list[events.ExperimentContinued] = field(default_factory=list)
+    workers: list[events.WorkerStarted] = field(default_factory=list)
+    ledger: list[events.Ledger] = field(default_factory=list)
     shared: dict[tuple[int, int], Moments] = field(default_factory=dict)  # observation moments, by block and milestone
-    ended: ExperimentEnded | None = None
+    ended: events.ExperimentEnded | None = None
     keeps_records: bool = field(default=True, compare=False)  # False: of new training episodes keep only the columns
 
     @property
@@ -133,8 +119,8 @@ class History:
     @property
     def pauses(self) -> tuple[str, ...]:
         """Waits for room on the disk, one sentence each; they lost nothing."""
-        return tuple(f"{entry.run_name}: {entry.detail}" if entry.run_name else entry.detail for entry in self.ledger
-                     if entry.category == "disk_full")  # fmt: skip
+        waits = [entry for entry in self.ledger if entry.category == "disk_full"]
+        return tuple(f"{entry.run_name}: {entry.detail}" if entry.run_name else entry.detail for entry in waits)
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -146,21 +132,21 @@ class History:
         runs = [run for run in self.runs.values() if run.ref.group_id == group]
         return tuple(sorted(runs, key=lambda run: run.ref.replicate))
 
-    def add(self, event: AnyEvent) -> None:
+    def add(self, event: events.AnyEvent) -> None:
         """Add one event; ValueError for a second first line. Any event after the end reopens the experiment."""
-        if isinstance(event, ExperimentStarted):
+        if isinstance(event, events.ExperimentStarted):
             raise ValueError("a journal starts once")
-        self.ended = event if isinstance(event, ExperimentEnded) else None
+        self.ended = event if isinstance(event, events.ExperimentEnded) else None
         match event:
-            case WorkerStarted():
+            case events.WorkerStarted():
                 self.workers.append(event)
-            case ExperimentContinued():
+            case events.ExperimentContinued():
                 self.continued.append(event)
-            case LookTaken():
+            case events.LookTaken():
                 self._take_look(event)
-            case PlanExtended():
+            case events.PlanExtended():
                 self._extend(event)
-            case Ledger():
+            case events.Ledger():
                 self.ledger.append(event)
                 if event.run_name and event.confounder is not msgspec.UNSET:
                     self.runs[event.run_name].findings.add(event.confounder)
@@ -170,41 +156,41 @@ class History:
             case _:
                 self._add_to_run(event)
 
-    def _add_to_run(self, event: AnyEvent) -> None:
+    def _add_to_run(self, event: events.AnyEvent) -> None:
         match event:
-            case RunStarted():
+            case events.RunStarted():
                 self.runs[event.run.name].started = True
-            case RunReady():
+            case events.RunReady():
                 run = self.runs[event.run.name]
                 if run.warm_up_s is None:  # keep that of the first start
                     run.warm_up_s = event.warm_up_s
                 worker = next((one for one in reversed(self.workers) if one.lane == run.ref.lane), None)
                 run.taken.append(Taken(milestone=event.milestone, sitting=len(self.continued), worker=worker))
-            case EpisodeRecorded():
+            case events.EpisodeRecorded():
                 run = self.runs[event.record.run.name]
                 run.add(event.record, keep=self.keeps_records)
                 if event.checkpoint is not None:
                     run.checkpoints.append(event.checkpoint)
                 if isinstance(event.observations, Moments):
                     run.observations = event.observations
-            case RunEvaluated():
+            case events.RunEvaluated():
                 self.runs[event.record.run.name].evaluation = event.record
-            case MilestoneReleased():
+            case events.MilestoneReleased():
                 self._take_release(event)
 
-    def _take_release(self, event: MilestoneReleased) -> None:
+    def _take_release(self, event: events.MilestoneReleased) -> None:
         for name in event.runs:
             self.runs[name].released = max(self.runs[name].released, event.milestone)
         if isinstance(event.observations, Moments):
             self.shared[event.replicate, event.milestone] = event.observations
 
-    def _take_look(self, look: LookTaken) -> None:
+    def _take_look(self, look: events.LookTaken) -> None:
         self.looks.append(look)
         for run in self.runs.values():
             if run.ref.group_id in look.leaving and not run.started:
                 run.left_out = True
 
-    def _extend(self, event: PlanExtended) -> None:
+    def _extend(self, event: events.PlanExtended) -> None:
         """Add the blocks of an extension; groups that left before stay out of them."""
         gone = {group for look in self.looks for group in look.leaving}
         self.design = event.extension.design
@@ -214,26 +200,24 @@ class History:
                 self.runs[spec.ref.name] = RunHistory(spec=spec, left_out=spec.ref.group_id in gone)
 
 
-def begin(started: ExperimentStarted, *, keeps_records: bool = True) -> History:
+def begin(started: events.ExperimentStarted, *, keeps_records: bool = True) -> History:
     """Return the history after the first line: every planned run, none started.
 
     `keeps_records`: False in processes that live as long as the experiment, to bound their memory.
     """
     runs = {spec.ref.name: RunHistory(spec=spec) for block in started.plan.blocks for spec in block.runs}
     plan = started.plan
-    return History(
-        started=started, design=plan.design, blocks=list(plan.blocks), runs=runs, keeps_records=keeps_records
-    )
+    return History(started=started, design=plan.design, blocks=[*plan.blocks], runs=runs, keeps_records=keeps_records)
 
 
-def fold(events: Iterable[AnyEvent], *, keeps_records: bool = True) -> History:
+def fold(recorded: Iterable[events.AnyEvent], *, keeps_records: bool = True) -> History:
     """Return the history of a whole journal; ValueError unless it begins with `experiment_started`.
 
     `keeps_records`: False to keep only the columns of training episodes.
     """
-    iterator = iter(events)
+    iterator = iter(recorded)
     first = next(iterator, None)
-    if not isinstance(first, ExperimentStarted):
+    if not isinstance(first, events.ExperimentStarted):
         raise ValueError("the journal does not begin with experiment_started")
     history = begin(first, keeps_records=keeps_records)
     for event in iterator:

@@ -82,11 +82,8 @@ class Lock:
             fcntl.fcntl(journal, fcntl.F_OFD_SETLK, _whole_file(fcntl.F_WRLCK))
         except (BlockingIOError, PermissionError):
             if _is_written_to(journal):
-                raise UsageError(
-                    f"{self._experiment_dir} is in use by another process, whose .lock was removed; wait for it, end "
-                    "it or "
-                    "choose another name"
-                ) from None
+                by = "another process, whose .lock was removed; wait for it, end it or choose another name"
+                raise UsageError(f"{self._experiment_dir} is in use by {by}") from None
 
     def close(self) -> None:
         """Let go of it."""

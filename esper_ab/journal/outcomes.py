@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import msgspec
 
@@ -51,10 +52,7 @@ def episode_mean(record: EpisodeRecord, value: Callable[[EnvEpisode], float | No
 
 
 def held_out_accuracy(record: EpisodeRecord | EvaluationRecord | None) -> float | None:
-    """Return the mean held-out accuracy of a record's hosts, percent.
-
-    Of an evaluation, of those grown by sampled actions.
-    """
+    """Return the mean held-out accuracy of a record's hosts, percent; of an evaluation, where actions were sampled."""
     if isinstance(record, EpisodeRecord):
         return episode_mean(record, lambda env: env.held_out_accuracy)
     return _evaluated(record, "sampled", lambda env: env.held_out_accuracy)
@@ -109,21 +107,15 @@ def _floors(history: History) -> dict[int, float]:
 def _outcome(run: RunHistory, declared: str, floor: float | None) -> RunOutcome:
     evaluation = run.evaluation
     accuracy = held_out_accuracy(evaluation)
-    added = _evaluated(evaluation, "sampled", lambda env: env.params_added)
+    sampled = partial(_evaluated, evaluation, "sampled")
+    added = sampled(lambda env: env.params_added)
     gain = (accuracy - floor) / (added / 1000) if accuracy is not None and floor is not None and added else None
     return RunOutcome(
-        run=run.ref,
-        endpoint=endpoint(run, declared),
-        held_out_accuracy=accuracy,
-        greedy_accuracy=_evaluated(evaluation, "greedy", lambda env: env.held_out_accuracy),
-        params_added=added,
-        gain_per_kparam=gain,
-        fossilized=_evaluated(evaluation, "sampled", lambda env: env.fossilized),
-        pruned=_evaluated(evaluation, "sampled", lambda env: env.pruned),
-        diverged=_evaluated(evaluation, "sampled", lambda env: float(env.diverged)),
-        entropy_change=entropy_change(run),
-        training_area=mean_known(run.columns.of("accuracy")),
-        rewards=_rewards(evaluation),
+        run=run.ref, endpoint=endpoint(run, declared), held_out_accuracy=accuracy,
+        greedy_accuracy=_evaluated(evaluation, "greedy", lambda env: env.held_out_accuracy), params_added=added,
+        gain_per_kparam=gain, fossilized=sampled(lambda env: env.fossilized), pruned=sampled(lambda env: env.pruned),
+        diverged=sampled(lambda env: float(env.diverged)), entropy_change=entropy_change(run),
+        training_area=mean_known(run.columns.of("accuracy")), rewards=_rewards(evaluation),
         digest=evaluation.digest if evaluation else None,
     )
 

@@ -65,10 +65,7 @@ class Launcher(Protocol):
         """UsageError, naming this launcher, unless each lane's worker can have the devices of its lane."""
 
     def start(self, order: WorkerOrder) -> Worker:
-        """Return at once, with OSError when it cannot be started now.
-
-        Whether the worker gets anywhere shows in its Hello or its end.
-        """
+        """Return at once; OSError when it cannot be started now. What becomes of it shows in its Hello or its end."""
 
 
 class LauncherFactory(Protocol):

@@ -10,6 +10,7 @@ import os
 import signal
 from collections.abc import Sequence
 from multiprocessing import resource_tracker
+from multiprocessing.context import SpawnContext
 from multiprocessing.process import BaseProcess
 
 from esper_ab.contracts.messages import Lane, WorkerOrder
@@ -17,6 +18,14 @@ from esper_ab.contracts.own_packages import nothing_of_the_user
 from esper_ab.launchers import LauncherFactory, Transport, call_in_process
 
 DEFAULT_ENTRY = "workers.process.entry:main"
+
+
+def spawn_context() -> SpawnContext:
+    """Return torch.multiprocessing's spawn context; the first call imports torch, which takes two seconds."""
+    import torch.multiprocessing
+
+    context: SpawnContext = torch.multiprocessing.get_context("spawn")
+    return context
 
 
 class LocalWorker:
@@ -68,9 +77,7 @@ class LocalLauncher:
         """Refuse none: every process sees the devices that its order names."""
 
     def start(self, order: WorkerOrder) -> LocalWorker:
-        import torch.multiprocessing
-
-        process = torch.multiprocessing.get_context("spawn").Process(
+        process = spawn_context().Process(
             target=call_in_process, args=(self._entry, order), name=order.identity, daemon=False
         )
         # A child inherits the mask, so signals that a terminal (Ctrl-C, hang-up) or timeout(1) (SIGTERM) sends to the

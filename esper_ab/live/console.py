@@ -153,7 +153,5 @@ class _Survivor(io.RawIOBase):
 def _surviving(stream: io.TextIOWrapper, descriptor: int, fallback: _Fallback) -> io.TextIOWrapper:
     with suppress(OSError):
         stream.flush()
-    survivor = io.BufferedWriter(_Survivor(descriptor, fallback))
-    return io.TextIOWrapper(
-        survivor, encoding=stream.encoding, errors=stream.errors, line_buffering=stream.line_buffering
-    )
+    raw = io.BufferedWriter(_Survivor(descriptor, fallback))
+    return io.TextIOWrapper(raw, stream.encoding, stream.errors, line_buffering=stream.line_buffering)

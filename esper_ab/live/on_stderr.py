@@ -8,17 +8,7 @@ from datetime import UTC, datetime
 
 from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.visible import visible, visible_line
-from esper_ab.journal.events import (
-    AnyEvent,
-    EpisodeRecorded,
-    ExperimentEnded,
-    Ledger,
-    LookTaken,
-    RunEvaluated,
-    RunReady,
-    RunStarted,
-    WorkerStarted,
-)
+from esper_ab.journal import events
 from esper_ab.journal.outcomes import held_out_accuracy
 
 _TOLD = ("restart", "start_delayed", "dropped_pair", "damaged_checkpoint", "inexact_resume")
@@ -31,11 +21,11 @@ class Warnings:
         """Create the observer; `ledger`: also print ledger entries, which a live view already shows."""
         self._ledger = ledger
 
-    def observe(self, event: AnyEvent | Progress | str) -> None:
+    def observe(self, event: events.AnyEvent | Progress | str) -> None:
         if isinstance(event, str):
             with suppress(OSError):  # stderr may be a file on the full disk; reported later, then
                 sys.stderr.write(f"warning: {visible(event)}\n")
-        elif self._ledger and isinstance(event, Ledger) and event.category in _TOLD:
+        elif self._ledger and isinstance(event, events.Ledger) and event.category in _TOLD:
             about = f"{event.run_name}: " if event.run_name else ""
             sys.stderr.write(f"warning: {about}{visible_line(event.detail)}\n")
 
@@ -43,31 +33,31 @@ class Warnings:
 class Narration:
     """Observer that prints a line per event; `Warnings` prints failures."""
 
-    def observe(self, event: AnyEvent | Progress | str) -> None:
+    def observe(self, event: events.AnyEvent | Progress | str) -> None:
         line = None if isinstance(event, str | Progress) else told(event)
         if line:
             with suppress(OSError):
                 sys.stderr.write(f"{datetime.now(UTC).astimezone():%H:%M:%S} {visible_line(line)}\n")
 
 
-def told(event: AnyEvent) -> str | None:
+def told(event: events.AnyEvent) -> str | None:
     """Describe one journalled event in a line; None for one without interest to a reader."""
     match event:
-        case WorkerStarted():
+        case events.WorkerStarted():
             return f"worker {event.worker}/{event.incarnation} on {event.lane}: process {event.pid}"
-        case RunStarted():
+        case events.RunStarted():
             return f"{event.run.name} started on {event.run.lane}"
-        case RunReady():
+        case events.RunReady():
             return f"{event.run.name} ready at milestone {event.milestone} after {event.warm_up_s:.1f} s"
-        case EpisodeRecorded(record=record):
+        case events.EpisodeRecorded(record=record):
             accuracy = _percent(held_out_accuracy(record))
             return f"{record.run.name} episode {record.episode}: held-out {accuracy}, {record.timing.total_s:.1f} s"
-        case RunEvaluated(record=evaluation):
+        case events.RunEvaluated(record=evaluation):
             return f"{evaluation.run.name} evaluated: held-out {_percent(held_out_accuracy(evaluation))}"
-        case LookTaken():
+        case events.LookTaken():
             decided = ", ".join(f"{one.a} - {one.b}" for one in event.decided) or "nothing"
             return f"look after {event.replicates} replicates: {decided} decided"
-        case ExperimentEnded():
+        case events.ExperimentEnded():
             return f"experiment {event.status}{f': {event.detail}' if event.detail else ''}"
     return None
 

@@ -43,14 +43,10 @@ def group_now(history: History, group: str) -> GroupNow:
         return mean_known(value for columns in latest for value in columns.of(name)[-RECENT:])
 
     return GroupNow(
-        group=group,
-        episodes=sum(len(run.columns) for run in runs),
+        group=group, episodes=sum(len(run.columns) for run in runs),
         of_episodes=sum(run.spec.episodes for run in runs if not (run.left_out or run.lost)),
-        accuracy=recent("accuracy"),
-        reward=recent("reward"),
-        params_added=recent("params_added"),
-        entropy=recent("entropy"),
-        seconds=recent("total_s"),
+        accuracy=recent("accuracy"), reward=recent("reward"), params_added=recent("params_added"),
+        entropy=recent("entropy"), seconds=recent("total_s"),
     )
 
 

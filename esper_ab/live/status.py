@@ -64,33 +64,24 @@ def status_of(loaded: Loaded, *, held: bool) -> Status:
     history = loaded.history
     state = state_of(history, held=held)
     return Status(
-        experiment=history.plan.experiment.name,
-        state=state,
-        detail=history.ended.detail if history.ended else "",
-        last_event=loaded.wall_time,
-        torn_bytes=loaded.torn_bytes,
+        experiment=history.plan.experiment.name, state=state, detail=history.ended.detail if history.ended else "",
+        last_event=loaded.wall_time, torn_bytes=loaded.torn_bytes,
         runs=tuple(
             RunStatus(
-                name=name,
-                state="stopped" if state != "running" and run.state in _AT_WORK else run.state,
-                lane=run.ref.lane,
-                episodes=len(run.columns),
-                of_episodes=run.spec.episodes,
+                name=name, state="stopped" if state != "running" and run.state in _AT_WORK else run.state,
+                lane=run.ref.lane, episodes=len(run.columns), of_episodes=run.spec.episodes,
             )
             for name, run in history.runs.items()
         ),
-        groups=tuple(group_now(history, group) for group in history.groups),
-        differences=differences_now(history),
+        groups=tuple(group_now(history, group) for group in history.groups), differences=differences_now(history),
         looks=tuple(
             LookNow(
-                replicates=look.replicates,
-                decided=tuple(f"{one.a} - {one.b}" for one in look.decided),
+                replicates=look.replicates, decided=tuple(f"{one.a} - {one.b}" for one in look.decided),
                 leaving=look.leaving,
             )
             for look in history.looks
         ),
-        ledger=len(history.ledger),
-        notes=history.pauses,
+        ledger=len(history.ledger), notes=history.pauses,
     )
 
 
@@ -109,20 +100,17 @@ def status_text(experiment_dir: Path) -> str:
         lines.append("Nobody works on it and it has no end: its coordinator is gone. `esper-ab report` still works.")
         lines.append(f"It goes on from there with `{shell_command('resume', experiment_dir)}`.")
     width = max(len(run.name) for run in found.runs)
-    lines += [
-        f"  {run.name:<{width}}  {run.state:<10}  episode {run.episodes} of {run.of_episodes}  on {run.lane}"
-        for run in found.runs
-    ]
+    for run in found.runs:
+        done = f"episode {run.episodes} of {run.of_episodes}"
+        lines.append(f"  {run.name:<{width}}  {run.state:<10}  {done}  on {run.lane}")
     lines += [f"  {group.group}: recent held-out accuracy {_percent(group.accuracy)}" for group in found.groups]
     lines += [
         f"  {item.a} - {item.b}: {item.points:+.2f} points, pairs trained: {item.pairs} ({DIFFERENCE_LABEL})"
         for item in found.differences
         if item.points is not None
     ]
-    lines += [
-        f"  look at {look.replicates} replicates: decided {', '.join(look.decided) or 'nothing'}"
-        for look in found.looks
-    ]
+    for look in found.looks:
+        lines.append(f"  look at {look.replicates} replicates: decided {', '.join(look.decided) or 'nothing'}")
     if found.torn_bytes:
         lines.append(f"  {found.torn_bytes} bytes of an unfinished last line do not count")
     lines += [f"  note: {note}" for note in found.notes]

@@ -61,17 +61,9 @@ class LiveView:
         starting = Text("starting the workers: each loads torch first")
         self._state: Group | Text = _picture(history, console.width) if history else starting
         self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=None),
-            TextColumn("{task.percentage:3.0f} %"),
-            TimeElapsedColumn(),
-            TextColumn("gone,"),
-            TimeRemainingColumn(),
-            TextColumn("left"),
-            console=console,
-            get_time=clock,
-            speed_estimate_period=300.0,
-            auto_refresh=False,
+            TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.percentage:3.0f} %"),
+            TimeElapsedColumn(), TextColumn("gone,"), TimeRemainingColumn(), TextColumn("left"), console=console,
+            get_time=clock, speed_estimate_period=300.0, auto_refresh=False,
         )
         self._before = self._done()  # excluded from the pace
         self._task = self._bar.add_task("training", total=self._total(), completed=int(self._before))
@@ -88,9 +80,7 @@ class LiveView:
             self._redraw(now=True)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         with suppress(OSError):  # the terminal has gone
             for line in self._alarms.counts():
                 self._tell(line)
@@ -150,17 +140,17 @@ class LiveView:
         """Return the work planned now, in episodes, without runs that will never start."""
         runs = self._history.runs if self._history else {}
         given_up = {name for name, run in runs.items() if run.left_out or run.lost}
-        return sum(_work(spec) for name, spec in self._specs.items() if name not in given_up)
+        left = [spec for name, spec in self._specs.items() if name not in given_up]
+        return sum(spec.episodes + _evaluation_work(spec) for spec in left)
 
     def _done(self) -> float:
         """Return the work done, in episodes, including that before this view."""
         if self._history is None:
             return 0.0
-        recorded = (
+        return sum(
             len(run.columns) + (_evaluation_work(run.spec) if run.evaluation else 0.0) + self._within[name]
             for name, run in self._history.runs.items() if not run.lost
         )  # fmt: skip
-        return sum(recorded)
 
     def _redraw(self, *, now: bool = False) -> None:
         if not self._redraws or (self._clock() - self._drawn < _REDRAW_S and not now):
@@ -182,10 +172,8 @@ class LiveView:
         left = f", about {_duration((total - done) / pace)} left" if pace > 0 else ""
         where, differences = _milestone_name(event, self._specs), "; ".join(_differences(history))
         so_far = f" | {differences} ({DIFFERENCE_LABEL})" if differences else ""
-        self._console.print(
-            f"{where} | {groups}{so_far} | {100 * done / total:.0f} %{left}",
-            markup=False, highlight=False, soft_wrap=True,
-        )  # fmt: skip
+        line = f"{where} | {groups}{so_far} | {100 * done / total:.0f} %{left}"
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _picture(history: History, width: int) -> Group:
@@ -201,10 +189,6 @@ def _news(event: LookTaken | PlanExtended, history: History) -> str:
     decided = ", ".join(f"{one.a} - {one.b}" for one in event.decided) or "nothing"
     leaving = f"; done with {', '.join(event.leaving)}" if event.leaving else ""
     return f"look at {event.replicates} replicates: decided {decided}{leaving}"
-
-
-def _work(spec: RunSpec) -> float:
-    return spec.episodes + _evaluation_work(spec)
 
 
 def _evaluation_work(spec: RunSpec) -> float:
@@ -232,12 +216,8 @@ def _table(history: History, width: int) -> Table:
     """Build the table of groups, columns as wide as their longest word; narrow terminals omit the last two."""
     columns = _COLUMNS if width >= _WIDE else _COLUMNS[:-2]
     table = Table(
-        title=f"last {RECENT} training episodes",
-        title_justify="left",
-        box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        show_edge=False,
-        pad_edge=False,
+        title=f"last {RECENT} training episodes", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0),
+        show_edge=False, pad_edge=False,
     )
     for column in columns:
         words = history.groups if column == "group" else column.split()
@@ -248,12 +228,8 @@ def _table(history: History, width: int) -> Table:
     for group in history.groups:
         now = group_now(history, group)
         cells = (
-            f"{now.episodes} / {now.of_episodes}",
-            _number(now.accuracy, 1),
-            _number(now.reward, 2),
-            _number(now.params_added, 0),
-            _number(now.entropy, 2),
-            _number(now.seconds, 2),
+            f"{now.episodes} / {now.of_episodes}", _number(now.accuracy, 1), _number(now.reward, 2),
+            _number(now.params_added, 0), _number(now.entropy, 2), _number(now.seconds, 2),
         )
         table.add_row(Text(group), *cells[: len(columns) - 1])
     return table

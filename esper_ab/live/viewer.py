@@ -31,9 +31,8 @@ class Viewer:
         self.held = holder(experiment_dir) is not None  # before reading: a holder gone by then has written everything
         first = next(self._reading, None)
         if not isinstance(first, ExperimentStarted):
-            raise UsageError(
-                f"{experiment_dir / JOURNAL_NAME} does not begin with experiment_started; try again, or see fsck"
-            )
+            path = experiment_dir / JOURNAL_NAME
+            raise UsageError(f"{path} does not begin with experiment_started; try again, or see fsck")
         self.history: History = begin(first, keeps_records=False)
         for event in self._reading:
             self.history.add(event)
@@ -48,10 +47,7 @@ class Viewer:
         return Loaded(history=self.history, lines=at.lines, wall_time=at.wall_time, torn_bytes=at.torn_bytes)
 
     def batches(self, poll_s: float = _POLL_S) -> Iterator[Reading]:
-        """Yield new events, batch by batch, until the experiment ends or its process has gone.
-
-        The consumer adds them to `history`.
-        """
+        """Yield new events, in batches that the consumer adds to `history`, until experiment or process have ended."""
         while self.state == "running":
             time.sleep(poll_s)
             self.held = holder(self._experiment_dir) is not None

@@ -6,8 +6,6 @@ For a journal without an end they also state whether a process still works on it
 from __future__ import annotations
 
 import gc
-import os
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from esper_ab.contracts.regular_file import write_whole
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import holder
 
@@ -35,10 +34,7 @@ class ReportPaths:
 
 
 def build_report(experiment_dir: Path) -> ReportPaths:
-    """Write the report of `experiment_dir`; works during an experiment.
-
-    UsageError: no journal; JournalError: damaged one.
-    """
+    """Write the report of `experiment_dir`, at any time; UsageError: no journal; JournalError: a damaged one."""
     with _uncollected():
         with ThreadPoolExecutor(1) as aside:  # imports numpy, scipy, matplotlib while other processes read
             aside.submit(import_module, "esper_ab.report.page")
@@ -54,15 +50,12 @@ def build_report(experiment_dir: Path) -> ReportPaths:
         found = content(history, held=held)
         text = render_text(found)
         paths = ReportPaths(
-            summary=experiment_dir / "summary.txt",
-            verdict=experiment_dir / "verdict.json",
-            page=experiment_dir / "report.html",
-            text=text,
-            content=found,
+            summary=experiment_dir / "summary.txt", verdict=experiment_dir / "verdict.json",
+            page=experiment_dir / "report.html", text=text, content=found,
         )
-        _write(paths.summary, text.encode())
-        _write(paths.verdict, render_verdict(found))
-        _write(paths.page, render_page(found).encode())
+        write_whole(paths.summary, text.encode())
+        write_whole(paths.verdict, render_verdict(found))
+        write_whole(paths.page, render_page(found).encode())
         return paths
 
 
@@ -78,11 +71,6 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def render_report(paths: ReportPaths) -> str:
-    """Return the terminal output: the summary and the path of the page."""
-    return f"{paths.text}\nreport: {paths.page}"
-
-
 def printed(paths: ReportPaths, form: str) -> str:
     """Return the command's output as "text", "md" (Markdown; not written to a file) or "json"."""
     if form == "json":
@@ -91,20 +79,4 @@ def printed(paths: ReportPaths, form: str) -> str:
         from esper_ab.report.markdown import render_markdown  # with the rest of the report, as above
 
         return render_markdown(paths.content).rstrip()
-    return render_report(paths)
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write atomically, so that a reader never sees half a report."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            error.filename = str(path)  # unset when a write fails
-        raise
+    return f"{paths.text}\nreport: {paths.page}"

@@ -58,17 +58,15 @@ def _check_apart(experiment_dirs: tuple[Path, ...]) -> None:
 
 
 def _source(experiment_dir: Path) -> Source:
-    return Source(
-        name=str(experiment_dir), history=load(experiment_dir).history, user_rewards=_user_rewards(experiment_dir)
-    )
+    history = load(experiment_dir).history
+    return Source(name=str(experiment_dir), history=history, user_rewards=_user_rewards(experiment_dir))
 
 
 def _user_rewards(experiment_dir: Path) -> dict[str, str]:
     """The sha256 of each reward function of a user's own, by reference, as experiment.toml recorded it; {} without."""
     try:
-        recorded = tomllib.loads((experiment_dir / "experiment.toml").read_text(encoding="utf-8"))["record"][
-            "user_rewards"
-        ]
+        settings = tomllib.loads((experiment_dir / "experiment.toml").read_text(encoding="utf-8"))
+        recorded = settings["record"]["user_rewards"]
         return {str(reference): str(sha256) for reference, sha256 in recorded.items()}
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return {}
@@ -119,11 +117,8 @@ def render_text(compared: Compared) -> str:
 def _conditions(found: Across) -> Table:
     rows = tuple(
         (
-            one.name,
-            "; ".join(f"{member.group} in {member.source}" for member in one.members),
-            _checked(one),
-            str(len(one.endpoints)),
-            mean_and_sd(one.endpoints.values()),
+            one.name, "; ".join(f"{member.group} in {member.source}" for member in one.members), _checked(one),
+            str(len(one.endpoints)), mean_and_sd(one.endpoints.values()),
         )
         for one in found.treatments
     )
@@ -134,12 +129,8 @@ def _conditions(found: Across) -> Table:
 def _checked(one: Treatment) -> str:
     if len(one.members) < 2:
         return "one group only"
-    return f"equal in {_replicates(len(one.confirmed))}" if one.confirmed else "no replicate in common"
-
-
-def _replicates(count: int) -> str:
-    """ "1 replicate", "2 replicates"."""
-    return f"{count} replicate{'' if count == 1 else 's'}"
+    count = len(one.confirmed)
+    return f"equal in {count} replicate{'' if count == 1 else 's'}" if count else "no replicate in common"
 
 
 def _differences(found: Across) -> Table:
@@ -147,16 +138,11 @@ def _differences(found: Across) -> Table:
     for one in found.exploratory:
         plain, flip, rank, beside = one.plain, one.sign_flip, one.rank, one.correlation
         rows.append((
-            f"{one.a} - {one.b}",
-            ", ".join(one.settings) or "nothing that is read",
-            str(len(one.pairs)),
-            signed(plain.mean if plain else None),
-            span(plain.low, plain.high) if plain else NONE,
-            _p(plain.p if plain else None),
-            _p(flip.p if flip else None),
-            _p(rank.p if rank else None),
+            f"{one.a} - {one.b}", ", ".join(one.settings) or "nothing that is read", str(len(one.pairs)),
+            signed(plain.mean if plain else None), span(plain.low, plain.high) if plain else NONE,
+            _p(plain.p if plain else None), _p(flip.p if flip else None), _p(rank.p if rank else None),
             number(beside.r if beside else None),
-        ))  # fmt: skip
+        ))
     columns = ("a - b", "differ in", "pairs", "points", "95 %, uncorrected", "t p", "sign flip p", "rank p", "r")
     return Table(title="Differences over common replicates", columns=columns, rows=tuple(rows), words=2)
 

@@ -22,14 +22,9 @@ def render_page(content: Content) -> str:
     environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True, finalize=_shown)
     environment.filters["markup"] = Markup  # only for trusted markup: figures and the style sheet
     return environment.from_string(_read("report.html.jinja")).render(
-        content=content,
-        verdicts=verdicts(content),
-        shared_caveats=shared_caveats(content),
-        plan=content.history.plan,
-        css=_read("report.css"),
-        sections=[section for section in listed if section.tables or figures[section.key]],
-        figures=figures,
-        rule=rule_sentence(content),
+        content=content, verdicts=verdicts(content), shared_caveats=shared_caveats(content), plan=content.history.plan,
+        css=_read("report.css"), sections=[section for section in listed if section.tables or figures[section.key]],
+        figures=figures, rule=rule_sentence(content),
         commands="\n".join(map(visible_line, reproduction(content.history))),
     )
 

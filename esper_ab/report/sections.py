@@ -5,28 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from esper_ab.report.content import Content
-from esper_ab.report.tables.comparison import endpoints_table, looks_table, overview_table, statistics_table
-from esper_ab.report.tables.groups import (
-    cross_table,
-    differences_table,
-    exam_outcome_table,
-    exam_table,
-    groups_table,
-    heads_table,
-    meaning_table,
-    ppo_table,
-)
-from esper_ab.report.tables.learning import learning_table
+from esper_ab.report.tables import comparison, groups, learning, trust
 from esper_ab.report.tables.table import Table
-from esper_ab.report.tables.trust import (
-    audit_table,
-    conduct_table,
-    facts_table,
-    last_words_table,
-    layout_table,
-    ledger_table,
-    versions_table,
-)
 from esper_ab.verdict import sentences as wording
 
 
@@ -41,49 +21,36 @@ class Section:
 
 def sections(content: Content) -> tuple[Section, ...]:
     """Return the sections of a report in reading order."""
-    analysis, history = content.analysis, content.history
-    found = {
-        "outcome": ("Outcome", (
-                exam_outcome_table(analysis.exam),
-                overview_table(content.comparisons),
-                exam_table(analysis.exam),
-            ),
+    analysis, compared = content.analysis, content.comparisons
+    statistics = (table for item in compared if (table := comparison.statistics_table(item)).rows)
+    return (
+        _section(
+            "outcome", "Outcome", groups.exam_outcome_table(analysis.exam), comparison.overview_table(compared),
+            groups.exam_table(analysis.exam),
         ),
-        "statistics": (
-            "Statistics",
-            (
-                *(table for item in content.comparisons if (table := statistics_table(item)).rows),
-                endpoints_table(content),
-                looks_table(content.comparisons),
-            ),
+        _section(
+            "statistics", "Statistics", *statistics, comparison.endpoints_table(content),
+            comparison.looks_table(compared),
         ),
-        "groups": (
-            "Groups",
-            (
-                groups_table(content),
-                differences_table(content),
-                cross_table(content, analysis.cross),
-                meaning_table(analysis.cross),
-            ),
+        _section(
+            "groups", "Groups", groups.groups_table(content), groups.differences_table(content),
+            groups.cross_table(content, analysis.cross), groups.meaning_table(analysis.cross),
         ),
-        "training": ("Training", (learning_table(analysis.learning), heads_table(content), ppo_table(content))),
-        "trust": (
-            "Can it be trusted?",
-            (
-                audit_table(analysis.audit),
-                conduct_table(analysis.conduct),
-                layout_table(content),
-                ledger_table(history),
-                last_words_table(history),
-                facts_table(content),
-            ),
+        _section(
+            "training", "Training", learning.learning_table(analysis.learning), groups.heads_table(content),
+            groups.ppo_table(content),
         ),
-        "again": ("The same again", (versions_table(history),)),
-    }
-    return tuple(
-        Section(key=key, title=title, tables=tuple(table for table in tables if table))
-        for key, (title, tables) in found.items()
+        _section(
+            "trust", "Can it be trusted?", trust.audit_table(analysis.audit), trust.conduct_table(analysis.conduct),
+            trust.layout_table(content), trust.ledger_table(content.history), trust.last_words_table(content.history),
+            trust.facts_table(content),
+        ),
+        _section("again", "The same again", trust.versions_table(content.history)),
     )
+
+
+def _section(key: str, title: str, *tables: Table) -> Section:
+    return Section(key=key, title=title, tables=tuple(filter(None, tables)))
 
 
 def rule_sentence(content: Content) -> str:

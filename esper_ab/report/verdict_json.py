@@ -24,30 +24,18 @@ def render_verdict(content: Content) -> bytes:
     history, analysis = content.history, content.analysis
     plan = history.plan
     document = {
-        "schema": VERDICT_SCHEMA,
-        "experiment": plan.experiment.name,
-        "task": plan.experiment.task,
-        "plan": plan.digest,
-        "result": analysis.result_hash,
-        "estimand": plan.estimand,
-        "rule": rule(history.design),
-        "design": history.design,
-        "replicates": history.replicates,
-        "state": content.state.word,
-        "complete": content.state.complete,
-        "groups": content.groups,
-        "comparisons": [_comparison(item) for item in content.comparisons],
-        "exam": analysis.exam,
-        "audit": analysis.audit.findings,
-        "cross": analysis.cross,
-        "learning": analysis.learning,
-        "conduct": analysis.conduct,
-        "runs": [_run(content, name) for name in content.outcomes],
-        "looks": history.looks,
-        "ledger": history.ledger,
-        "versions": history.started.versions,
-        "machine": history.started.machine,
-        "code": history.started.code,
+        "schema": VERDICT_SCHEMA, "experiment": plan.experiment.name, "task": plan.experiment.task, "plan": plan.digest,
+        "result": analysis.result_hash, "estimand": plan.estimand, "rule": rule(history.design),
+        "design": history.design, "replicates": history.replicates, "state": content.state.word,
+        "complete": content.state.complete, "groups": content.groups,
+        "comparisons": [_comparison(item) for item in content.comparisons], "exam": analysis.exam,
+        "audit": analysis.audit.findings, "cross": analysis.cross,
+        "learning": analysis.learning, "conduct": analysis.conduct,
+        "runs": [
+            {"state": history.runs[name].state, **msgspec.to_builtins(one)} for name, one in content.outcomes.items()
+        ],
+        "looks": history.looks, "ledger": history.ledger,
+        "versions": history.started.versions, "machine": history.started.machine, "code": history.started.code,
     }
     return msgspec.json.format(msgspec.json.encode(msgspec.to_builtins(document)), indent=2) + b"\n"
 
@@ -55,29 +43,10 @@ def render_verdict(content: Content) -> bytes:
 def _comparison(comparison: Comparison) -> dict[str, Any]:
     question, course = comparison.question, comparison.course
     return {
-        "a": question.a,
-        "b": question.b,
-        "verdict": comparison.verdict,
-        "headline": comparison.headline,
-        "sentence": comparison.sentence,
-        "rule": comparison.rule,
-        "caveats": comparison.caveats,
-        "scope": question.scope,
-        "alpha": question.alpha,
-        "margin": question.design.margin,
-        "planned": question.planned,
-        "decision": course.decision,
-        "decided_at": course.decided_at,
-        "finished": course.finished,
-        **{key: getattr(comparison, key) for key in _FIRST},
-        "level": str(comparison.level),
-        **comparison.descriptive,
-        **{key: getattr(comparison, key) for key in _LAST},
-        "looks": course.looks,
-        "pairs": comparison.pairs,
+        "a": question.a, "b": question.b, "verdict": comparison.verdict, "headline": comparison.headline,
+        "sentence": comparison.sentence, "rule": comparison.rule, "caveats": comparison.caveats,
+        "scope": question.scope, "alpha": question.alpha, "margin": question.design.margin, "planned": question.planned,
+        "decision": course.decision, "decided_at": course.decided_at, "finished": course.finished,
+        **{key: getattr(comparison, key) for key in _FIRST}, "level": str(comparison.level), **comparison.descriptive,
+        **{key: getattr(comparison, key) for key in _LAST}, "looks": course.looks, "pairs": comparison.pairs,
     }
-
-
-def _run(content: Content, name: str) -> dict[str, Any]:
-    outcome: dict[str, Any] = msgspec.to_builtins(content.outcomes[name])
-    return {"state": content.history.runs[name].state, **outcome}

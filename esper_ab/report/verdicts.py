@@ -71,9 +71,7 @@ def _said_of(text: str, pairs: list[tuple[str, str]], comparisons: int) -> list[
 def _told(content: Content, item: Comparison) -> Said:
     shared = shared_caveats(content)
     return Said(
-        verdict=item.verdict,
-        headline=item.headline,
-        details=item.sentence.removeprefix(item.verdict),
+        verdict=item.verdict, headline=item.headline, details=item.sentence.removeprefix(item.verdict),
         caveats=tuple(text for text in item.caveats if text not in shared),
     )
 

@@ -22,14 +22,7 @@ from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible_line
 from esper_ab.journal.events import AnyEvent, Event, MilestoneReleased
 from esper_ab.trackers.settings import Tracking, wanted
-from esper_ab.trackers.state import (
-    TrackerProgress,
-    at_work,
-    log_file,
-    read_progress,
-    save_settings,
-    write_progress,
-)
+from esper_ab.trackers.state import TrackerProgress, at_work, log_file, read_progress, save_settings, write_progress
 from esper_ab.trackers.subject import Name
 
 _POLL_S = 0.1
@@ -114,10 +107,8 @@ def start_tracking(experiment_dir: Path, tracking: Tracking) -> str:
                 check=True, start_new_session=True, stdin=subprocess.DEVNULL, env=_environment(),
             )  # fmt: skip
     except (OSError, subprocess.CalledProcessError) as error:
-        _warn(
-            f"trackers cannot be started ({error}); the run goes on, `{shell_command('track', experiment_dir)}` can do "
-            "it later"
-        )
+        later = shell_command("track", experiment_dir)
+        _warn(f"trackers cannot be started ({error}); the run goes on, `{later}` can do it later")
         return ""
     return started
 
@@ -165,7 +156,7 @@ def _wait(experiment_dir: Path, name: Name, child: subprocess.Popen[bytes], star
 
 def _command_line(experiment_dir: Path, name: Name, *, live: bool, started: str) -> Sequence[str]:
     line = child_command("esper_ab.trackers.process", str(experiment_dir.absolute()), name)
-    return [*line, "--live", started] if live else [*line, started]
+    return [*line, *(["--live"] if live else []), started]
 
 
 def _environment() -> dict[str, str]:

@@ -6,14 +6,7 @@ from datetime import datetime
 
 from esper_ab.journal.events import AnyEvent, EpisodeRecorded, ExperimentStarted, Ledger, RunEvaluated, RunStarted
 from esper_ab.journal.fold import History, begin
-from esper_ab.trackers.numbers import (
-    episode_numbers,
-    evaluation_numbers,
-    experiment_id,
-    experiment_settings,
-    identity,
-    run_settings,
-)
+from esper_ab.trackers import numbers
 from esper_ab.trackers.settings import Tracking
 from esper_ab.trackers.subject import COMPARISON, Conclusion, Subject, TrackedExperiment, Tracker
 
@@ -26,10 +19,8 @@ def unix_ms(wall_time: str) -> int:
 def experiment_of(started: ExperimentStarted, wall_time: str, tracking: Tracking) -> TrackedExperiment:
     """Return the properties of an experiment that all its subjects share, from the journal's first line."""
     return TrackedExperiment(
-        name=started.plan.experiment.name,
-        id=experiment_id(started, wall_time),
-        description=tracking.description,
-        date=f"{datetime.fromisoformat(wall_time):%Y%m%d}",
+        name=started.plan.experiment.name, id=numbers.experiment_id(started, wall_time),
+        description=tracking.description, date=f"{datetime.fromisoformat(wall_time):%Y%m%d}",
     )
 
 
@@ -41,7 +32,7 @@ class Fold:
         self.history: History = begin(started, keeps_records=False)
         self._tracker = tracker
         self._tags = tracking.tags
-        self._id = experiment_id(started, wall_time)
+        self._id = numbers.experiment_id(started, wall_time)
         self._began_ms = self._at_ms = unix_ms(wall_time)
         self._subjects: dict[str, Subject] = {}  # begun, by run
         self._over: set[str] = set()
@@ -55,14 +46,11 @@ class Fold:
                 self._subject(event.run.name)
             case EpisodeRecorded(record=record):
                 subject = self._subject(record.run.name)
-                self._tracker.log(subject, record.episode, episode_numbers(record), self._at_ms)
+                self._tracker.log(subject, record.episode, numbers.episode_numbers(record), self._at_ms)
             case RunEvaluated(record=evaluation):
-                numbers = evaluation_numbers(self.history, evaluation.run.name)
-                words = {
-                    "policy_file": evaluation.policy_file, "policy_sha256": evaluation.policy_sha256,
-                    "digest": evaluation.digest,
-                }
-                self._conclude(evaluation.run.name, numbers, words)
+                values = numbers.evaluation_numbers(self.history, evaluation.run.name)
+                words = {name: getattr(evaluation, name) for name in ("policy_file", "policy_sha256", "digest")}
+                self._conclude(evaluation.run.name, values, words)
             case Ledger(category="dropped_pair" | "cancelled") if event.run_name in self._subjects:
                 self._conclude(event.run_name, {}, {"lost": event.detail})
 
@@ -70,8 +58,8 @@ class Fold:
         """Conclude the comparison if the experiment has ended, and close the tracker."""
         if self.history.ended is not None:
             subject = Subject(
-                key=COMPARISON, id=identity(self._id, COMPARISON), group="", tags=(COMPARISON,),
-                settings=experiment_settings(self.history), began_ms=self._began_ms,
+                key=COMPARISON, id=numbers.identity(self._id, COMPARISON), group="", tags=(COMPARISON,),
+                settings=numbers.experiment_settings(self.history), began_ms=self._began_ms,
             )  # fmt: skip
             self._tracker.begin(subject)
             self._tracker.conclude(subject, self._verdicts())
@@ -83,32 +71,33 @@ class Fold:
             spec = self.history.runs[run].spec
             group = spec.ref.group_id
             self._subjects[run] = Subject(
-                key=run, id=identity(self._id, run), group=group,
+                key=run, id=numbers.identity(self._id, run), group=group,
                 tags=tuple(dict.fromkeys((group, *self._tags.get(group, ())))),
-                settings=run_settings(self.history, spec), began_ms=self._at_ms,
+                settings=numbers.run_settings(self.history, spec), began_ms=self._at_ms,
             )  # fmt: skip
             self._tracker.begin(self._subjects[run])
         return self._subjects[run]
 
-    def _conclude(self, run: str, numbers: dict[str, float], words: dict[str, str]) -> None:
+    def _conclude(self, run: str, values: dict[str, float], words: dict[str, str]) -> None:
         """Conclude a run once: a lost run is not evaluated."""
         subject = self._subject(run)
         if run in self._over:
             return
         self._over.add(run)
         conclusion = Conclusion(
-            step=self.history.runs[run].spec.episodes, numbers=numbers, words=words,
+            step=self.history.runs[run].spec.episodes, numbers=values, words=words,
             state="failed" if "lost" in words else "finished", at_ms=self._at_ms,
         )  # fmt: skip
         self._tracker.conclude(subject, conclusion)
 
     def _verdicts(self) -> Conclusion:
         # Here, because scipy would take memory and a second of each tracker's process as long as the run lasts.
-        from esper_ab.trackers.verdicts import verdict_numbers, verdict_words, verdicts
+        from esper_ab.analysis.analyse import analyse
+        from esper_ab.trackers.verdicts import verdict_numbers, verdict_words
 
         ended = self.history.ended
         assert ended is not None
-        comparisons = verdicts(self.history)
+        comparisons = analyse(self.history).comparisons
         return Conclusion(
             step=self.history.replicates, numbers=verdict_numbers(self.history, comparisons),
             words=verdict_words(self.history, comparisons), state=ended.status, at_ms=self._at_ms,

@@ -20,9 +20,7 @@ _METRICS_AT_ONCE = 1000  # limits of one request, by MLflow's REST interface
 _PARAMS_AT_ONCE = 100
 _PARAM_CHARS = 500  # accepted by every MLflow from 2.16 on; longer values are cut
 _TAG_CHARS = 5000
-_STATES = {
-    "finished": RunStatus.FINISHED, "failed": RunStatus.FAILED, "interrupted": RunStatus.KILLED,
-}  # fmt: skip
+_STATES = {"finished": RunStatus.FINISHED, "failed": RunStatus.FAILED, "interrupted": RunStatus.KILLED}
 
 
 @dataclass(kw_only=True)
@@ -53,11 +51,8 @@ class MLflowRuns:
 
     def log(self, subject: Subject, step: int, numbers: dict[str, float], at_ms: int) -> None:
         run = self._runs[subject.key]
-        run.waiting += [
-            Metric(name, value, at_ms, step)
-            for name, value in numbers.items()
-            if (name, step, value) not in run.held
-        ]
+        new = {name: value for name, value in numbers.items() if (name, step, value) not in run.held}
+        run.waiting += [Metric(name, value, at_ms, step) for name, value in new.items()]
 
     def conclude(self, subject: Subject, conclusion: Conclusion) -> None:
         self.log(subject, conclusion.step, conclusion.numbers, conclusion.at_ms)
@@ -102,9 +97,7 @@ class MLflowRuns:
     def _made(self, subject: Subject) -> _Run:
         tags = {ID_TAG: subject.id, "esper_ab.group": subject.group or COMPARISON}
         tags |= {f"esper_ab.tag.{tag}": "yes" for tag in subject.tags}
-        created: Any = self._client.create_run(
-            self._experiment_id, start_time=subject.began_ms, tags=tags, run_name=subject.key
-        )
+        created: Any = self._client.create_run(self._experiment_id, subject.began_ms, tags, run_name=subject.key)
         return _Run(id=created.info.run_id, held=set())
 
     def _send(self, run: _Run) -> None:

@@ -45,7 +45,7 @@ def _now(experiment_dir: Path, name: Name) -> TrackerNow:
 
 
 def tracking_text(experiment_dir: Path, trackers: tuple[TrackerNow, ...]) -> list[str]:
-    """A line each."""
+    """Describe each tracker in a line."""
     return [f"  tracker {visible_line(_said(experiment_dir, one))}" for one in trackers]
 
 

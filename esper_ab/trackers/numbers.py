@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -33,22 +34,17 @@ def experiment_id(started: ExperimentStarted, began: str) -> str:
 
 def episode_numbers(record: EpisodeRecord) -> dict[str, float]:
     """Return the numbers of one training episode: means over its environments, the update, wall time."""
-    return _there(
-        {
-            "train/held_out_accuracy": held_out_accuracy(record),  # percent
-            "train/val_accuracy": episode_mean(record, lambda env: env.val_accuracy),
-            "train/val_loss": episode_mean(record, lambda env: env.val_loss),
-            "train/reward": episode_mean(record, lambda env: env.reward_sum),
-            "train/diverged": episode_mean(record, lambda env: float(env.diverged)),  # share
-            "growth/params_added": episode_mean(record, lambda env: float(env.params_added)),
-            "growth/germinated": episode_mean(record, lambda env: float(env.germinated)),
-            "growth/pruned": episode_mean(record, lambda env: float(env.pruned)),
-            "growth/fossilized": episode_mean(record, lambda env: float(env.fossilized)),
-            "growth/contributing": episode_mean(record, lambda env: float(env.contributing)),
-            **({} if record.ppo is None else dict(_update(record.ppo))),
-            **{f"time/{name}": getattr(record.timing, name) for name in record.timing.__struct_fields__},
-        }
-    )
+    growth = ("params_added", "germinated", "pruned", "fossilized", "contributing")
+    return _there({
+        "train/held_out_accuracy": held_out_accuracy(record),  # percent
+        "train/val_accuracy": episode_mean(record, lambda env: env.val_accuracy),
+        "train/val_loss": episode_mean(record, lambda env: env.val_loss),
+        "train/reward": episode_mean(record, lambda env: env.reward_sum),
+        "train/diverged": episode_mean(record, lambda env: float(env.diverged)),  # share
+        **{f"growth/{name}": episode_mean(record, attrgetter(name)) for name in growth},
+        **({} if record.ppo is None else dict(_update(record.ppo))),
+        **{f"time/{name}": getattr(record.timing, name) for name in record.timing.__struct_fields__},
+    })
 
 
 def _update(ppo: PPOUpdate) -> Iterator[tuple[str, float | None]]:
@@ -75,13 +71,9 @@ def evaluation_numbers(history: History, run: str) -> dict[str, float]:
 def run_settings(history: History, spec: RunSpec) -> dict[str, Scalar]:
     """Return all settings of one run, by dotted key."""
     return {
-        "group": spec.ref.group_id,
-        "replicate": spec.ref.replicate,
-        "device": spec.ref.lane,
-        "experiment": history.plan.experiment.name,
-        "plan": history.plan.digest,
-        **{name: getattr(spec, name) for name in _OF_THE_RUN},
-        "slots": ",".join(spec.slots),
+        "group": spec.ref.group_id, "replicate": spec.ref.replicate, "device": spec.ref.lane,
+        "experiment": history.plan.experiment.name, "plan": history.plan.digest,
+        **{name: getattr(spec, name) for name in _OF_THE_RUN}, "slots": ",".join(spec.slots),
         **dict(_flat(msgspec.to_builtins(spec.settings))),
         **dict(_flat({"arithmetic": msgspec.to_builtins(spec.arithmetic)})),
     }

@@ -31,9 +31,8 @@ _WATCH_S = 1.0
 _SAY_S = 2.0  # between two updates of the progress file
 # Disables the libraries' own telemetry.
 _QUIET = {
-    "WANDB_ERROR_REPORTING": "false", "WANDB_SILENT": "true",
-    "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true",
-}  # fmt: skip
+    "WANDB_ERROR_REPORTING": "false", "WANDB_SILENT": "true", "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"
+}
 # MLflow's defaults, 7 tries and 120 s, mean four minutes of silence without a server. The user's settings win.
 _PATIENCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "5", "MLFLOW_HTTP_REQUEST_TIMEOUT": "30"}
 
@@ -125,9 +124,8 @@ class _Work:
 
     def _say(self, state: TrackerState, detail: str = "") -> None:
         progress = TrackerProgress(
-            state=state, detail=detail, where=self._where, lines=self._lines, pid=os.getpid(),
-            started=self._started,
-        )  # fmt: skip
+            state=state, detail=detail, where=self._where, lines=self._lines, pid=os.getpid(), started=self._started
+        )
         write_progress(self._experiment_dir, self._name, progress)
         self._said_at = time.monotonic()
 

@@ -1,5 +1,4 @@
-"""Which trackers follow a run, and what they would refuse, checked before anything starts. Light: no library of theirs.
-"""
+"""Which trackers follow a run, and what they would refuse, checked before anything starts. Loads none of them."""
 
 from __future__ import annotations
 
@@ -77,14 +76,15 @@ def check_tracking(tracking: Tracking) -> None:
     """UsageError for a library that is not installed, and for what a tracker would refuse later."""
     for name in wanted(tracking):
         needed: list[str] = [name]
-        if name == "mlflow" and _mlflow_store(tracking).startswith("sqlite"):
+        store = tracking.mlflow_uri or os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:"  # MLflow's own default
+        if name == "mlflow" and store.startswith("sqlite"):
             needed.append("sqlalchemy")
         for module in needed:
             if importlib.util.find_spec(module) is None:
                 raise UsageError(f"{name} needs {module}, which is not installed: pip install 'esper-ab[{name}]'")
     if urlsplit(tracking.mlflow_uri).password:
-        raise UsageError("the URI of MLflow holds a password, which would be kept in the experiment directory; use "
-                         "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD")  # fmt: skip
+        use = "use MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
+        raise UsageError(f"the URI of MLflow holds a password, which would be kept in the experiment directory; {use}")
     if len(tracking.wandb_project) > PROJECT_CHARS or set(NOT_IN_A_PROJECT) & set(tracking.wandb_project):
         raise UsageError(f"W&B project {tracking.wandb_project!r}: W&B takes {PROJECT_CHARS} characters at most, and "
                          f"none of {' '.join(NOT_IN_A_PROJECT)}")  # fmt: skip
@@ -92,8 +92,3 @@ def check_tracking(tracking: Tracking) -> None:
         for tag in tags:
             if not 0 < len(tag) <= _TAG_CHARS:
                 raise UsageError(f"tag {tag!r} of {group}: 1 to {_TAG_CHARS} characters, which is what trackers take")
-
-
-def _mlflow_store(tracking: Tracking) -> str:
-    """Return the URI that MLflow opens; its own default is an SQLite file."""
-    return tracking.mlflow_uri or os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:"

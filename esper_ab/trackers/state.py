@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
-import tempfile
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.regular_file import open_regular
+from esper_ab.contracts.regular_file import open_regular, write_whole
 from esper_ab.trackers.settings import Tracking
 from esper_ab.trackers.subject import Name
 
@@ -42,9 +40,8 @@ def save_settings(experiment_dir: Path, tracking: Tracking) -> None:
     """Save the trackers' settings for later processes, valid from any working directory."""
     (experiment_dir / FOLDER).mkdir(exist_ok=True)
     tracking = msgspec.structs.replace(tracking, mlflow_uri=_from_anywhere(tracking.mlflow_uri))
-    write_whole(
-        experiment_dir / FOLDER / _SETTINGS, msgspec.json.format(msgspec.json.encode(tracking), indent=2) + b"\n"
-    )
+    data = msgspec.json.format(msgspec.json.encode(tracking), indent=2) + b"\n"
+    write_whole(experiment_dir / FOLDER / _SETTINGS, data)
 
 
 def _from_anywhere(uri: str) -> str:
@@ -114,17 +111,3 @@ def at_work(experiment_dir: Path, name: Name) -> bool:
 def log_file(experiment_dir: Path, name: Name) -> Path:
     """Return the path of the tracker's log, shown by `esper-ab logs EXPERIMENT tracker-NAME`."""
     return experiment_dir / "logs" / f"tracker-{name}.log"
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file atomically; OSError when there is no room."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise

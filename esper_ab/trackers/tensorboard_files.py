@@ -96,9 +96,8 @@ class TensorBoardFiles:
 
 def _scalars(numbers: dict[str, float]) -> summary_pb2.Summary:
     """Return the numbers as a summary of 32-bit floats, the precision that TensorBoard keeps."""
-    return summary_pb2.Summary(
-        value=[summary_pb2.Summary.Value(tag=name, simple_value=value) for name, value in numbers.items()]
-    )
+    values = [summary_pb2.Summary.Value(tag=name, simple_value=value) for name, value in numbers.items()]
+    return summary_pb2.Summary(value=values)
 
 
 def _settings(settings: dict[str, Scalar], subject: Subject, began_s: float) -> summary_pb2.Summary:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from esper_ab.analysis.analyse import analyse
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.design.design import rule
 from esper_ab.journal.fold import History
@@ -12,11 +11,6 @@ from esper_ab.journal.outcomes import mean, outcomes
 from esper_ab.verdict.comparison import Comparison
 
 _NUMBERS = ("estimate", "low", "high", "used")  # fields of a comparison, in points except the last
-
-
-def verdicts(history: History) -> Sequence[Comparison]:
-    """Return the comparisons of the report."""
-    return analyse(history).comparisons
 
 
 def verdict_numbers(history: History, comparisons: Sequence[Comparison]) -> dict[str, float]:
@@ -32,15 +26,13 @@ def verdict_numbers(history: History, comparisons: Sequence[Comparison]) -> dict
 
 def verdict_words(history: History, comparisons: Sequence[Comparison]) -> dict[str, str]:
     """Return verdict, headline and sentence by `a-b/name`, the rule, the result hash, and the final state."""
-    words = {}
+    words: dict[str, str] = {}
     for one in comparisons:
-        words[f"{_pair(one)}/verdict"] = one.verdict.value
-        words[f"{_pair(one)}/headline"] = one.headline
-        words[f"{_pair(one)}/sentence"] = one.sentence
+        told = {"verdict": one.verdict.value, "headline": one.headline, "sentence": one.sentence}
+        words |= {f"{_pair(one)}/{name}": text for name, text in told.items()}
     ended = history.ended
     return words | {
-        "rule": rule(history.design),
-        "result": result_hash(history),
+        "rule": rule(history.design), "result": result_hash(history),
         "state": "" if ended is None else " ".join(filter(None, (ended.status, ended.detail))),
     }
 

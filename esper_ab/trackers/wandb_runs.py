@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 import wandb
 
+from esper_ab.contracts.regular_file import write_whole
 from esper_ab.trackers.numbers import identity
 from esper_ab.trackers.settings import NOT_IN_A_PROJECT, PROJECT_CHARS, Tracking
-from esper_ab.trackers.state import write_whole
 from esper_ab.trackers.subject import COMPARISON, Conclusion, Subject, TrackedExperiment
 
 DONE_NAME = "wandb_runs.json"
@@ -67,7 +67,7 @@ class WandbRuns:
 
     def conclude(self, subject: Subject, conclusion: Conclusion) -> None:
         said = {**conclusion.numbers, **conclusion.words, "outcome": conclusion.state}
-        mark = _mark(said)
+        mark = identity(msgspec.json.encode(said, order="sorted").decode())
         if subject.key == COMPARISON and not self._is_done(subject, mark):
             self._start(subject)
         there = self._open.pop(subject.key, None)
@@ -109,19 +109,14 @@ class WandbRuns:
         done = self._done.get(subject.key)
         if done is None or (done["id"], done["to"]) != (subject.id, self._to) or mark not in (None, done["mark"]):
             return False
-        return self._tracking.wandb != "offline" or any(
-            (self._experiment_dir / "wandb").glob(f"offline-run-*-{subject.id}")
-        )
+        folder = self._experiment_dir / "wandb"
+        return self._tracking.wandb != "offline" or any(folder.glob(f"offline-run-*-{subject.id}"))
 
     def _read_done(self) -> dict[str, dict[str, str]]:
         try:
             return msgspec.json.decode(self._done_file.read_bytes(), type=dict[str, dict[str, str]])
         except (OSError, msgspec.MsgspecError):
             return {}  # then every run is checked again
-
-
-def _mark(said: dict[str, float | str]) -> str:
-    return identity(msgspec.json.encode(said, order="sorted").decode())
 
 
 def _settings() -> wandb.Settings:

@@ -18,6 +18,7 @@ from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 from workers.growth.environment import DeviceData
+from workers.native import library
 from workers.process.setup import keep_freed_memory
 from workers.run.session import Session
 
@@ -53,6 +54,10 @@ def training(case: Case, repeats: int, about: dict[str, Any], *, compiled: bool)
         return lambda: loop.train_epoch(world.x, world.split.y, order)
 
     works = {"loop": epoch(), "bank": world.bank_epoch}
+    native = next((kernel.name for kernel in library.kernels() if not kernel.problem), None)
+    if native is not None:
+        assert_equal(checked, torch.float32, ROUNDED, native)
+        works["native"] = build(case, kernel=native).bank_epoch
     if compiled:
         works["compiled"] = epoch(compiled=True)
     laps = interleaved(works, repeats)
@@ -73,6 +78,10 @@ def training(case: Case, repeats: int, about: dict[str, Any], *, compiled: bool)
     result["share_of_roofline"] = 1e3 * roofline.bound / result["bank"]["core_ms"]["median"]
     result["share_of_peak"] = flops / (result["bank"]["core_ms"]["median"] * 1e6) / peak
     result["loop_share_of_peak"] = flops / (result["loop"]["core_ms"]["median"] * 1e6) / peak
+    if native is not None:
+        result["native_kernel"] = native
+        result["ratio_native"] = _ratios(laps["loop"], laps["native"])
+        result["native_share_of_peak"] = flops / (result["native"]["core_ms"]["median"] * 1e6) / peak
     if compiled:
         result["ratio_compiled"] = _ratios(laps["compiled"], laps["bank"])
     return result

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from benchmarks.baseline import Host, Loop, Seed, fill, flat, seed_parameters
 from esper_ab.contracts import catalog
 from esper_ab.contracts.rng import RngPath
-from esper_ab.contracts.settings import GrowthSettings
+from esper_ab.contracts.settings import GrowthSettings, HostKernel
 from workers.datasets.task import Split, Task
 from workers.growth.bank.bank import Bank
 from workers.growth.bank.split import DeviceSplit
@@ -77,14 +77,14 @@ def task_of(name: str) -> Task:
     return task
 
 
-def build(case: Case, dtype: torch.dtype = torch.float32) -> World:
+def build(case: Case, dtype: torch.dtype = torch.float32, kernel: HostKernel = "torch") -> World:
     """Fresh hosts; the seed in `slot` of `env` is blueprint (env + 3·slot) mod 7 or conv_light, its algorithm
     (env + slot) mod 3."""
     task, n = task_of(case.task), case.n_envs
     rng = (_ROOT / "data").generator()
     x = rng.standard_normal((case.samples, *task.image), dtype=np.float32)
     split = DeviceSplit.of(Split(x=x, y=rng.integers(0, task.host.classes, case.samples)), torch.device("cpu"), dtype)
-    bank = Bank(task, task.slots, np.arange(n), case.settings, split.x)
+    bank = Bank(task, task.slots, np.arange(n), case.settings, split.x, kernel)
     bank.begin_episode([_ROOT / "env" / env for env in range(n)])
     table = SeedTable.empty(n, len(task.slots))
     for env in range(n):
@@ -114,12 +114,12 @@ def _plain(world: World, env: int) -> Host:
     return host
 
 
-def assert_equal(case: Case, dtype: torch.dtype, tolerance: float) -> float:
+def assert_equal(case: Case, dtype: torch.dtype, tolerance: float, kernel: HostKernel = "torch") -> float:
     """Largest difference after one training step of bank and loop, over every parameter, moment and loss.
 
     AssertionError when it is above `tolerance`, or when the step changed nothing.
     """
-    world = build(replace(case, batches=1), dtype)
+    world = build(replace(case, batches=1), dtype, kernel)
     loop = world.loop()
     before = world.bank.host.values.clone()
     mine = world.bank_epoch()

@@ -52,7 +52,7 @@ def test_whatever_byte_it_is_cut_at_what_was_whole_is_read(finished, whole, tmp_
     experiment_dir.mkdir()
     for size in range(boundaries[-LAST_RECORDS - 1], len(whole)):
         (experiment_dir / JOURNAL_NAME).write_bytes(whole[:size])
-        journal, found = Journal.reopen(experiment_dir)
+        journal, found = Journal.take_up(experiment_dir, list)
         journal.close()
         lines = sum(end <= size for end in boundaries)
         kept = boundaries[lines - 1]

@@ -207,11 +207,11 @@ def a_torn_tail_is_not_cut_without_room_to_keep_it(folder):
     journal.write_bytes(torn)
     fill(folder)
     with pytest.raises(DiskFull):
-        Journal.reopen(experiment_dir)
+        Journal.take_up(experiment_dir, list)
     assert journal.read_bytes() == torn
     assert not list(experiment_dir.glob("*.torn-*"))
     make_room(folder)
-    Journal.reopen(experiment_dir)[0].close()
+    Journal.take_up(experiment_dir, list)[0].close()
     (kept,) = experiment_dir.glob("*.torn-*")
     assert journal.read_bytes() + kept.read_bytes() == torn
 

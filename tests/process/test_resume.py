@@ -20,6 +20,7 @@ from support.in_process import esper_ab
 from support.journals import planted_effect, write
 
 from esper_ab.contracts.errors import Interrupted, UsageError
+from esper_ab.contracts.settings import Arithmetic
 from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentContinued,
@@ -131,7 +132,7 @@ def test_a_damaged_checkpoint_is_told_and_what_is_done_again_has_to_be_the_same(
     assert records(events) == records(whole)
     assert taken_up(events)["b/0"] == [0, milestone - 1]
     (told,) = ledger(events, "damaged_checkpoint")
-    assert (told.run, f"checkpoints/b/0/{milestone}.pt" in told.detail) == ("b/0", True)
+    assert (told.run_name, f"checkpoints/b/0/{milestone}.pt" in told.detail) == ("b/0", True)
     assert counts(events) == {"interrupted": 1, "damaged_checkpoint": 1}
 
 
@@ -141,7 +142,7 @@ def test_what_is_done_again_with_another_result_is_an_alarm_and_the_first_stays(
     monkeypatch.setenv(FAULT_VARIABLE, f"other:b/0:{milestone}")
     events = resume(experiment_dir)
     (alarm,) = ledger(events, "inexact_resume")
-    assert (alarm.run, alarm.episode) == ("b/0", milestone - 1)
+    assert (alarm.run_name, alarm.episode) == ("b/0", milestone - 1)
     assert alarm.detail == f"milestone {milestone} was done again after a restart and had another result"
     assert records(events) == records(whole)
 
@@ -252,7 +253,7 @@ def test_coordinators_killed_one_after_the_other_lose_and_double_nothing(tmp_pat
 def test_two_coordinators_do_not_resume_one_run(tmp_path):
     whole = run(tmp_path / "whole", fake_plans.plan())
     experiment_dir = cut(tmp_path / "whole", tmp_path / "run", len(whole) // 2)
-    other, _ = Journal.reopen(experiment_dir)
+    other, _ = Journal.take_up(experiment_dir, list)
     with pytest.raises(UsageError, match=f"in use by process {os.getpid()}"):
         resume(experiment_dir)
     other.close()
@@ -288,3 +289,15 @@ def test_real_training_that_lost_a_worker_and_its_coordinator_ends_as_if_nothing
     assert said[0] == said[1]  # the findings about how it went differ, as they should
     assert {"worker_death", "restart"} <= {entry.category for entry in again.ledger}
     assert not [entry for entry in again.ledger if entry.category == "inexact_resume"]
+
+
+def test_what_is_left_is_not_trained_by_another_kernel(tmp_path):
+    """Its records would be of two arithmetics; refused before anything is written or started."""
+    arithmetic = Arithmetic(kernel="native-generic", kernel_build="a compiler that nobody has")
+    run(tmp_path / "whole", fake_plans.plan(arithmetic=arithmetic))
+    cut(tmp_path / "whole", tmp_path / "left", 3)
+    before = (tmp_path / "left" / JOURNAL_NAME).read_bytes()
+    ended = esper_ab("resume", tmp_path / "left", "--quiet")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "native-generic" in ended.stderr
+    assert (tmp_path / "left" / JOURNAL_NAME).read_bytes() == before

@@ -249,7 +249,7 @@ def test_trackers_that_raise_and_are_killed_do_not_concern_the_run(tmp_path, cap
 
 HOLDER = (
     "import sys; from pathlib import Path; from esper_ab.journal.file import Journal\n"
-    "journal, _ = Journal.reopen(Path(sys.argv[1]))\n"
+    "journal, _ = Journal.take_up(Path(sys.argv[1]), list)\n"
     "print('held', flush=True); sys.stdin.read()\n"
 )
 
@@ -281,7 +281,7 @@ def test_a_tracker_ends_when_the_coordinator_was_killed(tmp_path):
 def test_a_tracker_sees_what_is_written_while_it_follows(tmp_path):
     events = SMALL.events()
     experiment_dir = journals.write(tmp_path / "run", events[:20])
-    journal, _ = Journal.reopen(experiment_dir)
+    journal, _ = Journal.take_up(experiment_dir, list)
     start_tracking(experiment_dir, Tracking(tensorboard=True))
     eventually(lambda: (experiment_dir / "tensorboard" / "shaped" / "0").exists())
     for event in events[20:-1]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from esper_ab.contracts.settings import GrowthSettings
+from esper_ab.contracts.settings import GrowthSettings, HostKernel
 from support.tensor_world import env_path, plant
 from workers.datasets.task import Split, Task
 from workers.growth.bank.bank import Bank
@@ -19,14 +19,19 @@ ENVS, BATCH = 15, 16
 
 
 def crowded(
-    task: Task, device: torch.device, samples: int, dtype: torch.dtype = torch.float32, **growth: Any
+    task: Task,
+    device: torch.device,
+    samples: int,
+    dtype: torch.dtype = torch.float32,
+    kernel: HostKernel = "torch",
+    **growth: Any,
 ) -> tuple[Bank, SeedTable, DeviceSplit]:
     """ENVS environments of `task` on `device`, and random images of its shape; keywords change GrowthSettings."""
     images = np.random.default_rng(0).standard_normal((samples, *task.image)).astype(np.float32)
     labels = np.arange(samples, dtype=np.int64) % task.host.classes
     split = DeviceSplit.of(Split(x=images, y=labels), device, dtype)
     settings = GrowthSettings(**{"batch_size": BATCH, **growth})
-    bank = Bank(task, task.slots, np.arange(ENVS), settings, split.x)
+    bank = Bank(task, task.slots, np.arange(ENVS), settings, split.x, kernel)
     bank.begin_episode([env_path(env) for env in range(ENVS)])
     table = SeedTable.empty(ENVS, len(task.slots))
     for env in range(ENVS - 1):

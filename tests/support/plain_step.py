@@ -18,11 +18,11 @@ from workers.datasets.task import Task
 from workers.growth.bank.blend import Blend, gate_params, seed_delta, seed_input
 from workers.growth.bank.host import (
     BatchStatistics,
-    block_forward,
     channels,
     fresh_statistics,
     head_forward,
     host_params,
+    level_forward,
 )
 from workers.growth.bank.split import DeviceSplit
 from workers.growth.bank.stack import Stack
@@ -31,11 +31,12 @@ from workers.layers.blueprint import Blueprint
 from workers.vocabulary import Stage
 
 _CPU = torch.device("cpu")
+_KERNEL = 4  # extents of a convolution's kernel [out, into, k, k]
 
 
 @dataclass
 class Networks:
-    """Hosts, their moments and their seeds, a slot behind every block."""
+    """Hosts, their moments and their seeds, a slot behind every level."""
 
     task: Task
     blueprints: tuple[Blueprint, ...]
@@ -49,7 +50,8 @@ class Networks:
     def drawn(
         task: Task, blueprints: tuple[Blueprint, ...], rule: GrowthSettings, table: SeedTable, rng_seed: int
     ) -> Networks:
-        """Float32 networks whose parameters and momenta are all drawn."""
+        """Float32 networks whose parameters and momenta are drawn, but for momenta of seeds' wide kernels: those that
+        lie around a single pixel have never had a gradient, and stay as they are."""
         draws, n, dtype = np.random.default_rng(rng_seed), len(table.stage), torch.float32
         host = Stack(host_params(task.host), n, _CPU, dtype)
         found = Networks(task, blueprints, rule, table, host, fresh_statistics(task.host, n, _CPU, dtype))
@@ -62,6 +64,11 @@ class Networks:
             stack.birth(slice(None), draws.random((n, stack.width)))
             stack.values += torch.from_numpy(0.2 * draws.standard_normal(stack.values.shape))
             stack.momentum += torch.from_numpy(0.01 * draws.standard_normal(stack.values.shape))
+        for stack in found.seeds.values():
+            at = 0
+            for spec in stack.specs:
+                stack.momentum[:, at : at + spec.size] *= spec.shape[-1] == 1 or len(spec.shape) < _KERNEL
+                at += spec.size
         return found
 
     def copy(self, dtype: torch.dtype = torch.float32, noise: float = 0.0) -> Networks:
@@ -126,17 +133,17 @@ def _forward(
     """Logits [B,classes]; the seeds that take part are added to `leaves` and `stacks`."""
     spec, table, host = networks.task.host, networks.table, leaves[0]
     h = x.permute(0, 2, 3, 1)[:, :, :, None]
-    for block, moments in enumerate(networks.statistics):
+    for level, moments in enumerate(networks.statistics):
         own = BatchStatistics(moments.mean[env : env + 1], moments.var[env : env + 1])
-        h = block_forward(h, host, spec, block, own, training=True)
-        blueprint, stage = int(table.blueprint[env, block]), table.stage[env, block]
+        h = level_forward(h, host, spec, level, own, training=True)
+        blueprint, stage = int(table.blueprint[env, level]), table.stage[env, level]
         if blueprint < 0 or stage == Stage.GERMINATED:
             continue
-        cell = (slice(env, env + 1), block)
+        cell = (slice(env, env + 1), level)
         blend = Blend.of(table.stage[cell], table.alpha[cell], table.algorithm[cell], h[0, 0, 0])
-        stack = networks.seeds[block, blueprint]
+        stack = networks.seeds[level, blueprint]
         leaves.append(_leaves(stack, torch.tensor([env]), gate=blend.gated is not None))
-        stacks.append((stack, networks.rule.seed_lr, 0.0, not table.frozen[env, block]))
+        stacks.append((stack, networks.rule.seed_lr, 0.0, not table.frozen[env, level]))
         looked = seed_input(h, blend)
         h = h + seed_delta(h, looked, networks.blueprints[blueprint].forward(looked, leaves[-1]), leaves[-1], blend)
     return head_forward(h, host)[0]

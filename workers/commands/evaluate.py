@@ -32,10 +32,8 @@ def evaluate_file(path: Path, episodes: int | None, rng_seed: int | None, device
     """
     policy = policy_file.load(path)
     spec = msgspec.structs.replace(
-        policy.spec,
-        eval_episodes=episodes or policy.spec.eval_episodes,
-        rng_seed=policy.spec.rng_seed if rng_seed is None else rng_seed,
-        env_devices=(device,) * policy.spec.n_envs,
+        policy.spec, eval_episodes=episodes or policy.spec.eval_episodes,
+        rng_seed=policy.spec.rng_seed if rng_seed is None else rng_seed, env_devices=(device,) * policy.spec.n_envs,
         eval_reward_modes=tuple(mode for mode in policy.spec.eval_reward_modes if not _is_code(mode)),
         settings=_without_code(policy.spec.settings),
         arithmetic=_possible(policy.spec.arithmetic, path, device),
@@ -81,18 +79,12 @@ def summary(path: Path, hosts: tuple[EvaluatedHost, ...]) -> list[dict[str, obje
     rows: list[dict[str, object]] = []
     for actions in dict.fromkeys(host.actions for host in hosts):
         chosen = [host for host in hosts if host.actions == actions]
-        rows.append(
-            {
-                "policy": str(path),
-                "actions": actions,
-                "hosts": len(chosen),
-                "held_out_accuracy": float(np.mean([host.outcome.held_out_accuracy for host in chosen])),
-                "params_added": float(np.mean([host.outcome.params_added for host in chosen])),
-                "fossilized": float(np.mean([host.outcome.fossilized for host in chosen])),
-                "pruned": float(np.mean([host.outcome.pruned for host in chosen])),
-                "diverged": sum(host.outcome.diverged for host in chosen),
-            }
-        )
+        means = ("held_out_accuracy", "params_added", "fossilized", "pruned")
+        rows.append({
+            "policy": str(path), "actions": actions, "hosts": len(chosen),
+            **{name: float(np.mean([getattr(host.outcome, name) for host in chosen])) for name in means},
+            "diverged": sum(host.outcome.diverged for host in chosen),
+        })
     return rows
 
 

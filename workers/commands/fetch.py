@@ -37,10 +37,8 @@ def _download(archive: Archive, target: Path) -> None:
                 digest.update(piece)
                 file.write(piece)
     except OSError as error:
-        raise FetchError(
-            f"cannot download {archive.url}: {error}; without a network, unpack the archive elsewhere and name its "
-            "folder with --data-dir"
-        ) from None
+        remedy = "without a network, unpack the archive elsewhere and name its folder with --data-dir"
+        raise FetchError(f"cannot download {archive.url}: {error}; {remedy}") from None
     if size != archive.size_bytes or digest.hexdigest() != archive.sha256:
         raise FetchError(
             f"{archive.url} gave {'more' if size > archive.size_bytes else size} bytes with a checksum other than the "

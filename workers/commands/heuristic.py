@@ -84,15 +84,10 @@ def _slots(asked: tuple[str, ...], task: Task) -> tuple[str, ...]:
 def _host(episode: int, outcome: EnvEpisode, events: list[SeedEvent], watched: _Watched) -> Host:
     i = outcome.env
     return Host(
-        episode=episode,
-        env=i,
-        seeds=_seeds([event for event in events if event.env == i]),
-        held_out_accuracy=outcome.held_out_accuracy,
-        params_added=outcome.params_added,
-        settled_step=int(watched.settled[i]) or None,
-        unsettled_steps=int(watched.unsettled[i]),
-        improving_steps=int(watched.improving[i]),
-        diverged=outcome.diverged,
+        episode=episode, env=i, seeds=_seeds([event for event in events if event.env == i]),
+        held_out_accuracy=outcome.held_out_accuracy, params_added=outcome.params_added,
+        settled_step=int(watched.settled[i]) or None, unsettled_steps=int(watched.unsettled[i]),
+        improving_steps=int(watched.improving[i]), diverged=outcome.diverged,
     )
 
 
@@ -109,13 +104,9 @@ def _seed(events: list[SeedEvent]) -> Seed:
     birth, last = events[0], events[-1]
     ended = last.event in ("fossilized", "pruned")
     return Seed(
-        slot=birth.slot,
-        blueprint=birth.blueprint,
-        germinated=birth.step,
-        advanced=sum(event.event == "advanced" for event in events),
-        end=last.event if ended else "",
-        end_step=last.step if ended else None,
-        contribution=last.contribution,
+        slot=birth.slot, blueprint=birth.blueprint, germinated=birth.step,
+        advanced=sum(event.event == "advanced" for event in events), end=last.event if ended else "",
+        end_step=last.step if ended else None, contribution=last.contribution,
     )
 
 

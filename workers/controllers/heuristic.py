@@ -10,26 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from esper_ab.contracts.settings import ControllerSettings
+from workers import vocabulary
 from workers.controller import Controller
 from workers.facts import Bools, Floats, Ints
 from workers.growth.rules.choice import follow
 from workers.growth.rules.seeds import slot_of
 from workers.growth.rules.tracker import summary_seed
 from workers.growth.rules.view import DecisionView
-from workers.vocabulary import (
-    ALPHA_TARGET,
-    ALPHA_TARGETS,
-    BLUEPRINT,
-    HEADS,
-    OP,
-    SLOT,
-    STYLE,
-    STYLES,
-    TEMPO,
-    TEMPOS,
-    Op,
-    Stage,
-)
+from workers.vocabulary import HEADS, OP, SLOT, Op, Stage
 
 ROTATION = ("conv_light", "conv_heavy", "attention", "norm", "depthwise")
 PLATEAU_EPOCHS = 3
@@ -44,9 +32,11 @@ PENALTY_FORGOTTEN = 0.1
 PENALTY_SKIP = 3.0
 RANSOM_POINTS = 0.1  # contribution of a seed on which the network depends although accuracy fell since germination
 
-_STYLE = next(index for index, (name, _, _) in enumerate(STYLES) if name == "sigmoid_add")
-_TEMPO = TEMPOS.index(5)
-_TARGET = ALPHA_TARGETS.index(1.0)
+_BLEND = {  # head -> its choice in every germination
+    vocabulary.STYLE: next(index for index, (name, _, _) in enumerate(vocabulary.STYLES) if name == "sigmoid_add"),
+    vocabulary.TEMPO: vocabulary.TEMPOS.index(5),
+    vocabulary.ALPHA_TARGET: vocabulary.ALPHA_TARGETS.index(1.0),
+}
 
 
 class Heuristic(Controller):
@@ -97,8 +87,9 @@ class Heuristic(Controller):
         now = free & rested & stuck & available.any(axis=1) & (view.step >= MIN_STEP)
         wishes[now, OP] = Op.GERMINATE
         wishes[now, SLOT] = available.argmax(axis=1)[now]
-        wishes[now, BLUEPRINT] = self._rotation[place][now]
-        wishes[now, STYLE], wishes[now, TEMPO], wishes[now, ALPHA_TARGET] = _STYLE, _TEMPO, _TARGET
+        wishes[now, vocabulary.BLUEPRINT] = self._rotation[place][now]
+        for head, choice in _BLEND.items():
+            wishes[now, head] = choice
 
     def _learn(self, view: DecisionView, decisions: Ints, place: Ints) -> None:
         """Update rotation, penalties and embargo from the executed decisions."""

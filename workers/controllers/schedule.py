@@ -20,9 +20,7 @@ _GERMINATE_DEFAULTS = {"blueprint": "conv_light", "style": "sigmoid_add", "tempo
 _HEADS_OF = {
     Op.GERMINATE: ("blueprint", "style", "tempo", "alpha_target"),
     Op.SET_ALPHA_TARGET: ("style", "alpha_target", "alpha_speed", "alpha_curve"),
-    Op.PRUNE: ("alpha_speed", "alpha_curve"),
-    Op.FOSSILIZE: (),
-    Op.ADVANCE: (),
+    Op.PRUNE: ("alpha_speed", "alpha_curve"), Op.FOSSILIZE: (), Op.ADVANCE: (),
 }
 _MUST_SAY = {Op.SET_ALPHA_TARGET: ("style", "alpha_target")}  # a default would silently change the algorithm
 
@@ -30,8 +28,7 @@ _MUST_SAY = {Op.SET_ALPHA_TARGET: ("style", "alpha_target")}  # a default would 
 def _labels(blueprints: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     """Return the labels of each head's values, in order."""
     return {
-        "blueprint": blueprints,
-        "style": tuple(name for name, _, _ in STYLES),
+        "blueprint": blueprints, "style": tuple(name for name, _, _ in STYLES),
         "tempo": tuple(str(epochs) for epochs in TEMPOS),
         "alpha_target": tuple(str(target) for target in ALPHA_TARGETS),
         "alpha_speed": tuple(str(epochs) for epochs in SPEEDS),

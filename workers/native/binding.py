@@ -14,37 +14,37 @@ CONV, DEPTHWISE, NORM, RELU, TOWARDS, EXCITE = range(6)  # EsperLayerKind
 _STATUS = {1: "no memory", 2: "a kernel of this size, or an image too small for the pools"}  # EsperStatus
 
 
-class Host(ctypes.Structure):
+class HostStruct(ctypes.Structure):
     """EsperHost."""
 
     _fields_ = [
-        (name, Int) for name in ("in_channels", "height", "width", "base", "blocks", "kernel", "pools", "classes")
+        (name, Int) for name in ("in_channels", "height", "width", "base", "levels", "kernel", "pools", "classes")
     ]
 
 
-class Layer(ctypes.Structure):
+class LayerStruct(ctypes.Structure):
     """EsperLayer."""
 
     _fields_ = [("kind", Int), ("inputs", Int), ("outputs", Int), ("size", Int), ("at", Int * 3)]
 
 
-class Seed(ctypes.Structure):
+class SeedStruct(ctypes.Structure):
     """EsperSeed."""
 
     _fields_ = [
-        ("values", Pointer), ("momentum", Pointer), ("layers", ctypes.POINTER(Layer)), ("n_layers", Int),
+        ("values", Pointer), ("momentum", Pointer), ("layers", ctypes.POINTER(LayerStruct)), ("n_layers", Int),
         ("width", Int), ("gate", Int), ("gate_hidden", Int), ("join", Int), ("incubating", Int), ("fossil", Int),
         ("trained", Int), ("alpha", Float),
     ]  # fmt: skip
 
 
-class Split(ctypes.Structure):
+class SplitStruct(ctypes.Structure):
     """EsperSplit."""
 
     _fields_ = [("images", Pointer), ("labels", Pointer), ("samples", Long)]
 
 
-class Rule(ctypes.Structure):
+class RuleStruct(ctypes.Structure):
     """EsperRule."""
 
     _fields_ = [
@@ -53,16 +53,16 @@ class Rule(ctypes.Structure):
     ]  # fmt: skip
 
 
-class Network(ctypes.Structure):
+class NetworkStruct(ctypes.Structure):
     """EsperNetwork."""
 
     _fields_ = [
         ("values", Pointer), ("momentum", Pointer), ("mean", ctypes.POINTER(Pointer)), ("var", ctypes.POINTER(Pointer)),
-        ("seeds", ctypes.POINTER(Seed)),
+        ("seeds", ctypes.POINTER(SeedStruct)),
     ]  # fmt: skip
 
 
-class Tree(ctypes.Structure):
+class TreeStruct(ctypes.Structure):
     """EsperTree."""
 
     _fields_ = [
@@ -71,7 +71,8 @@ class Tree(ctypes.Structure):
     ]  # fmt: skip
 
 
-_LAYOUT = [ctypes.sizeof(struct) for struct in (Host, Layer, Seed, Split, Rule, Network, Tree)]
+_STRUCTS = (HostStruct, LayerStruct, SeedStruct, SplitStruct, RuleStruct, NetworkStruct, TreeStruct)
+_LAYOUT = [ctypes.sizeof(struct) for struct in _STRUCTS]
 
 
 def declared(library: ctypes.CDLL) -> ctypes.CDLL:
@@ -81,13 +82,12 @@ def declared(library: ctypes.CDLL) -> ctypes.CDLL:
     if list(found[:8]) != [*_LAYOUT, ctypes.sizeof(Pointer)]:
         raise ValueError(f"the kernel's structs have {list(found[:8])} bytes, not {_LAYOUT}")
     library.esper_open.restype = Pointer
-    library.esper_open.argtypes = [ctypes.POINTER(Host), Int]
+    library.esper_open.argtypes = [ctypes.POINTER(HostStruct), Int]
     library.esper_close.restype = None
     library.esper_close.argtypes = [Pointer]
-    library.esper_train.argtypes = [Pointer, *(ctypes.POINTER(s) for s in (Rule, Network, Split)), Pointer, Pointer]
-    library.esper_measure.argtypes = [
-        Pointer, *(ctypes.POINTER(s) for s in (Network, Split, Tree)), Pointer, ctypes.POINTER(ctypes.c_double),
-    ]  # fmt: skip
+    network, split, tree, rule = map(ctypes.POINTER, (NetworkStruct, SplitStruct, TreeStruct, RuleStruct))
+    library.esper_train.argtypes = [Pointer, rule, network, split, Pointer, Pointer]
+    library.esper_measure.argtypes = [Pointer, network, split, tree, Pointer, ctypes.POINTER(ctypes.c_double)]
     return library
 
 
@@ -100,7 +100,7 @@ def checked(status: int) -> None:
 class Workspaces:
     """Memory for networks of one shape, one for each thread that computes. What it holds between calls is no state."""
 
-    def __init__(self, library: ctypes.CDLL, host: Host, border: int) -> None:
+    def __init__(self, library: ctypes.CDLL, host: HostStruct, border: int) -> None:
         self._library, self._host, self._border = library, host, border
         self._free: queue.SimpleQueue[int] = queue.SimpleQueue()
 

@@ -13,6 +13,7 @@ import platform
 import shlex
 import shutil
 import subprocess
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -22,6 +23,7 @@ _COMMON = (
     "-O3", "-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno",
 )  # fmt: skip
 _COMPILERS = ("g++", "clang++", "c++")  # the first that is there; $CXX is asked before
+_READS_MAPS = sys.platform != "darwin"
 _X86 = ("x86_64", "amd64")
 _TIMEOUT_S = 300.0
 
@@ -42,7 +44,7 @@ WIDTHS = {  # the widest first
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class BuildRecord:
     """How a library was made."""
 
     compiler: str  # its name and version, as it says them itself
@@ -85,8 +87,8 @@ def library(width: str) -> str:
 
 
 def sources(folder: Path = HERE) -> tuple[Path, ...]:
-    """Return the files that a library is made of, sorted: translation units and headers."""
-    return tuple(sorted(path for path in (folder / "src").iterdir() if path.suffix in (".cpp", ".h")))
+    """Return the files that a library is made of, sorted: translation units, headers, and what is seen from outside."""
+    return tuple(sorted(path for path in (folder / "src").iterdir() if path.suffix in (".cpp", ".h", ".map")))
 
 
 def sources_sha256(folder: Path = HERE) -> str:
@@ -110,11 +112,13 @@ def make(width: str, folder: Path, source: Path = HERE) -> None:
     compiler = _compiler()
     version = _run([*compiler, "--version"]).partition("\n")[0].strip()
     folder.mkdir(parents=True, exist_ok=True)
-    units = [path.name for path in sources(source) if path.suffix == ".cpp"]  # names: no path gets into the library
+    # Names, so that no path gets into the library.
+    units = [path.name for path in sources(source) if path.suffix == ".cpp"]
+    exports = [f"-Wl,--version-script={path.name}" for path in sources(source) if path.suffix == ".map" and _READS_MAPS]
     made = target.with_suffix(f".{os.getpid()}")
     try:
-        _run([*compiler, *flags(width), *units, "-o", str(made.resolve())], source / "src")
-        record = Record(
+        _run([*compiler, *flags(width), *units, *exports, "-o", str(made.resolve())], source / "src")
+        record = BuildRecord(
             compiler=version, flags=" ".join(flags(width)), sources=sources_sha256(source), library=_sha256(made)
         )
         made.replace(target)  # never written over: somebody may be computing with it
@@ -123,13 +127,13 @@ def make(width: str, folder: Path, source: Path = HERE) -> None:
     target.with_suffix(".json").write_text(json.dumps(asdict(record), indent=1) + "\n", encoding="utf-8")
 
 
-def check(width: str, folder: Path = HERE) -> Record:
+def check(width: str, folder: Path = HERE) -> BuildRecord:
     """Return the record of the library in `folder`; Unusable unless it is that library's and that of the sources."""
     file = folder / library(width)
     if not file.is_file():
         raise Unusable(f"{file.name} has not been built")
     try:
-        record = Record(**json.loads(file.with_suffix(".json").read_text(encoding="utf-8")))
+        record = BuildRecord(**json.loads(file.with_suffix(".json").read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
         raise Unusable(f"{file.name} has no build record that can be read ({error})") from None
     if record.library != _sha256(file):

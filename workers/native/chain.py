@@ -18,9 +18,9 @@ _KERNEL = 4  # extents of a convolution's kernel [out, into, k, k]
 
 @dataclass(frozen=True)
 class Chain:
-    """`layers` is an array of binding.Layer; `width`: parameters of the module."""
+    """`layers` is an array of binding.LayerStruct; `width`: parameters of the module."""
 
-    layers: ctypes.Array[binding.Layer]
+    layers: ctypes.Array[binding.LayerStruct]
     width: int
 
 
@@ -45,12 +45,12 @@ def chain_of(blueprint: Blueprint, channels: int) -> Chain:
         found = _layer(layer, into, specs, at)
         layers.append(found)
         into = found.outputs
-    return Chain((binding.Layer * len(layers))(*layers), sum(spec.size for spec in specs.values()))
+    return Chain((binding.LayerStruct * len(layers))(*layers), sum(spec.size for spec in specs.values()))
 
 
-def _layer(layer: Layer, into: int, specs: dict[str, ParamSpec], at: dict[str, int]) -> binding.Layer:
-    def made(kind: int, size: int, *names: str, outputs: int = into) -> binding.Layer:
-        return binding.Layer(kind, into, outputs, size, (binding.Int * 3)(*(at[name] for name in names)))
+def _layer(layer: Layer, into: int, specs: dict[str, ParamSpec], at: dict[str, int]) -> binding.LayerStruct:
+    def made(kind: int, size: int, *names: str, outputs: int = into) -> binding.LayerStruct:
+        return binding.LayerStruct(kind, into, outputs, size, (binding.Int * 3)(*(at[name] for name in names)))
 
     match layer:
         case Conv():

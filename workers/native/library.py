@@ -17,13 +17,14 @@ import torch
 from esper_ab.contracts.machine import Kernel
 from esper_ab.contracts.settings import Arithmetic, HostKernel
 from workers.native import build
+from workers.native.binding import checked as checked_status
 from workers.native.build import Unusable
 
 _PREFIX = "native-"  # of a width, in the name that a plan gives its kernel
-_ANSWERS = 257  # values, so that the last vector is a ragged one
+_ANSWERS = 2000  # numbers: every one that the small network of src/known_answer.cpp has
 # sha256 of the values' bytes, one for each arithmetic; an x86-64 may have no fused multiply-add in hardware.
-_FUSED = "6d5f5b6abc46ffd614a8eab64959369968d8df6533fc4cd64999882d7b7fb71a"
-_UNFUSED = "36af6debef306e28d66ca916210dabc4861a210537d11e89b741820274c512ec"
+_FUSED = "2c8c5896d14c4f1f63a35c185dd64c23e7cf1af2a4a45555e25d148c9a0daeeb"
+_UNFUSED = "9a6c5e6a4f7e9356bf628fa0461699aeae26d7cbceea5ba9b70176673f584f43"
 KNOWN_ANSWER = {"avx512": _FUSED, "avx2": _FUSED, "generic": _UNFUSED if build.on_x86() else _FUSED}
 
 
@@ -68,7 +69,7 @@ def check(arithmetic: Arithmetic) -> None:
 
 
 @functools.cache
-def checked(width: str, folder: Path = build.HERE) -> tuple[ctypes.CDLL, build.Record]:
+def checked(width: str, folder: Path = build.HERE) -> tuple[ctypes.CDLL, build.BuildRecord]:
     """Load a width's library once per process, after its record, and ask it for the known answer; Unusable."""
     if width not in runnable():
         raise Unusable(
@@ -89,8 +90,7 @@ def checked(width: str, folder: Path = build.HERE) -> tuple[ctypes.CDLL, build.R
 
 
 def known_answer(library: ctypes.CDLL) -> str:
-    """Return the sha256 of the values that a library computes for its test."""
+    """Return the sha256 of what a library makes of its small network: trained and measured, every kind of layer."""
     values = (ctypes.c_float * _ANSWERS)()
-    library.esper_known_answer.restype = None
-    library.esper_known_answer(values, ctypes.c_int(_ANSWERS))
+    checked_status(library.esper_known_answer(values, ctypes.c_int32(_ANSWERS)))
     return hashlib.sha256(bytes(values)).hexdigest()

@@ -39,8 +39,7 @@ class Adam:
             self._state = [
                 {
                     "step": torch.zeros((), dtype=torch.float32, device=parameter.device),
-                    "exp_avg": torch.zeros_like(parameter),
-                    "exp_avg_sq": torch.zeros_like(parameter),
+                    "exp_avg": torch.zeros_like(parameter), "exp_avg_sq": torch.zeros_like(parameter),
                 }
                 for parameter in self._parameters
             ]

@@ -55,8 +55,9 @@ class PPOAgent:
     def __init__(self, spec: AgentSpec, device: str = "cpu") -> None:
         self.spec = spec
         self.frozen = False
+        initial = spec.rng / "policy-init"
         self.policy = RecurrentPolicy(
-            spec.observation_width, spec.head_sizes, spec.policy.hidden, spec.rng / "policy-init", spec.first_bias
+            spec.observation_width, spec.head_sizes, spec.policy.hidden, initial, spec.first_bias
         ).to(device)
         self.observations = ObservationNormaliser(spec.observation_width, shared=spec.share_observations)
         self.returns = ReturnNormaliser()
@@ -109,32 +110,19 @@ class PPOAgent:
             return PPOUpdate()  # every host diverged before the first decision
         settings = self.spec.ppo
         values = self.returns.denormalise(rollout.values)
-        advantages, returns = gae(
-            rollout.rewards,
-            values,
-            rollout.dones,
-            self._last_value(last_observation),
-            settings.gamma,
-            settings.gae_lambda,
-        )
+        last = self._last_value(last_observation)
+        advantages, returns = gae(rollout.rewards, values, rollout.dones, last, settings.gamma, settings.gae_lambda)
         self._move_return_normaliser(returns[rollout.valid])
         normalised, advantage_std = normalise_advantages(advantages, returns, rollout.valid)
         update = ppo_update(
-            self.policy,
-            self._optimiser,
-            self._batch(rollout, values, normalised, returns),
-            settings,
+            self.policy, self._optimiser, self._batch(rollout, values, normalised, returns), settings,
             entropy_coefficient(settings, episode, self.spec.planned_episodes),
             self.spec.rng / "minibatch-order" / episode,
         )
         self.observations.moments.merge(rollout.raw[rollout.valid])
         heads = dict(zip(self.spec.head_names, update.heads.values(), strict=True))
-        return msgspec.structs.replace(
-            update,
-            advantage_std=finite(advantage_std),
-            return_mean=finite(float(returns[rollout.valid].mean())),
-            heads=heads,
-        )
+        mean = finite(float(returns[rollout.valid].mean()))
+        return msgspec.structs.replace(update, advantage_std=finite(advantage_std), return_mean=mean, heads=heads)
 
     def state(self) -> dict[str, Any]:
         """Everything between two episodes, as plain containers of tensors and builtins (`weights_only` can load it)."""
@@ -143,8 +131,7 @@ class PPOAgent:
         return {
             "spec": msgspec.to_builtins(self.spec),
             "policy": {name: tensor.detach().clone() for name, tensor in self.policy.state_dict().items()},
-            "optimiser": self._optimiser.state(),
-            "observations": self.observations.state(),
+            "optimiser": self._optimiser.state(), "observations": self.observations.state(),
             "returns": self.returns.moments.state(),
         }
 
@@ -193,13 +180,8 @@ class PPOAgent:
 
     def _batch(self, rollout: Rollout, values: Floats, advantages: Floats, returns: Floats) -> Batch:
         arrays = {
-            "observations": rollout.observations,
-            "actions": rollout.actions,
-            "masks": rollout.masks,
-            "log_probs": rollout.log_probs,
-            "values": self.returns.normalise(values),
-            "advantages": advantages,
-            "returns": self.returns.normalise(returns),
-            "valid": rollout.valid,
+            "observations": rollout.observations, "actions": rollout.actions, "masks": rollout.masks,
+            "log_probs": rollout.log_probs, "values": self.returns.normalise(values), "advantages": advantages,
+            "returns": self.returns.normalise(returns), "valid": rollout.valid,
         }
         return Batch(**{name: torch.from_numpy(array).to(self._device) for name, array in arrays.items()})

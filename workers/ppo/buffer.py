@@ -64,13 +64,7 @@ class RolloutBuffer:
         masks = np.stack([decision.masks for decision in decisions])
         rewards, dones, valid = (np.stack(column) for column in zip(*self._outcomes, strict=True))
         return Rollout(
-            raw=np.stack(raw),
-            observations=np.stack(normalised),
-            actions=actions,
-            masks=masks,
+            raw=np.stack(raw), observations=np.stack(normalised), actions=actions, masks=masks,
             log_probs=log_probs_of(np.stack([decision.logits for decision in decisions]), masks, actions),
-            values=np.stack([decision.values for decision in decisions]),
-            rewards=rewards,
-            dones=dones,
-            valid=valid,
+            values=np.stack([decision.values for decision in decisions]), rewards=rewards, dones=dones, valid=valid,
         )

@@ -38,10 +38,7 @@ def log_probs_of(
 
 @torch.inference_mode()
 def decide(
-    policy: RecurrentPolicy,
-    observation: NDArray[np.float32],
-    state: RecurrentState,
-    masks: Masks,
+    policy: RecurrentPolicy, observation: NDArray[np.float32], state: RecurrentState, masks: Masks,
     uniforms: NDArray[np.float64] | None,
 ) -> Decision:
     """Decide for normalised observation [E, width] with uniforms [E, heads]; without uniforms greedily.
@@ -71,10 +68,5 @@ def decide(
                 else:
                     actions[:, head] = sample(of_head, mask, uniforms[:, head])
             start = stop
-    return Decision(
-        actions=actions,
-        masks=all_masks,
-        logits=all_logits,
-        values=policy.values(features).double().cpu().numpy(),
-        state=after,
-    )
+    values = policy.values(features).double().cpu().numpy()
+    return Decision(actions=actions, masks=all_masks, logits=all_logits, values=values, state=after)

@@ -66,9 +66,7 @@ class RunningMoments:
 
     def told(self) -> Moments:
         """As a message; `take` gives them back to the bit."""
-        return Moments(
-            count=int(self._count), mean=tuple(self._mean.tolist()), squares=tuple(self._squares.tolist())
-        )
+        return Moments(count=int(self._count), mean=tuple(self._mean.tolist()), squares=tuple(self._squares.tolist()))
 
     def take(self, moments: Moments) -> None:
         """Be `moments`; ValueError when their width is another one."""

@@ -77,9 +77,8 @@ class RecurrentPolicy(nn.Module):
         self.norm = nn.LayerNorm(hidden)
         count = len(head_sizes)
         ranges = (range(0, 1), range(1, min(2, count)), range(2, count))
-        self.groups = tuple(
-            HeadGroup(heads, head_sizes, hidden, rng / "group" / heads.start) for heads in ranges if len(heads)
-        )
+        path = rng / "group"
+        self.groups = tuple(HeadGroup(heads, head_sizes, hidden, path / heads.start) for heads in ranges if len(heads))
         if first_bias:
             with torch.no_grad():
                 self.groups[0].logits.bias.copy_(torch.tensor(first_bias))

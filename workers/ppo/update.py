@@ -87,9 +87,8 @@ def evaluate(policy: RecurrentPolicy, batch: Batch) -> PolicyOutputs:
     features, _ = policy.features(batch.observations, policy.initial_state(batch.observations.shape[1]))
     alive, masks, actions = batch.steps(features), batch.steps(batch.masks), batch.steps(batch.actions)
     log_probs = masked_log_softmax(policy.logits(alive, actions), masks)
-    return PolicyOutputs(
-        joint_log_prob(log_probs, masks, actions), head_entropies(log_probs, masks), policy.values(alive).double()
-    )
+    joint, entropies = joint_log_prob(log_probs, masks, actions), head_entropies(log_probs, masks)
+    return PolicyOutputs(joint, entropies, policy.values(alive).double())
 
 
 def loss_terms(policy: RecurrentPolicy, batch: Batch, settings: PPOSettings, entropy_coef: float) -> Terms:
@@ -103,21 +102,14 @@ def loss_terms(policy: RecurrentPolicy, batch: Batch, settings: PPOSettings, ent
     value_loss = 0.5 * (now.values - batch.steps(batch.returns)).square().mean()
     entropy = now.entropies.sum(-1).mean()
     return Terms(
-        loss=policy_loss + settings.value_coef * value_loss - entropy_coef * entropy,
-        policy_loss=policy_loss.detach(),
-        value_loss=value_loss.detach(),
-        kl=(ratio - 1.0 - log_ratio).detach().mean(),
-        clip_fraction=((ratio - 1.0).abs() > settings.clip).double().mean(),
-        ratio_max=ratio.detach().max(),
+        loss=policy_loss + settings.value_coef * value_loss - entropy_coef * entropy, policy_loss=policy_loss.detach(),
+        value_loss=value_loss.detach(), kl=(ratio - 1.0 - log_ratio).detach().mean(),
+        clip_fraction=((ratio - 1.0).abs() > settings.clip).double().mean(), ratio_max=ratio.detach().max(),
     )
 
 
 def ppo_update(
-    policy: RecurrentPolicy,
-    optimiser: PolicyOptimiser,
-    batch: Batch,
-    settings: PPOSettings,
-    entropy_coef: float,
+    policy: RecurrentPolicy, optimiser: PolicyOptimiser, batch: Batch, settings: PPOSettings, entropy_coef: float,
     rng: RngPath,
 ) -> PPOUpdate:
     """Update the policy in place; `rng` decides the order of environments per epoch.
@@ -146,19 +138,12 @@ def ppo_update(
         epochs_done += last_of_epoch
     return PPOUpdate(
         policy_loss=_mean([float(terms.policy_loss) for terms in seen]),
-        value_loss=_mean([float(terms.value_loss) for terms in seen]),
-        entropy=diagnosis.entropy,
-        op_entropy=diagnosis.op_entropy,
-        approx_kl=_mean([float(terms.kl) for terms in seen]),
+        value_loss=_mean([float(terms.value_loss) for terms in seen]), entropy=diagnosis.entropy,
+        op_entropy=diagnosis.op_entropy, approx_kl=_mean([float(terms.kl) for terms in seen]),
         clip_fraction=_mean([float(terms.clip_fraction) for terms in seen]),
-        explained_variance=_explained_variance(batch),
-        grad_norm=_mean(grad_norms),
-        first_ratio_error=diagnosis.ratio_error,
-        ratio_max=finite(max(float(terms.ratio_max) for terms in seen)),
-        epochs_done=epochs_done,
-        stopped_by_kl=stopped_by_kl,
-        advantage_std=None,
-        return_mean=None,
+        explained_variance=_explained_variance(batch), grad_norm=_mean(grad_norms),
+        first_ratio_error=diagnosis.ratio_error, ratio_max=finite(max(float(terms.ratio_max) for terms in seen)),
+        epochs_done=epochs_done, stopped_by_kl=stopped_by_kl,
         heads={str(position): use for position, use in enumerate(diagnosis.heads)},
     )
 
@@ -177,10 +162,8 @@ def _diagnose(policy: RecurrentPolicy, batch: Batch) -> _Diagnosis:
     now = evaluate(policy, batch)
     ratio_error = ((now.log_probs - batch.log_probs[batch.valid]).exp() - 1.0).abs().max()
     return _Diagnosis(
-        finite(float(now.entropies.sum(-1).mean())),
-        finite(float(now.entropies[:, 0].mean())),
-        finite(float(ratio_error)),
-        _head_uses(now.entropies, choices(batch.masks[batch.valid])),
+        finite(float(now.entropies.sum(-1).mean())), finite(float(now.entropies[:, 0].mean())),
+        finite(float(ratio_error)), _head_uses(now.entropies, choices(batch.masks[batch.valid])),
     )
 
 

@@ -51,17 +51,10 @@ def _serve(
 
         from workers.process.loop import serve
 
-        link.send(
-            Hello(
-                worker=order.worker,
-                incarnation=order.incarnation,
-                protocol=PROTOCOL,
-                pid=os.getpid(),
-                uuids=uuids,
-                torch_version=str(torch.__version__),
-                sources=sources_imported(),
-            )
-        )
+        link.send(Hello(
+            worker=order.worker, incarnation=order.incarnation, protocol=PROTOCOL, pid=os.getpid(), uuids=uuids,
+            torch_version=str(torch.__version__), sources=sources_imported(),
+        ))
         serve(link, order, log_to)
     except Exception as error:
         link.send(failure(order, link, error))

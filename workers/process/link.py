@@ -9,23 +9,13 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 
 import zmq
 
-from esper_ab.contracts import key_file
+from esper_ab.contracts import key_file, messages
 from esper_ab.contracts.codec import decode_from_coordinator, encode, split
-from esper_ab.contracts.messages import (
-    Assign,
-    Cancel,
-    CoordinatorMessage,
-    EpisodeFinished,
-    Evaluated,
-    Progress,
-    Ready,
-    Release,
-    WorkerMessage,
-)
 from esper_ab.contracts.records import RunRef
 
 _RESEND_AFTER_S = 30.0  # long, because a lockstep barrier takes as long as its slowest run
@@ -40,9 +30,7 @@ class LinkLost(ConnectionError):
 class Link:
     """One worker's connection, owned by one thread."""
 
-    def __init__(
-        self, endpoint: str, identity: str, resend_after_s: float = _RESEND_AFTER_S, keys: str = ""
-    ) -> None:
+    def __init__(self, endpoint: str, identity: str, resend_after_s: float = _RESEND_AFTER_S, keys: str = "") -> None:
         """Connect; `keys`: file with the connection's keys, for an endpoint that requires them."""
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
@@ -61,7 +49,7 @@ class Link:
         self._sent = 0
         self._milestone = -1  # of the last report
         self._kept: list[bytes] = []  # frames of a report until its release
-        self._waiting: deque[CoordinatorMessage] = deque()  # received by `cancelled`
+        self._waiting: deque[messages.CoordinatorMessage] = deque()  # received by `cancelled`
 
     def _show_keys(self, file: Path) -> None:
         keys = key_file.read(file)
@@ -70,19 +58,20 @@ class Link:
         self._socket.setsockopt(zmq.CURVE_SECRETKEY, keys.secret.encode())
         self._socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
 
-    def send(self, message: WorkerMessage) -> None:
+    def send(self, message: messages.WorkerMessage) -> None:
         """Send one message; LinkLost after a timeout. Progress is dropped rather than waited for."""
-        if isinstance(message, Progress):
-            self._send_if_possible(encode(message))
+        if isinstance(message, messages.Progress):
+            with suppress(zmq.Again):
+                self._socket.send(encode(message), zmq.NOBLOCK)
             return
         self._sent += 1
         frames = split(encode(message), self._sent)
-        if isinstance(message, Ready | EpisodeFinished | Evaluated):
+        if isinstance(message, messages.Ready | messages.EpisodeFinished | messages.Evaluated):
             self._milestone = self._milestone_of(message)
             self._kept = frames
         self._send_frames(frames)
 
-    def receive(self, timeout_s: float | None = None) -> CoordinatorMessage | None:
+    def receive(self, timeout_s: float | None = None) -> messages.CoordinatorMessage | None:
         """Return the next message that is not a repeat, or None after `timeout_s`. ProtocolError for a malformed one.
 
         While it waits, an unacknowledged report is sent again every half minute.
@@ -104,15 +93,10 @@ class Link:
                 return None
 
     def cancelled(self) -> str | None:
-        """Return the reason if the coordinator cancelled the run last assigned, else None.
-
-        Never waits; received messages are kept for `receive`.
-        """
+        """Return why the coordinator cancelled the run last assigned, else None. Never waits; keeps other messages."""
         while self._socket.poll(0):
             self._waiting.append(decode_from_coordinator(self._socket.recv()))
-        cancels = (
-            message for message in self._waiting if isinstance(message, Cancel) and self._is_mine(message.run_name)
-        )
+        cancels = (one for one in self._waiting if isinstance(one, messages.Cancel) and self._is_mine(one.run_name))
         return next((cancel.reason for cancel in cancels), None)
 
     def close(self, finished: bool) -> None:
@@ -120,32 +104,27 @@ class Link:
         self._socket.close(_LINGER_FINISHED_MS if finished else 0)
         self._context.term()
 
-    def _milestone_of(self, message: Ready | EpisodeFinished | Evaluated) -> int:
-        if isinstance(message, Ready):
+    def _milestone_of(self, message: messages.Ready | messages.EpisodeFinished | messages.Evaluated) -> int:
+        if isinstance(message, messages.Ready):
             return message.milestone
-        return message.record.episode + 1 if isinstance(message, EpisodeFinished) else self._milestone + 1
+        return message.record.episode + 1 if isinstance(message, messages.EpisodeFinished) else self._milestone + 1
 
     def _is_mine(self, run: str) -> bool:
         return self.run is not None and run == self.run.name
 
-    def _is_new(self, message: CoordinatorMessage) -> bool:
+    def _is_new(self, message: messages.CoordinatorMessage) -> bool:
         """Record assignments and acknowledgements; False for a repeated release, which answers a repeated report."""
-        if isinstance(message, Assign):
+        if isinstance(message, messages.Assign):
             self.run, self._kept, self._milestone = message.spec.ref, [], -1
-        if isinstance(message, Cancel) and self._is_mine(message.run_name):
+        if isinstance(message, messages.Cancel) and self._is_mine(message.run_name):
             self._kept = []
-        if not isinstance(message, Release):
+        if not isinstance(message, messages.Release):
             return True
         if not self._kept or message.milestone != self._milestone:
             return False
         self._kept = []
         return True
 
-    def _send_if_possible(self, frame: bytes) -> None:
-        try:
-            self._socket.send(frame, zmq.NOBLOCK)
-        except zmq.Again:
-            return
 
     def _send_frames(self, frames: list[bytes]) -> None:
         try:

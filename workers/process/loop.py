@@ -17,21 +17,8 @@ from typing import TypeVar
 
 import torch
 
-from esper_ab.contracts import catalog
+from esper_ab.contracts import catalog, messages
 from esper_ab.contracts.errors import NO_ROOM
-from esper_ab.contracts.messages import (
-    Assign,
-    Cancel,
-    CoordinatorMessage,
-    EpisodeFinished,
-    Evaluated,
-    Progress,
-    Ready,
-    Release,
-    RunSpec,
-    Stop,
-    WorkerOrder,
-)
 from esper_ab.contracts.records import Checkpoint
 from workers.datasets.task import Task
 from workers.growth.environment import DeviceData
@@ -57,7 +44,7 @@ class _Cancelled(Exception):
 class DataShelf:
     """Cache of each task's splits, uploaded once per device and kept between runs."""
 
-    def __init__(self, order: WorkerOrder) -> None:
+    def __init__(self, order: messages.WorkerOrder) -> None:
         self._devices = torch_devices(order.lane.devices)
         self._shelf: dict[tuple[str, str], dict[str, DeviceData]] = {}
 
@@ -77,15 +64,15 @@ def torch_devices(names: tuple[str, ...]) -> dict[str, torch.device]:
     return {name: torch.device("cuda", gpus.index(name)) if name in gpus else torch.device("cpu") for name in names}
 
 
-def serve(link: Link, order: WorkerOrder, log_to: Callable[[Path], None]) -> None:
+def serve(link: Link, order: messages.WorkerOrder, log_to: Callable[[Path], None]) -> None:
     """Execute runs until Stop, each with a log of its own. Errors are raised, for the entry to report."""
     shelf, experiment_dir = DataShelf(order), Path(order.experiment_dir)
     while True:
         message = link.receive(None)
-        if isinstance(message, Stop):
+        if isinstance(message, messages.Stop):
             _say(f"stop: {message.reason}")
             return
-        if isinstance(message, Assign):
+        if isinstance(message, messages.Assign):
             spec = message.spec
             try:
                 open_log = functools.partial(log_to, experiment_dir / spec.log_file)
@@ -98,35 +85,34 @@ def serve(link: Link, order: WorkerOrder, log_to: Callable[[Path], None]) -> Non
                 return
 
 
-def _run(link: Link, experiment_dir: Path, order: Assign, shelf: DataShelf) -> None:
+def _run(link: Link, experiment_dir: Path, assigned: messages.Assign, shelf: DataShelf) -> None:
     """Execute one run from its warm-up, or from the end of its records, to its evaluation."""
-    spec = order.spec
+    spec = assigned.spec
     _say(f"{spec.ref.name}: {spec.episodes} episodes of {spec.n_envs} environments on {spec.ref.lane}")
     task: Task = catalog.entry("workers.tasks", spec.task, "TASK")
     session = Session(spec, task, shelf.take(task, spec.data_dir), as_planned(spec.reward_code, experiment_dir))
-    start, damaged = _take_up(session, experiment_dir, order)
+    start, damaged = _take_up(session, experiment_dir, assigned)
     warm_up_s = session.warm_up(_progress(link, spec, start, "warm-up"))
-    link.send(Ready(run=spec.ref, warm_up_s=round(warm_up_s, 3), milestone=start, damaged=damaged))
+    link.send(messages.Ready(run=spec.ref, warm_up_s=round(warm_up_s, 3), milestone=start, damaged=damaged))
     _go_on(link, session, start)
     for episode in range(start, spec.episodes):
         milestone = episode + 1
         on_step, on_update = _progress(link, spec, milestone, "train"), _progress(link, spec, milestone, "update")
         record = session.train(episode, on_step, on_update)
         saved = _save(link, session, experiment_dir, milestone)
-        observations = session.observations()
-        link.send(
-            EpisodeFinished(run=spec.ref, seq=milestone, record=record, checkpoint=saved, observations=observations)
-        )
+        link.send(messages.EpisodeFinished(
+            run=spec.ref, seq=milestone, record=record, checkpoint=saved, observations=session.observations()
+        ))
         _go_on(link, session, milestone)
     milestone = spec.episodes + 1
     on_step = _progress(link, spec, milestone, "evaluate")
     evaluation = _when_there_is_room(link, spec, milestone, lambda: session.evaluate(experiment_dir, on_step))
-    link.send(Evaluated(run=spec.ref, seq=milestone, record=evaluation))
+    link.send(messages.Evaluated(run=spec.ref, seq=milestone, record=evaluation))
     _await_release(link, spec, milestone)
     _say(f"{spec.ref.name}: done")
 
 
-def _take_up(session: Session, experiment_dir: Path, order: Assign) -> tuple[int, tuple[str, ...]]:
+def _take_up(session: Session, experiment_dir: Path, assigned: messages.Assign) -> tuple[int, tuple[str, ...]]:
     """Restore `session` to the end of its records, or as far back as intact checkpoints reach.
 
     Returns the milestone of the restored state, and one sentence for every damaged checkpoint.
@@ -139,12 +125,12 @@ def _take_up(session: Session, experiment_dir: Path, order: Assign) -> tuple[int
             raise Damaged(f"is no checkpoint of this run: {state_bytes.reason(error)}") from None
 
     if session.state() is None:  # a fixed controller has no state between episodes
-        return order.milestone, ()
-    milestone, damaged = checkpoint.take_up(experiment_dir, order.spec.ref, order.checkpoints, resume)
+        return assigned.milestone, ()
+    milestone, damaged = checkpoint.take_up(experiment_dir, assigned.spec.ref, assigned.checkpoints, resume)
     for sentence in damaged:
         _say(sentence)
-    if order.milestone > 0:
-        _say(f"{order.spec.ref.name}: taken up at milestone {milestone}")
+    if assigned.milestone > 0:
+        _say(f"{assigned.spec.ref.name}: taken up at milestone {milestone}")
     return milestone, damaged
 
 
@@ -153,14 +139,12 @@ def _save(link: Link, session: Session, experiment_dir: Path, milestone: int) ->
     state, spec = session.state(), session.spec
     if state is None:
         return None
-    link.send(Progress(run=spec.ref, milestone=milestone, step=spec.steps, phase="save"))
-    data = state_bytes.to_bytes(state)
-    return _when_there_is_room(
-        link, spec, milestone, lambda: checkpoint.store(experiment_dir, spec.ref, milestone, data)
-    )
+    link.send(messages.Progress(run=spec.ref, milestone=milestone, step=spec.steps, phase="save"))
+    store = functools.partial(checkpoint.store, experiment_dir, spec.ref, milestone, state_bytes.to_bytes(state))
+    return _when_there_is_room(link, spec, milestone, store)
 
 
-def _when_there_is_room(link: Link, spec: RunSpec, milestone: int, write: Callable[[], T]) -> T:
+def _when_there_is_room(link: Link, spec: messages.RunSpec, milestone: int, write: Callable[[], T]) -> T:
     """Call `write` and return its result; on a full disk report it, wait, and retry until it works or the run ends."""
     while True:
         try:
@@ -168,7 +152,7 @@ def _when_there_is_room(link: Link, spec: RunSpec, milestone: int, write: Callab
         except OSError as error:
             if error.errno not in NO_ROOM:
                 raise
-        link.send(Progress(run=spec.ref, milestone=milestone, step=0, phase="disk full"))
+        link.send(messages.Progress(run=spec.ref, milestone=milestone, step=0, phase="disk full"))
         _listen(link, spec, _ASK_FOR_ROOM_S)
 
 
@@ -177,32 +161,32 @@ def _go_on(link: Link, session: Session, milestone: int) -> None:
     session.released(milestone, _await_release(link, session.spec, milestone).observations)
 
 
-def _await_release(link: Link, spec: RunSpec, milestone: int) -> Release:
+def _await_release(link: Link, spec: messages.RunSpec, milestone: int) -> messages.Release:
     """Wait for the release of `milestone`: its record is on disk, and the run may continue."""
     while True:
-        message = _listen(link, spec, None)
-        if isinstance(message, Release) and (message.run_name, message.milestone) == (spec.ref.name, milestone):
-            return message
+        found = _listen(link, spec, None)
+        if isinstance(found, messages.Release) and (found.run_name, found.milestone) == (spec.ref.name, milestone):
+            return found
 
 
-def _listen(link: Link, spec: RunSpec, timeout_s: float | None) -> CoordinatorMessage | None:
+def _listen(link: Link, spec: messages.RunSpec, timeout_s: float | None) -> messages.CoordinatorMessage | None:
     """Return the next message, None after `timeout_s`; raise _Stopped or _Cancelled for those messages."""
     message = link.receive(timeout_s)
-    if isinstance(message, Stop):
+    if isinstance(message, messages.Stop):
         raise _Stopped(message.reason)
-    if isinstance(message, Cancel) and message.run_name == spec.ref.name:
+    if isinstance(message, messages.Cancel) and message.run_name == spec.ref.name:
         raise _Cancelled(message.reason)
     return message
 
 
-def _progress(link: Link, spec: RunSpec, milestone: int, phase: str) -> OnStep:
+def _progress(link: Link, spec: messages.RunSpec, milestone: int, phase: str) -> OnStep:
     """Return a callback that reports progress at every step and raises _Cancelled when the run was cancelled.
 
     Stop is not checked there: it can wait for the end of the episode.
     """
 
     def on_step(step: int) -> None:
-        link.send(Progress(run=spec.ref, milestone=milestone, step=step, phase=phase))
+        link.send(messages.Progress(run=spec.ref, milestone=milestone, step=step, phase=phase))
         reason = link.cancelled()
         if reason is not None:
             raise _Cancelled(reason)
@@ -211,9 +195,6 @@ def _progress(link: Link, spec: RunSpec, milestone: int, phase: str) -> OnStep:
 
 
 def _say(text: str) -> None:
-    """Log one line to stderr: a worker in a thread shares stdout with the command's output.
-
-    A full disk may drop it, which must not end a run.
-    """
-    with contextlib.suppress(OSError):
+    """Log one line to stderr: a worker in a thread shares stdout with the command's output."""
+    with contextlib.suppress(OSError):  # a full disk must not end a run
         print(text, file=sys.stderr, flush=True)

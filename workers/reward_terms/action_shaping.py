@@ -49,9 +49,8 @@ def _fossilize(seeds: SeedFacts, settings: RewardSettings) -> Floats:
     settled = np.minimum(1.0, seeds.epochs_in_stage / _SETTLED_EPOCHS)
     bonus = (settings.fossilize_base_bonus + settings.fossilize_contribution_scale * contribution) * settled
     price = first_of(
-        (seeds.stage != HOLDING, improvement < 0, contribution >= _MIN_CONTRIBUTION),
-        (settings.invalid_fossilize_penalty, harmful - 0.3 * disguised, bonus),
-        settings.fossilize_noncontributing_penalty,
+        (seeds.stage != HOLDING, settings.invalid_fossilize_penalty), (improvement < 0, harmful - 0.3 * disguised),
+        (contribution >= _MIN_CONTRIBUTION, bonus), otherwise=settings.fossilize_noncontributing_penalty,
     )
     return price + settings.fossilize_cost
 
@@ -60,30 +59,14 @@ def _prune(seeds: SeedFacts, settings: RewardSettings) -> Floats:
     contribution, loss = seeds.contribution, settings.prune_good_seed_penalty
     useful = np.maximum(loss - 0.05 * contribution, 3.0 * loss)
     price = first_of(
-        (
-            ~seeds.present,
-            seeds.stage == FOSSILIZED,
-            seeds.age < _MIN_PRUNE_AGE,
-            contribution < settings.prune_hurting_threshold,
-            contribution < 0,
-            contribution >= 0,
-        ),
-        (
-            _PRUNE_NOTHING_PENALTY,
-            settings.prune_fossilized_penalty,
-            _TOO_YOUNG_PENALTY * (_MIN_PRUNE_AGE - seeds.age),
-            settings.prune_hurting_bonus,
-            settings.prune_acceptable_bonus,
-            useful,
-        ),
-        0.0,
+        (~seeds.present, _PRUNE_NOTHING_PENALTY), (seeds.stage == FOSSILIZED, settings.prune_fossilized_penalty),
+        (seeds.age < _MIN_PRUNE_AGE, _TOO_YOUNG_PENALTY * (_MIN_PRUNE_AGE - seeds.age)),
+        (contribution < settings.prune_hurting_threshold, settings.prune_hurting_bonus),
+        (contribution < 0, settings.prune_acceptable_bonus), (contribution >= 0, useful), otherwise=0.0,
     )
     return price + settings.prune_cost
 
 
 _PRICES: dict[Op, Callable[[SeedFacts, RewardSettings], Floats]] = {
-    Op.GERMINATE: _germinate,
-    Op.SET_ALPHA_TARGET: _set_alpha_target,
-    Op.PRUNE: _prune,
-    Op.FOSSILIZE: _fossilize,
+    Op.GERMINATE: _germinate, Op.SET_ALPHA_TARGET: _set_alpha_target, Op.PRUNE: _prune, Op.FOSSILIZE: _fossilize
 }

@@ -38,7 +38,7 @@ def ratio_penalty(seeds: SeedFacts, settings: RewardSettings) -> Floats:
     unearned = penalty * np.minimum(1.0, contribution / _FULL_PENALTY_CONTRIBUTION)
     suspicious = (contribution > _SUSPICIOUS_CONTRIBUTION) & (discount(seeds, settings) >= 0.5)
     flat = improvement <= settings.improvement_safe_threshold
-    return np.where(suspicious, first_of((clear, flat), (excess, unearned), 0.0), 0.0)
+    return np.where(suspicious, first_of((clear, excess), (flat, unearned), otherwise=0.0), 0.0)
 
 
 def attribution(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) -> Floats:
@@ -59,9 +59,8 @@ def _of_measured(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) -
     progress = facts.val_acc[:, None] - seeds.acc_at_germination
     geometric_mean = np.sqrt(np.maximum(progress, 0.0) * np.maximum(contribution, 0.0))
     earned = first_of(
-        (np.isnan(progress), progress <= 0, contribution >= progress),
-        (_UNKNOWN_START_SHARE * contribution, 0.0, geometric_mean),
-        contribution,
+        (np.isnan(progress), _UNKNOWN_START_SHARE * contribution), (progress <= 0, 0.0),
+        (contribution >= progress, geometric_mean), otherwise=contribution,
     )
     weight = settings.contribution_weight
     helping = weight * earned * discount(seeds, settings) + ratio_penalty(seeds, settings)

@@ -11,13 +11,7 @@ from esper_ab.contracts.settings import RewardSettings
 from workers.facts import Floats, Ints, SeedFacts
 from workers.vocabulary import UNKNOWN, Stage
 
-_OF_STAGE = {
-    Stage.GERMINATED: 1.0,
-    Stage.TRAINING: 2.0,
-    Stage.BLENDING: 3.5,
-    Stage.HOLDING: 5.5,
-    Stage.FOSSILIZED: 6.0,
-}
+_OF_STAGE = {Stage.GERMINATED: 1.0, Stage.TRAINING: 2.0, Stage.BLENDING: 3.5, Stage.HOLDING: 5.5, Stage.FOSSILIZED: 6.0}
 _TABLE = np.array([_OF_STAGE.get(Stage(i), 0.0) if i in set(Stage) else 0.0 for i in range(max(Stage) + 1)])
 
 

@@ -20,25 +20,17 @@ def blank_absent(seeds: SeedFacts) -> SeedFacts:
     kept, because slots that just lost their seed repay it.
     """
 
-    def counts(values: Ints) -> Ints:
-        return np.where(seeds.present, values, 0)
+    def counts(values: Ints, blank: int = 0) -> Ints:
+        return np.where(seeds.present, values, blank)
 
     def measured(values: Floats) -> Floats:
         return np.where(seeds.present, values, np.nan)
 
-    def stages(values: Ints) -> Ints:
-        return np.where(seeds.present, values, UNKNOWN)
-
     return SeedFacts(
-        present=seeds.present,
-        potential_before=seeds.potential_before,
-        stage=stages(seeds.stage),
-        previous_stage=stages(seeds.previous_stage),
-        epochs_in_stage=counts(seeds.epochs_in_stage),
-        age=counts(seeds.age),
-        contribution=measured(seeds.contribution),
-        total_improvement=measured(seeds.total_improvement),
-        interaction_sum=measured(seeds.interaction_sum),
+        present=seeds.present, potential_before=seeds.potential_before, stage=counts(seeds.stage, UNKNOWN),
+        previous_stage=counts(seeds.previous_stage, UNKNOWN), epochs_in_stage=counts(seeds.epochs_in_stage),
+        age=counts(seeds.age), contribution=measured(seeds.contribution),
+        total_improvement=measured(seeds.total_improvement), interaction_sum=measured(seeds.interaction_sum),
         acc_at_germination=measured(seeds.acc_at_germination),
     )
 
@@ -50,9 +42,9 @@ def acted_on(facts: StepFacts, op: Op) -> Bools:
     return mask
 
 
-def first_of(conditions: tuple[Bools, ...], values: tuple[Values, ...], otherwise: Values) -> Floats:
+def first_of(*cases: tuple[Bools, Values], otherwise: Values) -> Floats:
     """Return elementwise the value of the first true condition; like np.select at a tenth of its cost here."""
     chosen: Floats = np.asarray(otherwise, dtype=np.float64)
-    for condition, value in zip(reversed(conditions), reversed(values), strict=True):
+    for condition, value in reversed(cases):
         chosen = np.where(condition, value, chosen)
     return chosen

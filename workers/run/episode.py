@@ -29,10 +29,7 @@ class EpisodeResult:
 
 
 def play(
-    env: GrowthEnv,
-    decider: Controller,
-    rewards: Mapping[str, Reward],
-    stopwatch: Stopwatch,
+    env: GrowthEnv, decider: Controller, rewards: Mapping[str, Reward], stopwatch: Stopwatch,
     on_step: Callable[[int], None],
 ) -> EpisodeResult:
     """Play an episode that `env.begin_episode` has begun.
@@ -77,9 +74,7 @@ def _earned(mode: str, values: Floats, view: DecisionView) -> Floats:
     return earned
 
 
-def _deliver(
-    decider: Controller, pending: Floats, broken: Bools, penalty: float, sums: dict[str, Floats]
-) -> None:
+def _deliver(decider: Controller, pending: Floats, broken: Bools, penalty: float, sums: dict[str, Floats]) -> None:
     """Deliver the reward of the previous decision, with the penalty where it was a diverged host's last."""
     for values in sums.values():
         values[broken] += penalty
@@ -96,22 +91,13 @@ def _outcomes(env: GrowthEnv, sums: dict[str, Floats]) -> tuple[EnvEpisode, ...]
     own = next(iter(sums.values()), np.zeros(env.n_envs))
     return tuple(
         EnvEpisode(
-            env=i,
-            device=env.spec.env_devices[i],
-            steps=int(env.steps_done[i]),
-            held_out_accuracy=float(accuracy[i]),
-            val_accuracy=_known(float(env.val_acc[i])),
-            best_val_accuracy=_known(float(env.best_val_acc[i])),
-            val_loss=finite(float(env.val_loss[i])),
-            reward_sum=finite(float(own[i])),
-            host_params=env.host_params,
-            params_added=int(lifecycle.table.params[i].sum()),
-            germinated=int(lifecycle.germinated[i]),
-            pruned=int(lifecycle.pruned[i]),
-            fossilized=int(lifecycle.fossilized[i]),
+            env=i, device=env.spec.env_devices[i], steps=int(env.steps_done[i]), held_out_accuracy=float(accuracy[i]),
+            val_accuracy=_known(float(env.val_acc[i])), best_val_accuracy=_known(float(env.best_val_acc[i])),
+            val_loss=finite(float(env.val_loss[i])), reward_sum=finite(float(own[i])), host_params=env.host_params,
+            params_added=int(lifecycle.table.params[i].sum()), germinated=int(lifecycle.germinated[i]),
+            pruned=int(lifecycle.pruned[i]), fossilized=int(lifecycle.fossilized[i]),
             contributing=int(lifecycle.contributing[i]),
-            op_counts=tuple(int(count) for count in lifecycle.op_counts[i]),
-            diverged=bool(env.diverged[i]),
+            op_counts=tuple(int(count) for count in lifecycle.op_counts[i]), diverged=bool(env.diverged[i]),
         )
         for i in range(env.n_envs)
     )

@@ -45,11 +45,7 @@ def make_controller(spec: RunSpec) -> Controller:
 
 def save(path: Path, spec: RunSpec, agent: PPOAgent | None) -> str:
     """Write a policy file durably; return its sha256. OSError leaves a previous file unchanged."""
-    state = {
-        "format": FORMAT,
-        "spec": msgspec.to_builtins(spec),
-        "agent": None if agent is None else agent.state(),
-    }
+    state = {"format": FORMAT, "spec": msgspec.to_builtins(spec), "agent": None if agent is None else agent.state()}
     return durable.write(path, state_bytes.to_bytes(state))
 
 

@@ -82,12 +82,8 @@ class Session:
         with self._stopwatch.phase("update"):
             ppo = None if self.agent is None else self.agent.finish_episode(episode)
         return EpisodeRecord(
-            run=self.spec.ref,
-            episode=episode,
-            envs=result.envs,
-            ppo=ppo,
-            seed_events=tuple(self._env.events) if self.spec.telemetry else (),
-            timing=self._stopwatch.lap(),
+            run=self.spec.ref, episode=episode, envs=result.envs, ppo=ppo,
+            seed_events=tuple(self._env.events) if self.spec.telemetry else (), timing=self._stopwatch.lap(),
             digest=_digest(result.envs, ppo, self._policy_bytes(), self.observations()),
         )
 
@@ -105,9 +101,8 @@ class Session:
         """
         expected = self.spec.share_observation_norm and 1 <= milestone <= self.spec.episodes
         if (observations is not None) != expected:
-            raise ValueError(
-                f"milestone {milestone} was released with{'out' if expected else ''} moments of observations"
-            )
+            how = "without" if expected else "with"
+            raise ValueError(f"milestone {milestone} was released {how} moments of observations")
         if observations is not None and self.agent is not None:
             self.agent.observations.apply(observations)
 
@@ -151,10 +146,7 @@ class Session:
         sha256 = policy_file.save(experiment_dir / self.spec.policy_file, self.spec, self.agent)
         hosts = evaluate_policy(self, policy_file.SavedPolicy(self.spec, self.agent), on_step)
         return EvaluationRecord(
-            run=self.spec.ref,
-            hosts=hosts,
-            policy_file=self.spec.policy_file,
-            policy_sha256=sha256,
+            run=self.spec.ref, hosts=hosts, policy_file=self.spec.policy_file, policy_sha256=sha256,
             timing=self._stopwatch.lap(),
             digest=_digest(tuple(host.outcome for host in hosts), None, self._policy_bytes()),
         )
@@ -172,36 +164,22 @@ class Session:
 
     def _environments(self, reward: RewardSettings, steps: int) -> GrowthEnv:
         spec = EnvSpec(
-            task=self._task,
-            slots=self.spec.slots,
-            steps=steps,
-            env_devices=self.spec.env_devices,
-            growth=self.spec.settings.growth,
-            reward=reward,
-            kernel=self.spec.arithmetic.kernel,
+            task=self._task, slots=self.spec.slots, steps=steps, env_devices=self.spec.env_devices,
+            growth=self.spec.settings.growth, reward=reward, kernel=self.spec.arithmetic.kernel,
         )
         return GrowthEnv(spec, self._data, self._stopwatch)
 
     def _fresh_agent(self) -> PPOAgent:
         """Create the agent; policy and update run on the CPU on every lane: tiny, and no device decides their bits."""
-        return PPOAgent(
-            AgentSpec(
-                observation_width=self._env.observation_width,
-                head_names=HEADS,
-                head_sizes=self._env.head_sizes,
-                policy=self.spec.settings.policy,
-                ppo=self.spec.settings.ppo,
-                rng=self._path,
-                first_bias=tuple(getattr(self.spec.settings.policy, f"bias_{op.name.lower()}") for op in Op),
-                planned_episodes=self.spec.episodes,
-                share_observations=self.spec.share_observation_norm,
-            )
-        )
+        return PPOAgent(AgentSpec(
+            observation_width=self._env.observation_width, head_names=HEADS, head_sizes=self._env.head_sizes,
+            policy=self.spec.settings.policy, ppo=self.spec.settings.ppo, rng=self._path,
+            first_bias=tuple(getattr(self.spec.settings.policy, f"bias_{op.name.lower()}") for op in Op),
+            planned_episodes=self.spec.episodes, share_observations=self.spec.share_observation_norm,
+        ))
 
     def _decider(self) -> Controller:
-        if self.agent is None:
-            return policy_file.make_controller(self.spec)
-        return AgentDecider(self.agent)
+        return policy_file.make_controller(self.spec) if self.agent is None else AgentDecider(self.agent)
 
     def _policy_bytes(self) -> bytes:
         if self.agent is None:
@@ -210,9 +188,7 @@ class Session:
         return weights.numpy().tobytes()
 
 
-def evaluate_policy(
-    session: Session, policy: policy_file.SavedPolicy, on_step: OnStep
-) -> tuple[EvaluatedHost, ...]:
+def evaluate_policy(session: Session, policy: policy_file.SavedPolicy, on_step: OnStep) -> tuple[EvaluatedHost, ...]:
     """Play the evaluation episodes of a frozen policy: sampled actions, and greedy ones if it has probabilities."""
     kinds: tuple[Literal["sampled", "greedy"], ...] = ("sampled", "greedy") if policy.agent else ("sampled",)
     hosts: list[EvaluatedHost] = []
@@ -226,9 +202,7 @@ def evaluate_policy(
     return tuple(hosts)
 
 
-def _digest(
-    envs: tuple[EnvEpisode, ...], ppo: PPOUpdate | None, policy: bytes, shared: Moments | None = None
-) -> str:
+def _digest(envs: tuple[EnvEpisode, ...], ppo: PPOUpdate | None, policy: bytes, shared: Moments | None = None) -> str:
     """Return the sha256 of what groups of equal settings must agree in, whatever their name, device or telemetry."""
     facts = [msgspec.structs.replace(env, device="") for env in envs]
     told = [facts, ppo] if shared is None else [facts, ppo, shared]

@@ -42,9 +42,8 @@ def take_up(
         file = file_of(run, checkpoint.milestone)
         try:
             if checkpoint.file != file:
-                raise Damaged(
-                    f"is where run {run.name} keeps milestone {checkpoint.milestone}, not {checkpoint.file[:200]!r}"
-                )
+                where = f"is where run {run.name} keeps milestone {checkpoint.milestone}"
+                raise Damaged(f"{where}, not {checkpoint.file[:200]!r}")
             resume(durable.read(experiment_dir / file, checkpoint.sha256, checkpoint.size_bytes))
         except Damaged as error:
             damaged.append(f"{file} {error}")

@@ -103,9 +103,8 @@ def _checked(function: RewardFunction, mode: str) -> RewardFunction:
             place = _user_code.line_of(error, function)
             raise ValueError(f"reward mode {mode!r} failed: {_user_code.one_line(error)}{place}") from error
         if result.shape != facts.op.shape or result.dtype.kind not in "fiub":
-            raise ValueError(
-                f"reward mode {mode!r} returned shape {result.shape} {result.dtype}, not {facts.op.shape} float64"
-            )
+            found = f"shape {result.shape} {result.dtype}"
+            raise ValueError(f"reward mode {mode!r} returned {found}, not {facts.op.shape} float64")
         return result.astype(np.float64, copy=False)
 
     return checked

@@ -31,41 +31,22 @@ def _facts(step: int, n_slots: int) -> StepFacts:
     unknown = np.full(_ENVS, np.nan)
 
     def of_seeds(value: float) -> Any:
-        return np.where(grown, value, 0.0)
-
-    def counted(value: int) -> Any:
         return np.where(grown, value, 0)
 
     seeds = SeedFacts(
-        present=grown,
-        stage=counted(Stage.BLENDING),
-        previous_stage=counted(Stage.TRAINING),
-        epochs_in_stage=counted(2),
-        age=counted(6),
-        contribution=np.where(grown, 1.5, np.nan),
-        total_improvement=of_seeds(2.0),
-        interaction_sum=of_seeds(0.5),
-        acc_at_germination=np.where(grown, 40.0, np.nan),
-        potential_before=of_seeds(3.5),
+        present=grown, stage=of_seeds(Stage.BLENDING), previous_stage=of_seeds(Stage.TRAINING),
+        epochs_in_stage=of_seeds(2), age=of_seeds(6), contribution=np.where(grown, 1.5, np.nan),
+        total_improvement=of_seeds(2.0), interaction_sum=of_seeds(0.5),
+        acc_at_germination=np.where(grown, 40.0, np.nan), potential_before=of_seeds(3.5),
     )
     op = np.array([Op.WAIT, Op.GERMINATE, Op.PRUNE], dtype=np.int64) if step > 1 else np.zeros(_ENVS, dtype=np.int64)
     size = np.full(_ENVS, 1000, dtype=np.int64)
-    added = counted(200).sum(axis=1)
+    added = of_seeds(200).sum(axis=1)
     return StepFacts(
-        op=op,
-        slot=np.where(op == Op.WAIT, -1, 0),
-        seeds=seeds,
-        step=step,
-        steps=_STEPS,
-        val_acc=np.array([40.0, 45.0, 50.0]),
-        best_val_acc=np.array([40.0, 46.0, 52.0]),
-        acc_delta=unknown if step == 1 else np.array([0.0, 1.0, -2.0]),
-        val_loss=np.array([1.5, 1.4, 1.3]),
-        loss_delta=unknown if step == 1 else np.array([0.0, 0.1, -0.1]),
-        host_params=size,
-        total_params=size + added,
-        effective_seed_params=added.astype(np.float64),
-        alpha_delta_sq_sum=added * 0.001,
-        fossilized=np.zeros(_ENVS, dtype=np.int64),
-        contributing=np.zeros(_ENVS, dtype=np.int64),
+        op=op, slot=np.where(op == Op.WAIT, -1, 0), seeds=seeds, step=step, steps=_STEPS,
+        val_acc=np.array([40.0, 45.0, 50.0]), best_val_acc=np.array([40.0, 46.0, 52.0]),
+        acc_delta=unknown if step == 1 else np.array([0.0, 1.0, -2.0]), val_loss=np.array([1.5, 1.4, 1.3]),
+        loss_delta=unknown if step == 1 else np.array([0.0, 0.1, -0.1]), host_params=size, total_params=size + added,
+        effective_seed_params=added.astype(np.float64), alpha_delta_sq_sum=added * 0.001,
+        fossilized=np.zeros(_ENVS, dtype=np.int64), contributing=np.zeros(_ENVS, dtype=np.int64),
     )

@@ -1,12 +1,11 @@
 """The barrier of one block: events in, releases out.
 
-A run passes the milestones 0 (warm), 1 … E (episodes recorded) and E+1 (evaluated). It *arrives* at a milestone when
-what it did is recorded, and is *released* from it when it may work towards the next one. Who waits for whom is the
-mode:
+A run passes the milestones 0 (warm), 1 … E (episodes recorded) and E+1 (evaluated). It *arrives* at one when what it
+did is recorded, and is *released* from it when it may work towards the next. Who waits for whom is the mode:
 
 - lockstep: a milestone opens for all runs once all have arrived at it;
 - independent: each run is released from wherever it arrives;
-- alternate: as lockstep, but one run at a time works towards the next milestone, in the order given for that milestone;
+- alternate: as lockstep, but one run at a time works towards the next milestone, in the order given for it;
 - sequence: once all are warm, one run after the other goes all the way, in start order.
 
 Repeated and late arrivals change nothing, so a journal may be folded into a state as often as one likes.
@@ -56,10 +55,7 @@ BarrierEvent = Arrived | Died | Rejoined
 
 
 class Position(msgspec.Struct, frozen=True):
-    """Where one run stands.
-
-    While `released == arrived` it works towards the next milestone; before milestone 0 it warms up.
-    """
+    """Where one run stands. While `released == arrived` it works towards the next milestone, or warms up before 0."""
 
     arrived: int = BEFORE_START
     released: int = BEFORE_START
@@ -129,13 +125,11 @@ def restore(state: BarrierState, stood: Mapping[str, tuple[int, int]]) -> tuple[
     return _release_due(msgspec.structs.replace(state, positions=positions))
 
 
-def opens(state: BarrierState, release: ReleaseRuns) -> bool:
-    """Whether this release begins the work after a milestone, rather than passing on the turn within it."""
-    return (
-        state.mode != "alternate"
-        or release.milestone == state.last
-        or release.runs[0] == state.turns[release.milestone][0]
-    )
+def begins_work(state: BarrierState, release: ReleaseRuns) -> bool:
+    """Whether this release begins the work after a milestone, rather than ending all or passing on the turn in it."""
+    if release.milestone == state.last:
+        return False
+    return state.mode != "alternate" or release.runs[0] == state.turns[release.milestone][0]
 
 
 def working(state: BarrierState) -> tuple[str, ...]:

@@ -80,18 +80,12 @@ class BlocksInProgress:
         return bool(self._due)
 
     def take_due(self, *, stopping: bool) -> list[tuple[int, barrier.ReleaseRuns]]:
-        """Take the releases that are to be recorded now.
-
-        A stop holds back those that begin the work after a milestone.
-        """
+        """Take the releases that are to be recorded now; a stop holds back those that begin work after a milestone."""
         due, self._due = self._due, []
-        held = [release for block, release in due if stopping and self._begins_work(block, release)]
+        held = [release for block, release in due if stopping and barrier.begins_work(self._barriers[block], release)]
         self._held.update(name for release in held for name in release.runs)
         return [one for one in due if one[1] not in held]
 
-    def _begins_work(self, block: int, release: barrier.ReleaseRuns) -> bool:
-        state = self._barriers[block]
-        return release.milestone < state.last and barrier.opens(state, release)
 
     def _unrecorded(self) -> set[str]:
         return self._held.union(*(release.runs for _, release in self._due))

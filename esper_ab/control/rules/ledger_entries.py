@@ -20,13 +20,8 @@ _LINE_CHARS = 300  # of a line of a worker's log that the ledger keeps
 
 def worker_started(hello: Hello, lane: str) -> WorkerStarted:
     return WorkerStarted(
-        worker=hello.worker,
-        incarnation=hello.incarnation,
-        lane=lane,
-        pid=hello.pid,
-        uuids=hello.uuids,
-        torch_version=hello.torch_version,
-        sources=hello.sources,
+        worker=hello.worker, incarnation=hello.incarnation, lane=lane, pid=hello.pid, uuids=hello.uuids,
+        torch_version=hello.torch_version, sources=hello.sources,
     )
 
 
@@ -42,8 +37,7 @@ def other_code(hello: Hello, lane: str, history: History) -> str:
 
 
 def run_started(worker: WorkerState, spec: RunSpec) -> RunStarted:
-    order = worker.order
-    return RunStarted(run=spec.ref, worker=order.worker, incarnation=order.incarnation)
+    return RunStarted(run=spec.ref, worker=worker.order.worker, incarnation=worker.order.incarnation)
 
 
 def reported(report: Report, run: RunHistory) -> Iterator[AnyEvent]:
@@ -58,10 +52,8 @@ def reported(report: Report, run: RunHistory) -> Iterator[AnyEvent]:
 
 def inexact(run: RunHistory, milestone: int, how: str) -> Ledger:
     """What was recorded of a milestone stays; the entry says that it cannot be had again."""
-    detail = f"milestone {milestone} was {how} another result"
-    return Ledger(
-        category="inexact_resume", run_name=run.ref.name, episode=episode_at(run.spec, milestone), detail=detail
-    )
+    episode, detail = episode_at(run.spec, milestone), f"milestone {milestone} was {how} another result"
+    return Ledger(category="inexact_resume", run_name=run.ref.name, episode=episode, detail=detail)
 
 
 def bad_message(run: str, detail: str) -> Ledger:
@@ -107,10 +99,7 @@ def run_given_up(spec: RunSpec, reason: str, *, failed: bool) -> Ledger:
 
 
 def whereabouts(worker: WorkerState, run: RunHistory | None, stands: int, sign: Sign | None) -> str:
-    """Say where a worker was, whose last reported milestone is `stands`.
-
-    `sign`: its last one, None when it owed none.
-    """
+    """Say where a worker was, whose last report was of milestone `stands` and last sign `sign`; None: it owed none."""
     if run is None or not worker.greeted:
         return "between runs" if worker.greeted else "before it was ready for a run"
     if sign is None:

@@ -28,10 +28,9 @@ def may_start(history: History, block: Block) -> bool:
 def due(history: History) -> tuple[LookTaken | PlanExtended, ...]:
     """What is to be recorded now, after some block was completed: looks, then more blocks of an open-ended plan."""
     looks = _to_take(history)
-    found: list[LookTaken | PlanExtended] = []
-    if looks:
-        found += _taken(history, looks)
-    if history.plan.experiment.open_ended and not _anything_to_start(history) and not _all_settled(history):
+    found: list[LookTaken | PlanExtended] = [*_taken(history, looks)] if looks else []
+    to_start = any(run.expected and not run.started for run in history.runs.values())
+    if history.plan.experiment.open_ended and not to_start and not all_settled(history):
         batch = history.plan.experiment.replicates
         found.append(PlanExtended(extension=extend(history.plan, history.design, history.replicates, batch)))
     return tuple(found)
@@ -82,10 +81,7 @@ def _leaving(history: History, still_open: list[Contrast], taken: list[LookTaken
     return tuple(group for group in history.groups if group not in needed | untested | gone)
 
 
-def _anything_to_start(history: History) -> bool:
-    return any(run.expected and not run.started for run in history.runs.values())
-
-
-def _all_settled(history: History) -> bool:
+def all_settled(history: History) -> bool:
+    """Whether more replicates could decide nothing."""
     pairs = all_pairs(history)
     return all(settled(pairs[one], course) for one, course in courses(history, pairs).items())

@@ -10,21 +10,8 @@ from __future__ import annotations
 
 import math
 
+from esper_ab.contracts import messages
 from esper_ab.contracts.errors import EsperError, Interrupted, WorkerFailed, WorkerHung
-from esper_ab.contracts.messages import (
-    Cancel,
-    CoordinatorMessage,
-    EpisodeFinished,
-    Evaluated,
-    Failed,
-    Hello,
-    Progress,
-    Ready,
-    Release,
-    RunSpec,
-    WorkerMessage,
-    WorkerOrder,
-)
 from esper_ab.contracts.visible import visible_line
 from esper_ab.control.rules import commands, ledger_entries, looks, pooling, runs
 from esper_ab.control.rules.blocks import BlocksInProgress
@@ -76,7 +63,7 @@ class ExperimentMachine:
 
     # --- what happens ---
 
-    def launched(self, order: WorkerOrder, now: float) -> tuple[Command, ...]:
+    def launched(self, order: messages.WorkerOrder, now: float) -> tuple[Command, ...]:
         """A worker was started: the first of its lane, or one that was asked for by a RestartWorker or delayed."""
         worker, is_first = self._workers.ordered(order)
         self._liveness.sign(worker.identity, Sign(phase=START_UP), now)
@@ -84,7 +71,7 @@ class ExperimentMachine:
             self._record(ledger_entries.restart(worker, self._run_of(worker)))
         return self._taken()
 
-    def start_delayed(self, order: WorkerOrder, lack: str) -> tuple[Command, ...]:
+    def start_delayed(self, order: messages.WorkerOrder, lack: str) -> tuple[Command, ...]:
         """A worker could not be started, for want of something that may be there later: it owes nothing until then."""
         worker, _ = self._workers.ordered(order)
         self._record(ledger_entries.start_delayed(worker, lack, self._limits.start_up_s))
@@ -106,20 +93,20 @@ class ExperimentMachine:
             self._look()
         return self._taken()
 
-    def heard(self, identity: str, message: WorkerMessage, now: float) -> tuple[Command, ...]:
+    def heard(self, identity: str, message: messages.WorkerMessage, now: float) -> tuple[Command, ...]:
         """A worker sent a message. Those of an earlier incarnation and of a worker about to be ended do not count."""
         worker = self._workers.of(identity)
         if worker is None or worker.fault:
             return ()
         try:
             match message:
-                case Hello():
+                case messages.Hello():
                     self._greet(worker, message, now)
-                case Progress():
+                case messages.Progress():
                     self._note_progress(worker, message, now)
-                case Ready() | EpisodeFinished() | Evaluated():
+                case messages.Ready() | messages.EpisodeFinished() | messages.Evaluated():
                     self._take_report(worker, message, now)
-                case Failed():
+                case messages.Failed():
                     worker.fault = f"reported an error: {visible_line(message.summary, _SUMMARY_CHARS)}"
                     worker.traceback = message.traceback
         except Rejected as error:
@@ -129,8 +116,7 @@ class ExperimentMachine:
     def heard_garbage(
         self, identity: str, reason: str, *, known: bool, new: bool, cut_off: bool
     ) -> tuple[Command, ...]:
-        """Bytes came that are no message. `known`: from a worker, present or past; `new`: worth an entry; `cut_off`:
-        nobody listens to it any more."""
+        """Bytes are no message. `known`: of a worker, now or before; `new`: worth an entry; `cut_off`: not heard on."""
         worker = self._workers.of(identity)
         if known and worker is None:
             return ()
@@ -170,9 +156,8 @@ class ExperimentMachine:
         for worker in silent:
             self._do(commands.DumpStacks(worker.lane))
         for worker in silent:
-            laggard = late[worker.identity]
-            what = f"gave no sign of life for {laggard.silent_s:.0f} s (limit {laggard.limit_s:.0f} s)"
-            self._end(worker, what, hung=True)
+            silent_s, limit_s = late[worker.identity].silent_s, late[worker.identity].limit_s
+            self._end(worker, f"gave no sign of life for {silent_s:.0f} s (limit {limit_s:.0f} s)", hung=True)
         return self._taken()
 
     def _end(self, worker: WorkerState, reason: str, *, hung: bool) -> None:
@@ -217,7 +202,7 @@ class ExperimentMachine:
 
     # --- reports ---
 
-    def _greet(self, worker: WorkerState, hello: Hello, now: float) -> None:
+    def _greet(self, worker: WorkerState, hello: messages.Hello, now: float) -> None:
         check_hello(hello, worker.order)
         if worker.greeted:
             return
@@ -230,7 +215,7 @@ class ExperimentMachine:
         if worker.run is not None and not self._stopped_by:
             self._assign(worker, worker.run, now)
 
-    def _note_progress(self, worker: WorkerState, progress: Progress, now: float) -> None:
+    def _note_progress(self, worker: WorkerState, progress: messages.Progress, now: float) -> None:
         if worker.run is None or progress.run != worker.run.ref or self._liveness.last(worker.identity) is None:
             return  # overtaken by the run's own report
         sign = Sign(phase=progress.phase, run_name=progress.run.name, milestone=progress.milestone, step=progress.step)
@@ -251,7 +236,7 @@ class ExperimentMachine:
             self._take_repeat(worker, run, milestone, report)
             return
         self._deaths.got_on(worker.lane)
-        if heard == "new" or isinstance(report, Ready):
+        if heard == "new" or isinstance(report, messages.Ready):
             for event in ledger_entries.reported(report, run):
                 self._record(event)
         elif not runs.same_record(run, milestone, report):
@@ -287,10 +272,10 @@ class ExperimentMachine:
         if done and not self._stopped_by:
             self._look()
 
-    def _release(self, run: RunHistory, milestone: int) -> Release:
+    def _release(self, run: RunHistory, milestone: int) -> messages.Release:
         """Return what a worker is told that goes on from a milestone whose release is recorded."""
         shared = self._history.shared.get((run.ref.replicate, milestone)) if run.spec.share_observation_norm else None
-        return Release(run_name=run.ref.name, milestone=milestone, observations=shared)
+        return messages.Release(run_name=run.ref.name, milestone=milestone, observations=shared)
 
     def _send_on(self, run: RunHistory, milestone: int, now: float) -> None:
         """A worker that is gone meanwhile gets the release again when another one stands there."""
@@ -330,7 +315,7 @@ class ExperimentMachine:
                     worker.run = spec
                     self._assign(worker, spec, now)
 
-    def _assign(self, worker: WorkerState, spec: RunSpec, now: float) -> None:
+    def _assign(self, worker: WorkerState, spec: messages.RunSpec, now: float) -> None:
         """Have the worker begin the run, or take it up where its records end."""
         run = self._history.runs[spec.ref.name]
         if not run.started:
@@ -366,7 +351,7 @@ class ExperimentMachine:
                 continue
             worker.run = None
             if worker.greeted:
-                self._send(worker, Cancel(run_name=spec.ref.name, reason=reason))
+                self._send(worker, messages.Cancel(run_name=spec.ref.name, reason=reason))
                 self._liveness.forget(worker.identity)
 
     def _say_whom_it_waits_for(self, now: float) -> None:
@@ -388,7 +373,7 @@ class ExperimentMachine:
         self._history.add(event)
         self._do(commands.Append(event))
 
-    def _send(self, worker: WorkerState, message: CoordinatorMessage) -> None:
+    def _send(self, worker: WorkerState, message: messages.CoordinatorMessage) -> None:
         self._do(commands.Send(worker.identity, message))
 
     def _do(self, command: Command) -> None:

@@ -28,10 +28,7 @@ class Deaths:
         self._reasons: Counter[str] = Counter()
 
     def in_run(self, run: str, milestone: int) -> bool:
-        """One more death of `run`, whose last recorded milestone is `milestone`.
-
-        Whether its replicate is to be given up.
-        """
+        """One more death of `run`, recorded up to `milestone`; whether its replicate is to be given up."""
         before, deaths = self._of_run.get(run, (milestone, 0))
         deaths = deaths + 1 if before == milestone else 1
         self._of_run[run] = (milestone, deaths)

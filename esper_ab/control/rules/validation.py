@@ -11,18 +11,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from esper_ab.contracts import records
 from esper_ab.contracts.messages import PROTOCOL, EpisodeFinished, Evaluated, Hello, Ready, RunSpec, WorkerOrder
-from esper_ab.contracts.records import (
-    Checkpoint,
-    EnvEpisode,
-    EpisodeRecord,
-    EvaluationRecord,
-    HeadUse,
-    Moments,
-    PPOUpdate,
-    SeedEvent,
-    Timing,
-)
 
 Report = Ready | EpisodeFinished | Evaluated
 
@@ -48,7 +38,8 @@ def milestone_of(report: Report, spec: RunSpec) -> int:
     if report.run != spec.ref:
         raise Rejected(f"reports about {report.run}, but was assigned {spec.ref}")
     if isinstance(report, Ready):
-        _check_finite("warm_up_s", report.warm_up_s)
+        if not math.isfinite(report.warm_up_s):
+            raise Rejected("sent a number that is not finite: warm_up_s")
         if not 0 <= report.milestone <= spec.episodes:
             raise Rejected(f"is ready at milestone {report.milestone} of a run of {spec.episodes} episodes")
         return report.milestone
@@ -80,18 +71,16 @@ def _check_envs(found: list[int], n_envs: int) -> None:
         raise Rejected(f"sent a record of environments {sorted(set(found))} instead of 0 to {n_envs - 1}")
 
 
-def _check_checkpoint(checkpoint: Checkpoint | None, run: str, milestone: int) -> None:
+def _check_checkpoint(checkpoint: records.Checkpoint | None, run: str, milestone: int) -> None:
     """It is this run's and of this milestone: the file is verified, and may be handed to another worker."""
     if checkpoint is None:
         return
     if checkpoint.milestone != milestone or not checkpoint.file.startswith(f"checkpoints/{run}/"):
-        raise Rejected(
-            f"has a checkpoint of milestone {checkpoint.milestone} as {checkpoint.file}, at milestone {milestone} of "
-            f"{run}"
-        )
+        what = f"a checkpoint of milestone {checkpoint.milestone} as {checkpoint.file}"
+        raise Rejected(f"has {what}, at milestone {milestone} of {run}")
 
 
-def _check_observations(moments: Moments | None, spec: RunSpec) -> None:
+def _check_observations(moments: records.Moments | None, spec: RunSpec) -> None:
     """Moments of observations come from learners that share them, and from nobody else."""
     if moments is None and spec.share_observation_norm:
         raise Rejected("sent no moments of its observations, which are to be shared")
@@ -107,27 +96,22 @@ def _check_observations(moments: Moments | None, spec: RunSpec) -> None:
         raise Rejected("sent moments that bounded observations cannot have")
 
 
-def _check_finite(where: str, value: float) -> None:
-    if not math.isfinite(value):
-        raise Rejected(f"sent a number that is not finite: {where}")
-
-
 def _numbers(kind: type[Struct]) -> Callable[[Any], tuple[float | None, ...]]:
     """What gives the numbers of a struct that need not be finite."""
     return attrgetter(*(field.name for field in msgspec.structs.fields(kind) if field.type in (float, float | None)))
 
 
-_OF_ENV, _OF_UPDATE, _OF_HEAD = _numbers(EnvEpisode), _numbers(PPOUpdate), _numbers(HeadUse)
-_OF_EVENT, _OF_TIMING = _numbers(SeedEvent), _numbers(Timing)
+_OF_ENV, _OF_UPDATE, _OF_HEAD = _numbers(records.EnvEpisode), _numbers(records.PPOUpdate), _numbers(records.HeadUse)
+_OF_EVENT, _OF_TIMING = _numbers(records.SeedEvent), _numbers(records.Timing)
 
 
-def all_finite(record: EpisodeRecord | EvaluationRecord) -> bool:
+def all_finite(record: records.EpisodeRecord | records.EvaluationRecord) -> bool:
     """Whether JSON can hold every number: as `not_finite` finds out, in a hundredth of the time.
 
     One number that is not finite makes the sum so. A sum of huge finite ones may overflow, so then each is looked at.
     """
     parts: list[Iterable[tuple[float | None, ...]]] = [[_OF_TIMING(record.timing)]]
-    if isinstance(record, EvaluationRecord):
+    if isinstance(record, records.EvaluationRecord):
         parts.append(_OF_ENV(host.outcome) for host in record.hosts)
         parts.append(tuple(host.rewards.values()) for host in record.hosts)
     else:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from esper_ab.contracts.records import Checkpoint, Moments
 from esper_ab.journal.columns import Columns
-from esper_ab.journal.events import AnyEvent, EpisodeRecorded, MilestoneReleased
+from esper_ab.journal.events import EpisodeRecorded, MilestoneReleased
 from esper_ab.journal.lean import LeanLine, LeanRecorded, lean_line_of
 from esper_ab.journal.line import Line, line_of, wrong_tail
 
@@ -74,26 +74,16 @@ def read_stretch(path: str, start: int, end: int) -> Stretch:
         for data in file:
             if at >= end:
                 break
-            line = _line(data, whole=whole)
+            line = None if wrong_tail(data) else (None if whole else lean_line_of(data)) or line_of(data)
             if line is None or not _add(found, line, data, at):
                 found.torn_bytes = 0 if data.endswith(b"\n") else len(data)
                 found.doubtful = not found.torn_bytes
                 break
             at += len(data)
-            whole = not found.ends_in_numbers or (whole and not _has_seed_events(line.event))
+            # A completely decoded episode with seed events shows every field that its writer writes.
+            shown = isinstance(line.event, EpisodeRecorded) and line.event.record.seed_events
+            whole = not found.ends_in_numbers or (whole and not shown)
     return found
-
-
-def _has_seed_events(event: AnyEvent | LeanRecorded) -> bool:
-    """Return True for a completely decoded episode with seed events, which shows every field that its writer writes."""
-    return isinstance(event, EpisodeRecorded) and bool(event.record.seed_events)
-
-
-def _line(data: bytes, *, whole: bool) -> Line | LeanLine | None:
-    """Decode a line, only the needed fields unless `whole`; None when its CRC is wrong or its contents are unknown."""
-    if wrong_tail(data):
-        return None
-    return (None if whole else lean_line_of(data)) or line_of(data)
 
 
 def _add(found: Stretch, line: Line | LeanLine, data: bytes, at: int) -> bool:

@@ -20,17 +20,12 @@ from esper_ab.report.figures.drawing import Drawing
 _Draw = Callable[[Content], Drawing | None]
 _BY_SECTION: dict[str, dict[str, _Draw]] = {
     "outcome": {
-        "effects": figures_effects.effects,
-        "endpoints": figures_outcome.endpoints,
-        "pairs": figures_outcome.pairs,
+        "effects": figures_effects.effects, "endpoints": figures_outcome.endpoints, "pairs": figures_outcome.pairs,
         "cost": figures_outcome.cost,
     },
     "training": {
-        "curves": figures_curves.accuracy,
-        "entropy": figures_curves.entropy,
-        "actions": figures_curves.actions,
-        "heads": figures_curves.heads,
-        "lifecycle": figures_growth.lifecycle,
+        "curves": figures_curves.accuracy, "entropy": figures_curves.entropy, "actions": figures_curves.actions,
+        "heads": figures_curves.heads, "lifecycle": figures_growth.lifecycle,
     },
     "trust": {"layout": figures_plan.layout},
 }

@@ -41,9 +41,7 @@ def accuracy(content: Content) -> Drawing | None:
     """Plot held-out accuracy at the end of every training episode. None without an episode."""
     evaluated = content.history.design.endpoint == "evaluation"
     words = _Words(
-        name="curves",
-        title="Learning curves",
-        label="held-out accuracy, %",
+        name="curves", title="Learning curves", label="held-out accuracy, %",
         caption="Mean over hosts at the end of each training episode. Thin: single runs. Thick: mean of the group's "
         "runs. Band: the middle half of the runs, from four runs on."
         + (" Not the endpoint: the policy still changes and explores." if evaluated else ""),
@@ -54,9 +52,7 @@ def accuracy(content: Content) -> Drawing | None:
 def entropy(content: Content) -> Drawing | None:
     """Plot the entropy of the policy by episode; groups that do not learn have none. None without a policy update."""
     words = _Words(
-        name="entropy",
-        title="Entropy of the policy",
-        label="entropy per decision, nats",
+        name="entropy", title="Entropy of the policy", label="entropy per decision, nats",
         caption="Joint entropy over valid actions, before each update. Falling: the policy decides. Thin: single runs. "
         "Band: the middle half of the runs.",
     )
@@ -90,12 +86,9 @@ def _curves(content: Content, words: _Words, value: Value) -> Drawing | None:
     middles = {group: mean_curve(curves[index]) for index, group in shown}
     ends = (f"{group} from {found[0, 1]:.2f} to {found[-1, 1]:.2f}" for group, found in middles.items())
     return Drawing(
-        name=words.name,
-        title=words.title,
+        name=words.name, title=words.title,
         caption=words.caption + (" Grey: the means of the other groups." if apart else ""),
-        alt=f"{words.label}, first to last episode, mean over runs: " + "; ".join(ends) + ".",
-        figure=figure,
-        wide=True,
+        alt=f"{words.label}, first to last episode, mean over runs: " + "; ".join(ends) + ".", figure=figure, wide=True,
     )
 
 
@@ -174,9 +167,7 @@ def binned(points: CurveValues, most: int) -> CurveValues:
 def actions(content: Content) -> Drawing | None:
     """Plot executed operations per host and episode, one panel per operation. None without an episode."""
     words = _Words(
-        name="actions",
-        title="What the controllers do",
-        label="per host and episode",
+        name="actions", title="What the controllers do", label="per host and episode",
         caption="Executed operations per host in each training episode, mean over runs. Each panel has its own scale.",
     )
     return _panels(content, words, OPS, lambda place, columns: columns.of(f"op_{place}"))
@@ -186,9 +177,7 @@ def heads(content: Content) -> Drawing | None:
     """Plot the normalised entropy of every head of the policy, one panel per head. None where no record has heads."""
     names = head_names(content.history)
     words = _Words(
-        name="heads",
-        title="How decided each head is",
-        label="entropy / its maximum",
+        name="heads", title="How decided each head is", label="entropy / its maximum",
         caption="Entropy of each head over its valid choices, as a share of the largest possible, where it had a "
         "choice; mean over runs. 1: undecided. 0: always the same. A head that is never used has no line.",
     )
@@ -208,10 +197,7 @@ def head_names(history: History) -> tuple[str, ...]:
 
 
 def _panels(
-    content: Content,
-    words: _Words,
-    names: Sequence[str],
-    value: Callable[[int, Columns], Sequence[float]],
+    content: Content, words: _Words, names: Sequence[str], value: Callable[[int, Columns], Sequence[float]],
     unit: bool = False,
 ) -> Drawing | None:
     """Plot one panel per name with one line per group, the mean over its runs."""
@@ -241,12 +227,8 @@ def _panels(
         last = (f"{_spoken(names[at])} {found[at, index][-1, 1]:.2f}" for at in places if len(found[at, index]))
         ends.append(f"{group}: " + ", ".join(last))
     return Drawing(
-        name=words.name,
-        title=words.title,
-        caption=words.caption,
-        alt=f"{words.label}, last episode, mean over runs: " + "; ".join(ends) + ".",
-        figure=figure,
-        wide=True,
+        name=words.name, title=words.title, caption=words.caption,
+        alt=f"{words.label}, last episode, mean over runs: " + "; ".join(ends) + ".", figure=figure, wide=True,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -23,16 +24,13 @@ def effects(content: Content) -> Drawing | None:
         return None
     margin = content.history.design.margin
     return Drawing(
-        name="effects",
-        title="Effects, with their intervals",
+        name="effects", title="Effects, with their intervals",
         caption="Dot: effect, adjusted for lane and order where the plan does so. Thick: repeated interval, valid "
         "over all interim looks (before the first look an uncorrected one). Thin, below: the plain t interval of "
         "a single look. Arrowhead: continues beyond the figure. "
         f"Ticks: the pairs used. Shaded between broken lines: within the margin of {margin:g} points.",
-        alt="; ".join(_words(item) for item in shown) + ".",
-        figure=_figure(content, shown),
-        narrow=_narrow(content, shown),
-        wide=True,
+        alt="; ".join(_words(item) for item in shown) + ".", figure=_figure(content, shown),
+        narrow=_narrow(content, shown), wide=True,
     )
 
 
@@ -56,12 +54,9 @@ def _narrow(content: Content, shown: Sequence[Comparison]) -> Figure:
     axes = _all_rows(figure, content, shown)
     for row, item in enumerate(shown):
         name = f"{shortened(item.question.a, 14)} \u2212 {shortened(item.question.b, 14)}"
-        across = axes.get_yaxis_transform()
-        axes.text(0.0, row - 0.3, name, transform=across, fontsize=9, clip_on=False)
-        axes.text(
-            1.0, row - 0.3, str(item.verdict), transform=across, fontsize=8.5, fontweight="bold", ha="right",
-            clip_on=False,
-        )  # fmt: skip
+        look: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "clip_on": False}
+        axes.text(0.0, row - 0.3, name, fontsize=9, **look)
+        axes.text(1.0, row - 0.3, str(item.verdict), fontsize=8.5, fontweight="bold", ha="right", **look)
     axes.set_yticks(())
     axes.set_ylim(len(shown) - 0.42, -0.62)
     return figure
@@ -97,16 +92,12 @@ def _limits(shown: Sequence[Comparison], margin: float) -> tuple[float, float]:
 
 
 def _row(axes: Axes, row: int, item: Comparison, limits: tuple[float, float]) -> None:
-    axes.plot(
-        [pair.a - pair.b for pair in item.pairs[: item.used]], [row] * item.used, "|", color=style.MUTED, markersize=8,
-        markeredgewidth=0.8,
-    )  # fmt: skip
+    gaps = [pair.a - pair.b for pair in item.pairs[: item.used]]
+    axes.plot(gaps, [row] * item.used, "|", color=style.MUTED, markersize=8, markeredgewidth=0.8)
     if item.low is not None and item.high is not None:
         axes.plot([item.low, item.high], [row, row], color=style.INK, linewidth=3, solid_capstyle="butt")
-        for beyond, edge, arrow in (
-            (item.low < limits[0], limits[0], style.ARROW_LEFT),
-            (item.high > limits[1], limits[1], style.ARROW_RIGHT),
-        ):
+        left, right = (item.low < limits[0], style.ARROW_LEFT), (item.high > limits[1], style.ARROW_RIGHT)
+        for edge, (beyond, arrow) in zip(limits, (left, right), strict=True):
             if beyond:
                 axes.plot([edge], [row], marker=arrow, color=style.INK, markersize=9)
     if item.plain is not None and item.plain.low is not None and item.plain.high is not None:
@@ -119,9 +110,7 @@ def _row(axes: Axes, row: int, item: Comparison, limits: tuple[float, float]) ->
 
 def _words(item: Comparison) -> str:
     mean = points(item.estimate) if item.estimate is not None else "none"
-    interval = (
-        f"{item.level} {points(item.low)} to {points(item.high)}"
-        if item.low is not None and item.high is not None
-        else "no interval"
-    )
+    interval = "no interval"
+    if item.low is not None and item.high is not None:
+        interval = f"{item.level} {points(item.low)} to {points(item.high)}"
     return f"{item.question.a} minus {item.question.b}: {mean} points, {interval}, {item.verdict}"

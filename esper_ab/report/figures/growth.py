@@ -17,11 +17,8 @@ from esper_ab.report.figures.drawing import Drawing, grid, shortened
 
 # Bands from the bottom up: permanent seeds, live seeds, removed seeds. (label, shade, hatch, stages)
 _BANDS: tuple[tuple[str, int, str, tuple[str, ...]], ...] = (
-    ("fossilised", 5, "", ("FOSSILIZED",)),
-    ("holding", 4, "", ("HOLDING",)),
-    ("blending", 3, "", ("BLENDING",)),
-    ("training", 2, "", ("TRAINING",)),
-    ("germinated", 1, "", ("GERMINATED",)),
+    ("fossilised", 5, "", ("FOSSILIZED",)), ("holding", 4, "", ("HOLDING",)), ("blending", 3, "", ("BLENDING",)),
+    ("training", 2, "", ("TRAINING",)), ("germinated", 1, "", ("GERMINATED",)),
     ("cooling down after a prune", 0, "////", ("PRUNED", "EMBARGOED", "RESETTING")),
 )
 _BAND_OF = {stage: row for row, band in enumerate(_BANDS) for stage in band[3]}
@@ -36,7 +33,7 @@ def lifecycle(content: Content) -> Drawing | None:
     experiment = history.plan.experiment
     if not experiment.telemetry:  # avoids reading thousands of records that have no events
         return None
-    steps = _sampled_steps(experiment.steps)
+    steps = list(range(1, experiment.steps + 1, -(-experiment.steps // _MOST_STEPS)))
     found = {group: shares(history.of_group(group), experiment.slots, steps) for group in content.groups}
     shown = {group: bands for group, bands in found.items() if bands and any(map(any, bands))}
     if not shown:
@@ -57,15 +54,13 @@ def lifecycle(content: Content) -> Drawing | None:
     )  # fmt: skip
     silent = [group for group in content.groups if group not in shown]
     return Drawing(
-        name="lifecycle",
-        title="Life of the seeds",
+        name="lifecycle", title="Life of the seeds",
         caption="Share of all slots in each stage after each step, mean over hosts of the second half of every run's "
         "training episodes. Blank: empty. The stronger the shade, the further in its life; fossilised seeds stay."
         + _sampled(history)
         + (f" No seed in: {', '.join(silent)}." if silent else ""),
         alt="After the last step: " + "; ".join(_last(group, bands) for group, bands in shown.items()) + ".",
-        figure=figure,
-        wide=True,
+        figure=figure, wide=True,
     )
 
 
@@ -93,11 +88,6 @@ def _stack(axes: Axes, steps: Sequence[int], bands: Shares) -> None:
     axes.set_ylim(0, 100)
     axes.set_xlim(steps[0], max(steps[-1], steps[0] + 1))
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
-
-
-def _sampled_steps(steps: int) -> list[int]:
-    stride = -(-steps // _MOST_STEPS)
-    return list(range(1, steps + 1, stride))
 
 
 def shares(runs: Sequence[RunHistory], slots: Sequence[str], steps: Sequence[int]) -> Shares:

@@ -28,13 +28,10 @@ def endpoints(content: Content) -> Drawing | None:
         if found
     )
     return Drawing(
-        name="endpoints",
-        title="Every run's endpoint",
+        name="endpoints", title="Every run's endpoint",
         caption="One point per run: one trained policy. Bar: mean of the group.",
-        alt="Mean and range: " + "; ".join(words) + ".",
-        figure=_endpoint_rows(content, values, 9.4, 28),
-        narrow=_endpoint_rows(content, values, NARROW, 12),
-        wide=True,
+        alt="Mean and range: " + "; ".join(words) + ".", figure=_endpoint_rows(content, values, 9.4, 28),
+        narrow=_endpoint_rows(content, values, NARROW, 12), wide=True,
     )
 
 
@@ -114,33 +111,24 @@ def pairs(content: Content) -> Drawing | None:
         for item in shown
     )
     return Drawing(
-        name="pairs",
-        title="The pairs behind it",
+        name="pairs", title="The pairs behind it",
         caption=f"Each line is one replicate: {shared}. Solid: the right end is at least as high. Broken: it falls."
         + (" Each panel has its own scale." if len(shown) > 1 else "")
         + (f" {left_out} more comparisons are in the tables." if left_out > 0 else ""),
-        alt="Pairs: " + "; ".join(words) + ". Values in the tables of pairs.",
-        figure=figure,
-        wide=len(shown) > 1,
+        alt="Pairs: " + "; ".join(words) + ". Values in the tables of pairs.", figure=figure, wide=len(shown) > 1,
     )
 
 
 def cost(content: Content) -> Drawing | None:
-    """Plot added parameters against accuracy, one milestone per run and a large one per group.
-
-    None without an endpoint.
-    """
+    """Plot added parameters against accuracy: a point per run, a large one per group. None without an endpoint."""
     shown: list[tuple[int, str]] = []
     words = []
     wide = len(content.comparisons) > 1  # same width as the figure of pairs before it
     figure = Picture(figsize=(9.4 if wide else 4.6, 3.3))
     axes = figure.subplots()
     for index, group in enumerate(content.groups):
-        runs = [
-            (run.params_added, run.endpoint)
-            for run in content.of_group(group)
-            if run.params_added is not None and run.endpoint is not None
-        ]
+        found = [(run.params_added, run.endpoint) for run in content.of_group(group)]
+        runs = [(x, y) for x, y in found if x is not None and y is not None]
         if not runs:
             continue
         shown.append((index, group))
@@ -158,10 +146,7 @@ def cost(content: Content) -> Drawing | None:
     axes.set_ylabel(endpoint_label(content.history.design.endpoint, "%"))
     group_legend(figure, shown, markers=True)
     return Drawing(
-        name="cost",
-        title="Cost against accuracy",
+        name="cost", title="Cost against accuracy",
         caption="Small: one run. Large: mean of the group. Further up is better, further left is cheaper.",
-        alt="Means: " + "; ".join(words) + ".",
-        figure=figure,
-        wide=wide,
+        alt="Means: " + "; ".join(words) + ".", figure=figure, wide=wide,
     )

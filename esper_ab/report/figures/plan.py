@@ -48,18 +48,15 @@ def layout(content: Content) -> Drawing | None:
     axes.set_xlabel("replicate (block)")
     group_legend(figure, list(enumerate(content.groups)), markers=True)
     return Drawing(
-        name="layout",
-        title="Who ran where",
+        name="layout", title="Who ran where",
         caption="Lanes from top to bottom in start order, blocks from left to right. Filled: the run has its endpoint. "
         "Hollow: not yet, not needed, or lost." + _ORDERS[history.plan.experiment.order]
         + (f" The first {_MOST_BLOCKS} blocks." if len(history.plan.blocks) > _MOST_BLOCKS else ""),
-        alt="Runs per lane: " + "; ".join(_on_lanes(content, group, lanes, runs) for group in content.groups) + ".",
-        figure=figure,
-        wide=True,
+        alt="Runs per lane: " + "; ".join(_on_lanes(group, lanes, runs) for group in content.groups) + ".",
+        figure=figure, wide=True,
     )
 
 
-def _on_lanes(content: Content, group: str, lanes: list[str], runs: list[RunHistory]) -> str:
+def _on_lanes(group: str, lanes: list[str], runs: list[RunHistory]) -> str:
     counts = (sum(run.ref.group_id == group and run.ref.lane == lane for run in runs) for lane in lanes)
     return f"{group}: " + ", ".join(f"{lane} {count}" for lane, count in zip(lanes, counts, strict=True))
-

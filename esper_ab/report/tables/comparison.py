@@ -19,20 +19,14 @@ def overview_table(comparisons: Sequence[Comparison]) -> Table:
     """Build one row per comparison: the effect with its repeated interval, and the verdict. Empty for a single one."""
     rows = tuple(
         (
-            f"{item.question.a} - {item.question.b}",
-            str(item.verdict),
-            signed(item.estimate),
-            span(item.low, item.high),
-            f"{item.used} of {len(item.pairs)}",
+            f"{item.question.a} - {item.question.b}", str(item.verdict), signed(item.estimate),
+            span(item.low, item.high), f"{item.used} of {len(item.pairs)}",
         )
         for item in comparisons
     )
     return Table(
-        title="All comparisons",
-        columns=("comparison", "verdict", "effect", "interval", "pairs used"),
-        rows=rows if len(rows) > 1 else (),
-        words=2,
-        wide=True,
+        title="All comparisons", columns=("comparison", "verdict", "effect", "interval", "pairs used"),
+        rows=rows if len(rows) > 1 else (), words=2, wide=True,
     )
 
 
@@ -40,13 +34,8 @@ def statistics_table(comparison: Comparison) -> Table:
     """Build the table of every statistic of one comparison that its pairs allow."""
     a, b = comparison.question.a, comparison.question.b
     rows = (
-        *_deciding(comparison),
-        *_plain(comparison),
-        *_descriptive(comparison, "test"),
-        *_ranks(comparison),
-        *_descriptive(comparison, "effect"),
-        *_equivalence(comparison),
-        *_budget(comparison),
+        *_deciding(comparison), *_plain(comparison), *_descriptive(comparison, "test"), *_ranks(comparison),
+        *_descriptive(comparison, "effect"), *_equivalence(comparison), *_budget(comparison),
     )
     return Table(title=f"{a} - {b}", columns=("statistic", "value"), rows=rows, words=2)
 
@@ -133,17 +122,11 @@ def looks_table(comparisons: Sequence[Comparison]) -> Table:
         for item in comparisons
         for look in item.course.looks
     )  # fmt: skip
-    return Table(
-        title="Looks",
-        columns=(
-            "comparison", "replicates", "pairs", "alpha", "bound", "reached", "effect", "repeated interval", "decision",
-        ),
-        rows=rows,
-        note="Alpha: what the comparison holds at the look; a decided one passes its share on."
-        if rows
-        else "None so far: no verdict is given before the first look of the plan.",
-        wide=True,
-    )  # fmt: skip
+    none = "None so far: no verdict is given before the first look of the plan."
+    note = "Alpha: what the comparison holds at the look; a decided one passes its share on." if rows else none
+    reached = "alpha", "bound", "reached", "effect", "repeated interval", "decision"
+    columns = "comparison", "replicates", "pairs", *reached
+    return Table(title="Looks", columns=columns, rows=rows, note=note, wide=True)
 
 
 def _test(look: Look) -> tuple[str, str]:
@@ -160,10 +143,7 @@ def _decided(look: Look) -> str:
 
 def endpoints_table(content: Content) -> Table:
     """Build the table of endpoints by replicate; for a single comparison with the differences."""
-    ends = {
-        group: {outcome.run.replicate: outcome.endpoint for outcome in content.of_group(group)}
-        for group in content.groups
-    }
+    ends = {group: {one.run.replicate: one.endpoint for one in content.of_group(group)} for group in content.groups}
     only = content.comparisons[0].question if len(content.comparisons) == 1 else None
     rows = []
     for replicate in sorted({replicate for found in ends.values() for replicate in found}):
@@ -180,7 +160,6 @@ def endpoints_table(content: Content) -> Table:
     return Table(
         title="Endpoints by replicate",
         columns=("replicate", *content.groups, *((f"{only.a} - {only.b}",) if only is not None else ())),
-        rows=tuple(rows),
-        note=f"Percent. {shared}" if rows else "No run has its endpoint yet.",
+        rows=tuple(rows), note=f"Percent. {shared}" if rows else "No run has its endpoint yet.",
         wide=len(content.groups) > 2,
     )

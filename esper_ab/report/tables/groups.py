@@ -52,9 +52,7 @@ def groups_table(content: Content) -> Table:
         if any(cell != NONE for cell in cells):
             rows.append((label, *cells))
     return Table(
-        title="Measures by group",
-        columns=("mean over runs (SD)", *content.groups),
-        rows=tuple(rows),
+        title="Measures by group", columns=("mean over runs (SD)", *content.groups), rows=tuple(rows),
         note=f"Endpoint: {ENDPOINTS[content.history.design.endpoint]}. Accuracy, parameters and seeds are of the "
         "evaluation: the frozen policy on fresh hosts, sampled actions unless it says greedy. Points per 1,000 "
         "parameters: above the never-grown host of the same replicate (needs a group wait). Change of entropy: last "
@@ -67,20 +65,16 @@ def cross_table(content: Content, cross: CrossEvaluation) -> Table:
     """Build the table of every group's policies under every reward; mean over runs, SD in brackets."""
     rows = tuple(
         (
-            row.group,
-            number(row.accuracy),
+            row.group, number(row.accuracy),
             *(mean_and_sd([run.rewards.get(mode) for run in content.of_group(row.group)]) for mode in cross.modes),
         )
         for row in cross.rows
     )
+    note = f"Rewards are {NOT_COMPARABLE}: read a column from top to bottom, never a row from left to right."
     return Table(
         title="Cross-evaluation: every policy under every reward",
         columns=("policies of", "held-out %", *(f"reward {mode}" for mode in cross.modes)),
-        rows=rows if cross.modes else (),
-        note=f"Rewards are {NOT_COMPARABLE}: read a column from top to bottom, never a row from left to right."
-        if cross.modes
-        else "",
-        wide=True,
+        rows=rows if cross.modes else (), note=note if cross.modes else "", wide=True,
     )
 
 
@@ -88,25 +82,19 @@ def meaning_table(cross: CrossEvaluation) -> Table:
     """Build the table of each reward's correlation with held-out accuracy."""
     rows = tuple(
         (
-            item.mode,
-            number(item.episodes.pearson),
-            number(item.episodes.spearman),
-            str(item.episodes.n),
-            number(item.runs.pearson),
-            number(item.runs.spearman),
-            str(item.runs.n),
+            item.mode, number(item.episodes.pearson), number(item.episodes.spearman), str(item.episodes.n),
+            number(item.runs.pearson), number(item.runs.spearman), str(item.runs.n),
         )
         for item in cross.meanings
     )
+    note = (
+        "Over evaluation episodes of single hosts, and over means of runs; r: Pearson, by rank: Spearman. Descriptive: "
+        "episodes of one run are not independent, and the groups are pooled."
+    )
     return Table(
         title="Does the reward mean anything? Its correlation with held-out accuracy",
-        columns=("reward", "episodes: r", "by rank", "n", "runs: r", "by rank", "n"),
-        rows=rows,
-        note="Over evaluation episodes of single hosts, and over means of runs; r: Pearson, by rank: Spearman. "
-        "Descriptive: episodes of one run are not independent, and the groups are pooled."
-        if rows
-        else "",
-        wide=True,
+        columns=("reward", "episodes: r", "by rank", "n", "runs: r", "by rank", "n"), rows=rows,
+        note=note if rows else "", wide=True,
     )
 
 
@@ -117,9 +105,7 @@ def exam_outcome_table(exam: Exam | None) -> Table:
     return Table(
         title=f"Exam: is the reward worth going on with? Against {exam.control}",
         columns=("group", "outcome", "reason"),
-        rows=tuple((item.group, item.outcome.upper(), item.reason) for item in exam.judgements),
-        words=3,
-        wide=True,
+        rows=tuple((item.group, item.outcome.upper(), item.reason) for item in exam.judgements), words=3, wide=True,
     )
 
 
@@ -129,10 +115,7 @@ def exam_table(exam: Exam | None) -> Table:
         return Table(title="Exam", columns=(), rows=())
     rows = tuple(
         (
-            judgement.group,
-            criterion.name,
-            yes(criterion.passed),
-            _change(criterion.mean),
+            judgement.group, criterion.name, yes(criterion.passed), _change(criterion.mean),
             NONE if criterion.low is None else f"{_change(criterion.low)} to {_change(criterion.high)}",
             str(criterion.runs),
         )
@@ -141,13 +124,10 @@ def exam_table(exam: Exam | None) -> Table:
     )
     asked = "; ".join(f"{item.name}: {item.question.removesuffix('?')}" for item in exam.judgements[0].criteria)
     return Table(
-        title="Criteria of the exam",
-        columns=("group", "criterion", "passed", "mean", "interval", "n"),
-        rows=rows,
+        title="Criteria of the exam", columns=("group", "criterion", "passed", "mean", "interval", "n"), rows=rows,
         note=f"Asked: {asked}. The first is the comparison of the plan, with its error rate. The others are paired "
         "95 % t intervals that share no error rate: they can send a reward back, never pass one.",
-        words=3,
-        wide=True,
+        words=3, wide=True,
     )
 
 
@@ -156,15 +136,10 @@ def _change(value: float | None) -> str:
 
 
 _PPO: tuple[tuple[str, str, int], ...] = (
-    ("policy_loss", "policy loss", 4),
-    ("value_loss", "value loss", 3),
-    ("entropy", "entropy, nats", 3),
-    ("op_entropy", "entropy of the op head", 3),
-    ("approx_kl", "approximate KL", 4),
-    ("clip_fraction", "clip fraction", 3),
-    ("explained_variance", "explained variance", 3),
-    ("grad_norm", "gradient norm before clipping", 3),
-    ("ratio_max", "largest ratio", 2),
+    ("policy_loss", "policy loss", 4), ("value_loss", "value loss", 3), ("entropy", "entropy, nats", 3),
+    ("op_entropy", "entropy of the op head", 3), ("approx_kl", "approximate KL", 4),
+    ("clip_fraction", "clip fraction", 3), ("explained_variance", "explained variance", 3),
+    ("grad_norm", "gradient norm before clipping", 3), ("ratio_max", "largest ratio", 2),
 )
 
 
@@ -190,15 +165,6 @@ def _numbers(last: Last, name: str) -> list[float]:
     return _joined([np.asarray(columns.of(name))[at] for columns, at in last])
 
 
-def _uses(last: Last, head: str) -> tuple[list[float], list[float]]:
-    """Return a head's entropies and learnable shares; NaN where an update lacks the head or its entropy."""
-    found = [(columns.head(head), at) for columns, at in last if head in columns.heads]
-    return (
-        _joined([np.asarray(entropies)[at] for (entropies, _), at in found]),
-        _joined([np.asarray(shares)[at] for (_, shares), at in found]),
-    )
-
-
 def _joined(parts: list[NDArray[np.float64]]) -> list[float]:
     return [number for part in parts for number in part.tolist()]
 
@@ -206,21 +172,16 @@ def _joined(parts: list[NDArray[np.float64]]) -> list[float]:
 def ppo_table(content: Content) -> Table:
     """Build the diagnostics of the policy updates, one column per learning group."""
     updates = _updates(content)
-    rows = [
-        (label, *(number(mean_known(_numbers(found, key)), digits) for found in updates.values()))
-        for key, label, digits in _PPO
-    ]
+    rows = []
+    for key, label, digits in _PPO:
+        rows.append((label, *(number(mean_known(_numbers(one, key)), digits) for one in updates.values())))
     stopped = [_numbers(found, "stopped_by_kl") for found in updates.values()]
     rows.append(("updates stopped by KL %", *(number(100 * (sum(one) / len(one)), 0) for one in stopped)))
+    many = "Over the last tenth of the recorded updates of every run."
+    note = f"{many} Losses depend on the reward's scale: they are {NOT_COMPARABLE}." if updates else ""
     return Table(
-        title="PPO diagnostics",
-        columns=("mean over updates", *updates),
-        rows=tuple(rows) if updates else (),
-        note="Over the last tenth of the recorded updates of every run. Losses depend on the reward's scale: they are "
-        f"{NOT_COMPARABLE}."
-        if updates
-        else "",
-        wide=len(updates) > 3,
+        title="PPO diagnostics", columns=("mean over updates", *updates), rows=tuple(rows) if updates else (),
+        note=note, wide=len(updates) > 3,
     )
 
 
@@ -231,32 +192,25 @@ def heads_table(content: Content) -> Table:
     for name in names:
         cells = []
         for found in updates.values():
-            entropies, shares = _uses(found, name)
+            uses = [(columns.head(name), at) for columns, at in found if name in columns.heads]
+            entropies, shares = (_joined([np.asarray(use[part])[at] for use, at in uses]) for part in (0, 1))
             cells.append(f"{number(mean_known(entropies))} ({number(_percent(mean_known(shares)), 0)} %)")
         rows.append((name.replace("_", " "), *cells))
+    note = (
+        "Over the last tenth of the updates. Entropy: 1 undecided, 0 always the same choice. Learnable: share of the "
+        "decisions in which the head was used and had more than one valid choice."
+    )
     return Table(
-        title="Heads of the policy",
-        columns=("normalised entropy (learnable)", *updates),
-        rows=tuple(rows) if updates else (),
-        note="Over the last tenth of the updates. Entropy: 1 undecided, 0 always the same choice. Learnable: share of "
-        "the decisions in which the head was used and had more than one valid choice."
-        if rows and updates
-        else "",
-        wide=len(updates) > 3,
+        title="Heads of the policy", columns=("normalised entropy (learnable)", *updates),
+        rows=tuple(rows) if updates else (), note=note if rows and updates else "", wide=len(updates) > 3,
     )
 
 
 def differences_table(content: Content) -> Table:
     """Build the table of settings in which the groups differ."""
-    rows = tuple(
-        (item.key, *(item.values.get(group, NONE) for group in content.groups))
-        for item in content.history.plan.differences
-    )
+    found = content.history.plan.differences
+    rows = tuple((one.key, *(one.values.get(group, NONE) for group in content.groups)) for one in found)
     return Table(
-        title="What differs between the groups",
-        columns=("setting", *content.groups),
-        rows=rows,
-        note="" if rows else "Nothing: the groups have the same settings.",
-        words=1 + len(content.groups),
-        wide=True,
+        title="What differs between the groups", columns=("setting", *content.groups), rows=rows,
+        note="" if rows else "Nothing: the groups have the same settings.", words=1 + len(content.groups), wide=True,
     )

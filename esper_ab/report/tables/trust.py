@@ -15,9 +15,7 @@ from esper_ab.verdict.finding import Audit
 
 _MOST_LANES = 12  # columns that fit a page
 _WEIGHTS = {
-    "blocks": "BLOCKS the verdict",
-    "caps": "caps it at INCONCLUSIVE",
-    "caps equivalence": "allows no EQUIVALENT",
+    "blocks": "BLOCKS the verdict", "caps": "caps it at INCONCLUSIVE", "caps equivalence": "allows no EQUIVALENT",
     "notes": "is said",
 }
 
@@ -29,12 +27,9 @@ def audit_table(audit: Audit) -> Table:
         for finding in audit.findings
     )
     return Table(
-        title="Audit",
-        columns=("weight", "finding", "concerns", "what was found"),
-        rows=rows,
+        title="Audit", columns=("weight", "finding", "concerns", "what was found"), rows=rows,
         note="" if rows else "Nothing was found that could explain a difference other than the groups' settings.",
-        words=4,
-        wide=True,
+        words=4, wide=True,
     )
 
 
@@ -55,14 +50,12 @@ def conduct_table(found: Sequence[Conduct]) -> Table:
             ("warm-up s, median", [number(item.warm_up_s) for item in found]),
             ("first episode / others", [number(item.first_over_rest) for item in found]),
             ("hosts diverged", [_count(item.diverged) for item in found]),
-            *((several, [_faults(item, category) for item in found]) for category, (_, several) in FAULTS.items()),
+            *((words[1], [_count(item.faults.get(name, 0)) for item in found]) for name, words in FAULTS.items()),
         )
         if any(cell not in (NONE, "-") for cell in cells)
     ]
     return Table(
-        title="How the runs went",
-        columns=("", *(item.group for item in found)),
-        rows=tuple(rows),
+        title="How the runs went", columns=("", *(item.group for item in found)), rows=tuple(rows),
         note="Groups are compared at equal episodes, never at equal seconds. Times are of the recorded training "
         "episodes; a diverged host keeps its endpoint.",
         wide=True,
@@ -71,10 +64,6 @@ def conduct_table(found: Sequence[Conduct]) -> Table:
 
 def _count(count: int) -> str:
     return str(count) if count else "-"
-
-
-def _faults(item: Conduct, category: str) -> str:
-    return _count(item.faults.get(category, 0))
 
 
 def layout_table(content: Content) -> Table:
@@ -86,34 +75,22 @@ def layout_table(content: Content) -> Table:
         (group, *(str(sum(run.ref.lane == lane for run in content.history.of_group(group))) for lane in lanes))
         for group in content.groups
     )
-    adjusted = content.history.design.adjusted
-    return Table(
-        title="Where the runs were",
-        columns=("group", *(f"runs on {lane}" for lane in lanes)),
-        rows=rows,
-        note="The deciding analysis estimates and removes the effects of lane and start order."
-        if adjusted
-        else "The deciding analysis is not adjusted for lane and start order; the plan moves the groups between them.",
-    )
+    note = "The deciding analysis is not adjusted for lane and start order; the plan moves the groups between them."
+    if content.history.design.adjusted:
+        note = "The deciding analysis estimates and removes the effects of lane and start order."
+    columns = ("group", *(f"runs on {lane}" for lane in lanes))
+    return Table(title="Where the runs were", columns=columns, rows=rows, note=note)
 
 
 def ledger_table(history: History) -> Table:
     """Build the table of everything that could confound the comparison."""
     rows = tuple(
-        (
-            entry.category,
-            entry.run_name or "experiment",
-            NONE if entry.episode is None else str(entry.episode),
-            entry.detail,
-        )
-        for entry in history.ledger
+        (one.category, one.run_name or "experiment", NONE if one.episode is None else str(one.episode), one.detail)
+        for one in history.ledger
     )
     return Table(
-        title="Ledger of confounders",
-        columns=("what", "run", "episode", "detail"),
-        rows=rows,
-        note="" if rows else "Empty: no restart, no death, no non-finite value, no dropped pair was recorded.",
-        words=4,
+        title="Ledger of confounders", columns=("what", "run", "episode", "detail"), rows=rows,
+        note="" if rows else "Empty: no restart, no death, no non-finite value, no dropped pair was recorded.", words=4,
         wide=True,
     )
 
@@ -125,13 +102,8 @@ def last_words_table(history: History) -> Table:
         for entry in history.ledger
         for n, line in enumerate(entry.last_words)
     )
-    return Table(
-        title="Last words of workers that died or hung",
-        columns=("run", "end of its log"),
-        rows=rows,
-        words=2,
-        wide=True,
-    )
+    columns = "run", "end of its log"
+    return Table(title="Last words of workers that died or hung", columns=columns, rows=rows, words=2, wide=True)
 
 
 def facts_table(content: Content) -> Table:
@@ -140,19 +112,15 @@ def facts_table(content: Content) -> Table:
     plan, experiment = history.plan, history.plan.experiment
     warm_up = mean(run.warm_up_s for run in history.runs.values())
     facts = {
-        "experiment": experiment.name,
-        "task": experiment.task,
-        "slots": ", ".join(experiment.slots),
+        "experiment": experiment.name, "task": experiment.task, "slots": ", ".join(experiment.slots),
         "replicates": f"{history.replicates}" + (" so far, no maximum" if experiment.open_ended else ""),
         "episodes": f"{experiment.episodes} of {experiment.steps} steps, {experiment.n_envs} environments",
         "evaluation": f"{experiment.eval_episodes} episodes per environment, sampled and greedy actions",
         "randomness": f"rng seed {experiment.rng_seed}, {'unpaired' if experiment.unpaired else 'paired by replicate'}",
-        "lanes": ", ".join(lane.name for lane in plan.lanes),
-        "left idle": ", ".join(plan.idle_devices) or "nothing",
+        "lanes": ", ".join(lane.name for lane in plan.lanes), "left idle": ", ".join(plan.idle_devices) or "nothing",
         "placement": f"{experiment.placement}, order {experiment.order}, {experiment.sync}",
         "warm-up": f"{number(warm_up)} s per run, mean" if warm_up is not None else "none recorded",
-        "plan": plan.digest,
-        "result": content.analysis.result_hash,
+        "plan": plan.digest, "result": content.analysis.result_hash,
     }
     return Table(title="Conditions", columns=("", ""), rows=tuple(facts.items()), words=2, wide=True)
 
@@ -169,7 +137,7 @@ def versions_table(history: History) -> Table:
 
 
 def reproduction(history: History) -> tuple[str, ...]:
-    """Return shell lines that repeat the experiment, to be run in the experiment directory."""
+    """Return shell lines that repeat the experiment, to be run in its directory."""
     code = history.started.code
     lines = []
     if code.get("commit"):

@@ -31,14 +31,14 @@ from workers.growth.bank.host import (
     head_forward,
     host_params,
 )
-from workers.growth.bank.loss_scale import LossScale, PartScale
+from workers.growth.bank.loss_scale import LossScale, PartScale, with_a_say
 from workers.growth.bank.native import Grown, NativeStep
 from workers.growth.bank.rows import put_rows
 from workers.growth.bank.slot_seeds import SeedGroup, SlotSeeds
 from workers.growth.bank.slot_step import SlotStep
 from workers.growth.bank.split import DeviceSplit
 from workers.growth.bank.stack import SGD, Borrowed, Optimiser, Stack
-from workers.growth.bank.training_step import LevelStep, TrainingStep, side_by_side
+from workers.growth.bank.training_step import Batches, LevelStep, TrainingStep, side_by_side
 from workers.growth.rules.seeds import SeedTable
 from workers.layers import device as _device
 from workers.layers.blueprint import Blueprint
@@ -64,15 +64,6 @@ class PassResult:
 
 
 @dataclass(frozen=True)
-class Batches:
-    """What one epoch of n rows is trained on: each row's `order` [n, N] of the split, and float16's scale."""
-
-    split: DeviceSplit
-    order: Tensor
-    scale: PartScale | None
-
-
-@dataclass(frozen=True)
 class SlotLoan:
     """A slot's seeds during one epoch."""
 
@@ -82,12 +73,6 @@ class SlotLoan:
 
 
 Slots = dict[int, SlotLoan]  # by level
-
-
-def _with_a_say(overflowed: list[Tensor | None], positions: list[Tensor], sound: Tensor) -> Tensor:
-    """Rows that overflowed, of hosts [n] and then of each group of seeds, whose environment is `sound` [n]."""
-    at = [torch.arange(len(sound), device=sound.device), *positions]
-    return torch.cat([rows & sound[i] for rows, i in zip(overflowed, at, strict=True) if rows is not None])
 
 
 class Bank:
@@ -317,7 +302,7 @@ class Bank:
             overflowed = hosts.step([step.backward(error)], scale) + seeds.step(theirs, scale)
             if scale is not None:
                 sound = torch.isfinite(logits).all(2).all(1)  # [n]
-                scale.after_step(_with_a_say(overflowed, positions, sound))
+                scale.after_step(with_a_say(overflowed, positions, sound))
         # Not cross_entropy: torch has no deterministic one for samples behind classes on a GPU.
         loss = -F.log_softmax(every, 1).gather(1, labels[:, None]).mean((1, 2))
         correct = (every.max(1).indices == labels).to(self._dtype).mean(1)  # argmax across the memory is slow

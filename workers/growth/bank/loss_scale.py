@@ -80,3 +80,9 @@ class PartScale:
         """Halve it where a row [n] overflowed whose environment's outputs are finite."""
         smaller = (0.5 * self.scale).clamp_min(1.0)
         self.scale = torch.where(overflowed.any(), smaller, self.scale)
+
+
+def with_a_say(overflowed: list[Tensor | None], positions: list[Tensor], sound: Tensor) -> Tensor:
+    """Rows that overflowed, of hosts [n] and then of each group of seeds, whose environment is `sound` [n]."""
+    at = [torch.arange(len(sound), device=sound.device), *positions]
+    return torch.cat([rows & sound[i] for rows, i in zip(overflowed, at, strict=True) if rows is not None])

@@ -44,26 +44,26 @@ class Grown:
 
 
 class NativeStep:
-    """`blocks`: those of the enabled slots."""
+    """`levels`: those of the enabled slots."""
 
     def __init__(
         self,
         library: ctypes.CDLL,
         task: Task,
-        blocks: tuple[int, ...],
+        levels: tuple[int, ...],
         blueprints: tuple[Blueprint, ...],
         rule: GrowthSettings,
     ) -> None:
         host, (_, height, width) = task.host, task.image
         self._library = binding.declared(library)
-        self._blocks, self._blueprints, self._widths = blocks, blueprints, [channels(host, b) for b in blocks]
-        self._n_blocks = host.levels
+        self._levels, self._blueprints, self._widths = levels, blueprints, [channels(host, b) for b in levels]
+        self._n_levels = host.levels
         kernels = [widest_kernel(blueprint, width) for blueprint in blueprints for width in self._widths]
-        shape = binding.Host(
+        shape = binding.HostStruct(
             host.in_channels, height, width, host.base, host.levels, host.kernel, host.pools, host.classes
         )
         self._workspaces = binding.Workspaces(self._library, shape, max([host.kernel, *kernels]) // 2)
-        self._rule = binding.Rule(
+        self._rule = binding.RuleStruct(
             rule.batch_size, rule.host_lr, rule.seed_lr, rule.momentum, rule.weight_decay, rule.max_grad_norm
         )
 
@@ -71,12 +71,12 @@ class NativeStep:
     def of(
         kernel: HostKernel,
         task: Task,
-        blocks: tuple[int, ...],
+        levels: tuple[int, ...],
         blueprints: tuple[Blueprint, ...],
         rule: GrowthSettings,
     ) -> NativeStep | None:
         """The step of a plan's kernel, None when that is torch; Unusable when it is not there."""
-        return None if kernel == "torch" else NativeStep(load(kernel), task, blocks, blueprints, rule)
+        return None if kernel == "torch" else NativeStep(load(kernel), task, levels, blueprints, rule)
 
     def __deepcopy__(self, _memo: dict[int, object]) -> NativeStep:
         return self  # nothing in it changes
@@ -104,7 +104,7 @@ class NativeStep:
         """How many samples every row of `plan` [R] has right, and the sum of the real networks' losses [n]."""
         n = len(grown.rows)
         right, loss = np.zeros(len(plan.keys), dtype=np.int64), np.zeros(n)
-        trees, data = _Trees(plan, acting, self._blocks, self._n_blocks), _split(split)
+        trees, data = _Trees(plan, acting, self._levels, self._n_levels), _split(split)
 
         def work(i: int) -> None:
             network, _kept = self._network(grown, i, acting[i])
@@ -121,23 +121,23 @@ class NativeStep:
         _each(work, n)
         return right, loss
 
-    def _network(self, grown: Grown, i: int, there: Bools) -> tuple[binding.Network, object]:
+    def _network(self, grown: Grown, i: int, there: Bools) -> tuple[binding.NetworkStruct, object]:
         """The network of position i with the seeds `there` [S], and what has to live as long."""
         row, env = int(grown.rows[i]), int(grown.envs[i])
-        seeds = (binding.Seed * self._n_blocks)()
+        seeds = (binding.SeedStruct * self._n_levels)()
         for slot in np.flatnonzero(there):
-            seeds[self._blocks[slot]] = self._seed(grown, row, env, int(slot))
-        mean = (binding.Pointer * self._n_blocks)(*(_row(s.mean, row) for s in grown.statistics))
-        var = (binding.Pointer * self._n_blocks)(*(_row(s.var, row) for s in grown.statistics))
+            seeds[self._levels[slot]] = self._seed(grown, row, env, int(slot))
+        mean = (binding.Pointer * self._n_levels)(*(_row(s.mean, row) for s in grown.statistics))
+        var = (binding.Pointer * self._n_levels)(*(_row(s.var, row) for s in grown.statistics))
         values, momentum = _row(grown.host.values, row), _row(grown.host.momentum, row)
-        return binding.Network(values, momentum, mean, var, seeds), (mean, var, seeds)
+        return binding.NetworkStruct(values, momentum, mean, var, seeds), (mean, var, seeds)
 
-    def _seed(self, grown: Grown, row: int, env: int, slot: int) -> binding.Seed:
+    def _seed(self, grown: Grown, row: int, env: int, slot: int) -> binding.SeedStruct:
         table, blueprint = grown.table, int(grown.table.blueprint[env, slot])
         stack, width = grown.seeds[slot, blueprint], self._widths[slot]
         chain = chain_of(self._blueprints[blueprint], width)
         stage = int(table.stage[env, slot])
-        return binding.Seed(
+        return binding.SeedStruct(
             values=_row(stack.values, row),
             momentum=_row(stack.momentum, row),
             layers=chain.layers,
@@ -154,19 +154,19 @@ class NativeStep:
 
 
 class _Trees:
-    """A pass over n networks as one tree of configurations for each, over all blocks."""
+    """A pass over n networks as one tree of configurations for each, over all levels."""
 
-    def __init__(self, plan: Pass, acting: Bools, blocks: tuple[int, ...], n_blocks: int) -> None:
+    def __init__(self, plan: Pass, acting: Bools, levels: tuple[int, ...], n_levels: int) -> None:
         n = len(acting)
         start = np.arange(n + 1)  # of every network's rows before the slot
         self._levels: list[tuple[Ints, Ints, Ints]] = []  # starts, parents in the network's own rows, on
-        for block in range(n_blocks):
-            if block not in blocks:
+        for level in range(n_levels):
+            if level not in levels:
                 env = np.repeat(np.arange(n), np.diff(start))
                 own = np.arange(start[-1]) - start[env]
                 self._levels.append((start, own, np.zeros(len(own), dtype=np.uint8)))
                 continue
-            slot = blocks.index(block)
+            slot = levels.index(level)
             rows = plan.slots[slot]
             on = (rows.on & acting[rows.env, slot]).astype(np.uint8)
             after = np.searchsorted(rows.env, np.arange(n + 1))
@@ -174,13 +174,13 @@ class _Trees:
             start = after
         self._real = plan.real_rows() - start[:-1]
 
-    def of(self, i: int) -> tuple[binding.Tree, int, object]:
+    def of(self, i: int) -> tuple[binding.TreeStruct, int, object]:
         """The tree of network i, the first of its rows in the pass, and what has to live as long."""
         count = len(self._levels)
         rows = (binding.Int * count)(*(int(start[i + 1] - start[i]) for start, *_ in self._levels))
         parents = (binding.Pointer * count)(*(own[start[i] :].ctypes.data for start, own, _ in self._levels))
         on = (binding.Pointer * count)(*(flags[start[i] :].ctypes.data for start, _, flags in self._levels))
-        tree = binding.Tree(rows, parents, on, int(self._real[i]))
+        tree = binding.TreeStruct(rows, parents, on, int(self._real[i]))
         return tree, int(self._levels[-1][0][i]), (rows, parents, on)
 
 
@@ -189,8 +189,8 @@ def _row(stacked: Tensor, row: int) -> int:
     return int(stacked.data_ptr() + row * stacked.stride(0) * stacked.element_size())
 
 
-def _split(split: DeviceSplit) -> binding.Split:
-    return binding.Split(split.images(torch.float32).data_ptr(), split.y.data_ptr(), len(split.y))
+def _split(split: DeviceSplit) -> binding.SplitStruct:
+    return binding.SplitStruct(split.images(torch.float32).data_ptr(), split.y.data_ptr(), len(split.y))
 
 
 def _each(work: Callable[[int], None], n: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -10,7 +11,9 @@ from torch import Tensor
 from workers.datasets.task import HostSpec
 from workers.growth.bank.fused import BlockParams, Kept, level_backward, level_forward
 from workers.growth.bank.host import BatchStatistics
+from workers.growth.bank.loss_scale import PartScale
 from workers.growth.bank.slot_step import SlotStep
+from workers.growth.bank.split import DeviceSplit
 from workers.layers import device as _device
 from workers.layers.blueprint import Grads, Params, pooled
 from workers.layers.convolution import as_image
@@ -33,6 +36,15 @@ def side_by_side(images: Tensor, batch: Tensor) -> Tensor:
     else:
         y = flat.index_select(0, batch.T.reshape(-1)).view(b, n, h * w, c).transpose(1, 2).contiguous()
     return y.view(b, h, w, n * c).permute(0, 3, 1, 2)
+
+
+@dataclass(frozen=True)
+class Batches:
+    """What one epoch of n rows is trained on: each row's `order` [n, N] of the split, and float16's scale."""
+
+    split: DeviceSplit
+    order: Tensor
+    scale: PartScale | None
 
 
 class LevelStep:

@@ -6,10 +6,10 @@
 
 extern "C" {
 
-// A host: `blocks` times convolution, batch norm, 2x2 max-pool in the first `pools` of them, ReLU; then a linear layer
-// on pooled features. Block i has `base` << i channels.
+// A host: `levels` times convolution, batch norm, 2x2 max-pool in the first `pools` of them, ReLU; then a linear layer
+// on pooled features. Level i has `base` << i channels.
 struct EsperHost {
-    std::int32_t in_channels, height, width, base, blocks, kernel, pools, classes;
+    std::int32_t in_channels, height, width, base, levels, kernel, pools, classes;
 };
 
 enum EsperLayerKind : std::int32_t { ESPER_CONV, ESPER_DEPTHWISE, ESPER_NORM, ESPER_RELU, ESPER_TOWARDS, ESPER_EXCITE };
@@ -45,15 +45,15 @@ struct EsperRule {
 };
 
 struct EsperNetwork {
-    float* values;    // the host's row of parameters: per block kernel, gain, bias; head's weight and bias
+    float* values;    // the host's row of parameters: per level kernel, gain, bias; head's weight and bias
     float* momentum;  // of the same row
-    float* const* mean;  // [blocks] running moments of batch norm
+    float* const* mean;  // [levels] running moments of batch norm
     float* const* var;
-    const EsperSeed* seeds;  // [blocks]
+    const EsperSeed* seeds;  // [levels]
 };
 
-// A configuration tree of one network: behind block b there are `rows[b]` rows, row r continuing row parents[b][r]
-// with the block's seed on or off. The last block's rows are the configurations.
+// A configuration tree of one network: behind level b there are `rows[b]` rows, row r continuing row parents[b][r]
+// with the level's seed on or off. The last level's rows are the configurations.
 struct EsperTree {
     const std::int32_t* rows;
     const std::int64_t* const* parents;
@@ -77,7 +77,7 @@ ESPER_EXPORT std::int32_t esper_train(
     const std::int64_t* order, double* measured
 );
 
-// Evaluation mode over a whole split: right [rows of the last block], loss: sum over samples of the real row's.
+// Evaluation mode over a whole split: right [rows of the last level], loss: sum over samples of the real row's.
 ESPER_EXPORT std::int32_t esper_measure(
     EsperWorkspace* workspace, const EsperNetwork* network, const EsperSplit* split, const EsperTree* tree,
     std::int64_t* right, double* loss

@@ -56,6 +56,8 @@ void convolve_packs(const Packs& packs, Plane plane, const float* packed, int in
 
 namespace {
 
+constexpr std::ptrdiff_t NEAR = 16 << 10;  // bytes of a gradient that the nearest cache holds beside the rest
+
 // One row of taps of GRADED outputs and one input.
 template <int K> INLINE void graded_rows(const Kernel& k, const Slab& s, int ky, int o, int c, Vec* sums, int share_at) {
     const int width = s.x_plane.width;
@@ -152,8 +154,26 @@ void add_of_share(const Kernel& k, const Slab& s, Vec* sums, int share_at) {
 
 }  // namespace
 
+// In parts whose gradients stay near while all inputs and taps go by; every sum has its terms in the same order.
 void add_kernel_gradient(const Kernel& k, const Slab& s, Vec* sums, std::size_t parameters) {
-    for (int of = 0; of < SHARES; of++) add_of_share(k, s, sums + of * parameters, of);
+    const std::ptrdiff_t row = std::ptrdiff_t(sizeof(Vec)) * GRADED * s.g_plane.width;
+    if (row * s.rows * s.packs <= NEAR) {
+        for (int of = 0; of < SHARES; of++) add_of_share(k, s, sums + of * parameters, of);
+        return;
+    }
+    const int rows = row >= NEAR ? 1 : int(NEAR / row);
+    for (int p = 0; p < s.packs; p++)
+        for (int y = 0; y < s.rows; y += rows) {
+            Slab part = s;
+            part.x += p * s.x_apart;
+            part.g += p * s.g_apart + y * s.g_plane.row();
+            part.row += y;
+            part.rows = s.rows - y < rows ? s.rows - y : rows;
+            part.first_pack += p;
+            part.packs = 1;
+            const int of = share(part.first_pack);
+            add_of_share(k, part, sums + of * parameters, of);
+        }
 }
 
 // --- one channel at a time ------------------------------------------------------------------------------------------

@@ -81,8 +81,8 @@ INLINE void convolve_tiles(
     const Vec* first = in + plane.at(-(k / 2), -(k / 2));
     for (int y = 0; y < height; y += 2)
         for (int o = 0; o < outputs; o += TILE) {
-            const float* w = packed + std::size_t(o) * inputs * k * k;
             for (int x = 0; x < width; x += 2) {
+                const Vec* at = first + y * plane.row() + x;
                 Vec a[4][TILE];
 #pragma GCC unroll 4
                 for (int t = 0; t < TILE; t++) {
@@ -90,7 +90,7 @@ INLINE void convolve_tiles(
 #pragma GCC unroll 4
                     for (int p = 0; p < 4; p++) a[p][t] = begin;
                 }
-                tile<K>(first + y * plane.row() + x, w, inputs, plane, taps, a);
+                tile<K>(at, packed + std::size_t(o) * inputs * k * k, inputs, plane, taps, a);
 #pragma GCC unroll 4
                 for (int t = 0; t < TILE; t++)
                     if (o + t < outputs) done(o + t, y, x, a[0][t], a[1][t], a[2][t], a[3][t]);

@@ -1,4 +1,4 @@
-// The host: its shape, the memory of its activations, its blocks forward and backward.
+// The host: its shape, the memory of its activations, its levels forward and backward.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@ namespace esper {
 
 constexpr float BN_EPS = 1e-5f, BN_MOMENTUM = 0.1f;
 
-// One block of the host's shape. `kernel`, `gain`, `bias`: where its parameters begin in the host's row.
-struct BlockShape {
+// One level of the host's shape. `kernel`, `gain`, `bias`: where its parameters begin in the host's row.
+struct LevelShape {
     int in, out, taps, wide;
     Plane plane, after;  // of its input, of its output
     bool pools;
@@ -21,7 +21,7 @@ struct BlockShape {
 };
 
 struct HostShape {
-    std::vector<BlockShape> blocks;
+    std::vector<LevelShape> levels;
     int classes = 0, features = 0, head = 0, head_bias = 0, parameters = 0;
     Plane last;
     bool supported = true;
@@ -29,14 +29,14 @@ struct HostShape {
     HostShape(const EsperHost& host, int border);
 };
 
-// What training one block needs beside its input and output.
-struct BlockMemory {
-    Maps wide, top, seeded;  // the convolution's output, pooled; the block's output if a seed follows
+// What training one level needs beside its input and output.
+struct LevelMemory {
+    Maps wide, top, seeded;  // the convolution's output, pooled; the level's output if a seed follows
     std::vector<float> packed, turned, sign, shift, mean, inverse, scale, lift, slope, constant, sums;
     Vectors lanes;  // [shares][2 * out]
     SlotMemory slot;
 
-    void fit(const BlockShape& shape, int packs, bool with_seed);
+    void fit(const LevelShape& shape, int packs, bool with_seed);
 };
 
 // A minibatch in packs; the last may be partly empty.
@@ -47,12 +47,12 @@ struct Batch {
     int in_pack(int pack) const { return pack + 1 < packs ? LANES : samples - (packs - 1) * LANES; }
 };
 
-// Block forward and backward. The sign of the gain is moved into the kernel: then batch norm rises with its input, a
+// Level forward and backward. The sign of the gain is moved into the kernel: then batch norm rises with its input, a
 // maximum commutes with it, and the pool comes first. Outputs of the convolution are less `shift`, a number near their
 // mean, so that their moments do not cancel.
-class TrainedBlock {
+class TrainedLevel {
 public:
-    TrainedBlock(const BlockShape& shape, BlockMemory& memory) : shape_(shape), memory_(memory) {}
+    TrainedLevel(const LevelShape& shape, LevelMemory& memory) : shape_(shape), memory_(memory) {}
 
     void find_shift(const float* row, const Maps& in, const Batch& batch);  // from the first unit of samples
     void forward(const float* row, const Maps& in, Maps& out, const Batch& batch, float* mean, float* var);
@@ -68,8 +68,8 @@ private:
     void gather_gradient(Maps& g, const Batch& batch);
     void widen(const Maps& g, int pack, int from, int to, const Batch& batch);
 
-    const BlockShape& shape_;
-    BlockMemory& memory_;
+    const LevelShape& shape_;
+    LevelMemory& memory_;
     const float* row_ = nullptr;
     float count_ = 0.0f;
 };
@@ -83,8 +83,8 @@ struct EsperWorkspace {
     EsperHost host;
     int border;
     esper::HostShape shape;
-    std::vector<esper::Maps> features, gradients;  // [blocks + 1]: the image, then behind every slot
-    std::vector<esper::BlockMemory> blocks;
+    std::vector<esper::Maps> features, gradients;  // [levels + 1]: the image, then behind every slot
+    std::vector<esper::LevelMemory> levels;
     std::vector<esper::Maps> measured;  // evaluation: before and behind every slot
     std::vector<std::vector<float>> folded, folded_bias;
     std::vector<esper::SlotMemory> measured_slots;

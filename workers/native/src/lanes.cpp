@@ -4,30 +4,12 @@ namespace esper {
 
 namespace {
 
-// In each group of `2 * half` lanes: sums of lanes `half` apart, those of a in the lower half, those of b in the upper.
-template <int half> INLINE Vec folded(Vec a, Vec b) {
-    Bits low, high;
-    for (int lane = 0; lane < LANES; lane++) {
-        int group = lane / (2 * half) * (2 * half), at = lane % half;
-        int of = lane % (2 * half) < half ? 0 : LANES;
-        low[lane] = of + group + at;
-        high[lane] = of + group + at + half;
-    }
-#if defined(__clang__)
-    Vec x, y;
-    for (int lane = 0; lane < LANES; lane++) {
-        x[lane] = low[lane] < LANES ? a[low[lane]] : b[low[lane] - LANES];
-        y[lane] = high[lane] < LANES ? a[high[lane]] : b[high[lane] - LANES];
-    }
-    return x + y;
-#else
-    return __builtin_shuffle(a, b, low) + __builtin_shuffle(a, b, high);
-#endif
-}
-
 template <int half> INLINE void fold(Vec* v) {
     if constexpr (half > 0) {
-        for (int i = 0; i < half; i++) v[i] = folded<half>(v[i], v[i + half]);
+        for (int i = 0; i < half; i++) {
+            const Halves<half> halves(v[i], v[i + half]);
+            v[i] = halves.low + halves.high;
+        }
         fold<half / 2>(v);
     }
 }

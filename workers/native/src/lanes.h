@@ -30,7 +30,19 @@ typedef std::int32_t Bits __attribute__((vector_size(4 * LANES), aligned(4 * LAN
 
 INLINE int share(int pack) { return pack % SHARES; }
 
-INLINE Vec splat(float x) { return Vec{} + x; }
+INLINE Vec splat(float x) {  // not Vec{} + x, which has to be added
+#if LANES == 16 && defined(__AVX512F__)
+    return (Vec)_mm512_set1_ps(x);
+#elif LANES == 8 && defined(__AVX__)
+    return (Vec)_mm256_set1_ps(x);
+#elif LANES == 4
+    return Vec{x, x, x, x};
+#else
+    Vec y;
+    for (int lane = 0; lane < LANES; lane++) y[lane] = x;
+    return y;
+#endif
+}
 INLINE Vec pick(Bits where, Vec a, Vec b) { return where ? a : b; }
 INLINE Vec kept(Bits where, Vec a) { return (Vec)((Bits)a & where); }
 INLINE Vec greatest(Vec a, Vec b) { return a > b ? a : b; }
@@ -153,6 +165,42 @@ INLINE float across(Vec x) {
 }
 
 INLINE float across(const Sum& sum) { return across(shares_added(sum.of, 1)); }
+
+// In each group of 2 * `half` lanes: a's and b's lower halves, and their upper halves.
+template <int half> struct Halves {
+    Vec low, high;
+
+    INLINE Halves(Vec a, Vec b) {
+        Bits at_low, at_high;
+        for (int lane = 0; lane < LANES; lane++) {
+            const int within = lane / (2 * half) * (2 * half) + lane % half;
+            at_low[lane] = lane % (2 * half) < half ? within : LANES + within;
+            at_high[lane] = at_low[lane] + half;
+        }
+#if defined(__clang__)
+        for (int lane = 0; lane < LANES; lane++) {
+            low[lane] = at_low[lane] < LANES ? a[at_low[lane]] : b[at_low[lane] - LANES];
+            high[lane] = at_high[lane] < LANES ? a[at_high[lane]] : b[at_high[lane] - LANES];
+        }
+#else
+        low = __builtin_shuffle(a, b, at_low);
+        high = __builtin_shuffle(a, b, at_high);
+#endif
+    }
+};
+
+// Lane i of vector k becomes lane k of vector i.
+template <int half = LANES / 2> INLINE void transpose(Vec* v) {
+    if constexpr (half > 0) {
+        for (int i = 0; i < LANES; i++) {
+            if (i & half) continue;
+            const Halves<half> halves(v[i], v[i + half]);
+            v[i] = halves.low;
+            v[i + half] = halves.high;
+        }
+        transpose<half / 2>(v);
+    }
+}
 
 // out[i] = the sum over all lanes of all shares of values[i], `apart` between shares. The order is that of `across`.
 void sums_across(const Vec* values, std::size_t apart, std::size_t count, float* out);

@@ -53,7 +53,9 @@ public:
             allocate(count);
         }
     }
-    void clear() { std::memset((void*)data_, 0, count_ * sizeof(Vec)); }
+    void clear() {
+        if (count_ > 0) std::memset((void*)data_, 0, count_ * sizeof(Vec));
+    }
     Vec* data() { return data_; }
     const Vec* data() const { return data_; }
     Vec& operator[](std::size_t i) { return data_[i]; }

@@ -7,11 +7,11 @@ namespace esper {
 
 namespace {
 
-constexpr std::ptrdiff_t CACHED = 192 << 10;  // bytes of the first block's output that are worked on together
+constexpr std::ptrdiff_t CACHED = 192 << 10;  // bytes of the first level's output that are worked on together
 constexpr int MOST_PACKS = 4;
 
 // Batch norm in evaluation mode is a factor and a constant per channel, part of the convolution.
-void fold(const BlockShape& shape, const EsperNetwork& network, std::size_t b, EsperWorkspace& w) {
+void fold(const LevelShape& shape, const EsperNetwork& network, std::size_t b, EsperWorkspace& w) {
     const float* row = network.values;
     std::vector<float>& start = w.folded_bias[b];
     std::vector<float> factor(shape.out);
@@ -31,7 +31,7 @@ INLINE Vec pooled(Vec a, Vec b, Vec c, Vec d) {
     return pick(all != all, all, greatest(greatest(a, b), greatest(c, d)));
 }
 
-void measure_block(const BlockShape& shape, const float* packed, const float* start, const Maps& in, Maps& out, int packs) {
+void measure_level(const LevelShape& shape, const float* packed, const float* start, const Maps& in, Maps& out, int packs) {
     const Plane plane = shape.plane, after = shape.after;
     if (plane.single()) {
         convolve_single(in.pack(0), in.stride, packs, packed, shape.in, shape.out, start,
@@ -62,18 +62,18 @@ public:
         EsperWorkspace& w, const EsperNetwork& network, const EsperSplit& split, const EsperTree& tree,
         std::int64_t* right
     )
-        : w_(w), network_(network), split_(split), tree_(tree), right_(right), blocks_(w.shape.blocks.size()) {
-        const BlockShape& first = w.shape.blocks[0];
+        : w_(w), network_(network), split_(split), tree_(tree), right_(right), levels_(w.shape.levels.size()) {
+        const LevelShape& first = w.shape.levels[0];
         const std::ptrdiff_t bytes = first.after.size() * first.out * std::ptrdiff_t(sizeof(Vec));
         group_ = bytes >= CACHED ? 1 : int(CACHED / bytes < MOST_PACKS ? CACHED / bytes : MOST_PACKS);
-        w.measured.resize(2 * blocks_ + 1);
-        w.measured_slots.resize(blocks_);
-        w.folded.resize(blocks_);
-        w.folded_bias.resize(blocks_);
-        w.measured[2 * blocks_].fit(first.plane, first.in, group_);
-        seeds_.resize(blocks_);
-        for (std::size_t b = 0; b < blocks_; b++) {
-            const BlockShape& shape = w.shape.blocks[b];
+        w.measured.resize(2 * levels_ + 1);
+        w.measured_slots.resize(levels_);
+        w.folded.resize(levels_);
+        w.folded_bias.resize(levels_);
+        w.measured[2 * levels_].fit(first.plane, first.in, group_);
+        seeds_.resize(levels_);
+        for (std::size_t b = 0; b < levels_; b++) {
+            const LevelShape& shape = w.shape.levels[b];
             for (std::size_t i = 0; i < 2; i++) w.measured[2 * b + i].fit(shape.after, shape.out, group_);
             fold(shape, network, b, w);
             if (network.seeds[b].layers == nullptr) continue;
@@ -94,7 +94,7 @@ public:
     }
 
     double run() {
-        for (int row = 0; row < tree_.rows[blocks_ - 1]; row++) right_[row] = 0;
+        for (int row = 0; row < tree_.rows[levels_ - 1]; row++) right_[row] = 0;
         const int step = group_ * LANES;
         for (std::int64_t start = 0; start < split_.samples; start += step) {
             const std::int64_t left = split_.samples - start;
@@ -102,7 +102,7 @@ public:
             packs_ = packs_of(samples_);
             for (int i = 0; i < samples_; i++) order_[i] = start + i;
             labels_ = split_.labels + start;
-            Maps& images = w_.measured[2 * blocks_];
+            Maps& images = w_.measured[2 * levels_];
             for (int pack = 0; pack < packs_; pack++)
                 gather_images(split_, order_.data(), samples_, w_.host.in_channels, images, pack);
             walk(0, 0, images);
@@ -111,16 +111,16 @@ public:
     }
 
 private:
-    // Row `row` in front of block `b`, with these features, and all rows that continue it.
+    // Row `row` in front of level `b`, with these features, and all rows that continue it.
     void walk(std::size_t b, int row, const Maps& in) {
         Maps &before = w_.measured[2 * b], &behind = w_.measured[2 * b + 1];
-        measure_block(w_.shape.blocks[b], w_.folded[b].data(), w_.folded_bias[b].data(), in, before, packs_);
+        measure_level(w_.shape.levels[b], w_.folded[b].data(), w_.folded_bias[b].data(), in, before, packs_);
         for (int next = 0; next < tree_.rows[b]; next++) {
             if (tree_.parents[b][next] != row) continue;
             const bool on = tree_.on[b][next] && seeds_[b] != nullptr;
             if (on) seeds_[b]->forward(before, behind, packs_);
             const Maps& features = on ? behind : before;
-            if (b + 1 < blocks_)
+            if (b + 1 < levels_)
                 walk(b + 1, next, features);
             else
                 classify(next, features);
@@ -143,7 +143,7 @@ private:
     const EsperSplit& split_;
     const EsperTree& tree_;
     std::int64_t* right_;
-    std::size_t blocks_;
+    std::size_t levels_;
     int group_ = 1, samples_ = 0, packs_ = 0;
     const std::int64_t* labels_ = nullptr;
     std::vector<std::unique_ptr<Seed>> seeds_;

@@ -11,26 +11,26 @@ namespace {
 class Epoch {
 public:
     Epoch(EsperWorkspace& w, const EsperRule& rule, const EsperNetwork& network, const EsperSplit& split)
-        : w_(w), rule_(rule), network_(network), split_(split), blocks_(w.shape.blocks.size()) {
+        : w_(w), rule_(rule), network_(network), split_(split), levels_(w.shape.levels.size()) {
         const std::int64_t most = rule.batch_size < split.samples ? rule.batch_size : split.samples;
         const int packs = packs_of(int(most));
-        w.features.resize(blocks_ + 1);
-        w.gradients.resize(blocks_ + 1);
-        w.blocks.resize(blocks_);
+        w.features.resize(levels_ + 1);
+        w.gradients.resize(levels_ + 1);
+        w.levels.resize(levels_);
         w.sums.fit(std::size_t(SHARES) * w.shape.parameters);
         w.gradient.resize(w.shape.parameters);
-        seeds_.resize(blocks_);
-        for (std::size_t b = 0; b < blocks_; b++) {
-            const BlockShape& shape = w.shape.blocks[b];
+        seeds_.resize(levels_);
+        for (std::size_t b = 0; b < levels_; b++) {
+            const LevelShape& shape = w.shape.levels[b];
             const EsperSeed& seed = network.seeds[b];
             w.features[b].fit(shape.plane, shape.in, packs);
             if (b > 0) w.gradients[b].fit(shape.plane, shape.in, packs);
-            w.blocks[b].fit(shape, packs, seed.layers != nullptr);
-            trained_.emplace_back(shape, w.blocks[b]);
-            if (seed.layers != nullptr) seeds_[b] = std::make_unique<Seed>(seed, w.blocks[b].slot);
+            w.levels[b].fit(shape, packs, seed.layers != nullptr);
+            trained_.emplace_back(shape, w.levels[b]);
+            if (seed.layers != nullptr) seeds_[b] = std::make_unique<Seed>(seed, w.levels[b].slot);
         }
-        w.features[blocks_].fit(w.shape.last, w.shape.features, packs);
-        w.gradients[blocks_].fit(w.shape.last, w.shape.features, packs);
+        w.features[levels_].fit(w.shape.last, w.shape.features, packs);
+        w.gradients[levels_].fit(w.shape.last, w.shape.features, packs);
     }
 
     bool supported() const {
@@ -60,16 +60,16 @@ private:
         backward(batch);
         const std::size_t parameters = w_.shape.parameters;
         sums_across(w_.sums.data(), parameters, parameters, w_.gradient.data());
-        for (const TrainedBlock& block : trained_) block.finish_gradient(w_.gradient.data());
+        for (const TrainedLevel& level : trained_) level.finish_gradient(w_.gradient.data());
         const Descent descent{rule_.host_lr, rule_.momentum, rule_.weight_decay, rule_.max_grad_norm};
         descend(network_.values, network_.momentum, w_.gradient.data(), parameters, descent);
     }
 
     void forward(const Batch& batch, bool first) {
-        for (std::size_t b = 0; b < blocks_; b++) {
+        for (std::size_t b = 0; b < levels_; b++) {
             const bool seeded = seeds_[b] != nullptr;
             const Maps& in = w_.features[b];
-            Maps& out = seeded ? w_.blocks[b].seeded : w_.features[b + 1];
+            Maps& out = seeded ? w_.levels[b].seeded : w_.features[b + 1];
             if (first) trained_[b].find_shift(network_.values, in, batch);
             trained_[b].forward(network_.values, in, out, batch, network_.mean[b], network_.var[b]);
             if (!seeded) continue;
@@ -84,17 +84,17 @@ private:
             const int count = batch.in_pack(pack);
             std::int64_t labels[LANES];
             for (int lane = 0; lane < count; lane++) labels[lane] = split_.labels[order[pack * LANES + lane]];
-            head.forward(w_.features[blocks_].pack(pack), labels, count, true, outcome_);
+            head.forward(w_.features[levels_].pack(pack), labels, count, true, outcome_);
             Vec* sums = w_.sums.data() + share(pack) * std::size_t(w_.shape.parameters);
-            head.backward(count, batch.samples, sums, w_.gradients[blocks_].pack(pack));
+            head.backward(count, batch.samples, sums, w_.gradients[levels_].pack(pack));
         }
     }
 
     void backward(const Batch& batch) {
-        for (std::size_t b = blocks_; b-- > 0;) {
+        for (std::size_t b = levels_; b-- > 0;) {
             Maps& g = w_.gradients[b + 1];
             if (seeds_[b] != nullptr) {
-                seeds_[b]->backward(w_.blocks[b].seeded, g, batch.packs);
+                seeds_[b]->backward(w_.levels[b].seeded, g, batch.packs);
                 seeds_[b]->end_step(rule_);
             }
             Maps* into = b > 0 ? &w_.gradients[b] : nullptr;
@@ -106,8 +106,8 @@ private:
     const EsperRule& rule_;
     const EsperNetwork& network_;
     const EsperSplit& split_;
-    std::size_t blocks_;
-    std::vector<TrainedBlock> trained_;
+    std::size_t levels_;
+    std::vector<TrainedLevel> trained_;
     std::vector<std::unique_ptr<Seed>> seeds_;
     Outcome outcome_;
 };

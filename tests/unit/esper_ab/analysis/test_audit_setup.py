@@ -56,11 +56,14 @@ def test_another_source_is_another_number(tmp_path):
     package.mkdir()
     (package / "__init__.py").touch()
     seen = [hash_sources([package])]
-    for name, text in (("a.py", "x = 1"), ("a.py", "x = 2"), ("data.npz", "0"), ("notes.txt", "no source")):
+    for name, text in (
+        ("a.py", "x = 1"), ("a.py", "x = 2"), ("data.npz", "0"), ("kernel.cpp", "int x;"), ("kernel.h", "int y;"),
+        ("libkernel-avx2.so", "0"), ("notes.txt", "no source"),
+    ):  # fmt: skip
         (package / name).write_text(text)
         seen.append(hash_sources([package]))
-    assert len(set(seen[:4])) == 4
-    assert seen[4] == seen[3]
+    assert len(set(seen[:-1])) == len(seen) - 1
+    assert seen[-1] == seen[-2]
 
 
 @pytest.mark.parametrize(

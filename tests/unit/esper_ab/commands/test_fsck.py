@@ -152,7 +152,7 @@ def test_damage_in_the_middle_is_cut_off_and_kept(tmp_path_factory, how, at):
     assert path.read_bytes() == b"".join(lines[:first])
     assert path.read_bytes() + kept.read_bytes() == damaged
     assert all(path.is_file() for path in before)
-    journal, events = Journal.reopen(experiment_dir)
+    journal, events = Journal.take_up(experiment_dir, list)
     journal.close()
     assert len(events) == first
 
@@ -179,7 +179,7 @@ def test_a_journal_without_an_intact_line_is_left_alone(stopped, capsys):
 
 
 def test_lines_of_another_version_are_not_cut_off(stopped):
-    journal, _ = Journal.reopen(stopped)
+    journal, _ = Journal.take_up(stopped, list)
     event = load(stopped).history.started
 
     class Unknown(msgspec.Struct, frozen=True, tag_field="kind", tag="of_tomorrow"):

@@ -127,7 +127,7 @@ def test_a_viewer_sees_an_experiment_go_on(tmp_path):
     """Interrupted, continued by another process, extended: nothing of it is an end as long as somebody is at work."""
     experiment_dir = write(tmp_path / "run", failed_run())
     assert Viewer(experiment_dir).state == "failed"
-    journal, _ = Journal.reopen(experiment_dir, wall_clock=lambda: datetime.now(UTC) + timedelta(days=1))
+    journal, _ = Journal.take_up(experiment_dir, list, wall_clock=lambda: datetime.now(UTC) + timedelta(days=1))
     viewer = Viewer(experiment_dir)
     journal.append(next(event for event in planted_effect() if type(event).__name__ == "WorkerStarted"))
     journal.write()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from esper_ab.contracts.machine import Kernel
 from esper_ab.health import processor
 
 
@@ -25,6 +27,15 @@ def test_cpu_quota_of_both_generations(tmp_path: Path, files: dict[str, str], ex
     for name, content in files.items():
         (tmp_path / name).write_text(content)
     assert processor.cpu_quota([tmp_path, tmp_path / "nowhere"]) == expected
+
+
+def test_what_trains_hosts_is_named_and_its_absence_has_a_remedy() -> None:
+    wide, narrow = Kernel(name="native-avx2", problem="not built", remedy="build it"), Kernel(name="native-generic")
+    found = processor.kernel((wide, msgspec.structs.replace(narrow, build="g++ 12")), "", "")
+    assert (found.level, found.what) == ("ok", "native-generic, built by g++ 12")
+    lacking = processor.kernel((wide,), wide.problem, wide.remedy)
+    assert (lacking.level, lacking.remedy) == ("warning", "build it")
+    assert lacking.what.endswith("not built")
 
 
 def test_the_tightest_group_counts(tmp_path: Path) -> None:

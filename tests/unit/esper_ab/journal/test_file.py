@@ -100,7 +100,7 @@ def test_a_journal_cut_at_any_byte_goes_on_and_keeps_what_was_cut_off(tmp_path, 
     path = tmp_path / JOURNAL_NAME
     for cut in range(len(journal_bytes) + 1):
         path.write_bytes(journal_bytes[:cut])
-        journal, events = Journal.reopen(tmp_path, fixed_clock)
+        journal, events = Journal.take_up(tmp_path, list, fixed_clock)
         whole = journal_bytes[:cut].count(b"\n")
         assert events == EVENTS[:whole]
         for event in EVENTS[whole:]:
@@ -118,7 +118,7 @@ def test_a_second_torn_tail_at_the_same_line_does_not_replace_the_first(tmp_path
     path = tmp_path / JOURNAL_NAME
     for cut in (10, 20):
         path.write_bytes(journal_bytes[:-cut])
-        Journal.reopen(tmp_path)[0].close()
+        Journal.take_up(tmp_path, list)[0].close()
     assert len({torn.read_bytes() for torn in tmp_path.glob(f"{JOURNAL_NAME}.torn-2*")}) == 2
 
 
@@ -128,7 +128,7 @@ def test_a_damaged_journal_is_not_reopened_and_not_kept_locked(tmp_path, journal
     path.write_bytes(damaged)
     for _ in range(2):
         with pytest.raises(JournalError, match=f"line 2: .*`esper-ab fsck {tmp_path}`"):
-            Journal.reopen(tmp_path)
+            Journal.take_up(tmp_path, list)
     assert path.read_bytes() == damaged
     assert list(tmp_path.glob("*.torn-*")) == []
 
@@ -211,7 +211,7 @@ def test_a_line_that_somebody_has_read_stays_when_the_disk_is_full(tmp_path, mon
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert list(read(path)) == seen
     assert f" its {len(seen)} lines are intact" in str(error.value)
-    again, past = Journal.reopen(tmp_path, fixed_clock)
+    again, past = Journal.take_up(tmp_path, list, fixed_clock)
     for event in EVENTS:
         again.append(event)
     again.close()
@@ -261,7 +261,7 @@ def test_the_lock_of_a_process_that_was_killed_hinders_nobody(tmp_path):
     killed = subprocess.run([sys.executable, "-c", code, tmp_path], check=False)
     assert killed.returncode == -9
     assert "pid" in (tmp_path / ".lock").read_text()
-    Journal.reopen(tmp_path)[0].close()
+    Journal.take_up(tmp_path, list)[0].close()
 
 
 def test_a_second_coordinator_is_refused_before_it_writes(tmp_path, journal_bytes):
@@ -270,7 +270,7 @@ def test_a_second_coordinator_is_refused_before_it_writes(tmp_path, journal_byte
     (tmp_path / JOURNAL_NAME).write_bytes(torn)
     lock = Lock(tmp_path)
     with pytest.raises(UsageError, match=rf"in use by process {os.getpid()} on \S+ since \S+;"):
-        Journal.reopen(tmp_path)
+        Journal.take_up(tmp_path, list)
     lock.close()
     assert (tmp_path / JOURNAL_NAME).read_bytes() == torn
     assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", JOURNAL_NAME]
@@ -306,18 +306,18 @@ def test_a_removed_lock_file_lets_nobody_in(tmp_path):
     for _ in range(2):  # the first try leaves a new .lock behind
         (tmp_path / LOCK_NAME).unlink()
         assert holder(tmp_path) is not None
-        for second in (Journal.reopen, Journal, Lock, repair):
+        for second in (lambda folder: Journal.take_up(folder, list), Journal, Lock, repair):
             with pytest.raises(UsageError, match=WITHOUT_NAME):
                 second(tmp_path)
         assert str(holder(tmp_path)) == "another process"
     journal.append(EVENTS[1])
     journal.close()
     assert holder(tmp_path) is None
-    again, events = Journal.reopen(tmp_path)
+    again, events = Journal.take_up(tmp_path, list)
     assert events == EVENTS[:2]
     (tmp_path / LOCK_NAME).unlink()
     with pytest.raises(UsageError, match=WITHOUT_NAME):
-        Journal.reopen(tmp_path)
+        Journal.take_up(tmp_path, list)
     again.close()
 
 
@@ -348,7 +348,7 @@ def test_who_may_only_read_cannot_lock_the_writer_out(tmp_path, journal_bytes):
         fcntl.fcntl(reader, fcntl.F_OFD_SETLK, for_reading)
         fcntl.flock(reader, fcntl.LOCK_EX)
         assert holder(tmp_path) is None
-        journal, events = Journal.reopen(tmp_path)
+        journal, events = Journal.take_up(tmp_path, list)
         assert len(events) == 3
         assert holder(tmp_path).pid == os.getpid()
         journal.close()

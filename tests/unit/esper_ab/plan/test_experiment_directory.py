@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from esper_ab.commands._options import gather_lists
 from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.machine import Device, Machine, TaskFacts
+from esper_ab.contracts.machine import Device, Kernel, Machine, TaskFacts
 from esper_ab.control.preflight import check_experiment_dir, expected_bytes
 from esper_ab.design.boundary_cache import calibrate
 from esper_ab.plan.blocks import Plan, make_plan
@@ -21,6 +22,7 @@ from esper_ab.plan.estimate import Estimate, estimate
 from esper_ab.plan.experiment_directory import check_name, experiment_toml, make_experiment_directory
 from esper_ab.plan.text import plan_text
 from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.kernel import resolve_kernel
 from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse, read_toml
 from esper_ab.settings.resolve import resolve
 
@@ -33,6 +35,8 @@ MACHINE = Machine(
     tasks=(TaskFacts(name="digits", title="t", slots=("early", "mid", "late"), sizes=(1024, 384, 389),
                      sample_values=64, host_params=1090, host_multiply_adds=4928),),
     multiply_adds_per_s=1e9, user_rewards=(), task_problem="", gpu_problem="",
+    kernels=(Kernel(name="native-avx2", build="g++ 12; -O3; sources abc"),),
+    native_blueprints=catalog.names("workers.blueprints"),
 )
 
 
@@ -51,6 +55,11 @@ def read_again(plan: Plan, folder: Path) -> AskedExperiment:
     return parse(Request(), read_toml(path), CATALOGUE)
 
 
+def on_this_machine(asked: AskedExperiment) -> dict[str, Any]:
+    """Fields of what was read, with the arithmetic that it comes to."""
+    return asdict(asked) | {"arithmetic": resolve_kernel(asked.arithmetic, asked.groups, asked.devices, MACHINE)}
+
+
 @given(
     st.lists(st.from_regex(r"g[A-Za-z0-9_.-]{0,20}", fullmatch=True), min_size=2, max_size=4, unique=True),
     st.floats(1e-9, 1e3),
@@ -59,15 +68,16 @@ def read_again(plan: Plan, folder: Path) -> AskedExperiment:
 def test_experiment_toml_is_the_experiment(tmp_path_factory: pytest.TempPathFactory, names: list[str], lr: float,
                                            rng_seed: int) -> None:
     plan = planned(*(f"{name}=sparse" for name in names), group=(f"{names[0]}:ppo.lr={lr!r}",), rng_seed=rng_seed)
-    assert asdict(read_again(plan, tmp_path_factory.mktemp("run"))) == asdict(plan.experiment)
+    assert on_this_machine(read_again(plan, tmp_path_factory.mktemp("run"))) == asdict(plan.experiment)
 
 
 def test_experiment_toml_keeps_lists_and_says_what_was_there(tmp_path: Path) -> None:
     plan = planned("shaped", group=('p:controller=schedule,controller.schedule=["1:germinate:early:style=\'x\'"]',))
-    assert asdict(read_again(plan, tmp_path)) == asdict(plan.experiment)
+    assert on_this_machine(read_again(plan, tmp_path)) == asdict(plan.experiment)
     record = tomllib.loads(experiment_toml(plan, MACHINE))["record"]
     assert record["digest"] == plan.digest
     assert record["versions"]["torch"] == "2.13"
+    assert record["kernel_build"] == plan.experiment.arithmetic.kernel_build == "g++ 12; -O3; sources abc"
     assert set(record["devices"]) == {"cpu:0", "cpu:1"}
 
 

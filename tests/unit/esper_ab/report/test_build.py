@@ -14,7 +14,7 @@ from support.journals import (
 from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.lock import Lock
-from esper_ab.report.build import build_report, render_report
+from esper_ab.report.build import build_report, printed
 
 
 def test_a_report_of_what_nobody_carries_out_any_more_says_so(tmp_path):
@@ -37,7 +37,7 @@ def test_the_same_journal_gives_the_same_bytes(tmp_path):
     assert sorted(path.name for path in experiment_dir.iterdir()) == [
         ".lock", JOURNAL_NAME, "report.html", "summary.txt", "verdict.json",
     ]  # fmt: skip
-    assert render_report(second).endswith("report.html")
+    assert printed(second, "text").endswith("report.html")
     assert not re.search(rb"20\d\d-\d\d-\d\d", before[2])
 
 

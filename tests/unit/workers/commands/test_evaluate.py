@@ -66,6 +66,22 @@ def test_a_policy_is_evaluated_in_the_arithmetic_of_its_run(policy: Path) -> Non
         assert not torch.backends.cuda.matmul.allow_tf32
 
 
+def test_a_kernel_that_is_not_here_is_replaced_by_torch_with_a_warning(
+    policy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A policy can be looked at on every machine; that the numbers are not the run's is said."""
+    assert run([str(policy), "--json"]) == 0
+    by_torch = json.loads(capsys.readouterr().out)
+    spec = policy_file.load(policy).spec
+    elsewhere = Arithmetic(kernel="native-avx2", kernel_build="a compiler that nobody has")
+    policy_file.save(policy, msgspec.structs.replace(spec, arithmetic=elsewhere), None)
+    assert run([str(policy), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out) == by_torch
+    assert err.startswith(f"warning: {policy}: torch trains the hosts in place of native-avx2")
+    assert err.count("\n") == 1
+
+
 def test_a_policy_file_chooses_no_code(policy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One from elsewhere may name a reward function of its maker's; evaluating it must not run that."""
     trap = policy.parent / "trap.py"

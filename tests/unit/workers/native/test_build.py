@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 from support.compiler import needs_compiler
 
-from workers.native import build
+from workers.native import build, library
 from workers.native.build import CannotBuild, Unusable
 
-TINY = """extern "C" __attribute__((visibility("default"))) int esper_lanes() { return LANES; }
+TINY = """#include <vector>
+extern "C" __attribute__((visibility("default"))) int esper_lanes() { return LANES; }
 int inner() { return 1; }
+template class std::vector<float>;
 """
 
 
@@ -23,6 +25,7 @@ def room(tmp_path: Path) -> Path:
     """A folder like workers/native with one small source."""
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "tiny.cpp").write_text(TINY)
+    shutil.copy(build.HERE / "src" / "exports.map", tmp_path / "src")
     return tmp_path
 
 
@@ -112,8 +115,8 @@ def test_without_a_compiler_nothing_is_built(room: Path, monkeypatch: pytest.Mon
 def test_of_a_library_only_what_python_calls_can_be_seen(built: Path) -> None:
     if (nm := shutil.which("nm")) is None:
         pytest.skip("no nm")
-    for library in (built / build.library("generic"), *build.HERE.glob("*.so")):
-        listed = subprocess.run([nm, "-D", "--defined-only", str(library)], capture_output=True, text=True, check=True)
+    for file in (built / build.library("generic"), *build.HERE.glob("*.so")):
+        listed = subprocess.run([nm, "-D", "--defined-only", str(file)], capture_output=True, text=True, check=True)
         names = [line.split()[-1] for line in listed.stdout.splitlines()]
         assert names
         assert [name for name in names if not name.startswith("esper_")] == []
@@ -129,3 +132,22 @@ def test_every_width_is_of_its_own_lanes_and_the_widest_is_first() -> None:
 def test_records_are_json_for_whoever_wants_to_look() -> None:
     for record in build.HERE.glob("libkernel-*.json"):
         assert set(json.loads(record.read_text())) == {"compiler", "flags", "sources", "library"}
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("width", build.built_here())
+def test_no_width_leaves_its_memory_or_the_language(tmp_path: Path, width: str) -> None:
+    """Networks of many shapes under the address and undefined-behaviour sanitizers, in a program of its own."""
+    if width not in library.runnable():
+        pytest.skip("this processor cannot run it")
+    driver = Path(__file__).resolve().parents[3] / "support" / "native" / "driver.cpp"
+    sources = [*(path for path in build.sources() if path.suffix == ".cpp"), driver]
+    flags = [flag for flag in build.flags(width) if flag not in ("-O3", "-shared") and not flag.startswith("-Wl,")]
+    sanitized = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-I{build.HERE / 'src'}"]
+    program = tmp_path / "driver"
+    compiler = next(path for path in map(shutil.which, ("g++", "clang++", "c++")) if path)
+    subprocess.run([compiler, *flags, *sanitized, *map(str, sources), "-o", str(program)], check=True, timeout=600)
+    done = subprocess.run([str(program), "200"], capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stdout) == (0, "200 networks\n"), done.stderr

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
+import ctypes
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 
 import msgspec
@@ -18,8 +16,6 @@ from support.compiler import IN_CI, needs_compiler
 from esper_ab.contracts.settings import Arithmetic
 from workers.native import build, library
 from workers.native.build import Unusable
-
-VALUES, LINKS = 257, 64
 
 
 @needs_compiler
@@ -32,45 +28,30 @@ def test_the_installation_has_every_kernel_that_this_processor_can_run() -> None
     assert [(kernel.name, kernel.problem) for kernel in found if kernel.problem] == []
 
 
-def _nearest(exact: Fraction) -> np.float32:
-    """The float32 nearest to a number; of two, the even one."""
-    near = np.float32(float(exact))
-    around = (np.nextafter(near, np.float32(-np.inf)), near, np.nextafter(near, np.float32(np.inf)))
-    return min(around, key=lambda x: (abs(Fraction(float(x)) - exact), int(x.view(np.uint32)) & 1))
+def _numbers(width: str) -> np.ndarray:
+    values = np.zeros(2000, dtype=np.float32)
+    library.load(f"native-{width}").esper_known_answer(values.ctypes.data_as(ctypes.c_void_p), len(values))
+    return values
 
 
-def _fused(a: np.float32, b: np.float32, c: np.float32) -> np.float32:
-    return _nearest(Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c)))
+def test_arithmetic_without_fused_operations_rounds_differently_and_no_more() -> None:
+    """The known answers are numbers of a network that learned, the same in all widths but for rounding."""
+    widths = [kernel.name.removeprefix("native-") for kernel in library.kernels() if not kernel.problem]
+    if len(widths) < 2:
+        pytest.skip("one width can be had here")
+    first, *others = (_numbers(width) for width in widths)
+    assert np.isfinite(first).all()
+    for other in others:
+        np.testing.assert_allclose(other, first, rtol=1e-3, atol=1e-4)
 
 
-def _unfused(a: np.float32, b: np.float32, c: np.float32) -> np.float32:
-    return np.float32(a * b + c)
-
-
-def _by_definition(multiply_add: Callable[[np.float32, np.float32, np.float32], np.float32]) -> str:
-    values = []
-    for i in range(VALUES):
-        x, steepness = np.float32(1.0) / np.float32(3.0), np.float32(1.5 + i / 4096)
-        for _ in range(LINKS):
-            x = multiply_add(x * x, -steepness, np.float32(1.0))
-        values.append(x)
-    return hashlib.sha256(np.array(values).tobytes()).hexdigest()
-
-
-@pytest.mark.parametrize(("width", "multiply_add"), [
-    ("avx512", _fused), ("avx2", _fused), ("generic", _unfused if build.on_x86() else _fused),
-])  # fmt: skip
-def test_known_answers_are_those_of_exact_arithmetic(width: str, multiply_add) -> None:
-    assert library.KNOWN_ANSWER[width] == _by_definition(multiply_add)
-
-
-_SIGNATURE = 'extern "C" __attribute__((visibility("default"))) void'
+_SIGNATURE = 'extern "C" __attribute__((visibility("default"))) int'
 
 
 @needs_compiler
 @pytest.mark.parametrize(("source", "said"), [
-    (f"{_SIGNATURE} esper_known_answer(float* out, int n) {{ while (n) out[--n] = 1.0f; }}", "other bits"),
-    (f"{_SIGNATURE} esper_something() {{}}", "cannot be loaded"),
+    (f"{_SIGNATURE} esper_known_answer(float* out, int n) {{ while (n) out[--n] = 1.0f; return 0; }}", "other bits"),
+    (f"{_SIGNATURE} esper_something() {{ return 0; }}", "cannot be loaded"),
 ])  # fmt: skip
 def test_a_library_that_does_not_compute_as_it_should_is_not_used(tmp_path: Path, source: str, said: str) -> None:
     """Its record is right, so that only its own answer can tell: the case of a compiler with a fault."""

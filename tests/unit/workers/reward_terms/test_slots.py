@@ -24,7 +24,7 @@ def terms(shape, settings=SETTINGS, **values):
 
 @given(arrays(np.bool_, (3, 4, 2)), arrays(np.float64, (3, 4, 2), elements=st.floats(-9.0, 9.0)))
 def test_the_first_condition_that_holds_decides(conditions, values):
-    got = first_of(tuple(conditions), (values[0], 1.5, values[2]), -2.0)
+    got = first_of(*zip(conditions, (values[0], 1.5, values[2]), strict=True), otherwise=-2.0)
     expected = np.select(list(conditions), [values[0], np.full((4, 2), 1.5), values[2]], -2.0)
     assert got.tolist() == expected.tolist()
 

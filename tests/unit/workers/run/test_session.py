@@ -15,9 +15,10 @@ from support.tensor_world import make_session, moments_of, quiet
 
 from esper_ab.contracts.messages import Assign, EpisodeFinished, Ready, Release
 from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
-from esper_ab.contracts.settings import GroupSettings
+from esper_ab.contracts.settings import Arithmetic, GroupSettings
 from esper_ab.control.rules.pooling import pooled
 from workers.commands.evaluate import evaluate_file
+from workers.native.build import Unusable
 from workers.run import policy_file
 from workers.run.episode import play
 from workers.run.session import Session
@@ -306,3 +307,10 @@ def test_an_episode_and_its_update_at_the_end_of_a_setting(part: str, key: str, 
     record = session.train(0, quiet, quiet)
     assert record.ppo is not None
     assert all(env.steps > 0 for env in record.envs)
+
+
+def test_a_run_has_the_kernel_of_its_plan_or_none() -> None:
+    """Another build has other bits: the worker refuses the run, and trains nothing by what it happens to have."""
+    elsewhere = Arithmetic(kernel="native-generic", kernel_build="a compiler that nobody has")
+    with pytest.raises(Unusable, match="native-generic"):
+        make_session(arithmetic=elsewhere)

@@ -11,13 +11,13 @@ constexpr int PART = 4;                     // rows; even, because two are poole
 
 }  // namespace
 
-void TrainedBlock::pack(const float* row) {
+void TrainedLevel::pack(const float* row) {
     row_ = row;
     for (int o = 0; o < shape_.out; o++) memory_.sign[o] = __builtin_signbit(row[shape_.gain + o]) ? -1.0f : 1.0f;
     pack_kernel(shape_.weights(row), memory_.sign.data(), memory_.packed.data());
 }
 
-void TrainedBlock::find_shift(const float* row, const Maps& in, const Batch& batch) {
+void TrainedLevel::find_shift(const float* row, const Maps& in, const Batch& batch) {
     pack(row);
     for (float& start : memory_.shift) start = 0.0f;
     const int packs = batch.packs < SHARES ? batch.packs : SHARES;
@@ -30,7 +30,7 @@ void TrainedBlock::find_shift(const float* row, const Maps& in, const Batch& bat
 
 // --- forward --------------------------------------------------------------------------------------------------------
 
-void TrainedBlock::convolve_batch(const Maps& in, const Batch& batch, int packs) {
+void TrainedLevel::convolve_batch(const Maps& in, const Batch& batch, int packs) {
     memory_.lanes.clear();
     if (shape_.plane.single()) {
         convolve_singles(in, batch, packs);
@@ -44,7 +44,7 @@ void TrainedBlock::convolve_batch(const Maps& in, const Batch& batch, int packs)
     }
 }
 
-template <bool ragged> void TrainedBlock::convolve_pack(const Maps& in, int pack, Bits valid) {
+template <bool ragged> void TrainedLevel::convolve_pack(const Maps& in, int pack, Bits valid) {
     const Plane plane = shape_.plane, top_plane = memory_.top.plane;
     const std::ptrdiff_t size = plane.size(), row = plane.row(), top_size = top_plane.size();
     Vec* wide = memory_.wide.pack(pack);
@@ -73,12 +73,12 @@ template <bool ragged> void TrainedBlock::convolve_pack(const Maps& in, int pack
             d = kept(valid, d);
         }
         sums[o] += (a + b) + (c + d);
-        squares[o] = fma(a, a, fma(b, b, fma(c, c, fma(d, d, squares[o]))));
+        squares[o] += fma(a, a, b * b) + fma(c, c, d * d);
     };
     convolve(in.pack(pack), plane, memory_.packed.data(), shape_.in, shape_.out, shape_.taps, memory_.shift.data(), done);
 }
 
-void TrainedBlock::convolve_singles(const Maps& in, const Batch& batch, int packs) {
+void TrainedLevel::convolve_singles(const Maps& in, const Batch& batch, int packs) {
     const std::ptrdiff_t apart = memory_.wide.stride;
     Vec* wide = memory_.wide.pack(0);
     convolve_single(in.pack(0), in.stride, packs, memory_.packed.data(), shape_.in, shape_.out, memory_.shift.data(),
@@ -94,7 +94,7 @@ void TrainedBlock::convolve_singles(const Maps& in, const Batch& batch, int pack
     }
 }
 
-void TrainedBlock::forward(const float* row, const Maps& in, Maps& out, const Batch& batch, float* mean, float* var) {
+void TrainedLevel::forward(const float* row, const Maps& in, Maps& out, const Batch& batch, float* mean, float* var) {
     pack(row);
     convolve_batch(in, batch, batch.packs);
     sums_across(memory_.lanes.data(), 2 * shape_.out, 2 * shape_.out, memory_.sums.data());
@@ -133,7 +133,7 @@ void TrainedBlock::forward(const float* row, const Maps& in, Maps& out, const Ba
 
 // The gradient before the ReLU, and of batch norm at the wide side: a multiple of the winners' gradient, a multiple of
 // the activation and a constant per channel (Ioffe and Szegedy 2015, arXiv:1502.03167, section 3).
-void TrainedBlock::gather_gradient(Maps& g, const Batch& batch) {
+void TrainedLevel::gather_gradient(Maps& g, const Batch& batch) {
     const Maps& top = shape_.pools ? memory_.top : memory_.wide;
     const Plane from = top.plane, to = shape_.after;
     memory_.lanes.clear();
@@ -170,7 +170,7 @@ void TrainedBlock::gather_gradient(Maps& g, const Batch& batch) {
 }
 
 // Rows [from, to) of a pack's activations become their gradients, in place.
-void TrainedBlock::widen(const Maps& g, int pack, int from, int to, const Batch& batch) {
+void TrainedLevel::widen(const Maps& g, int pack, int from, int to, const Batch& batch) {
     const Plane plane = shape_.plane, after = shape_.after, top_plane = memory_.top.plane;
     const std::ptrdiff_t row = plane.row();
     const bool ragged = batch.in_pack(pack) < LANES;
@@ -212,7 +212,7 @@ void TrainedBlock::widen(const Maps& g, int pack, int from, int to, const Batch&
     }
 }
 
-void TrainedBlock::backward(
+void TrainedLevel::backward(
     const Maps& in, Maps& g, Maps* into, const Batch& batch, Vec* sums, std::size_t parameters
 ) {
     gather_gradient(g, batch);
@@ -237,7 +237,7 @@ void TrainedBlock::backward(
     }
 }
 
-void TrainedBlock::finish_gradient(float* gradient) const {
+void TrainedLevel::finish_gradient(float* gradient) const {
     const int each = shape_.in * shape_.wide * shape_.wide;
     for (int o = 0; o < shape_.out; o++) {
         const float sign = memory_.sign[o];

@@ -1,0 +1,76 @@
+"""What an installation builds of the kernel, and that it succeeds where nothing can be built."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from support.compiler import needs_compiler
+
+from workers.native import build
+
+pytest.importorskip("setuptools", minversion="77", reason="an installation in isolation brings its own")
+ROOT = Path(__file__).resolve().parents[2]
+BUILT = ("build", "*.egg-info", "*.so", "*.json", "__pycache__")  # of earlier builds, which must not be taken for this
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """The packages and what builds them, with nothing built."""
+    for name in ("esper_ab", "workers"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns(*BUILT))
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path)
+    return tmp_path
+
+
+def built(checkout: Path, *command: str, compiler: str = "") -> str:
+    """What setup.py says; `compiler`: as $CXX, "" for that of the machine."""
+    environment = {**os.environ, **({"CXX": compiler, "CC": compiler} if compiler else {})}
+    done = subprocess.run(
+        [sys.executable, "setup.py", *command], cwd=checkout, env=environment, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def wheel(checkout: Path, compiler: str = "") -> tuple[str, set[str]]:
+    """Name of the wheel, and what it has of workers/native."""
+    built(checkout, "-q", "bdist_wheel", compiler=compiler)
+    (file,) = (checkout / "dist").iterdir()
+    room = Path("workers/native")
+    with zipfile.ZipFile(file) as content:
+        names = map(Path, content.namelist())
+        return file.name, {str(name.relative_to(room)) for name in names if name.is_relative_to(room)}
+
+
+def libraries(names: set[str]) -> set[str]:
+    return {name for name in names if name.startswith("libkernel")}
+
+
+def test_without_a_compiler_the_installation_succeeds_with_a_warning_and_the_sources(checkout: Path) -> None:
+    """Torch trains hosts then; whoever gets a compiler later builds from what was installed."""
+    said = built(checkout, "build_ext", "--inplace", compiler="false")
+    assert build.REMEDY in said
+    assert libraries({path.name for path in (checkout / "workers" / "native").iterdir()}) == set()
+    name, holds = wheel(checkout, compiler="false")
+    assert "-py3-none-" in name
+    assert not name.endswith("-any.whl")
+    assert libraries(holds) == set()
+    assert {f"src/{path.name}" for path in build.sources()} <= holds
+
+
+@pytest.mark.slow
+@needs_compiler
+def test_a_wheel_has_every_library_of_its_platform_with_its_record(checkout: Path) -> None:
+    name, holds = wheel(checkout)
+    assert "-py3-none-" in name
+    assert not name.endswith("-any.whl")
+    files = {build.library(width) for width in build.built_here()}
+    assert libraries(holds) == files | {file.replace(".so", ".json") for file in files}
