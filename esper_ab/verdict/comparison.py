@@ -117,15 +117,6 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
     )  # fmt: skip
 
 
-def _below_margin(numbers: Numbers) -> bool:
-    """Whether all agree that the difference is smaller than the margin: its interval, its mean, and pairs enough."""
-    design, plain, (low, high, _) = numbers.question.design, numbers.plain, numbers.at_look
-    if low is None or high is None or plain is None or numbers.used < LEAST_EQUIVALENCE_PAIRS:
-        return False
-    by_ranks = design.test == "rank"  # the interval is then of another location than the mean
-    return -design.margin < low and high < design.margin and (not by_ranks or abs(plain.mean) < design.margin)
-
-
 def _estimate(
     course: Course, effect: AdjustedDifference | None, plain: PairedDifference | None, rank: SignedRank | None
 ) -> float | None:

@@ -51,6 +51,10 @@ def compare(rule: Rule, values: Array) -> Counter[str]:
             low = -np.inf if last.low is None else last.low
             high = np.inf if last.high is None else last.high
             _near(at, (mine.low[place], mine.high[place]), (low, high))
+            low = -np.inf if last.simultaneous_low is None else last.simultaneous_low
+            high = np.inf if last.simultaneous_high is None else last.simultaneous_high
+            _near(at, (mine.simultaneous_low[place], mine.simultaneous_high[place]), (low, high))
+            _same(at, bool(mine.small[place]), course.decision == "crossed" and last.small)
             found[course.decision] += 1
     return found
 

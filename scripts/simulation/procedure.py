@@ -28,15 +28,23 @@ class Courses:
     """Where every comparison came to. [N, m]; the interval is that of its last look, unbounded as +-inf."""
 
     crossed: Flags
+    passed_on: Flags  # the share of alpha
+    small: Flags  # crossed, and shown to be smaller than the margin
     equivalent: Flags
     replicates: NDArray[np.int64]  # used until it was decided, or all
     mean: Array
     low: Array
     high: Array
+    simultaneous_low: Array  # at the first share
+    simultaneous_high: Array
 
     def covered(self, truth: float | Array) -> Flags:
         """Whether the interval holds the true difference."""
         return np.asarray((self.low <= truth) & (truth <= self.high))
+
+    def covered_at_once(self, truth: Array) -> Flags:
+        """Whether every simultaneous interval of an experiment does, [N]."""
+        return np.asarray(((self.simultaneous_low <= truth) & (truth <= self.simultaneous_high)).all(axis=1))
 
 
 @dataclass(frozen=True)
@@ -65,9 +73,10 @@ def follow(design: Design, d: Array, sides: Sides, horizon: int, *, equivalence:
     """d [N, m, R]: differences a - b. Without `equivalence` no comparison stops for being equivalent."""
     count, m, _ = d.shape
     courses = Courses(
-        crossed=np.zeros((count, m), bool), equivalent=np.zeros((count, m), bool),
-        replicates=np.zeros((count, m), np.int64), mean=np.zeros((count, m)),
+        crossed=np.zeros((count, m), bool), passed_on=np.zeros((count, m), bool), small=np.zeros((count, m), bool),
+        equivalent=np.zeros((count, m), bool), replicates=np.zeros((count, m), np.int64), mean=np.zeros((count, m)),
         low=np.full((count, m), -np.inf), high=np.full((count, m), np.inf),
+        simultaneous_low=np.full((count, m), -np.inf), simultaneous_high=np.full((count, m), np.inf),
     )  # fmt: skip
     for look in looks(design, horizon):
         open_ones = ~(courses.crossed | courses.equivalent)
@@ -79,35 +88,47 @@ def follow(design: Design, d: Array, sides: Sides, horizon: int, *, equivalence:
             view: TView | RankView = RankView(seen, look)
         else:
             view = TView(seen, sides, design.positions if design.adjusted else 1, look)
-        _take(courses, rows, open_ones[rows], view, design.margin if equivalence else 0.0)
+        _take(courses, rows, open_ones[rows], view, design.margin, equivalence=equivalence)
     return courses
 
 
-def _take(courses: Courses, rows: NDArray[np.int64], left: Flags, view: TView | RankView, margin: float) -> None:
+def _take(
+    courses: Courses, rows: NDArray[np.int64], left: Flags, view: TView | RankView, margin: float, *, equivalence: bool
+) -> None:
     """One look at the comparisons `left` of the experiments `rows`, both as before the look.
 
-    A crossing leaves a larger share to those still open, which are tested again.
+    A crossing beyond the margin leaves a larger share to those still open, which are tested again.
     """
     count, m = left.shape
-    crossed, used = courses.crossed[rows], courses.replicates[rows]
+    looked, first = left, np.full((count, m), m)
+    crossed, passed_on, used = courses.crossed[rows], courses.passed_on[rows], courses.replicates[rows]
     mean, low, high = (values[rows] for values in (courses.mean, courses.low, courses.high))
     used[left], mean[left] = view.replicates, view.mean[left]
     while True:
-        share = np.broadcast_to((m - crossed.sum(axis=1))[:, None], (count, m)).clip(1)
+        share = np.broadcast_to((m - passed_on.sum(axis=1))[:, None], (count, m)).clip(1)
         fresh = left & view.crosses(share)
         settled = fresh if fresh.any() else left
         bounds = view.interval(share)
         low[settled], high[settled] = bounds[0][settled], bounds[1][settled]
         crossed |= fresh
+        passed_on |= fresh & ((bounds[0] >= margin) | (bounds[1] <= -margin))
         left = left & ~fresh
         if not fresh.any():
             break
-    courses.crossed[rows], courses.mean[rows], courses.replicates[rows] = crossed, mean, used
+    courses.crossed[rows], courses.passed_on[rows] = crossed, passed_on
+    courses.mean[rows], courses.replicates[rows] = mean, used
     courses.low[rows], courses.high[rows] = low, high
-    if margin and view.replicates >= LEAST_EQUIVALENCE_PAIRS:
-        low, high = view.of_equivalence(np.full((count, m), m))  # at the first share, whatever was passed on
-        inside = (low > -margin) & (high < margin) & (np.abs(view.average) < margin)
-        courses.equivalent[rows] |= left & inside & ~view.reaches(share)
+    # What concerns the margin or all comparisons is at the first share, whatever was passed on.
+    low, high = view.interval(first)
+    for kept, bound in ((courses.simultaneous_low, low), (courses.simultaneous_high, high)):
+        kept[rows] = np.where(looked, bound, kept[rows])
+    if view.replicates < LEAST_EQUIVALENCE_PAIRS:
+        return
+    near = np.abs(view.average) < margin
+    courses.small[rows] |= looked & ~left & near & (low > -margin) & (high < margin)
+    if equivalence:
+        low, high = view.of_equivalence(first)
+        courses.equivalent[rows] |= left & near & (low > -margin) & (high < margin) & ~view.reaches(share)
 
 
 class TView:
