@@ -53,6 +53,11 @@ class Design(Settings, frozen=True, kw_only=True):
     anytime_after: int | None  # replicates after which the anytime-valid rule holds; None: nothing after the last look
     evidence: float  # e-value that the anytime-valid rule asks for while one comparison is open
 
+    @property
+    def too_few_to_adjust(self) -> bool:
+        """Whether the first look has too few replicates for an adjustment for positions."""
+        return (self.looks[0] if self.looks else LEAST_PAIRS) - self.positions < _LEAST_DF
+
     def boundary(self, n_open: int) -> Boundary:
         """Return the boundary that holds while `n_open` comparisons are undecided."""
         return next(boundary for boundary in self.boundaries if boundary.open == n_open)
@@ -165,7 +170,7 @@ def rule(design: Design) -> str:
     """Describe test, looks and bounds, as plan and report print them."""
     said = [_at_looks(design)] if design.boundaries else []
     if design.anytime_after is not None:
-        share = f" times the {len(design.comparisons)} comparisons still open" if len(design.comparisons) > 1 else ""
+        share = f" times the {len(design.comparisons)} comparisons that share alpha" if len(design.comparisons) > 1 else ""
         since = f"after replicate {design.anytime_after}, " if design.anytime_after else ""
         first = f" from the {LEAST_PAIRS}th on" if design.anytime_after < LEAST_PAIRS else ""
         evidence = f"decided at an e-value of {design.evidence:g}{share}"
@@ -184,7 +189,8 @@ def _at_looks(design: Design) -> str:
     shared = ""
     if len(design.comparisons) > 1:
         shared = (
-            f"; {len(design.comparisons)} comparisons share alpha {design.alpha:g}, a decided one passes its share on"
+            f"; {len(design.comparisons)} comparisons share alpha {design.alpha:g}, one that is larger than the margin "
+            "passes its share on"
         )
     stops = "" if design.early_stop or len(design.looks) == 1 else "; no early stop"
     return f"{plural} at replicates {bounds}{shared}{stops}"

@@ -9,7 +9,6 @@ import msgspec
 
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
 from esper_ab.stats.equivalence import equivalence
-from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
 from esper_ab.stats.pair import Pair
 from esper_ab.stats.paired_difference import PairedDifference, paired_difference
 from esper_ab.stats.signed_rank import SignedRank, hodges_lehmann_interval, signed_rank
@@ -80,7 +79,8 @@ def _numbers(question: Question, pairs: tuple[Pair, ...], course: Course) -> Num
     return Numbers(
         question=question, course=course, pairs=pairs, used=len(used), effect=effect, plain=plain, rank=rank,
         estimate=_estimate(course, effect, plain, rank if design.test == "rank" else None),
-        at_look=_interval(question, course, effect, used), descriptive=describe(a, b, question.rng_seed),
+        at_look=_interval(question, course, effect, used), simultaneous=_simultaneous(question, course),
+        descriptive=describe(a, b, question.rng_seed),
         equivalence=tost, pairs_needed=needed_here(question, course, found) if found else None,
         pairs_anew=needed_anew(question, course, found) if found else None,
     )  # fmt: skip
@@ -99,12 +99,12 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
     grounds = Grounds(
         pairs=len(pairs), blocked=any(finding.weight == "blocks" for finding in findings),
         identical=equal and same_records, decision=course.standing, direction=course.direction,
-        below_margin=_below_margin(numbers), capped=False,
+        below_margin=numbers.last_look is not None and numbers.last_look.small, capped=False,
     )  # fmt: skip
     unaudited = decided(grounds)
     if unaudited is Verdict.EQUIVALENT:
         caps += floors
-    below = grounds.below_margin and not floors
+    below = grounds.below_margin and not floors and (again is None or again.small)
     verdict = decide(msgspec.structs.replace(grounds, capped=bool(caps), below_margin=below))
     on_equivalence = verdict is Verdict.EQUIVALENT
     low, high, level = _equivalence_interval(question, course) if on_equivalence else numbers.at_look
@@ -129,9 +129,7 @@ def _estimate(
     return plain.mean if plain is not None else None
 
 
-def _interval(
-    question: Question, course: Course, effect: AdjustedDifference | None, used: Sequence[Pair]
-) -> Limits:
+def _interval(question: Question, course: Course, effect: AdjustedDifference | None, used: Sequence[Pair]) -> Limits:
     """Return the interval of the last look; where no look with a bound was taken, one that no boundary corrects."""
     design, last = question.design, course.looks[-1] if course.looks else None
     if last is not None and (last.bound_p is not None or last.bound_e is not None):
@@ -142,6 +140,14 @@ def _interval(
         found = effect.interval(question.alpha) if effect is not None else None
     early = not course.finished and (len(design.looks) > 1 or question.open_ended)
     return *(found or (None, None)), Level(confidence=1.0 - question.alpha, early=early)
+
+
+def _simultaneous(question: Question, course: Course) -> Limits:
+    """Return the interval of the last look at the share of alpha that was held first."""
+    level = Level(confidence=1.0 - question.design.alpha, kind="simultaneous ")
+    if not course.looks:
+        return None, None, level
+    return course.looks[-1].simultaneous_low, course.looks[-1].simultaneous_high, level
 
 
 def _equivalence_interval(question: Question, course: Course) -> Limits:

@@ -27,7 +27,7 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
     """What an interval is; as text "95 % repeated interval"."""
 
     confidence: float
-    kind: Literal["", "repeated ", "anytime-valid "] = ""
+    kind: Literal["", "repeated ", "anytime-valid ", "simultaneous "] = ""
     early: bool = False  # before the first look: not corrected for looking early
 
     def __str__(self) -> str:
@@ -51,6 +51,7 @@ class Numbers:
     used: int  # pairs, the first of them
     estimate: float | None  # of the deciding analysis; the plain mean while positions cannot be told apart
     at_look: Limits  # the repeated interval of the last look; before any, an uncorrected one
+    simultaneous: Limits  # at the last look: those of all comparisons hold at once; before any, no limits
     effect: AdjustedDifference | None  # adjusted as declared; None where positions cannot be told apart
     plain: PairedDifference | None  # not adjusted, at the level 1 - alpha of the comparison
     rank: SignedRank | None
