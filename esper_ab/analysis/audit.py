@@ -99,8 +99,11 @@ def _places(blocks: Sequence[Block], contrast: Contrast, replicates: set[int] | 
 
 
 def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pairs: int) -> Iterator[Finding]:
-    """Report an aliased design; with few pairs so far only if the whole plan cannot do better."""
-    if pairs < 2 or places_estimable(places):
+    """Report an aliased design; with few pairs so far only if the whole plan cannot do better.
+
+    Where positions were drawn by lot their effects are noise like any other.
+    """
+    if pairs < 2 or history.design.positions_drawn or places_estimable(places):
         return
     if pairs < LEAST_PAIRS and places_estimable(_places(history.blocks, contrast, None)):
         return
@@ -115,7 +118,7 @@ def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pair
 def _position_balance(history: History, contrast: Contrast, places: Sequence[Place]) -> Iterator[Finding]:
     """Report unequal start positions, only without adjustment: then their effects cancel by balance or not at all."""
     adjusted = history.design.adjusted and history.design.test == "t"  # rank tests never adjust
-    if adjusted or len(places) < 4:  # with one pair there is nothing to balance
+    if adjusted or history.design.positions_drawn or len(places) < 4:  # with one pair there is nothing to balance
         return
     excess: Counter[int] = Counter()
     for place in places:

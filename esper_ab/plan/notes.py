@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import Lane
-from esper_ab.design.counterbalance import cycle
+from esper_ab.design.counterbalance import cycle, draws_positions
 from esper_ab.plan.gpu_memory import too_much
 from esper_ab.settings.differences import capital, named, pairs_by_axes
 from esper_ab.settings.experiment import ResolvedExperiment
@@ -48,7 +48,13 @@ def _on_inference(experiment: ResolvedExperiment, blocks_at_once: int) -> Iterat
             f"{replicates} replicates can show no EQUIVALENT, nor that a difference is smaller than the margin: at "
             f"least {LEAST_EQUIVALENCE_PAIRS} are needed, for fewer runs too often show none of a group's collapses."
         )
-    if experiment.order == "balanced" and replicates > 1 and replicates % full:
+    n_groups = len(experiment.groups)
+    if experiment.order == "balanced" and draws_positions(n_groups):
+        yield (
+            f"{n_groups} groups: lane and start order are drawn by lot for this experiment, because {LEAST_PAIRS} pairs "
+            "can be told from them for fewer groups only; what they do is noise in every comparison."
+        )
+    elif experiment.order == "balanced" and replicates > 1 and replicates % full:
         yield (
             f"{replicates} replicates are not a multiple of {full}: groups are not equally often in every position; "
             "a difference between positions would not cancel out."
