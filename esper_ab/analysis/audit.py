@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from esper_ab.analysis import audit_conditions, audit_conduct, audit_floor, audit_ppo
+from esper_ab.analysis import audit_conditions, audit_conduct, audit_endpoints, audit_floor, audit_ppo
 from esper_ab.analysis.pairs import Pairs
 from esper_ab.contracts.messages import Lane
 from esper_ab.design.design import Contrast
@@ -43,6 +43,7 @@ def audit(history: History, pairs: Pairs) -> Audit:
         *audit_conduct.findings(history),
         *audit_ppo.findings(history),
         *audit_floor.findings(history, pairs),
+        *audit_endpoints.findings(history, pairs),
     ]
     return Audit(findings=tuple(sorted(found, key=lambda finding: _WEIGHTS.index(finding.weight))))
 
