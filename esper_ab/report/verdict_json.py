@@ -10,12 +10,12 @@ from esper_ab.design.design import rule
 from esper_ab.report.content import Content
 from esper_ab.verdict.comparison import Comparison
 
-VERDICT_SCHEMA = 2
+VERDICT_SCHEMA = 3
 # Keys that are fields of a Comparison, before and behind the descriptive statistics.
 _FIRST = ("used", "same_records", "estimate", "low", "high", "level", "effect", "plain", "rank")
 _LAST = (
     "equivalence", "pairs_needed", "pairs_anew", "most_pairs", "smallest_resolvable", "lost", "imputed", "findings",
-    "capped_by", "unaudited",
+    "capped_by", "unseen", "inconclusive", "unaudited",
 )  # fmt: skip
 
 
@@ -70,6 +70,8 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
         "finished": course.finished,
         **{key: getattr(comparison, key) for key in _FIRST},
         "level": str(comparison.level),
+        "simultaneous_low": comparison.simultaneous[0],
+        "simultaneous_high": comparison.simultaneous[1],
         **comparison.descriptive,
         **{key: getattr(comparison, key) for key in _LAST},
         "looks": course.looks,

@@ -15,12 +15,17 @@ from esper_ab.stats.signed_rank import SignedRank, hodges_lehmann_interval, sign
 from esper_ab.verdict import headline, sentences
 from esper_ab.verdict.decision import Grounds, Verdict, decide, decided
 from esper_ab.verdict.descriptive import describe
-from esper_ab.verdict.evidence import Assessment, Evidence, Level, Limits, Numbers
+from esper_ab.verdict.evidence import Assessment, Evidence, Kind, Level, Limits, Numbers
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.imputation import imputed
 from esper_ab.verdict.looks import Course
 from esper_ab.verdict.question import Lost, Question
 from esper_ab.verdict.sample_size import needed_anew, needed_here, smallest_difference, spread
+from esper_ab.verdict.unseen import unseen
+
+_CLAIMS = (
+    Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN, Verdict.EQUIVALENT,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,11 +115,20 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
     low, high, level = _equivalence_interval(question, course) if on_equivalence else numbers.at_look
     most = None if question.open_ended else max(len(pairs), question.planned - len(lost.replicates))
     found = spread(question.design.test, numbers.effect, numbers.plain)
+    smallest = smallest_difference(question, course, found, most) if found and most is not None else None
+    undecided = verdict is Verdict.INCONCLUSIVE and not caps and course.finished
     return Assessment(
-        same_records=same_records, low=low, high=high, level=level, most_pairs=most,
-        smallest_resolvable=smallest_difference(question, course, found, most) if found and most is not None else None,
-        lost=lost, imputed=again, findings=findings, capped_by=tuple(caps), unaudited=unaudited, verdict=verdict,
+        same_records=same_records, low=low, high=high, level=level, most_pairs=most, smallest_resolvable=smallest,
+        lost=lost, imputed=again, findings=findings, capped_by=tuple(caps),
+        unseen=unseen(question.design, pairs, course) if verdict in _CLAIMS else None,
+        inconclusive=_kind(question, low, smallest) if undecided else None, unaudited=unaudited, verdict=verdict,
     )  # fmt: skip
+
+
+def _kind(question: Question, low: float | None, smallest: float | None) -> Kind:
+    """Return which kind of INCONCLUSIVE it is: whether the margin was within the plan's reach."""
+    reached = smallest is not None and smallest <= question.design.margin
+    return "bounded" if low is not None and reached else "uninformative"
 
 
 def _estimate(

@@ -21,6 +21,7 @@ from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.imputation import Imputed
 from esper_ab.verdict.looks import Course, Look
 from esper_ab.verdict.question import Lost, Question
+from esper_ab.verdict.unseen import Unseen
 
 
 class Level(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +36,8 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
         return f"{percent(self.confidence)} {self.kind}interval{early}"
 
 
+# "bounded": the margin was within reach, and the interval says what is ruled out; "uninformative": it was not
+Kind = Literal["bounded", "uninformative"]
 Limits = tuple[float | None, float | None, Level]  # of a difference, in points; None where the data give none
 
 
@@ -108,6 +111,8 @@ class Assessment:
     imputed: Imputed | None  # only where a decision could hang on losses
     findings: tuple[Finding, ...]  # of the audit, those that touch this comparison
     capped_by: tuple[str, ...]  # why at most INCONCLUSIVE, one sentence each
+    unseen: Unseen | None  # what a claim could not have seen; None where nothing is claimed
+    inconclusive: Kind | None  # which kind of INCONCLUSIVE it is, at the end of a plan; None otherwise
     unaudited: Verdict  # what records and looks say before audit and losses
     verdict: Verdict
 

@@ -147,7 +147,7 @@ def _undecided(evidence: Evidence) -> str:
     if evidence.unaudited not in (Verdict.NO_INFERENCE, Verdict.INCONCLUSIVE) and evidence.capped_by:
         return f"{said} The pairs alone would say {evidence.unaudited}, but: {' '.join(evidence.capped_by)}"
     too_few = _TOO_FEW if evidence.too_few_for_equivalence else ""
-    parts = (said, _withdrawn(evidence), too_few, _next_look(evidence), _more(evidence))
+    parts = (said, _withdrawn(evidence), _ruled_out(evidence), too_few, _next_look(evidence), _more(evidence))
     return " ".join(part for part in parts if part)
 
 
@@ -160,6 +160,19 @@ def _withdrawn(evidence: Evidence) -> str:
     if plain is None or not evidence.mean_contradicts:
         return ""
     return f"The mean difference, {points(plain.mean)} points, contradicts what most pairs show: no verdict."
+
+
+def _ruled_out(evidence: Evidence) -> str:
+    """Say which kind of INCONCLUSIVE it is, and what its interval excludes; "" for another verdict, or in progress."""
+    if evidence.inconclusive is None:
+        return ""
+    beyond = ""
+    if evidence.low is not None and evidence.high is not None:
+        beyond = f" differences beyond {max(abs(evidence.low), abs(evidence.high)):.2f} points are ruled out"
+    if evidence.inconclusive == "bounded":
+        return f"Bounded:{beyond}."
+    reach = f"Uninformative: a difference of {evidence.question.design.margin:g} points was beyond this plan's reach"
+    return f"{reach};{beyond}." if beyond else f"{reach}."
 
 
 def _shown(evidence: Evidence) -> str:
@@ -264,7 +277,10 @@ def caveats(evidence: Evidence) -> tuple[str, ...]:
     """Write what a careful reader must know besides the verdict, a sentence or two each."""
     if not evidence.pairs:
         return (*_on_progress(evidence), *_on_losses(evidence))
-    return (*_on_progress(evidence), *_on_losses(evidence), *_on_design(evidence), *_on_numbers(evidence))
+    return (
+        *_on_progress(evidence), *_on_losses(evidence), *_on_collapse(evidence), *_on_design(evidence),
+        *_on_numbers(evidence),
+    )  # fmt: skip
 
 
 def _on_progress(evidence: Evidence) -> list[str]:
@@ -317,6 +333,18 @@ def _on_losses(evidence: Evidence) -> list[str]:
         imputation = _imputation(question, evidence.imputed)
         said += f" {imputation[0].upper()}{imputation[1:]} {outcome}."
     return [said[0].upper() + said[1:]]
+
+
+def _on_collapse(evidence: Evidence) -> list[str]:
+    """Say what a claim could not have seen."""
+    unseen, n = evidence.unseen, n_pairs(evidence.used)
+    if unseen is None:
+        return []
+    stands = "is still made" if unseen.survives else "is not made"
+    return [
+        f"{n} need not show a collapse that strikes up to {percent(unseen.rate)} of a group's runs. With one more pair, "
+        f"in which a collapse to the worst endpoint seen ({unseen.worst:.2f} %) contradicts it, the claim {stands}."
+    ]
 
 
 def _on_design(evidence: Evidence) -> list[str]:
