@@ -9,18 +9,18 @@ if TYPE_CHECKING:
     from esper_ab.api.asked import parse_experiment
     from esper_ab.api.builder import create_experiment
     from esper_ab.api.declared import Experiment, Variant
-    from esper_ab.api.loaded import load_run
+    from esper_ab.api.loaded import load_experiment
     from esper_ab.api.running import run_ab_test
 
-__version__ = "0.1.0"
-__all__ = ["Experiment", "Variant", "create_experiment", "load_run", "parse_experiment", "run_ab_test"]
+__version__ = "0.2.0"
+__all__ = ["Experiment", "Variant", "create_experiment", "load_experiment", "parse_experiment", "run_ab_test"]
 
 # Loaded when asked for: every command and every worker imports this file first.
 _HOMES = {
     "Experiment": "esper_ab.api.declared",
     "Variant": "esper_ab.api.declared",
     "create_experiment": "esper_ab.api.builder",
-    "load_run": "esper_ab.api.loaded",
+    "load_experiment": "esper_ab.api.loaded",
     "parse_experiment": "esper_ab.api.asked",
     "run_ab_test": "esper_ab.api.running",
 }

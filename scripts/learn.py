@@ -1,10 +1,10 @@
 """Does it learn? Held-out accuracy of hosts grown by every controller and reward mode, with intervals over runs.
 
 The budget below was fixed before the first run of record; nothing was tuned on these rng seeds. Work is done in pieces,
-each a run directory of its own (one replicate of the learning groups, or of the fixed controllers); a finished piece is
-never run again, so the script can be stopped at any time and called again.
+each an experiment directory of its own (one replicate of the learning groups, or of the fixed controllers); a finished
+piece is never run again, so the script can be stopped at any time and called again.
 
-    scripts/learn [--out runs/learn]       do what is missing, then write docs/learning.md and its data
+    scripts/learn [--out experiments/learn]       do what is missing, then write docs/learning.md and its data
     scripts/learn --table                  write them from the pieces that are there
 """
 
@@ -252,7 +252,7 @@ def write(out: Path) -> None:
 def main() -> None:
     """Parse the command line and go."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=ROOT / "runs" / "learn")
+    parser.add_argument("--out", type=Path, default=ROOT / "experiments" / "learn")
     parser.add_argument("--table", action="store_true", help="only write the table")
     arguments = parser.parse_args()
     if not arguments.table:

@@ -4,7 +4,7 @@
 2. Shared or separate observation normaliser? The same replicates both ways: outcome, spread, distance.
 3. Cross-evaluation? What every reward mode says of every group's policies, beside the outcome.
 
-    scripts/open_questions [--out FOLDER]       run what is missing in FOLDER (runs/open-questions), then write
+    scripts/open_questions [--out FOLDER]       run what is missing in FOLDER (experiments/open-questions), then write
                                                 docs/open-questions.md and docs/benchmarks/open-questions.json
     scripts/open_questions --timing-only        question 1 alone, anew: on a machine that is otherwise idle
     scripts/open_questions --table              write the page from the numbers that are there
@@ -68,8 +68,8 @@ def _machine(machine: dict[str, Any]) -> str:
 def main() -> None:
     """Run, compare, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=ROOT / "runs" / "open-questions", help="where the runs go, and are "
-                        "looked for")  # fmt: skip
+    parser.add_argument("--out", type=Path, default=ROOT / "experiments" / "open-questions", help="where they are "
+                        "kept")  # fmt: skip
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--timing-only", action="store_true", help="question 1 alone, anew")
     only.add_argument("--table", action="store_true", help="run nothing")

@@ -128,7 +128,7 @@ def _both(values: dict[str, Any], form: str) -> str:
 def main() -> None:
     """Run, compare, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, help="where the four run directories go, and are looked for")
+    parser.add_argument("--out", type=Path, help="where the four experiment directories go, and are looked for")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = (asked.out or Path(temporary)).resolve()

@@ -129,7 +129,7 @@ def told(data: dict[str, Any]) -> str:
 def main() -> None:
     """Run, compare, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, help="where the run directory goes, and is looked for")
+    parser.add_argument("--out", type=Path, help="where the experiment directory goes, and is looked for")
     parser.add_argument("--speed", action="store_true", help="measure the speed only")
     asked = parser.parse_args()
     if asked.speed:

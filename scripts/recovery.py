@@ -27,7 +27,7 @@ from typing import Any
 from marks import between
 
 from esper_ab.analysis.result_hash import result_hash
-from esper_ab.journal.events import EpisodeRecorded, PointReleased
+from esper_ab.journal.events import EpisodeRecorded, MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.load import load
 
@@ -46,7 +46,7 @@ Line = dict[str, Any]  # of the journal, with "t" in seconds
 
 
 def run(folder: Path, name: str, kills: int) -> tuple[Path, list[Line]]:
-    """One experiment, its workers killed `kills` times; the kills as lines {"t", "run", "point"}."""
+    """One experiment, its workers killed `kills` times; the kills as lines {"t", "run", "milestone"}."""
     command = [sys.executable, "-m", "esper_ab.launch", *EXPERIMENT, "--out", str(folder), "--name", name, "--json"]
     struck: list[Line] = []
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
@@ -69,19 +69,19 @@ def lines(journal: Path) -> list[Line]:
 
 def _kill(found: list[Line], before: int) -> list[Line]:
     """Kill a worker in the middle of its next due episode; both take turns."""
-    point = 2 + before  # one kill per episode, from the second on
+    milestone = 2 + before  # one kill per episode, from the second on
     group = "ab"[before % 2]
-    released = [line["t"] for line in found if line["kind"] == "released" and line["point"] == point - 1]
+    released = [line["t"] for line in found if line["kind"] == "released" and line["milestone"] == milestone - 1]
     if not released or f"{group}/0" not in {name for line in found[-1:] for name in line.get("runs", ())}:
         return []
     length = statistics.median(line["record"]["timing"]["total_s"] for line in found if line["kind"] == "episode")
     time.sleep(length * _INTO_THE_EPISODE)
     lane = next(
-        line["run"]["device"] for line in found if line["kind"] == "run_started" and line["run"]["group_id"] == group
+        line["run"]["lane"] for line in found if line["kind"] == "run_started" and line["run"]["group_id"] == group
     )
     pid = [line["pid"] for line in found if line["kind"] == "worker_started" and line["lane"] == lane][-1]
     os.kill(pid, signal.SIGKILL)
-    return [{"t": time.time(), "run": f"{group}/0", "lane": lane, "point": point}]
+    return [{"t": time.time(), "run": f"{group}/0", "lane": lane, "milestone": milestone}]
 
 
 def stages(found: list[Line], kill: Line) -> dict[str, float]:
@@ -91,23 +91,23 @@ def stages(found: list[Line], kill: Line) -> dict[str, float]:
         return next(line["t"] for line in found if line["t"] >= kill["t"] and matches(line)) - kill["t"]
 
     def is_record(line: Line) -> bool:
-        return line["kind"] == "episode" and (line["record"]["run"]["run"], line["record"]["episode"]) == (
-            kill["run"], kill["point"] - 1,
+        return line["kind"] == "episode" and (line["record"]["run"]["name"], line["record"]["episode"]) == (
+            kill["run"], kill["milestone"] - 1,
         )  # fmt: skip
 
     return {
         "death noticed": first(lambda line: line["kind"] == "ledger" and line["category"] == "worker_death"),
         "new worker greets": first(lambda line: line["kind"] == "worker_started" and line["lane"] == kill["lane"]),
-        "back at the barrier": first(lambda line: line["kind"] == "run_ready" and line["run"]["run"] == kill["run"]),
+        "back at the barrier": first(lambda line: line["kind"] == "run_ready" and line["run"]["name"] == kill["run"]),
         "interrupted episode recorded": first(is_record),
     }
 
 
-def journal_s(run_dir: Path, folder: Path) -> list[float]:
+def journal_s(experiment_dir: Path, folder: Path) -> list[float]:
     """Seconds to append a block's episode records and their release, and to sync, per episode."""
-    events = list(read(run_dir / JOURNAL_NAME))
+    events = list(read(experiment_dir / JOURNAL_NAME))
     records = [event for event in events if isinstance(event, EpisodeRecorded)]
-    release = next(event for event in events if isinstance(event, PointReleased))
+    release = next(event for event in events if isinstance(event, MilestoneReleased))
     folder.mkdir()
     journal, taken = Journal(folder), []
     for i in range(WRITES):
@@ -121,16 +121,16 @@ def journal_s(run_dir: Path, folder: Path) -> list[float]:
     return taken
 
 
-def checkpoint_s(run_dir: Path, folder: Path) -> tuple[list[float], int]:
+def checkpoint_s(experiment_dir: Path, folder: Path) -> tuple[list[float], int]:
     """Seconds to make bytes of a run's state and put them on disk; their number."""
     from workers.storage import checkpoint, state_bytes
 
-    run = next(iter(load(run_dir).history.runs.values()))
-    data = (run_dir / run.checkpoints[-1].file).read_bytes()
+    run = next(iter(load(experiment_dir).history.runs.values()))
+    data = (experiment_dir / run.checkpoints[-1].file).read_bytes()
     state, taken = state_bytes.from_bytes(data), []
-    for point in range(1, WRITES + 1):
+    for milestone in range(1, WRITES + 1):
         begun = time.perf_counter()
-        checkpoint.store(folder, run.ref, point, state_bytes.to_bytes(state))
+        checkpoint.store(folder, run.ref, milestone, state_bytes.to_bytes(state))
         taken.append(time.perf_counter() - begun)
     return taken, len(data)
 

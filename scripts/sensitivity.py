@@ -1,6 +1,6 @@
 """The same comparison at several settings, because a mode that is ahead at one setting may only be better tuned there.
 
-    scripts/sensitivity --over ppo.lr=3e-4,1e-3 --over episodes=3,6 --out runs/horizon --groups shaped,simplified
+    scripts/sensitivity --over ppo.lr=3e-4,1e-3 --over episodes=3,6 --out experiments/horizon --groups shaped,simplified
 
 Every combination is an experiment of its own below --out, by `esper-ab launch` with all other arguments. Called again
 it keeps finished experiments and resumes the others; more values may be added. Nothing is pooled, and there is no
@@ -24,7 +24,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.settings.assignments import SHORT, split_commas
 
 _DECIDED = ("BETTER", "WORSE", "EQUIVALENT", "IDENTICAL")
-_LONGEST_NAME = 100  # with a hash, below the 128 characters that a run directory's name may have
+_LONGEST_NAME = 100  # with a hash, below the 128 characters that an experiment directory's name may have
 
 Setting = dict[str, str]  # key -> value as typed
 Verdict = dict[str, Any]  # verdict.json

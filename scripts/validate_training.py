@@ -42,13 +42,27 @@ FLAGS = (
 )
 
 
-def launched(run_dir: Path, experiments: int, rng_seed: int) -> History:
+def launched(experiment_dir: Path, experiments: int, rng_seed: int) -> History:
     """The history of one launch that carries `experiments` experiments."""
     replicates = experiments * LONGEST
-    command = [sys.executable, "-m", "esper_ab.launch", *FLAGS.split(), "--replicates", str(replicates), "--looks",
-               str(replicates), "--rng-seed", str(rng_seed), "--out", str(run_dir.parent), "--name", run_dir.name]
+    command = [
+        sys.executable,
+        "-m",
+        "esper_ab.launch",
+        *FLAGS.split(),
+        "--replicates",
+        str(replicates),
+        "--looks",
+        str(replicates),
+        "--rng-seed",
+        str(rng_seed),
+        "--out",
+        str(experiment_dir.parent),
+        "--name",
+        experiment_dir.name,
+    ]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=ROOT)
-    return load(run_dir).history
+    return load(experiment_dir).history
 
 
 def decisions(history: History, replicates: int) -> list[str]:

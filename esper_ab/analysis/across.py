@@ -1,4 +1,4 @@
-"""Groups of several run directories side by side: detects equal conditions and compares the others. Pure.
+"""Groups of several experiment directories side by side: detects equal treatments and compares the others. Pure.
 
 An address of randomness names rng seed and replicate, never a group or an experiment. So equal settings must give equal
 records wherever they ran, and different ones may be paired by replicate. Such a comparison was not declared before the
@@ -27,18 +27,18 @@ from esper_ab.stats.signed_rank import SignedRank, signed_rank
 LEVEL = 0.95  # of intervals, not corrected for multiple comparisons
 
 
-class Member(msgspec.Struct, frozen=True, kw_only=True):
-    """One group of one run directory."""
+class SourceGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """One group of one experiment directory."""
 
     source: str
     group: str
 
 
-class Condition(msgspec.Struct, frozen=True, kw_only=True):
+class Treatment(msgspec.Struct, frozen=True, kw_only=True):
     """Groups with equal settings whose records agree wherever there are two."""
 
     name: str
-    members: tuple[Member, ...]
+    members: tuple[SourceGroup, ...]
     endpoints: dict[int, float]  # percent, by replicate
     confirmed: tuple[int, ...]  # replicates recorded by several members, all with equal records
 
@@ -46,16 +46,16 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
 class Disagreement(msgspec.Struct, frozen=True, kw_only=True):
     """Two groups with equal settings and equal randomness that gave different records."""
 
-    a: Member
-    b: Member
+    a: SourceGroup
+    b: SourceGroup
     replicates: tuple[int, ...]  # those that differ
     common: int  # number of replicates that both recorded
     first: str  # "replicate 2, episode 0" or "replicate 2, evaluation"
     largest: float | None  # difference of endpoints in points; None while no such replicate has both endpoints
 
 
-class Declared(msgspec.Struct, frozen=True, kw_only=True):
-    """A comparison that a run directory declared before its first run."""
+class DeclaredComparison(msgspec.Struct, frozen=True, kw_only=True):
+    """A comparison that an experiment directory declared before its first run."""
 
     source: str
     a: str
@@ -65,7 +65,7 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CommonReplicate(msgspec.Struct, frozen=True, kw_only=True):
-    """Endpoints of two conditions, percent."""
+    """Endpoints of two treatments, percent."""
 
     replicate: int
     a: float
@@ -87,41 +87,41 @@ class Exploratory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Across(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of analysing several comparable run directories together."""
+    """Result of analysing several comparable experiment directories together."""
 
-    conditions: tuple[Condition, ...]
+    treatments: tuple[Treatment, ...]
     disagreements: tuple[Disagreement, ...]
-    declared: tuple[Declared, ...]
+    declared: tuple[DeclaredComparison, ...]
     exploratory: tuple[Exploratory, ...]
 
 
 def across(sources: Sequence[Source]) -> Across:
-    """Analyse several run directories together; `incomparable` must have found no objection to them."""
+    """Analyse several experiment directories together; `incomparable` must have found no objection to them."""
     drafts: list[_Draft] = []
     disagreements: list[Disagreement] = []
     for source in sources:
         for group in source.history.plan.experiment.groups:
             disagreements += _place(drafts, source, group)
-    conditions = _named(drafts)
+    treatments = _named(drafts)
     declared = tuple(_declared(sources))
-    decided = {frozenset(Member(source=one.source, group=name) for name in (one.a, one.b)) for one in declared}
+    decided = {frozenset(SourceGroup(source=one.source, group=name) for name in (one.a, one.b)) for one in declared}
     exploratory = tuple(
         _explore((x, drafts[i].group), (y, drafts[j].group))
-        for (i, x), (j, y) in combinations(enumerate(conditions), 2)
+        for (i, x), (j, y) in combinations(enumerate(treatments), 2)
         if drafts[i].group.settings != drafts[j].group.settings  # equal settings are a disagreement instead
         and not any(frozenset((m, n)) in decided for m in x.members for n in y.members)
     )
     return Across(
-        conditions=conditions, disagreements=tuple(disagreements), declared=declared, exploratory=exploratory
+        treatments=treatments, disagreements=tuple(disagreements), declared=declared, exploratory=exploratory
     )
 
 
 class _Draft:
-    """A condition that may still gain members."""
+    """A treatment that may still gain members."""
 
     def __init__(self, group: Group) -> None:
         self.group = group
-        self.members: list[tuple[Member, History]] = []
+        self.members: list[tuple[SourceGroup, History]] = []
 
     def runs(self, index: int) -> dict[int, RunHistory]:
         """Return the runs of one member, by replicate."""
@@ -130,8 +130,8 @@ class _Draft:
 
 
 def _place(drafts: list[_Draft], source: Source, group: Group) -> Iterator[Disagreement]:
-    """Add a group to its condition or begin a new one; yield a disagreement if equal settings have other records."""
-    member = Member(source=source.name, group=group.name)
+    """Add a group to its treatment or begin a new one; yield a disagreement if equal settings have other records."""
+    member = SourceGroup(source=source.name, group=group.name)
     alike = [draft for draft in drafts if draft.group.settings == group.settings]
     fitting = None
     for draft in alike:
@@ -145,7 +145,7 @@ def _place(drafts: list[_Draft], source: Source, group: Group) -> Iterator[Disag
     fitting.members.append((member, source.history))
 
 
-def _disagreements(draft: _Draft, member: Member, history: History) -> Iterator[Disagreement]:
+def _disagreements(draft: _Draft, member: SourceGroup, history: History) -> Iterator[Disagreement]:
     runs = {run.ref.replicate: run for run in history.of_group(member.group)}
     for index, (other, other_history) in enumerate(draft.members):
         there = draft.runs(index)
@@ -185,12 +185,12 @@ def _gap(a: float | None, b: float | None) -> float | None:
     return None if a is None or b is None else abs(a - b)
 
 
-def _named(drafts: Sequence[_Draft]) -> tuple[Condition, ...]:
-    """Name each condition after its first member, with its run directory where the name is ambiguous."""
+def _named(drafts: Sequence[_Draft]) -> tuple[Treatment, ...]:
+    """Name each treatment after its first member, with its experiment directory where the name is ambiguous."""
     firsts = [draft.members[0][0] for draft in drafts]
     names = [first.group for first in firsts]
     return tuple(
-        Condition(
+        Treatment(
             name=first.group if names.count(first.group) == 1 else f"{first.group} ({first.source})",
             members=tuple(member for member, _ in draft.members),
             endpoints=_endpoints(draft),
@@ -219,16 +219,16 @@ def _confirmed(draft: _Draft) -> tuple[int, ...]:
     }))  # fmt: skip
 
 
-def _declared(sources: Sequence[Source]) -> Iterator[Declared]:
+def _declared(sources: Sequence[Source]) -> Iterator[DeclaredComparison]:
     for source in sources:
         for one in analyse(source.history).comparisons:
-            yield Declared(
+            yield DeclaredComparison(
                 source=source.name, a=one.question.a, b=one.question.b, verdict=str(one.verdict),
                 sentence=f"{one.headline} {one.sentence}",
             )
 
 
-def _explore(one: tuple[Condition, Group], other: tuple[Condition, Group]) -> Exploratory:
+def _explore(one: tuple[Treatment, Group], other: tuple[Treatment, Group]) -> Exploratory:
     (x, group_x), (y, group_y) = one, other
     pairs = tuple(
         CommonReplicate(replicate=replicate, a=x.endpoints[replicate], b=y.endpoints[replicate])

@@ -1,10 +1,10 @@
-"""Sentences and caveats about groups of several run directories. Pure."""
+"""Sentences and caveats about groups of several experiment directories. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from esper_ab.analysis.across import LEVEL, Across, Disagreement, Exploratory, Member
+from esper_ab.analysis.across import LEVEL, Across, Disagreement, Exploratory, SourceGroup
 from esper_ab.analysis.comparable import Source
 from esper_ab.stats.descriptive.improvement import in_words
 from esper_ab.stats.least_pairs import LEAST_PAIRS
@@ -45,7 +45,7 @@ def disagreement(one: Disagreement) -> str:
     )
 
 
-def _called(member: Member) -> str:
+def _called(member: SourceGroup) -> str:
     return f"{member.group} ({member.source})"
 
 
@@ -107,7 +107,7 @@ def _devices(source: Source) -> str:
 
 
 def _of(source: Source) -> Iterator[str]:
-    """Return the caveats of one run directory."""
+    """Return the caveats of one experiment directory."""
     history = source.history
     design = history.design
     runs = history.runs.values()

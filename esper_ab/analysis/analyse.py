@@ -69,7 +69,7 @@ def _compare(
 ) -> Comparison:
     experiment = history.plan.experiment
     question = Question(
-        a=contrast.a, b=contrast.b, design=history.design, planned=history.replicates, conditions=conditions(history),
+        a=contrast.a, b=contrast.b, design=history.design, planned=history.replicates, scope=conditions(history),
         paired=not experiment.unpaired, run_sd=history.plan.run_sd,
         rng_seed=int(history.plan.digest[: 2 * _DIGEST_BYTES], 16),
     )  # fmt: skip

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from esper_ab.analysis import audit_conditions, audit_conduct, audit_endpoints, audit_floor, audit_ppo
+from esper_ab.analysis import audit_conduct, audit_endpoints, audit_floor, audit_ppo, audit_setup
 from esper_ab.analysis.pairs import Pairs
 from esper_ab.contracts.messages import Lane
 from esper_ab.design.design import Contrast
@@ -39,7 +39,7 @@ def audit(history: History, pairs: Pairs) -> Audit:
     """Audit everything recorded so far, where `pairs` are `all_pairs(history)`."""
     found = [
         *_of_comparisons(history, pairs),
-        *audit_conditions.findings(history),
+        *audit_setup.findings(history),
         *audit_conduct.findings(history),
         *audit_ppo.findings(history),
         *audit_floor.findings(history, pairs),
@@ -91,7 +91,7 @@ def _places(blocks: Sequence[Block], contrast: Contrast, replicates: set[int] | 
     """Return the places of both runs of every pair; `replicates` None: of all planned blocks."""
     signs = {contrast.a: 1, contrast.b: -1}
     return [
-        Place(replicate=block.replicate, lane=spec.ref.device, order=order, sign=signs[spec.ref.group_id])
+        Place(replicate=block.replicate, lane=spec.ref.lane, order=order, sign=signs[spec.ref.group_id])
         for block in blocks
         if replicates is None or block.replicate in replicates
         for order, spec in enumerate(block.runs)
@@ -159,8 +159,8 @@ def _amount(run: RunHistory) -> tuple[int, int, int]:
     columns = run.columns
     steps = int(sum(columns.of("steps")) - sum(columns.of("diverged_steps")))
     steps += run.spec.steps * int(sum(columns.of("diverged")))
-    evaluated = run.evaluation.episodes if run.evaluation else ()
-    return len(run.columns), steps, sum(episode.actions == "sampled" for episode in evaluated)
+    evaluated = run.evaluation.hosts if run.evaluation else ()
+    return len(run.columns), steps, sum(host.actions == "sampled" for host in evaluated)
 
 
 def hardware(lane: Lane) -> str:

@@ -30,8 +30,8 @@ def _inexact(history: History) -> Iterator[Finding]:
     by_group: dict[str, set[str]] = {}
     for entry in history.ledger:
         if entry.category == "inexact_resume":
-            group = history.runs[entry.run].ref.group_id if entry.run in history.runs else ""
-            by_group.setdefault(group, set()).add(entry.run)
+            group = history.runs[entry.run_name].ref.group_id if entry.run_name in history.runs else ""
+            by_group.setdefault(group, set()).add(entry.run_name)
     for group, names in by_group.items():
         runs = ", ".join(sorted(names - {""})) or "runs unknown"
         sentence = f"Work that was done again did not give the same record as before: {runs}."
@@ -47,7 +47,7 @@ def _faults(history: History, groups: Sequence[Conduct]) -> Iterator[Finding]:
             said.append(f"{group.cancelled} cancelled with another group's lost run")
         if said:
             yield _note("faults", f"{group.group}: {', '.join(said)}.", group.group)
-    outside = Counter[str](entry.category for entry in history.ledger if entry.run not in history.runs)
+    outside = Counter[str](entry.category for entry in history.ledger if entry.run_name not in history.runs)
     if any(category in FAULTS for category in outside):
         yield _note("faults", f"Outside of any run: {', '.join(_counted(outside))}.")
     if outside["interrupted"]:

@@ -23,7 +23,7 @@ def findings(history: History, pairs: Pairs) -> Iterator[Finding]:
 def _no_number(history: History) -> Iterator[Finding]:
     for group in history.groups:
         runs = [
-            run.ref.run for run in history.of_group(group)
+            run.ref.name for run in history.of_group(group)
             if run.evaluation is not None and not run.lost and endpoint(run, history.design.endpoint) is None
         ]  # fmt: skip
         if runs:

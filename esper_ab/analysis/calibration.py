@@ -7,7 +7,7 @@ import numpy as np
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.boundary_cache import calibrate
 from esper_ab.design.calibration import autocorrelation, factor_effects, intraclass_correlation, last_episodes, spread
-from esper_ab.design.calibration_file import SCHEMA, Calibration, conditions_of
+from esper_ab.design.calibration_file import SCHEMA, Calibration, circumstances_of
 from esper_ab.design.design import LEAST_RUNS, default_looks
 from esper_ab.design.false_claims import false_claims
 from esper_ab.design.power import PowerQuestion
@@ -40,7 +40,7 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool) ->
     return Calibration(
         schema=SCHEMA,
         mode=group.settings.reward.mode if learns else group.settings.controller.name,
-        conditions=conditions_of(experiment),
+        circumstances=circumstances_of(experiment),
         settings=flat(group),
         experiment=plan.digest,
         versions=history.started.versions,
@@ -64,9 +64,9 @@ def _factors(history: History, runs: list[RunHistory]) -> dict[str, list[str]]:
     """The levels of both factors by run: its device, and its place in the start order."""
     devices = {lane.name: "+".join(lane.devices) for lane in history.plan.lanes}
     places = {
-        spec.ref.run: str(place + 1) for block in history.blocks for place, spec in enumerate(block.runs)
+        spec.ref.name: str(place + 1) for block in history.blocks for place, spec in enumerate(block.runs)
     }
     return {
-        "device": [devices[run.ref.device] for run in runs],
-        "start order": [places[run.ref.run] for run in runs],
+        "device": [devices[run.ref.lane] for run in runs],
+        "start order": [places[run.ref.name] for run in runs],
     }

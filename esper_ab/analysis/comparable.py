@@ -1,4 +1,4 @@
-"""Checks whether groups of several run directories can be compared; one line per objection. Pure."""
+"""Checks whether groups of several experiment directories can be compared; one line per objection. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import msgspec
 
 from esper_ab.analysis.audit import audit
 from esper_ab.analysis.pairs import all_pairs
-from esper_ab.design.calibration_file import conditions_of
+from esper_ab.design.calibration_file import circumstances_of
 from esper_ab.journal.fold import History
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """One run directory."""
+    """One experiment directory."""
 
     name: str  # as given by the user
     history: History
@@ -23,7 +23,7 @@ class Source:
 
 
 def incomparable(sources: Sequence[Source]) -> tuple[str, ...]:
-    """Return one line per setting or fact that must agree and does not, and per run directory unfit for comparison.
+    """Return one line per setting or fact that must agree and does not, and per experiment unfit for comparison.
 
     Settings of groups may differ: they are what is compared.
     """
@@ -51,7 +51,7 @@ def _facts(source: Source) -> dict[str, str]:
     """Return, as text by key, what must agree for a replicate to mean the same in all directories."""
     experiment, started = source.history.plan.experiment, source.history.started
     found = {"rng_seed": str(experiment.rng_seed)}
-    for key, text in conditions_of(experiment).items():
+    for key, text in circumstances_of(experiment).items():
         value = msgspec.json.decode(text)
         if isinstance(value, dict):
             found |= {f"{key}.{below}": _text(one) for below, one in value.items()}

@@ -53,13 +53,13 @@ def conduct(history: History) -> tuple[Conduct, ...]:
 
 def evaluation_hosts(run: RunHistory) -> list[EnvEpisode]:
     """Return every evaluation episode of every environment, sampled and greedy."""
-    return [episode.env for episode in run.evaluation.episodes] if run.evaluation else []
+    return [host.outcome for host in run.evaluation.hosts] if run.evaluation else []
 
 
 def faults_of(ledger: Sequence[Ledger], runs: Sequence[RunHistory]) -> dict[str, int]:
     """Count the ledger entries about these runs by category."""
-    names = {run.ref.run for run in runs}
-    counted = Counter[str](entry.category for entry in ledger if entry.run in names and entry.category in FAULTS)
+    names = {run.ref.name for run in runs}
+    counted = Counter[str](entry.category for entry in ledger if entry.run_name in names and entry.category in FAULTS)
     return {category: counted[category] for category in FAULTS if counted[category]}
 
 

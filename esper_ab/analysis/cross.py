@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from esper_ab.contracts.records import EvaluationEpisode
+from esper_ab.contracts.records import EvaluatedHost
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import mean
 from esper_ab.stats.correlation import Correlation, correlation
@@ -54,40 +54,40 @@ def cross_evaluation(history: History) -> CrossEvaluation:
     )
 
 
-Evaluated = tuple[EvaluationEpisode, ...]  # the sampled evaluation episodes of one run, at least one
+Hosts = tuple[EvaluatedHost, ...]  # the hosts of one run's evaluation by sampled actions, at least one
 
 
-def _evaluated(runs: Sequence[RunHistory]) -> list[Evaluated]:
+def _evaluated(runs: Sequence[RunHistory]) -> list[Hosts]:
     found = [
-        tuple(episode for episode in run.evaluation.episodes if episode.actions == "sampled")
+        tuple(host for host in run.evaluation.hosts if host.actions == "sampled")
         for run in runs
         if run.evaluation is not None and not run.lost
     ]
-    return [episodes for episodes in found if episodes]
+    return [hosts for hosts in found if hosts]
 
 
-def _accuracy(episodes: Evaluated) -> float | None:
-    return mean(episode.env.final_accuracy for episode in episodes)
+def _accuracy(hosts: Hosts) -> float | None:
+    return mean(host.outcome.held_out_accuracy for host in hosts)
 
 
-def _reward(episodes: Evaluated, mode: str) -> float | None:
-    return mean(episode.rewards.get(mode) for episode in episodes)
+def _reward(hosts: Hosts, mode: str) -> float | None:
+    return mean(host.rewards.get(mode) for host in hosts)
 
 
-def _row(group: str, runs: Sequence[Evaluated], modes: Sequence[str]) -> CrossRow:
+def _row(group: str, runs: Sequence[Hosts], modes: Sequence[str]) -> CrossRow:
     return CrossRow(
         group=group,
         runs=len(runs),
-        accuracy=mean(_accuracy(episodes) for episodes in runs),
-        rewards={mode: mean(_reward(episodes, mode) for episodes in runs) for mode in modes},
+        accuracy=mean(_accuracy(hosts) for hosts in runs),
+        rewards={mode: mean(_reward(hosts, mode) for hosts in runs) for mode in modes},
     )
 
 
-def _meaning(mode: str, runs: Sequence[Evaluated]) -> RewardMeaning:
-    episodes = [(episode.rewards.get(mode), episode.env.final_accuracy) for of_run in runs for episode in of_run]
+def _meaning(mode: str, runs: Sequence[Hosts]) -> RewardMeaning:
+    hosts = [(host.rewards.get(mode), host.outcome.held_out_accuracy) for of_run in runs for host in of_run]
     return RewardMeaning(
         mode=mode,
-        episodes=_correlation(episodes),
+        episodes=_correlation(hosts),
         runs=_correlation([(_reward(of_run, mode), _accuracy(of_run)) for of_run in runs]),
     )
 

@@ -74,7 +74,7 @@ def kept_share(outcome: RunOutcome) -> float | None:
 
 
 def _by_replicate(history: History, outcomes: Mapping[str, RunOutcome], group: str) -> dict[int, RunOutcome]:
-    return {run.ref.replicate: outcomes[run.ref.run] for run in history.of_group(group)}
+    return {run.ref.replicate: outcomes[run.ref.name] for run in history.of_group(group)}
 
 
 def _judge(comparison: Comparison, a: Mapping[int, RunOutcome], b: Mapping[int, RunOutcome]) -> Judgement:

@@ -17,7 +17,7 @@ def complete_replicates(history: History) -> int:
     """Count the leading replicates that are final: every run evaluated, left out or lost."""
     count = 0
     for block in history.blocks:
-        if any(history.runs[spec.ref.run].expected for spec in block.runs):
+        if any(history.runs[spec.ref.name].expected for spec in block.runs):
             break
         count += 1
     return count
@@ -59,7 +59,7 @@ def _sides(
 ) -> Iterator[tuple[int, tuple[int, RunHistory], tuple[int, RunHistory]]]:
     """Yield per block its replicate, and of each of the two groups the position and the run."""
     for block in history.blocks:
-        runs = {spec.ref.group_id: (index, history.runs[spec.ref.run]) for index, spec in enumerate(block.runs)}
+        runs = {spec.ref.group_id: (index, history.runs[spec.ref.name]) for index, spec in enumerate(block.runs)}
         yield block.replicate, runs[contrast.a], runs[contrast.b]
 
 

@@ -22,9 +22,9 @@ def result_hash(history: History) -> str:
 
 def _words(run: RunHistory) -> list[str]:
     if run.state in ("lost", "left out"):
-        return [run.ref.run, run.state.replace(" ", "-")]
+        return [run.ref.name, run.state.replace(" ", "-")]
     episodes = zip(run.columns.episodes, run.columns.digests, strict=True)
-    words = [run.ref.run, *[f"{episode}:{digest}" for episode, digest in episodes]]
+    words = [run.ref.name, *[f"{episode}:{digest}" for episode, digest in episodes]]
     if run.evaluation is not None:
         words += [f"evaluation:{run.evaluation.digest}", f"policy:{run.evaluation.policy_sha256}"]
     return words

@@ -25,8 +25,8 @@ def recorded_by(run: RunHistory) -> tuple[Taken, ...]:
 
     Work repeated after a damaged checkpoint counts for the last worker to do it, since it had to give the same digests.
     """
-    found = [taken for taken, following in pairwise(run.taken) if following.point > taken.point]
-    if run.taken and (run.evaluation is not None or len(run.columns) > run.taken[-1].point):
+    found = [taken for taken, following in pairwise(run.taken) if following.milestone > taken.milestone]
+    if run.taken and (run.evaluation is not None or len(run.columns) > run.taken[-1].milestone):
         found.append(run.taken[-1])
     return tuple(found)
 

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from esper_ab.api.declared import ABVariant, Experiment, Variant
-from esper_ab.api.keys import Settings, dotted, plain
+from esper_ab.api.setting_names import Settings, dotted, plain
 from esper_ab.api.spelling import in_python, spelled
 from esper_ab.contracts.errors import UsageError
-from esper_ab.plan.run_directory import check_name
+from esper_ab.plan.experiment_directory import check_name
 from esper_ab.settings.assignments import EXPERIMENT_KEYS, SHORT, Assignment
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.parse import FileSettings, Request, assemble
@@ -22,7 +22,7 @@ from esper_ab.trackers.settings import Tracking, change_tracking
 
 
 @dataclass(frozen=True, kw_only=True)
-class Declared:
+class DeclaredExperiment:
     """Declaration of a file or a program, checked as far as possible without the machine."""
 
     asked: AskedExperiment
@@ -31,9 +31,9 @@ class Declared:
     tracking: Tracking
 
 
-def parse_declaration(experiment: Experiment, folder: Path) -> Declared:
+def parse_declaration(experiment: Experiment, folder: Path) -> DeclaredExperiment:
     """Read everything that `experiment` says; UsageError as `parse_experiment`."""
-    return Declared(
+    return DeclaredExperiment(
         asked=parse_experiment(experiment, folder),
         placed="placement" in dotted(experiment.base_config),
         about=about(experiment),

@@ -20,13 +20,13 @@ from typing import Any, Literal
 
 from esper_ab.api.asked import parse_experiment
 from esper_ab.api.declared import Experiment, Variant
-from esper_ab.api.keys import Settings, dotted, read_only
+from esper_ab.api.setting_names import Settings, dotted, read_only
 from esper_ab.contracts.errors import UsageError
 from esper_ab.trackers.settings import Tracking, change_tracking
 
 
 def create_experiment(name: str, description: str = "", date: str = "") -> ExperimentBuilder:
-    """Begin an experiment: add variants to it and `build()` it. `name` names its run directory, too."""
+    """Begin an experiment: add variants to it and `build()` it. `name` names its experiment directory, too."""
     return ExperimentBuilder(name=name, description=description, date=date)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import Any
 
-from esper_ab.api.keys import Settings, read_only
+from esper_ab.api.setting_names import Settings, read_only
 from esper_ab.trackers.settings import Tracking
 
 _MISTYPED, _LONG = 0.85, 8  # similarity and length from which an attribute is taken for a slip; others are a subclass's

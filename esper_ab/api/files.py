@@ -19,14 +19,14 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from esper_ab.api.asked import Declared, parse_declaration
+from esper_ab.api.asked import DeclaredExperiment, parse_declaration
 from esper_ab.api.builder import ExperimentBuilder
 from esper_ab.api.declared import Experiment
 from esper_ab.api.running import READING
 from esper_ab.api.spelling import in_python, spelled
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.visible import visible_line
-from esper_ab.plan.run_directory import check_name
+from esper_ab.plan.experiment_directory import check_name
 from esper_ab.settings.parse import Request, assemble, read_toml
 from esper_ab.trackers.settings import Tracking
 
@@ -41,10 +41,10 @@ class _Found:
 
     symbol: str
     experiment: Experiment
-    what: Declared
+    what: DeclaredExperiment
 
 
-def load_declaration(path: Path, name: str = "") -> Declared:
+def load_declaration(path: Path, name: str = "") -> DeclaredExperiment:
     """Read the experiment that FILE.toml or FILE.py declares; `name`: which one, by its name or its function's.
 
     UsageError, one line that begins with the path, for anything else than exactly one.
@@ -59,7 +59,7 @@ def load_declaration(path: Path, name: str = "") -> Declared:
         return _choose(path, _find_experiments(path, name), name)
 
 
-def _load_toml(path: Path) -> Declared:
+def _load_toml(path: Path) -> DeclaredExperiment:
     """Read a file for `launch --config`; the experiment is called as the file unless it has a name."""
     file = read_toml(path)
     with spelled(in_python({})):
@@ -68,7 +68,7 @@ def _load_toml(path: Path) -> Declared:
         check_name(path.stem, f"{path}: name the experiment in it, as in name = \"rates\"; the file's own name")
         asked = msgspec.structs.replace(asked, name=path.stem)
     placed = any(assignment.key == "placement" for assignment in file.common)
-    return Declared(asked=asked, placed=placed, about={}, tracking=Tracking())
+    return DeclaredExperiment(asked=asked, placed=placed, about={}, tracking=Tracking())
 
 
 @contextmanager
@@ -198,7 +198,7 @@ def _make(path: Path, symbol: str, line: int, value: Any) -> _Found:
         raise UsageError(f"{path}:{line}: {symbol}: {error}") from None
 
 
-def _choose(path: Path, found: list[_Found], name: str) -> Declared:
+def _choose(path: Path, found: list[_Found], name: str) -> DeclaredExperiment:
     """Return the only one, or the one called `name`; equal ones count as one."""
     different: dict[bytes, _Found] = {}
     for one in found:
@@ -212,6 +212,6 @@ def _choose(path: Path, found: list[_Found], name: str) -> Declared:
     raise UsageError(f"{path} has several experiments: {there}; choose one with --experiment NAME")
 
 
-def _digest(what: Declared) -> bytes:
+def _digest(what: DeclaredExperiment) -> bytes:
     """Return bytes that are equal for declarations that are the same in everything."""
     return msgspec.json.encode((what.asked, what.placed, what.about, what.tracking))

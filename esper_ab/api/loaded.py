@@ -1,12 +1,12 @@
-"""A run directory in Python: its records as data frames, its verdicts, its figures, its policies.
+"""An experiment directory in Python: its records as data frames, its verdicts, its figures, its policies.
 
-    run = load_run("runs/demo")
+    run = load_experiment("experiments/demo")
     run.episodes()
     run.verdicts
     run.plot("pairs")
 
 Errors are those of `esper_ab.contracts.errors`, each one line with the remedy: UsageError for what cannot be had,
-JournalError for a damaged run directory.
+JournalError for a damaged experiment directory.
 """
 
 from __future__ import annotations
@@ -53,18 +53,18 @@ class Policy(Protocol):
         """Return the controller; its `decide(view, uniforms)` returns decisions [E, head]."""
 
 
-def load_run(path: str | Path) -> LoadedRun:
-    """Load the run directory `path` as it is now: running, stopped or finished.
+def load_experiment(path: str | Path) -> LoadedExperiment:
+    """Load the experiment directory `path` as it is now: running, stopped or finished.
 
     UsageError when there is no journal or nothing in it yet; JournalError when it is damaged.
     """
-    run_dir = Path(path)
-    held = holder(run_dir) is not None  # before reading: a run that ends in between is then seen as finished
-    return LoadedRun(run_dir, load(run_dir), held=held)
+    experiment_dir = Path(path)
+    held = holder(experiment_dir) is not None  # before reading: a run that ends in between is then seen as finished
+    return LoadedExperiment(experiment_dir, load(experiment_dir), held=held)
 
 
-class LoadedRun:
-    """Snapshot of a run directory; what is recorded later needs another `load_run`.
+class LoadedExperiment:
+    """Snapshot of an experiment directory; what is recorded later needs another `load_experiment`.
 
     The frames have the columns of docs/sql.md. `as_`: "pandas", "polars", "pyarrow" or "duckdb"; None: the first of
     them, in this order, that is installed. Accuracies are percent, differences points, times UTC.
@@ -182,11 +182,13 @@ class LoadedRun:
         run = self._run(group, replicate)
         path = self.path / run.spec.policy_file
         if run.evaluation is None:
-            raise UsageError(f"{run.ref.run} has no policy in {self.path}: it is {run.state}, not finished")
+            raise UsageError(f"{run.ref.name} has no policy in {self.path}: it is {run.state}, not finished")
         try:
             found = hashlib.sha256(path.read_bytes()).hexdigest()
         except OSError as error:
-            raise UsageError(f"{path}: {error.strerror}; the journal names it as the policy of {run.ref.run}") from None
+            raise UsageError(
+                f"{path}: {error.strerror}; the journal names it as the policy of {run.ref.name}"
+            ) from None
         if found != run.evaluation.policy_sha256:
             raise UsageError(f"{path} is not the policy that was evaluated: its sha256 is not the journal's")
         try:
@@ -197,7 +199,9 @@ class LoadedRun:
 
     def __repr__(self) -> str:
         said = "; ".join(f"{a} - {b}: {verdict}" for (a, b), verdict in self.verdicts.items())
-        return visible(f"<LoadedRun {str(self.path)!r}, {self.state}: {self._content.title}; {self._done}; {said}>")
+        return visible(
+            f"<LoadedExperiment {str(self.path)!r}, {self.state}: {self._content.title}; {self._done}; {said}>"
+        )
 
     def _repr_html_(self) -> str:
         rows = "".join(

@@ -8,14 +8,14 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from esper_ab.api.loaded import LoadedRun, load_run
+from esper_ab.api.loaded import LoadedExperiment, load_experiment
 from esper_ab.api.lookup import Verdicts, no_variant
 from esper_ab.contracts.errors import EsperError
-from esper_ab.contracts.shell_line import typed
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.journal.events import Ledger
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import RunOutcome
-from esper_ab.plan.run_directory import FOLDER_OF_RUNS, run_folder
+from esper_ab.plan.experiment_directory import FOLDER_OF_RUNS, run_folder
 from esper_ab.report.content import Content
 from esper_ab.verdict.comparison import Comparison
 
@@ -78,9 +78,9 @@ class Results(Mapping[str, list[RunResult]]):
         return {name: runs for name, runs in failed.items() if runs}
 
     @property
-    def run(self) -> LoadedRun:
-        """The run directory as data frames, figures and policies."""
-        return load_run(self.path)
+    def run(self) -> LoadedExperiment:
+        """The experiment directory as data frames, figures and policies."""
+        return load_experiment(self.path)
 
     def __getitem__(self, variant: str) -> list[RunResult]:
         if variant not in self._runs:
@@ -123,15 +123,15 @@ def early_end(failure: EsperError | None, path: Path, history: History) -> str:
         return ""
     first, *more = [line for line in str(failure).splitlines() if not line.startswith(_GO_ON)]
     said = [first, *(line for line in more[-1:] if not line.startswith(" "))]  # what follows from it, below the log
-    died = next((entry.run for entry in reversed(history.ledger) if entry.category in _DEATHS), "")
-    see = f"see `{typed('logs', path, *([died] if died else []))}`"
+    died = next((entry.run_name for entry in reversed(history.ledger) if entry.category in _DEATHS), "")
+    see = f"see `{shell_command('logs', path, *([died] if died else []))}`"
     left = any(run.expected for run in history.runs.values())
-    return "; ".join([*said, see, *([f"to go on: `{typed('resume', path)}`"] if left else [])])
+    return "; ".join([*said, see, *([f"to go on: `{shell_command('resume', path)}`"] if left else [])])
 
 
 def _results(path: Path, content: Content, group: str) -> list[RunResult]:
     runs = (run for run in content.history.of_group(group) if not run.left_out)
-    return [_result(path, run, content.outcomes[run.ref.run], content.history) for run in runs]
+    return [_result(path, run, content.outcomes[run.ref.name], content.history) for run in runs]
 
 
 def _result(path: Path, run: RunHistory, outcome: RunOutcome, history: History) -> RunResult:
@@ -153,7 +153,7 @@ def _result(path: Path, run: RunHistory, outcome: RunOutcome, history: History) 
 
 def _why(run: RunHistory, history: History) -> str:
     """One line: the death that it did not get past, what another run's failure did to it, or how all ended."""
-    entries = [entry for entry in history.ledger if entry.run == run.ref.run]
+    entries = [entry for entry in history.ledger if entry.run_name == run.ref.name]
     if run.lost:
         kinds = _DEATHS if run.failed else ("cancelled",)
         return _last(entries, kinds) or _last(entries, ("dropped_pair",)) or "its replicate was given up"

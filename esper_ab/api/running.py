@@ -16,7 +16,7 @@ from typing import TypedDict, Unpack
 import click
 import msgspec
 
-from esper_ab.api.asked import Declared, parse_declaration
+from esper_ab.api.asked import DeclaredExperiment, parse_declaration
 from esper_ab.api.builder import ExperimentBuilder
 from esper_ab.api.declared import Experiment
 from esper_ab.api.results import Results, early_end
@@ -34,7 +34,7 @@ from esper_ab.execution.experiment import (
 )
 from esper_ab.launchers import Launcher
 from esper_ab.live.on_stderr import Narration
-from esper_ab.plan.run_directory import check_name
+from esper_ab.plan.experiment_directory import check_name
 from esper_ab.report.build import ReportPaths
 from esper_ab.settings.assignments import did_you_mean
 from esper_ab.settings.experiment import AskedExperiment
@@ -65,7 +65,7 @@ class Runner:
     max_parallel_runs: int | None = None
     retry_failed_runs: bool = True
     max_retries: int = 2
-    name: str = ""  # of the run directory; "": that of the experiment
+    name: str = ""  # of the experiment directory; "": that of the experiment
     launcher: str = "local"
     watched: bool = False  # a live view
     narrated: bool = False  # a line on stderr for everything that is recorded
@@ -73,18 +73,18 @@ class Runner:
 
 
 def run_ab_test(
-    experiment: Experiment, output_dir: str | Path = "runs", parallel_runs: bool = True,
+    experiment: Experiment, output_dir: str | Path = "experiments", parallel_runs: bool = True,
     max_parallel_runs: int | None = None, retry_failed_runs: bool = True, max_retries: int = 2, **more: Unpack[More],
 ) -> Results:  # fmt: skip
     """Train every variant `runs_per_variant` times and compare them; returns when all is done.
 
-    The run directory is `output_dir`/NAME and must not exist; `name=` gives it another name than the experiment's.
-    `max_parallel_runs`: runs that train at the same time, at most; None: as many as the devices carry. The runs of a
-    replicate train together, one per variant, unless fewer than that are allowed: then one after the other, as with
-    `parallel_runs=False`, which trains one run at a time. A run whose worker dies is taken up again from its last
-    checkpoint, on the same random draws, at most `max_retries` times at one point; then its replicate is given up for
-    every variant. `retry_failed_runs=False`: at the first death. `verbose=True`: the plan, and a live view.
-    `launcher="inline"`: threads of this process, for debuggers.
+    The experiment directory is `output_dir`/NAME and must not exist; `name=` gives it another name than the
+    experiment's. `max_parallel_runs`: runs that train at the same time, at most; None: as many as the devices carry.
+    The runs of a replicate train together, one per variant, unless fewer than that are allowed: then one after the
+    other, as with `parallel_runs=False`, which trains one run at a time. A run whose worker dies is taken up again from
+    its last checkpoint, on the same random draws, at most `max_retries` times at one milestone; then its replicate is
+    given up for every variant. `retry_failed_runs=False`: at the first death. `verbose=True`: the plan, and a live
+    view. `launcher="inline"`: threads of this process, for debuggers.
 
     A run that failed is a RunResult without success, and so is all that was left when too much failed to go on
     (`Results.error`). Raises UsageError before anything starts; Interrupted after Ctrl-C; DiskFull.
@@ -102,7 +102,9 @@ def run_ab_test(
     if runner.watched:
         show_plan(planned)
     paths, failure = conduct(planned, runner)
-    return Results(planned.run_dir, paths.content, early_end(failure, planned.run_dir, paths.content.history))
+    return Results(
+        planned.experiment_dir, paths.content, early_end(failure, planned.experiment_dir, paths.content.history)
+    )
 
 
 def _check_experiment(experiment: object) -> None:
@@ -112,15 +114,15 @@ def _check_experiment(experiment: object) -> None:
         raise UsageError(f"run_ab_test: expected an Experiment, as create_experiment(…).build() is, not {experiment!r}")
 
 
-def prepare(what: Declared, runner: Runner) -> PlannedExperiment:
+def prepare(what: DeclaredExperiment, runner: Runner) -> PlannedExperiment:
     """Plan what is declared; whatever can be refused is refused here, and nothing is started or written yet."""
     _check_runner(runner)
     _check_process(make_launcher(runner.launcher))
     asked = msgspec.structs.replace(_schedule(what, runner), name=runner.name or what.asked.name)
-    run_dir = runner.output_dir / asked.name
-    if run_dir.exists():
+    experiment_dir = runner.output_dir / asked.name
+    if experiment_dir.exists():
         where = runner.words.get("name", "name=")
-        raise UsageError(f"{run_dir} exists already; give this run another name ({where}), or another folder")
+        raise UsageError(f"{experiment_dir} exists already; give this run another name ({where}), or another folder")
     check_tracking(what.tracking)
     with spelled(in_python(runner.words)):
         return plan_experiment(asked, runner.output_dir, tracking=what.tracking, about=what.about)
@@ -137,7 +139,7 @@ def conduct(planned: PlannedExperiment, runner: Runner) -> tuple[ReportPaths, Es
             carry_out(planned, make_launcher(runner.launcher), watched=runner.watched, limits=limits, also=also)
     except (WorkerFailed, WorkerHung) as error:
         failure = error
-    return write_report(planned.run_dir), failure
+    return write_report(planned.experiment_dir), failure
 
 
 def show_plan(planned: PlannedExperiment) -> None:
@@ -192,7 +194,7 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _schedule(what: Declared, runner: Runner) -> AskedExperiment:
+def _schedule(what: DeclaredExperiment, runner: Runner) -> AskedExperiment:
     """Ask for as many runs at the same time as the runner allows.
 
     Fewer than a replicate has variants means: one after the other. The plan says so; results do not depend on it.

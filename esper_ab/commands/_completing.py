@@ -1,4 +1,4 @@
-"""What a shell may offer behind the cursor: run directories and their logs, groups, tasks, slots, devices, settings.
+"""What a shell may offer behind the cursor: experiments and their logs, groups, tasks, slots, devices, settings.
 
 Each function completes one kind of value, in the form that click's `shell_complete` takes. Light: no catalogue is
 imported, only listed or parsed, no journal is read, and no driver is asked.
@@ -18,18 +18,18 @@ from click.shell_completion import CompletionItem
 
 from esper_ab.contracts import catalog
 from esper_ab.journal.file import JOURNAL_NAME
-from esper_ab.plan.run_directory import FOLDER_OF_RUNS
+from esper_ab.plan.experiment_directory import FOLDER_OF_RUNS
 from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS, SHORT
 from esper_ab.trackers.subject import NAMES
 
-_USUAL = "runs"  # where `launch` puts run directories
+_USUAL = "experiments"  # where `launch` puts experiment directories
 _USUAL_TASK = "digits"
 _GPUS = Path("/proc/driver/nvidia/gpus")  # a folder per GPU
 _CATALOGUES = {"reward.mode": "workers.rewards", "controller.name": "workers.controllers"}
 
 
-class RunDirectory(click.Path):
-    """The type of an argument that names a run directory; it need not exist."""
+class ExperimentDirectory(click.Path):
+    """The type of an argument that names an experiment directory; it need not exist."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
@@ -37,7 +37,7 @@ class RunDirectory(click.Path):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem[Any]]:
-        """Run directories below the folder that is typed, the newest first, and folders to look into."""
+        """Experiment directories below the folder that is typed, the newest first, and folders to look into."""
         above = incomplete[: incomplete.rfind("/") + 1]
         found = _runs(above, incomplete)
         if not incomplete:
@@ -46,7 +46,7 @@ class RunDirectory(click.Path):
 
 
 def _runs(above: str, incomplete: str) -> list[str]:
-    """Run directories directly below the folder `above`, newest first; then its other folders, with a slash."""
+    """Experiment directories directly below the folder `above`, newest first; then its other folders, with a slash."""
     runs: list[tuple[float, str]] = []
     folders: list[str] = []
     with suppress(OSError), os.scandir(above or ".") as entries:
@@ -123,8 +123,8 @@ def devices(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
 
 
 def logs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Complete what has a log in the run directory: runs as GROUP/REPLICATE, workers, trackers, the console."""
-    folder = Path(ctx.params.get("run_dir") or ".")
+    """Complete what has a log in the experiment directory: runs as GROUP/REPLICATE, workers, trackers, the console."""
+    folder = Path(ctx.params.get("experiment_dir") or ".")
     runs = [name.rpartition("-") for name in _listed(folder / FOLDER_OF_RUNS)]
     written = [name.removesuffix(".log") for name in _listed(folder / "logs") if name.endswith(".log")]
     others = [name for name in written if tuple(name.rpartition("-")) not in runs]

@@ -12,17 +12,17 @@ CHECKPOINTS = "checkpoints"
 _OF_REPORTS = re.compile(r"\.(summary\.txt|verdict\.json|report\.html)\..+")  # report/build
 _OF_TRACKERS = re.compile(r"\..+\.json\..+")  # trackers/state
 _OF_WORKERS = re.compile(r"\..+\.pt\.\d+-\d+")  # workers/durable
-_AT_WORK_S = 60.0  # reports and trackers write while nobody has the run directory
+_AT_WORK_S = 60.0  # reports and trackers write while nobody has the experiment directory
 
 
-def leftovers(run_dir: Path) -> Iterator[Path]:
-    """Find leftovers in a run directory in which nothing is training."""
-    for folder, called in ((run_dir, _OF_REPORTS), (run_dir / "tracking", _OF_TRACKERS)):
-        for path in sorted(folder.glob(".*")) if not folder.is_symlink() or folder == run_dir else ():
+def leftovers(experiment_dir: Path) -> Iterator[Path]:
+    """Find leftovers in an experiment directory in which nothing is training."""
+    for folder, called in ((experiment_dir, _OF_REPORTS), (experiment_dir / "tracking", _OF_TRACKERS)):
+        for path in sorted(folder.glob(".*")) if not folder.is_symlink() or folder == experiment_dir else ():
             if called.fullmatch(path.name) and _is_old(path):
                 yield path
     for name in (CHECKPOINTS, "policies"):
-        yield from (path for path in files_below(run_dir / name) if _OF_WORKERS.fullmatch(path.name))
+        yield from (path for path in files_below(experiment_dir / name) if _OF_WORKERS.fullmatch(path.name))
 
 
 def files_below(folder: Path) -> Iterator[Path]:

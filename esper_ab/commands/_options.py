@@ -96,9 +96,9 @@ _OPTIONS: dict[str, Decorator] = {
                              help="What starts workers; no result depends on it."),
     "transport": _option("--transport", type=click.Choice(["ipc", "tcp"]), default="ipc", help="How workers talk to "
                               "the coordinator: a private socket file, or TCP with keys of this run only."),
-    "out": _option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True,
-                        metavar="DIR", help="Where run directories go."),
-    "name": _option("--name", metavar="NAME", help="Name of the run directory. [default: task and time]"),
+    "out": _option("--out", type=click.Path(path_type=Path), default=Path("experiments"), show_default=True,
+                        metavar="DIR", help="Where experiment directories go."),
+    "name": _option("--name", metavar="NAME", help="Name of the experiment directory. [default: task and time]"),
     "dry_run": _option("--dry-run", is_flag=True, help="Print the plan and stop."),
     "json": _option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout."),
     "quiet": _option("--quiet", is_flag=True, help="No live view."),

@@ -57,7 +57,7 @@ def command(mode: str, runs: int, replicates: int, **options: Any) -> None:
     from esper_ab.execution.calibration import calibrate, calibration_file
 
     found = calibrate(planned, launcher, replicates, watched=not (options["quiet"] or options["json"]))
-    file = calibration_file(planned.run_dir)
+    file = calibration_file(planned.experiment_dir)
     if options["json"]:
         click.echo(file.read_text(encoding="utf-8").strip())
     else:

@@ -1,4 +1,4 @@
-"""`esper-ab compare`: what several run directories say together, and why some of them can say nothing together."""
+"""`esper-ab compare`: what several experiments say together, and why some of them can say nothing together."""
 
 from __future__ import annotations
 
@@ -6,15 +6,22 @@ from pathlib import Path
 
 import click
 
-from esper_ab.commands._completing import RunDirectory
+from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
 
 
-@click.command(epilog=epilog("esper-ab compare runs/ONE runs/OTHER", "esper-ab compare runs/ONE runs/OTHER --json"))
-@click.argument("run_dirs", metavar="RUN RUN…", nargs=-1, required=True, type=RunDirectory())
+@click.command(
+    epilog=epilog(
+        "esper-ab compare experiments/ONE experiments/OTHER",
+        "esper-ab compare experiments/ONE experiments/OTHER --json",
+    )
+)
+@click.argument(
+    "experiment_dirs", metavar="EXPERIMENT EXPERIMENT…", nargs=-1, required=True, type=ExperimentDirectory()
+)
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
-def command(run_dirs: tuple[Path, ...], json: bool) -> None:
-    """Compare the groups of several run directories, where that can be done honestly.
+def command(experiment_dirs: tuple[Path, ...], json: bool) -> None:
+    """Compare the groups of several experiment directories, where that can be done honestly.
 
     Task, budget, endpoint, arithmetic, code, versions and rng seed must be the same; what is not is named, with exit
     status 2. Groups with equal settings are one condition, and it is checked that their records are equal. Different
@@ -23,5 +30,5 @@ def command(run_dirs: tuple[Path, ...], json: bool) -> None:
     # Here, so that --help and completion wait for no scipy or matplotlib.
     from esper_ab.report.compared import compare, render_json, render_text
 
-    compared = compare(run_dirs)
+    compared = compare(experiment_dirs)
     click.echo(render_json(compared) if json else render_text(compared))

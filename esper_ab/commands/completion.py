@@ -15,6 +15,6 @@ from esper_ab.commands._shells import PROGRAM, SHELLS, VARIABLE
 ))  # fmt: skip
 @click.argument("shell", type=click.Choice(tuple(SHELLS)))
 def command(shell: str) -> None:
-    """Print a script that completes commands, options, run directories, groups and settings in SHELL."""
+    """Print a script that completes commands, options, experiments, groups and settings in SHELL."""
     root = click.get_current_context().find_root().command
     click.echo(SHELLS[shell](root, {}, PROGRAM, VARIABLE).source(), nl=False)

@@ -16,54 +16,54 @@ from esper_ab.contracts.visible import visible_line
 from esper_ab.control.preflight import examine, expected_bytes
 from esper_ab.control.private_folder import PrivateFolder
 from esper_ab.health import devices, processor, storage, system
-from esper_ab.health.finding import Finding, problem
+from esper_ab.health.diagnosis import Diagnosis, problem
 from esper_ab.settings.experiment import AskedExperiment
 
 _NAMED = ("torch", "numpy", "pyzmq", "msgspec", "duckdb")  # packages whose version is shown
 
 
-@click.command(epilog=epilog("esper-ab doctor", "esper-ab doctor --out runs --json"))
-@click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, metavar="DIR",
-              help="Where run directories are to go.")
+@click.command(epilog=epilog("esper-ab doctor", "esper-ab doctor --out experiments --json"))
+@click.option("--out", type=click.Path(path_type=Path), default=Path("experiments"), show_default=True, metavar="DIR",
+              help="Where experiment directories are to go.")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 def command(out: Path, json: bool) -> int:
-    """Look at devices, driver, cores, memory, disk, limits and packages; each finding has its remedy.
+    """Look at devices, driver, cores, memory, disk, limits and packages; each diagnosis has its remedy.
 
     Exit status 2 when there is a problem, which is something with which `launch` is refused or fails here; warnings
     leave it 0. It trains nothing and leaves nothing behind.
     """
-    findings = list(examine_machine(out))
-    problems = sum(finding.level == "problem" for finding in findings)
+    diagnoses = list(examine_machine(out))
+    problems = sum(diagnosis.level == "problem" for diagnosis in diagnoses)
     if json:
-        tree = {"problems": problems, "warnings": _warnings(findings), "findings": msgspec.to_builtins(findings)}
+        tree = {"problems": problems, "warnings": _warnings(diagnoses), "diagnoses": msgspec.to_builtins(diagnoses)}
         click.echo(json_module.dumps(tree))
     else:
-        click.echo(describe_findings(findings))
+        click.echo(describe_diagnoses(diagnoses))
     return UsageError.exit_code if problems else 0
 
 
-def examine_machine(out: Path) -> Iterator[Finding]:
+def examine_machine(out: Path) -> Iterator[Diagnosis]:
     """Findings about everything that experiments need here, in the order of what depends on what."""
-    yield from system.package_findings("esper-ab", also=_NAMED)
+    yield from system.package_diagnoses("esper-ab", also=_NAMED)
     machine = _machine()
     if isinstance(machine, str):
         yield problem("preflight", machine, "`python -P -c 'import workers.commands.describe'` shows what fails")
     else:
-        yield from devices.device_findings(machine)
+        yield from devices.device_diagnoses(machine)
         if machine.task_problem:
             yield problem("task", machine.task_problem, "reinstall the package: digits ships with it")
-    yield from processor.processor_findings()
-    yield from storage.storage_findings(out, expected_bytes(1))
+    yield from processor.processor_diagnoses()
+    yield from storage.storage_diagnoses(out, expected_bytes(1))
     try:
         folder = PrivateFolder()
     except OSError as error:
         yield problem("socket", f"no folder for sockets can be made: {error}", "set TMPDIR to a folder of yours")
         return
     try:
-        yield from system.system_findings(folder.path)
+        yield from system.system_diagnoses(folder.path)
     finally:
         folder.close()
-    yield from system.terminal_findings()
+    yield from system.terminal_diagnoses()
 
 
 def _machine() -> Machine | str:
@@ -75,21 +75,21 @@ def _machine() -> Machine | str:
         return str(error)
 
 
-def describe_findings(findings: list[Finding]) -> str:
+def describe_diagnoses(diagnoses: list[Diagnosis]) -> str:
     """Findings in words: a line for each, its remedy on the next, and a last line with what they come to."""
-    width = max(len(finding.topic) for finding in findings)
+    width = max(len(diagnosis.topic) for diagnosis in diagnoses)
     lines = []
-    for finding in findings:
-        lines.append(f"{finding.level:<7}  {finding.topic:<{width}}  {visible_line(finding.what)}")
-        if finding.remedy:
-            lines.append(f"{'':<7}  {'':<{width}}  -> {visible_line(finding.remedy)}")
-    problems = sum(finding.level == "problem" for finding in findings)
+    for diagnosis in diagnoses:
+        lines.append(f"{diagnosis.level:<7}  {diagnosis.topic:<{width}}  {visible_line(diagnosis.what)}")
+        if diagnosis.remedy:
+            lines.append(f"{'':<7}  {'':<{width}}  -> {visible_line(diagnosis.remedy)}")
+    problems = sum(diagnosis.level == "problem" for diagnosis in diagnoses)
     end = "experiments can run here" if not problems else "an experiment would be refused or fail here"
-    return "\n".join((*lines, "", f"{_count(problems, 'problem')}, {_count(_warnings(findings), 'warning')}: {end}"))
+    return "\n".join((*lines, "", f"{_count(problems, 'problem')}, {_count(_warnings(diagnoses), 'warning')}: {end}"))
 
 
-def _warnings(findings: list[Finding]) -> int:
-    return sum(finding.level == "warning" for finding in findings)
+def _warnings(diagnoses: list[Diagnosis]) -> int:
+    return sum(diagnosis.level == "warning" for diagnosis in diagnoses)
 
 
 def _count(number: int, noun: str) -> str:

@@ -19,8 +19,8 @@ from esper_ab.journal.load import load
 
 
 @click.command(epilog=epilog(
-    "esper-ab evaluate runs/RUN/policies/shaped/*.pt",
-    "esper-ab evaluate runs/RUN/policies/shaped/0.pt --rng-seed 7 --episodes 4",
+    "esper-ab evaluate experiments/EXPERIMENT/policies/shaped/*.pt",
+    "esper-ab evaluate experiments/EXPERIMENT/policies/shaped/0.pt --rng-seed 7 --episodes 4",
 ))  # fmt: skip
 @click.argument("policies", metavar="POLICY…", nargs=-1, required=True, type=click.Path())
 @click.option("--episodes", type=click.IntRange(min=1), metavar="N", help="Hosts per environment. [default: as in the "
@@ -35,7 +35,7 @@ def command(
 ) -> int:
     """Evaluate saved policies, frozen with their normalisers, on fresh hosts.
 
-    POLICY is a file such as RUN/policies/GROUP/REPLICATE.pt.
+    POLICY is a file such as EXPERIMENT/policies/GROUP/REPLICATE.pt.
     """
     for line in describe_other_code(policies):
         click.echo(f"warning: {visible_line(line)}", err=True)
@@ -48,18 +48,18 @@ def command(
 
 
 def describe_other_code(policies: Sequence[str]) -> list[str]:
-    """A sentence for each run directory whose policies were trained by another state of the code than this one.
+    """A sentence for each experiment directory whose policies were trained by another state of the code than this one.
 
-    Nothing is said of a policy that no longer lies in its run directory, or whose journal cannot be read.
+    Nothing is said of a policy that no longer lies in its experiment directory, or whose journal cannot be read.
     """
     runs: dict[Path, set[str]] = {}
     for path in map(Path, policies):
         if len(path.absolute().parents) > 2:
             runs.setdefault(path.absolute().parents[2], set()).add(f"{path.parent.name}/{path.stem}")
     here, lines = provenance.code(), []
-    for run_dir, asked in runs.items():
+    for experiment_dir, asked in runs.items():
         try:
-            states = code_states(load(run_dir).history)
+            states = code_states(load(experiment_dir).history)
         except (EsperError, OSError):
             continue
         there = [state.code for state in states if asked & set(state.runs)]
@@ -67,7 +67,7 @@ def describe_other_code(policies: Sequence[str]) -> list[str]:
         others = [named(code) for code in there if code.get(key, "") != here.get(key, "")]
         if others:
             lines.append(
-                f"{run_dir.name}: trained by {' and by '.join(others)}, while the code here is {named(here)}: "
+                f"{experiment_dir.name}: trained by {' and by '.join(others)}, while the code here is {named(here)}: "
                 "numbers may differ from those of the run"
             )
     return lines

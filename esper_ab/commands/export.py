@@ -1,4 +1,4 @@
-"""`esper-ab export`: the tables of a run directory as files that other programs read."""
+"""`esper-ab export`: the tables of an experiment directory as files that other programs read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from esper_ab.commands._completing import RunDirectory
+from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
 from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.load import load
@@ -39,13 +39,13 @@ class Written:
 
 @click.command(
     epilog=epilog(
-        "esper-ab export runs/RUN",
-        "esper-ab export runs/RUN --format parquet --table episodes --table pairs --out tables",
+        "esper-ab export experiments/EXPERIMENT",
+        "esper-ab export experiments/EXPERIMENT --format parquet --table episodes --table pairs --out tables",
     )
 )
-@click.argument("run_dir", metavar="RUN", type=RunDirectory())
+@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-              help="Where to put the files; made if it is not there. [default: RUN/export]")
+              help="Where to put the files; made if it is not there. [default: EXPERIMENT/export]")
 @click.option("--format", "form", type=click.Choice(("csv", "parquet")), default="csv", show_default=True,
               help="CSV with a header line, or Parquet with its types.")
 @click.option("--table", "tables", multiple=True, type=click.Choice(TABLES), metavar="TABLE",
@@ -53,25 +53,27 @@ class Written:
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 def command(
-    run_dir: Path, out: Path | None, form: Format, tables: tuple[str, ...], force: bool, json: bool
+    experiment_dir: Path, out: Path | None, form: Format, tables: tuple[str, ...], force: bool, json: bool
 ) -> None:
-    """Write the tables of RUN as CSV or Parquet files.
+    """Write the tables of EXPERIMENT as CSV or Parquet files.
 
     There is one file per table: the views of `query`, the comparisons and their pairs. The command works while
-    RUN is in progress: what is recorded so far is written.
+    EXPERIMENT is in progress: what is recorded so far is written.
     """
-    folder = run_dir / _FOLDER if out is None else out
-    written = export(run_dir, folder, form, tuple(dict.fromkeys(tables)) or TABLES, force=force)
+    folder = experiment_dir / _FOLDER if out is None else out
+    written = export(experiment_dir, folder, form, tuple(dict.fromkeys(tables)) or TABLES, force=force)
     if json:
         files = [{"table": one.table, "file": str(one.file), "rows": one.rows, "bytes": one.size_bytes}
                  for one in written]
-        click.echo(json_module.dumps({"run": str(run_dir), "format": form, "files": files}, indent=2))
+        click.echo(json_module.dumps({"run": str(experiment_dir), "format": form, "files": files}, indent=2))
         return
     for one in written:
         click.echo(f"{one.file}: {one.rows} {'row' if one.rows == 1 else 'rows'}, {one.size_bytes / 1e3:.1f} kB")
 
 
-def export(run_dir: Path, folder: Path, form: Format, tables: Sequence[str], *, force: bool) -> tuple[Written, ...]:
+def export(
+    experiment_dir: Path, folder: Path, form: Format, tables: Sequence[str], *, force: bool
+) -> tuple[Written, ...]:
     """Write one file per table, each whole or not at all; when one cannot be written none of them takes its name.
 
     UsageError when a file is there and `force` is not given, when `folder` cannot be written, or without a journal.
@@ -79,12 +81,12 @@ def export(run_dir: Path, folder: Path, form: Format, tables: Sequence[str], *, 
     from esper_ab.analysis.analyse import analyse  # with scipy: --help and completion are fast
 
     files = {table: folder / f"{table}.{form}" for table in tables}
-    loaded = load(run_dir)
+    loaded = load(experiment_dir)
     there = [str(file) for file in files.values() if file.exists()]
     if there and not force:
         raise UsageError(f"{there[0]} exists{_others(len(there) - 1)}; --force replaces, --out names another folder")
     comparisons = analyse(loaded.history).comparisons
-    with viewed(run_dir, loaded.lines) as connection:
+    with viewed(experiment_dir, loaded.lines) as connection:
         add_conclusions(connection, comparisons)
         try:
             folder.mkdir(parents=True, exist_ok=True)

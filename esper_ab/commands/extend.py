@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from esper_ab.commands._completing import RunDirectory
+from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._going_on import allow_changed_code, detach_command, detach_flag
 from esper_ab.commands._options import shared_options
@@ -19,18 +19,18 @@ from esper_ab.report.build import printed
 
 
 @click.command(epilog=epilog(
-    "esper-ab extend runs/RUN --replicates 20 --dry-run",
-    "esper-ab extend runs/RUN --replicates 20 --detach",
+    "esper-ab extend experiments/EXPERIMENT --replicates 20 --dry-run",
+    "esper-ab extend experiments/EXPERIMENT --replicates 20 --detach",
 ))  # fmt: skip
-@click.argument("run_dir", metavar="RUN", type=RunDirectory())
+@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
 @click.option("--replicates", type=click.IntRange(min=1), required=True, metavar="N", help="How many in all.")
 @shared_options("launcher", "transport")
 @click.option("--dry-run", is_flag=True, help="Print what would be added and by which rule, and stop.")
 @allow_changed_code
 @shared_options("quiet", "json")
 @detach_flag
-def command(run_dir: Path, replicates: int, dry_run: bool, detach: bool, **options: Any) -> None:
-    """Add replicates to a finished RUN.
+def command(experiment_dir: Path, replicates: int, dry_run: bool, detach: bool, **options: Any) -> None:
+    """Add replicates to a finished EXPERIMENT.
 
     The stricter rule of an extended plan then holds for what is undecided.
     """
@@ -38,7 +38,7 @@ def command(run_dir: Path, replicates: int, dry_run: bool, detach: bool, **optio
     from esper_ab.execution.going_on import extend_run, preview
 
     quiet, json, allowed = options["quiet"], options["json"], options["allow_changed_code"]
-    shown = preview(run_dir, replicates, allow_changed_code=allowed)
+    shown = preview(experiment_dir, replicates, allow_changed_code=allowed)
     if not json:
         click.echo(shown)
     elif dry_run:
@@ -46,9 +46,9 @@ def command(run_dir: Path, replicates: int, dry_run: bool, detach: bool, **optio
     if dry_run:
         return
     if detach:
-        detach_command("extend", run_dir, "--replicates", str(replicates), options=options)
+        detach_command("extend", experiment_dir, "--replicates", str(replicates), options=options)
         return
-    outlive_terminal(run_dir)
+    outlive_terminal(experiment_dir)
     launcher = make_launcher(options["launcher"], options["transport"])
-    extend_run(run_dir, replicates, launcher, watched=not (quiet or json), allow_changed_code=allowed)
-    click.echo(printed(write_report(run_dir), "json" if json else "text"))
+    extend_run(experiment_dir, replicates, launcher, watched=not (quiet or json), allow_changed_code=allowed)
+    click.echo(printed(write_report(experiment_dir), "json" if json else "text"))

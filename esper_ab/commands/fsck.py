@@ -1,4 +1,4 @@
-"""`esper-ab fsck`: what of a run directory is intact, and how to go on from it. Removes nothing that was recorded.
+"""`esper-ab fsck`: what of an experiment is intact, and how to go on from it. Removes nothing that was recorded.
 
 The journal is verified line by line, then the files that it vouches for: policies by their sha256, checkpoints by
 sha256 and size. A repair cuts the journal at its first damaged line and keeps the rest beside it; that only the intact
@@ -15,12 +15,12 @@ from pathlib import Path
 import click
 import msgspec
 
-from esper_ab.commands._completing import RunDirectory
+from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._leftovers import leftovers
 from esper_ab.commands._options import shared_options
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
-from esper_ab.contracts.shell_line import typed
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.journal.events import AnyEvent, EpisodeRecorded, ExperimentStarted, RunEvaluated
 from esper_ab.journal.file import JOURNAL_NAME, OtherVersion, Reading, cut_off, read
 from esper_ab.journal.fold import History, RunHistory, fold
@@ -32,14 +32,14 @@ _LISTED = 8  # names in one line of text; --json has them all
 _CHUNK_BYTES = 1 << 20
 
 
-@click.command(epilog=epilog("esper-ab fsck runs/RUN", "esper-ab fsck runs/RUN --repair"))
-@click.argument("run_dir", metavar="RUN", type=RunDirectory())
+@click.command(epilog=epilog("esper-ab fsck experiments/EXPERIMENT", "esper-ab fsck experiments/EXPERIMENT --repair"))
+@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
 @click.option("--repair", "repairs", is_flag=True, help="Cut the journal at its first damaged line, keep what is cut "
               "off beside it, and remove temporary files of killed processes.")
 @shared_options("json")
-def command(run_dir: Path, repairs: bool, json: bool) -> int:
-    """Verify RUN's journal, policies and checkpoints; exit status 5 when something is damaged."""
-    found = repair(run_dir) if repairs else examine(run_dir)
+def command(experiment_dir: Path, repairs: bool, json: bool) -> int:
+    """Verify EXPERIMENT's journal, policies and checkpoints; exit status 5 when something is damaged."""
+    found = repair(experiment_dir) if repairs else examine(experiment_dir)
     click.echo(fsck_json(found) if json else fsck_text(found))
     return found.exit_status
 
@@ -61,9 +61,9 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of the examination of a run directory."""
+    """Result of the examination of an experiment directory."""
 
-    run_dir: str
+    experiment_dir: str
     in_use_by: str  # the process that has it now; its checkpoints come and go and were not checked
     lines: int  # intact ones, from the first on
     wall_time: str  # of the last intact line, ISO 8601
@@ -83,10 +83,10 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         return DAMAGED if self.damage or self.faults else 0
 
 
-def examine(run_dir: Path) -> Findings:
-    """Findings about the whole of `run_dir`, which is not changed. UsageError when there is no journal."""
-    path = run_dir / JOURNAL_NAME
-    user = holder(run_dir)
+def examine(experiment_dir: Path) -> Findings:
+    """Findings about the whole of `experiment_dir`, which is not changed. UsageError when there is no journal."""
+    path = experiment_dir / JOURNAL_NAME
+    user = holder(experiment_dir)
     reading = read(path)
     events, damage, repairable = _intact(reading)
     if not events and not damage and not user:
@@ -94,43 +94,48 @@ def examine(run_dir: Path) -> Findings:
     history = fold(events) if events else None
     runs = history.runs.values() if history else ()
     return Findings(
-        run_dir=str(run_dir), in_use_by=str(user) if user else "", lines=reading.lines, wall_time=reading.wall_time,
+        experiment_dir=str(experiment_dir), in_use_by=str(user) if user else "",
+        lines=reading.lines, wall_time=reading.wall_time,
         episodes=sum(len(run.columns) for run in runs), evaluations=sum(run.evaluation is not None for run in runs),
         damage=damage, repairable=repairable, behind=_behind(path, reading.intact_bytes, history),
-        faults=tuple(_faults(run_dir, runs, checkpoints=not user)),
-        leftovers=() if user else _names(run_dir, leftovers(run_dir)), notes=history.pauses if history else (),
+        faults=tuple(_faults(experiment_dir, runs, checkpoints=not user)),
+        leftovers=() if user else _names(experiment_dir, leftovers(experiment_dir)),
+        notes=history.pauses if history else (),
     )  # fmt: skip
 
 
-def repair(run_dir: Path) -> Findings:
+def repair(experiment_dir: Path) -> Findings:
     """Cut the journal at its first damage, keep what is cut off, and remove temporary files; the findings after that.
 
-    UsageError when somebody has the run directory; DiskFull, with nothing changed, without room for what is cut off.
+    UsageError when somebody has the experiment directory; DiskFull, with nothing changed, without room for what is cut
+    off.
     """
-    read(run_dir / JOURNAL_NAME)  # refuses a directory that is none before a lock is made in it
+    read(experiment_dir / JOURNAL_NAME)  # refuses a directory that is none before a lock is made in it
     try:
-        with closing(Lock(run_dir)):
-            done = _repaired(run_dir)
+        with closing(Lock(experiment_dir)):
+            done = _repaired(experiment_dir)
     except OSError as error:
         if error.errno in NO_ROOM:
-            raise DiskFull(f"no room in {run_dir} to keep what is cut off; nothing was cut: make room first") from None
-        raise UsageError(f"{run_dir} cannot be repaired: {error.strerror} ({error.filename})") from None
-    return msgspec.structs.replace(examine(run_dir), done=done)
+            raise DiskFull(
+                f"no room in {experiment_dir} to keep what is cut off; nothing was cut: make room first"
+            ) from None
+        raise UsageError(f"{experiment_dir} cannot be repaired: {error.strerror} ({error.filename})") from None
+    return msgspec.structs.replace(examine(experiment_dir), done=done)
 
 
-def _repaired(run_dir: Path) -> tuple[str, ...]:
-    """Repair `run_dir`, whose lock is held; what was done, a sentence each."""
-    path = run_dir / JOURNAL_NAME
+def _repaired(experiment_dir: Path) -> tuple[str, ...]:
+    """Repair `experiment_dir`, whose lock is held; what was done, a sentence each."""
+    path = experiment_dir / JOURNAL_NAME
     reading = read(path)
     events, _, repairable = _intact(reading)
     done = []
     if events and (repairable or reading.torn_bytes):
         size = path.stat().st_size - reading.intact_bytes
-        kept = cut_off(run_dir, reading.intact_bytes, reading.lines)
+        kept = cut_off(experiment_dir, reading.intact_bytes, reading.lines)
         done.append(f"cut {size} bytes off the journal behind line {reading.lines}; they are in {kept.name}")
-    for leftover in tuple(leftovers(run_dir)):
+    for leftover in tuple(leftovers(experiment_dir)):
         leftover.unlink()
-        done.append(f"removed {leftover.relative_to(run_dir)}")
+        done.append(f"removed {leftover.relative_to(experiment_dir)}")
     return tuple(done)
 
 
@@ -166,43 +171,43 @@ def _behind(path: Path, at: int, history: History | None) -> Behind | None:
 def _lost_record(event: AnyEvent, history: History | None) -> Iterator[str]:
     if not isinstance(event, EpisodeRecorded | RunEvaluated):
         return
-    run = history.runs.get(event.record.run.run) if history else None
+    run = history.runs.get(event.record.run.name) if history else None
     if isinstance(event, EpisodeRecorded):
         if run is None or event.record.episode not in run.episodes:
-            yield f"{event.record.run.run} episode {event.record.episode}"
+            yield f"{event.record.run.name} episode {event.record.episode}"
     elif run is None or run.evaluation is None:
-        yield f"{event.record.run.run} evaluation"
+        yield f"{event.record.run.name} evaluation"
 
 
 # --- the files that the journal vouches for ---
 
 
-def _faults(run_dir: Path, runs: Iterable[RunHistory], *, checkpoints: bool) -> Iterator[Fault]:
+def _faults(experiment_dir: Path, runs: Iterable[RunHistory], *, checkpoints: bool) -> Iterator[Fault]:
     for run in runs:
         if run.evaluation is not None:
-            what = _wrong(run_dir, run.evaluation.policy_file, run.evaluation.policy_sha256, None)
+            what = _wrong(experiment_dir, run.evaluation.policy_file, run.evaluation.policy_sha256, None)
             if what:
-                yield Fault(file=run.evaluation.policy_file, what=f"policy of {run.ref.run}: {what}")
+                yield Fault(file=run.evaluation.policy_file, what=f"policy of {run.ref.name}: {what}")
         if checkpoints:
-            yield from _checkpoint_faults(run_dir, run)
+            yield from _checkpoint_faults(experiment_dir, run)
 
 
-def _checkpoint_faults(run_dir: Path, run: RunHistory) -> Iterator[Fault]:
+def _checkpoint_faults(experiment_dir: Path, run: RunHistory) -> Iterator[Fault]:
     """Faults of a run's checkpoints: the newest is needed until the run is at its end, older ones may be gone."""
-    recorded = {checkpoint.point: checkpoint for checkpoint in run.checkpoints}
+    recorded = {checkpoint.milestone: checkpoint for checkpoint in run.checkpoints}
     newest = max(recorded, default=0) if run.expected else 0
-    for point, checkpoint in recorded.items():
-        if point != newest and not (run_dir / checkpoint.file).is_file():
+    for milestone, checkpoint in recorded.items():
+        if milestone != newest and not (experiment_dir / checkpoint.file).is_file():
             continue
-        what = _wrong(run_dir, checkpoint.file, checkpoint.sha256, checkpoint.size_bytes)
+        what = _wrong(experiment_dir, checkpoint.file, checkpoint.sha256, checkpoint.size_bytes)
         if what:
             use = "resume goes further back" if run.expected else "it is of no use any more"
-            yield Fault(file=checkpoint.file, what=f"checkpoint {point} of {run.ref.run}: {what}; {use}")
+            yield Fault(file=checkpoint.file, what=f"checkpoint {milestone} of {run.ref.name}: {what}; {use}")
 
 
-def _wrong(run_dir: Path, file: str, sha256: str, size_bytes: int | None) -> str:
+def _wrong(experiment_dir: Path, file: str, sha256: str, size_bytes: int | None) -> str:
     """Say what is wrong with a file recorded with this sha256 and size (None: any); "" when nothing is."""
-    path = run_dir / file
+    path = experiment_dir / file
     if not path.is_file():
         return "missing"
     try:
@@ -223,8 +228,8 @@ def _hashed(path: Path) -> tuple[str, int]:
     return digest.hexdigest(), size
 
 
-def _names(run_dir: Path, paths: Iterable[Path]) -> tuple[str, ...]:
-    return tuple(str(path.relative_to(run_dir)) for path in paths)
+def _names(experiment_dir: Path, paths: Iterable[Path]) -> tuple[str, ...]:
+    return tuple(str(path.relative_to(experiment_dir)) for path in paths)
 
 
 # --- in words ---
@@ -239,7 +244,7 @@ def fsck_text(found: Findings) -> str:
     """The findings in words: a line for each, and last what to do."""
     last = f", the last of {found.wall_time}" if found.wall_time else ""
     lines = [
-        f"{found.run_dir}: {found.lines} lines of the journal are intact{last}; "
+        f"{found.experiment_dir}: {found.lines} lines of the journal are intact{last}; "
         f"{found.episodes} episodes, {found.evaluations} evaluations"
     ]
     lines += [f"repaired: {one}" for one in found.done]
@@ -265,7 +270,7 @@ def _behind_text(behind: Behind, *, torn: bool) -> str:
 
 def _verdict(found: Findings) -> str:
     if found.damage and found.repairable:
-        cut = typed("fsck", found.run_dir, "--repair")
+        cut = shell_command("fsck", found.experiment_dir, "--repair")
         return (
             f"`{cut}` cuts the journal behind line {found.lines} and keeps the rest beside it; what was recorded "
             "there, resume does again"

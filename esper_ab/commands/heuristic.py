@@ -42,7 +42,7 @@ _OPS = ("germinated", "advanced", "fossilised", "pruned")
 def command(json: bool, **options: Any) -> None:
     """Grow hosts by the heuristic controller alone, and count what it does in each slot.
 
-    It germinates, advances, fossilises and prunes. Nothing is compared and no run directory is written;
+    It germinates, advances, fossilises and prunes. Nothing is compared and no experiment directory is written;
     `launch --groups heuristic,…` compares.
     """
     asked = make_question(**options)
@@ -88,7 +88,7 @@ def count_several_slots(answer: SoloAnswer) -> int:
 def describe_answer(asked: SoloQuestion, answer: SoloAnswer) -> str:
     """The answer in words: a table of slots, then a line per host."""
     hosts = answer.hosts
-    accuracies = [host.final_accuracy for host in hosts]
+    accuracies = [host.held_out_accuracy for host in hosts]
     width = max(map(len, ("slot", *answer.slots)))
     table = [f"{'slot':<{width}}  {'  '.join(_OPS)}"]
     for slot, counts in count_by_slot(answer).items():
@@ -112,7 +112,7 @@ def _line(host: Host) -> str:
         f"no seed: {host.unsettled_steps} steps not settled, {host.improving_steps} without a plateau"
     )
     end = ", diverged" if host.diverged else ""
-    return f"{host.episode}/{host.env}: {host.final_accuracy:.2f} %, {settled}{end}; {seeds}"
+    return f"{host.episode}/{host.env}: {host.held_out_accuracy:.2f} %, {settled}{end}; {seeds}"
 
 
 def _life(seed: Seed) -> str:

@@ -21,14 +21,14 @@ from esper_ab.commands._options import flag_help
 from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import GroupSettings
-from esper_ab.contracts.shell_line import typed
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.parse import DEFAULT_GROUPS
 
 _SET = ("task", "episodes", "steps", "n_envs", "replicates")  # written out with their defaults; the others are comments
 _FLAGS = {"arithmetic.threads": "threads"}  # key -> flag, where they have different names
 _SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
-_NAME_CHARS = 128  # of a run directory
+_NAME_CHARS = 128  # of an experiment directory
 _WIDTH = 110
 _LARGE = 10**15  # a bound like that is of no use to a reader
 
@@ -53,17 +53,17 @@ def command(file: Path, force: bool, json: bool) -> None:
     if json:
         click.echo(json_module.dumps({"file": str(file), "run": ["esper-ab", "run", str(file)]}))
     else:
-        line = typed("run", file)
+        line = shell_command("run", file)
         click.echo(f"wrote {file}\nsee what it would do: {line} --dry-run\nrun it: {line}")
 
 
 def _name(file: Path) -> str:
-    """The name of `file` without its ending, as far as a run directory can have it."""
+    """The name of `file` without its ending, as far as an experiment directory can have it."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", file.stem).strip("-_.")[:_NAME_CHARS] or "experiment"
 
 
 def toml_file(name: str = "") -> str:
-    """A TOML experiment file: the keys, in the structure, of the `experiment.toml` of a run directory.
+    """A TOML experiment file: the keys, in the structure, of the `experiment.toml` of an experiment directory.
 
     `name`: of the experiment, which without one is called as the file.
     """

@@ -33,7 +33,7 @@ from esper_ab.settings.assignments import split_commas
 from esper_ab.settings.flags import parse_flags
 from esper_ab.trackers.settings import Tracking, check_tracking, wandb_mode
 from esper_ab.trackers.subject import NAMES
-from esper_ab.verdict.condition import parse_condition, require
+from esper_ab.verdict.requirement import parse_requirement, require
 
 if TYPE_CHECKING:
     from esper_ab.design.calibration_file import Calibration
@@ -53,11 +53,20 @@ if TYPE_CHECKING:
 @click.option("--calibration", type=click.Path(path_type=Path), metavar="FILE", help="What `esper-ab calibrate` wrote: "
               "how much runs differ by chance.")
 @click.option("--chaos", type=int, metavar="RNG_SEED", help="Rehearse faults: kill and stop workers on the way, at "
-              "places drawn from RNG_SEED. The result is that of a run without.")
-@click.option("--fail-unless", multiple=True, metavar="CONDITION", help='"simplified better-than shaped": exit status '
-              "12 when the verdict is another. Repeatable.")
-@click.option("--track", shell_complete=completing.trackers, metavar="A,B,…", help="What follows the run: wandb, "
-              "tensorboard, mlflow (at MLFLOW_TRACKING_URI). A tracker that breaks does not concern the run.")
+              "places drawn from RNG_SEED. The result is that of an experiment without.")
+@click.option(
+    "--fail-unless",
+    multiple=True,
+    metavar="REQUIREMENT",
+    help='"simplified better-than shaped": exit status 12 when the verdict is another. Repeatable.',
+)
+@click.option(
+    "--track",
+    shell_complete=completing.trackers,
+    metavar="A,B,…",
+    help="What follows the experiment: wandb, "
+    "tensorboard, mlflow (at MLFLOW_TRACKING_URI). A tracker that breaks does not concern the experiment.",
+)
 @click.option("--wandb-mode", metavar="online|offline", help="[default: WANDB_MODE, else online]")
 @click.option("--wandb-entity", metavar="NAME", help="Team or user at W&B.")
 @click.option("--wandb-project", metavar="NAME", help="[default: ab_test_NAME_DATE]")
@@ -74,7 +83,7 @@ def command(**options: Any) -> None:
     asked = parse_flags(options)
     planned = plan_experiment(asked, options["out"], calibration=calibration, tracking=tracking)
     groups = [group.name for group in planned.plan.experiment.groups]
-    conditions = [parse_condition(text, groups, planned.plan.design.comparisons) for text in options["fail_unless"]]
+    requirements = [parse_requirement(text, groups, planned.plan.design.comparisons) for text in options["fail_unless"]]
     launcher = make_launcher(options["launcher"], options["transport"])
     check_launcher(launcher, planned.plan.lanes)
     chaos = _plan_chaos(options, planned, launcher)
@@ -85,21 +94,21 @@ def command(**options: Any) -> None:
         _detach(planned, as_json=options["json"])
         return
     planned = make_directory(planned, launcher)
-    outlive_terminal(planned.run_dir)
+    outlive_terminal(planned.experiment_dir)
     carry_out(planned, launcher, watched=not (options["quiet"] or options["json"]), chaos=chaos)
 
-    paths = write_report(planned.run_dir)
+    paths = write_report(planned.experiment_dir)
     click.echo(printed(paths, "json" if options["json"] else "text"))
     if chaos is not None and not options["json"]:
         click.echo(f"chaos: {chaos.summary}\nresult hash: {paths.content.analysis.result_hash}")
-    require(conditions, paths.content.comparisons)
+    require(requirements, paths.content.comparisons)
 
 
 def _detach(planned: PlannedExperiment, *, as_json: bool) -> None:
     """Start this command again under the name of `planned`, without this terminal."""
     planned = claim_directory(planned, reserve)
     typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg != "--detach"]
-    detached = detach("esper_ab.launch", [*typed, "--name", planned.run_dir.name], planned.run_dir)
+    detached = detach("esper_ab.launch", [*typed, "--name", planned.experiment_dir.name], planned.experiment_dir)
     click.echo(detached.shown(as_json=as_json))
 
 

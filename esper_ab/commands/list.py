@@ -1,4 +1,4 @@
-"""`esper-ab list`: the run directories below a folder, newest first."""
+"""`esper-ab list`: the experiment directories below a folder, newest first."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _MOST_TOLD = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Listed:
-    """A run directory as the list shows it."""
+    """An experiment directory as the list shows it."""
 
-    run_dir: str
+    experiment_dir: str
     state: str  # as in `status`, or "damaged", "empty"
     done: float | None  # share of the planned training episodes and evaluations
     last_event: str  # ISO 8601
@@ -37,42 +37,50 @@ class Listed:
     problem: str = ""  # of a damaged one
 
 
-@click.command(epilog=epilog("esper-ab list", "esper-ab list runs --json"))
-@click.argument("folder", metavar="[DIR]", default="runs", type=click.Path(path_type=Path, file_okay=False))
+@click.command(epilog=epilog("esper-ab list", "esper-ab list experiments --json"))
+@click.argument("folder", metavar="[DIR]", default="experiments", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 def command(folder: Path, json: bool) -> None:
-    """List the run directories below DIR [default: runs], newest first, with progress and verdicts."""
+    """List the experiments below DIR [default: experiments], newest first, with progress and verdicts."""
     if not folder.is_dir():
-        raise UsageError(f"no folder {folder}: name the one that holds the run directories")
+        raise UsageError(f"no folder {folder}: name the one that holds the experiment directories")
     found = list_runs(folder)
     if json:
         click.echo(json_module.dumps([asdict(one) for one in found], indent=2))
     elif found:
         click.echo(_table(found))
     else:
-        click.echo(f"no run directory below {folder}")
+        click.echo(f"no experiment directory below {folder}")
 
 
 def list_runs(folder: Path) -> list[Listed]:
-    """Every run directory below `folder`; one that cannot be read is listed with its problem."""
-    return sorted(map(_look, _run_directories(folder)), key=lambda one: (one.last_event, one.run_dir), reverse=True)
+    """Every experiment directory below `folder`; one that cannot be read is listed with its problem."""
+    return sorted(
+        map(_look, _experiment_directories(folder)), key=lambda one: (one.last_event, one.experiment_dir), reverse=True
+    )
 
 
-def _run_directories(folder: Path) -> Iterator[Path]:
+def _experiment_directories(folder: Path) -> Iterator[Path]:
     for where, below, files in os.walk(folder):
         if JOURNAL_NAME in files:
             below.clear()
             yield Path(where)
 
 
-def _look(run_dir: Path) -> Listed:
-    held = holder(run_dir) is not None
+def _look(experiment_dir: Path) -> Listed:
+    held = holder(experiment_dir) is not None
     try:
-        loaded = load(run_dir)
+        loaded = load(experiment_dir)
     except (JournalError, UsageError) as error:
         state = "damaged" if isinstance(error, JournalError) else "empty"
         return Listed(
-            run_dir=str(run_dir), state=state, done=None, last_event="", groups=(), verdicts=(), problem=str(error)
+            experiment_dir=str(experiment_dir),
+            state=state,
+            done=None,
+            last_event="",
+            groups=(),
+            verdicts=(),
+            problem=str(error),
         )
     history = loaded.history
     state = state_of(history, held=held)
@@ -80,15 +88,16 @@ def _look(run_dir: Path) -> Listed:
     units = sum(run.spec.episodes + 1 for run in counted)
     done = sum(len(run.columns) + (run.evaluation is not None) for run in counted)
     return Listed(
-        run_dir=str(run_dir), state=state, done=done / units if units else None, last_event=loaded.wall_time,
-        groups=history.groups, verdicts=_verdicts(run_dir) if state == "finished" else (),
+        experiment_dir=str(experiment_dir), state=state, last_event=loaded.wall_time,
+            done=done / units if units else None,
+        groups=history.groups, verdicts=_verdicts(experiment_dir) if state == "finished" else (),
     )  # fmt: skip
 
 
-def _verdicts(run_dir: Path) -> tuple[str, ...]:
+def _verdicts(experiment_dir: Path) -> tuple[str, ...]:
     """Verdicts in the report of a finished run; none when it has not been built."""
     try:
-        document = json_module.loads((run_dir / "verdict.json").read_bytes())
+        document = json_module.loads((experiment_dir / "verdict.json").read_bytes())
         return tuple(f"{one['a']} - {one['b']}: {one['verdict']}" for one in document["comparisons"])
     except (OSError, ValueError, LookupError, TypeError):
         return ()
@@ -114,5 +123,5 @@ def _came_out(verdicts: tuple[str, ...]) -> str:
 def _cells(one: Listed) -> tuple[str, ...]:
     done = "" if one.done is None else f"{int(100 * one.done)} %"
     last = f"{datetime.fromisoformat(one.last_event).astimezone():%Y-%m-%d %H:%M:%S}" if one.last_event else ""
-    cells = (one.run_dir, one.state, done, last, ",".join(one.groups), one.problem or _came_out(one.verdicts))
+    cells = (one.experiment_dir, one.state, done, last, ",".join(one.groups), one.problem or _came_out(one.verdicts))
     return tuple(map(visible_line, cells))

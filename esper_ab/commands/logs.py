@@ -1,4 +1,4 @@
-"""`esper-ab logs`: what the processes of a run wrote, of a running, a finished or a dead one."""
+"""`esper-ab logs`: what the processes of an experiment wrote, of a running, a finished or a dead one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from esper_ab.commands import _completing as completing
-from esper_ab.commands._completing import RunDirectory
+from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.visible import visible
@@ -25,23 +25,25 @@ _CONSOLE = "console"
 _SHOWN = 8  # names in an error
 
 
-@click.command(epilog=epilog("esper-ab logs runs/RUN", "esper-ab logs runs/RUN shaped/0 --follow"))
-@click.argument("run_dir", metavar="RUN", type=RunDirectory())
+@click.command(
+    epilog=epilog("esper-ab logs experiments/EXPERIMENT", "esper-ab logs experiments/EXPERIMENT shaped/0 --follow")
+)
+@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
 @click.argument("name", metavar="[GROUP/REPLICATE]", default="", shell_complete=completing.logs)
-@click.option("-f", "--follow", is_flag=True, help="Go on with what is written, until the run ends.")
+@click.option("-f", "--follow", is_flag=True, help="Go on with what is written, until the experiment ends.")
 @click.option("--json", is_flag=True, help="A JSON object per line.")
-def command(run_dir: Path, name: str, follow: bool, json: bool) -> None:
-    """Print the logs of RUN: of one run, of a worker between runs, of the console, or all.
+def command(experiment_dir: Path, name: str, follow: bool, json: bool) -> None:
+    """Print the logs of EXPERIMENT: of one run, of a worker between runs, of the console, or all.
 
     A run is named GROUP/REPLICATE, a worker as in w00, the console `console`; without a name all logs are printed.
     """
-    viewer = Viewer(run_dir)
-    known = sources(run_dir, viewer.history)
+    viewer = Viewer(experiment_dir)
+    known = sources(experiment_dir, viewer.history)
     if name and name not in known:
-        raise _unknown(run_dir, name, list(known))
+        raise _unknown(experiment_dir, name, list(known))
     width = max(map(len, known))
     with suppress(KeyboardInterrupt):
-        for origin, line in lines(run_dir, viewer, name, follow=follow):
+        for origin, line in lines(experiment_dir, viewer, name, follow=follow):
             if json:
                 click.echo(json_module.dumps({"log": origin, "line": line}))
             else:
@@ -49,23 +51,26 @@ def command(run_dir: Path, name: str, follow: bool, json: bool) -> None:
                 click.echo(shown if name else f"{origin:<{width}} | {shown}")
 
 
-def sources(run_dir: Path, history: History) -> dict[str, Path]:
+def sources(experiment_dir: Path, history: History) -> dict[str, Path]:
     """Log files by name, there or to come: runs in plan order, workers, the console."""
-    files = {name: run_dir / run.spec.log_file for name, run in history.runs.items()}
+    files = {name: experiment_dir / run.spec.log_file for name, run in history.runs.items()}
     known = set(files.values())
-    files |= {path.stem: path for path in sorted((run_dir / "logs").glob("*.log")) if path not in known}
-    return files | {_CONSOLE: run_dir / CONSOLE_NAME}
+    files |= {path.stem: path for path in sorted((experiment_dir / "logs").glob("*.log")) if path not in known}
+    return files | {_CONSOLE: experiment_dir / CONSOLE_NAME}
 
 
-def lines(run_dir: Path, viewer: Viewer, name: str = "", *, follow: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield (log, line), each log in its order; with `follow` until no process has the run directory any more."""
-    tails: dict[str, _Tail] = {}
+def lines(experiment_dir: Path, viewer: Viewer, name: str = "", *, follow: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield (log, line), each log in its order.
+
+    With `follow` until no process has the experiment directory any more.
+    """
+    tails: dict[str, _LogTail] = {}
     while True:
         viewer.catch_up()
         last = not (follow and viewer.held)
-        found = sources(run_dir, viewer.history)  # runs and workers may be added
+        found = sources(experiment_dir, viewer.history)  # runs and workers may be added
         for origin in [name] if name else found:
-            tail = tails.setdefault(origin, _Tail(found[origin]))
+            tail = tails.setdefault(origin, _LogTail(found[origin]))
             for line in tail.read(last=last):
                 yield origin, line
         if last:
@@ -73,7 +78,7 @@ def lines(run_dir: Path, viewer: Viewer, name: str = "", *, follow: bool = False
         time.sleep(_POLL_S)
 
 
-class _Tail:
+class _LogTail:
     """A growing file, read line by line."""
 
     def __init__(self, path: Path) -> None:
@@ -93,8 +98,8 @@ class _Tail:
         return data.decode(errors="replace").splitlines()
 
 
-def _unknown(run_dir: Path, name: str, known: list[str]) -> Exception:
+def _unknown(experiment_dir: Path, name: str, known: list[str]) -> Exception:
     close = get_close_matches(name, known, n=1)
     names = ", ".join(known[:_SHOWN]) + (", …" if len(known) > _SHOWN else "")
     hint = f"did you mean {close[0]}?" if close else f"it has {names}"
-    return UsageError(f"{run_dir} has no log {name!r}; {hint}")
+    return UsageError(f"{experiment_dir} has no log {name!r}; {hint}")

@@ -21,16 +21,24 @@ if TYPE_CHECKING:
 @click.command(
     epilog=epilog(
         "esper-ab power --sd-run 3.5 --replicates 10",
-        "esper-ab power --run runs/RUN --margin 1 --comparisons 3",
+        "esper-ab power --experiment experiments/EXPERIMENT --margin 1 --comparisons 3",
     ),
 )
 @click.option("--sd-run", type=float, metavar="SD", help="Standard deviation of runs of one condition, in points.")
 @click.option("--calibration", type=click.Path(path_type=Path), metavar="FILE", help="Take it from a "
               "calibration.json.")
-@click.option("--run", type=click.Path(path_type=Path), metavar="RUN", help="Take it, and the pair correlation, "
-              "from the pairs of an earlier run directory.")
-@click.option("--rho", type=float, metavar="R", help="Correlation of the two runs of a pair. [default: of RUN; else a "
-              "column each for 0, 0.3, 0.6]")
+@click.option(
+    "--experiment",
+    type=click.Path(path_type=Path),
+    metavar="EXPERIMENT",
+    help="Take it, and the pair correlation, from the pairs of an earlier experiment directory.",
+)
+@click.option(
+    "--rho",
+    type=float,
+    metavar="R",
+    help="Correlation of the two runs of a pair. [default: of EXPERIMENT; else a column each for 0, 0.3, 0.6]",
+)
 @click.option("--replicates", type=int, default=10, show_default=True, metavar="R", help="Of the plan in question.")
 @click.option("--margin", type=float, default=2.0, show_default=True, metavar="POINTS", help="The smallest difference "
               "worth acting on.")
@@ -57,9 +65,9 @@ def command(**options: Any) -> None:
 
 def _check(options: dict[str, Any]) -> None:
     """UsageError without exactly one source of the spread, and for numbers out of bounds."""
-    sources = [name for name in ("sd_run", "calibration", "run") if options[name] is not None]
+    sources = [name for name in ("sd_run", "calibration", "experiment") if options[name] is not None]
     if len(sources) != 1:
-        raise UsageError("say how much runs differ, once: --sd-run SD, --calibration FILE or --run RUN")
+        raise UsageError("say how much runs differ, once: --sd-run SD, --calibration FILE or --experiment EXPERIMENT")
     rules: dict[str, Callable[[float], bool]] = {
         "sd_run": lambda x: 0.0 < x < math.inf,
         "rho": lambda x: -1.0 <= x < 1.0,
@@ -90,5 +98,5 @@ def _known(options: dict[str, Any]) -> Known:
         found = load_calibration(options["calibration"])
         source = f"{found.spread.runs} runs of {found.mode} in {options['calibration']}"
         return check_varied(Known(source=source, sd=found.spread.sd, df=found.spread.runs - 1, rho=rho))
-    known = known_from_pairs(load(options["run"]).history, str(options["run"]))
+    known = known_from_pairs(load(options["experiment"]).history, str(options["experiment"]))
     return known if rho is None else msgspec.structs.replace(known, rho=rho, sd_pairs=None, df_pairs=None)

@@ -1,4 +1,4 @@
-"""`esper-ab query`: SQL over a run directory."""
+"""`esper-ab query`: SQL over an experiment directory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from esper_ab.commands._completing import RunDirectory
+from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import shared_options
 from esper_ab.contracts.visible import visible
@@ -15,20 +15,20 @@ from esper_ab.query.sql import query_csv, query_json, query_text
 
 
 @click.command(epilog=epilog(
-    "esper-ab query runs/RUN 'SELECT run, avg(final_accuracy) FROM evaluations GROUP BY run'",
-    "esper-ab query runs/RUN 'SELECT * FROM seed_events' --csv",
+    "esper-ab query experiments/EXPERIMENT 'SELECT run, avg(held_out_accuracy) FROM evaluations GROUP BY run'",
+    "esper-ab query experiments/EXPERIMENT 'SELECT * FROM seed_events' --csv",
 ))  # fmt: skip
-@click.argument("run_dir", metavar="RUN", type=RunDirectory())
+@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
 @click.argument("sql")
 @shared_options("json")
 @click.option("--csv", is_flag=True, help="Comma-separated output with a header line.")
-def command(run_dir: Path, sql: str, json: bool, csv: bool) -> None:
-    """Answer a question about RUN in SQL.
+def command(experiment_dir: Path, sql: str, json: bool, csv: bool) -> None:
+    """Answer a question about EXPERIMENT in SQL.
 
     The views are runs, episodes, env_episodes, evaluations, ppo_updates, seed_events and ledger.
     """
     if json and csv:
         raise click.UsageError("--json and --csv exclude each other")
     render = query_json if json else query_csv if csv else query_text
-    answer = render(run_dir, sql)
+    answer = render(experiment_dir, sql)
     click.echo(visible(answer) if sys.stdout.isatty() else answer)  # a file gets CSV as it is

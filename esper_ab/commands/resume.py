@@ -7,25 +7,27 @@ from typing import Any
 
 import click
 
-from esper_ab.commands._completing import RunDirectory
+from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._going_on import allow_changed_code, detach_command, detach_flag
 from esper_ab.commands._options import shared_options
 from esper_ab.execution.experiment import make_launcher, write_report
 from esper_ab.live.console import outlive_terminal
 from esper_ab.report.build import printed
-from esper_ab.verdict.condition import parse_condition, require
+from esper_ab.verdict.requirement import parse_requirement, require
 
 
-@click.command(epilog=epilog("esper-ab resume runs/RUN", "esper-ab resume runs/RUN --detach"))
-@click.argument("run_dir", metavar="RUN", type=RunDirectory())
+@click.command(
+    epilog=epilog("esper-ab resume experiments/EXPERIMENT", "esper-ab resume experiments/EXPERIMENT --detach")
+)
+@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
 @shared_options("launcher", "transport", "quiet", "json")
-@click.option("--fail-unless", "conditions", multiple=True, metavar="CONDITION",
+@click.option("--fail-unless", "requirements", multiple=True, metavar="REQUIREMENT",
               help="Exit status 12 unless the verdict supports it, as in 'simplified better-than shaped'. Repeatable.")
 @allow_changed_code
 @detach_flag
-def command(run_dir: Path, conditions: tuple[str, ...], detach: bool, **options: Any) -> None:
-    """Go on with RUN, however it was stopped, from its journal and checkpoints.
+def command(experiment_dir: Path, requirements: tuple[str, ...], detach: bool, **options: Any) -> None:
+    """Go on with EXPERIMENT, however it was stopped, from its journal and checkpoints.
 
     At its end it reports as `launch` does.
     """
@@ -33,16 +35,16 @@ def command(run_dir: Path, conditions: tuple[str, ...], detach: bool, **options:
     from esper_ab.execution.going_on import resume_run, unfinished
 
     quiet, json, allowed = options["quiet"], options["json"], options["allow_changed_code"]
-    if detach and conditions:
+    if detach and requirements:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
-    history = unfinished(run_dir, allow_changed_code=allowed)
-    asked = [parse_condition(text, history.groups, history.design.comparisons) for text in conditions]
+    history = unfinished(experiment_dir, allow_changed_code=allowed)
+    asked = [parse_requirement(text, history.groups, history.design.comparisons) for text in requirements]
     if detach:
-        detach_command("resume", run_dir, options=options)
+        detach_command("resume", experiment_dir, options=options)
         return
-    outlive_terminal(run_dir)
+    outlive_terminal(experiment_dir)
     launcher = make_launcher(options["launcher"], options["transport"])
-    resume_run(run_dir, launcher, watched=not (quiet or json), allow_changed_code=allowed)
-    paths = write_report(run_dir)
+    resume_run(experiment_dir, launcher, watched=not (quiet or json), allow_changed_code=allowed)
+    paths = write_report(experiment_dir)
     click.echo(printed(paths, "json" if json else "text"))
     require(asked, paths.content.comparisons)

@@ -27,15 +27,27 @@ _FLAGS = {"name": "--name", "max_parallel": "--max-parallel", "out": "--output-d
 @click.option("--experiment", default="", metavar="NAME", help="Which one, when FILE has several: its name, or that of "
               "its function.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and stop.")
-@click.option("--output-dir", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, metavar="DIR",
-              help="Where run directories go.")
-@click.option("--name", default="", metavar="NAME", help="Name of the run directory. [default: the experiment's]")
+@click.option(
+    "--output-dir",
+    type=click.Path(path_type=Path),
+    default=Path("experiments"),
+    show_default=True,
+    metavar="DIR",
+    help="Where experiment directories go.",
+)
+@click.option(
+    "--name", default="", metavar="NAME", help="Name of the experiment directory. [default: the experiment's]"
+)
 @click.option("--parallel/--no-parallel", default=True, help="As many runs at the same time as the devices carry, or "
               "one.")
 @click.option("--max-parallel", type=click.IntRange(min=1), metavar="N", help="At most N runs at the same time.")
 @click.option("--no-retry", is_flag=True, help="A run whose worker dies is given up at once.")
-@click.option("--max-retries", type=click.IntRange(min=0), metavar="N", help="Restarts at one point of a run before "
-              "it is given up. [default: 2]")
+@click.option(
+    "--max-retries",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Restarts at one milestone of a run before it is given up. [default: 2]",
+)
 @shared_options("launcher")
 @click.option("-v", "--verbose", is_flag=True, help="A line on stderr for everything that is recorded, in place of the "
               "live view.")
@@ -65,11 +77,11 @@ def command(file: Path, **options: Any) -> None:
     if options["detach"]:
         _detach(planned, as_json=options["json"])
         return
-    outlive_terminal(planned.run_dir)
+    outlive_terminal(planned.experiment_dir)
     paths, failure = conduct(planned, runner)
     if failure is None or not options["json"]:  # as JSON the error is all that is said
         click.echo(printed(paths, "json" if options["json"] else "text"))
-    for line in () if options["json"] else Results(planned.run_dir, paths.content, "").failure_lines:
+    for line in () if options["json"] else Results(planned.experiment_dir, paths.content, "").failure_lines:
         click.echo(line)
     if failure is not None:
         raise failure
@@ -99,5 +111,7 @@ def _runner_arguments(options: dict[str, Any]) -> dict[str, Any]:
 def _detach(planned: PlannedExperiment, *, as_json: bool) -> None:
     """Start this command again under the name of `planned`, without this terminal."""
     typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg != "--detach"]
-    detached = detach("esper_ab.commands.cli", ["run", *typed, "--name", planned.run_dir.name], planned.run_dir)
+    detached = detach(
+        "esper_ab.commands.cli", ["run", *typed, "--name", planned.experiment_dir.name], planned.experiment_dir
+    )
     click.echo(detached.shown(as_json=as_json))

@@ -1,4 +1,4 @@
-"""`esper-ab status`: how far a run directory is."""
+"""`esper-ab status`: how far an experiment directory is."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from pathlib import Path
 
 import click
 
-from esper_ab.commands._completing import RunDirectory
+from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import shared_options
 from esper_ab.live.status import status_json, status_text
 from esper_ab.trackers.now import tracking_now, tracking_text
 
 
-@click.command(epilog=epilog("esper-ab status runs/RUN", "esper-ab status runs/RUN --json"))
-@click.argument("run_dir", metavar="RUN", type=RunDirectory())
+@click.command(epilog=epilog("esper-ab status experiments/EXPERIMENT", "esper-ab status experiments/EXPERIMENT --json"))
+@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
 @shared_options("json")
-def command(run_dir: Path, json: bool) -> None:
-    """Show how far RUN is, from its journal, and what became of its trackers."""
-    trackers = tracking_now(run_dir)
+def command(experiment_dir: Path, json: bool) -> None:
+    """Show how far EXPERIMENT is, from its journal, and what became of its trackers."""
+    trackers = tracking_now(experiment_dir)
     if json:
-        click.echo(status_json(run_dir, trackers=trackers))
+        click.echo(status_json(experiment_dir, trackers=trackers))
     else:
-        click.echo("\n".join([status_text(run_dir), *tracking_text(run_dir, trackers)]))
+        click.echo("\n".join([status_text(experiment_dir), *tracking_text(experiment_dir, trackers)]))

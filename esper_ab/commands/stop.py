@@ -1,4 +1,4 @@
-"""`esper-ab stop`: Ctrl-C for a run whose terminal is not here."""
+"""`esper-ab stop`: Ctrl-C for an experiment whose terminal is not here."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 import click
 
-from esper_ab.commands._completing import RunDirectory
+from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.shell_line import typed
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.journal.events import Ledger
 from esper_ab.journal.file import JOURNAL_NAME, Reading
 from esper_ab.journal.lock import Holder, holder, process_started
@@ -23,28 +23,34 @@ from esper_ab.journal.tail import follow
 from esper_ab.live.status import status
 
 _POLL_MS = 200
-_LEAVE_POLLS = 25  # 5 s for a process to end once it has let go of the run directory; one with other work does not
+# 5 s for a process to end once it has let go of the experiment directory; one with other work does not
+_LEAVE_POLLS = 25
 
 
-@click.command(epilog=epilog("esper-ab stop runs/RUN", "esper-ab stop runs/RUN --now"))
-@click.argument("run_dir", metavar="RUN", type=RunDirectory())
+@click.command(epilog=epilog("esper-ab stop experiments/EXPERIMENT", "esper-ab stop experiments/EXPERIMENT --now"))
+@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
 @click.option("--now", is_flag=True, help="Do not wait for the barrier in progress: as Ctrl-C twice.")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
-def command(run_dir: Path, now: bool, json: bool) -> None:
-    """End RUN in order, as Ctrl-C does, and wait until it has ended.
+def command(experiment_dir: Path, now: bool, json: bool) -> None:
+    """End EXPERIMENT in order, as Ctrl-C does, and wait until it has ended.
 
     What was recorded is kept, and `esper-ab resume` goes on with it.
     """
-    status(run_dir)  # refuses what is no run directory
-    by = holder(run_dir)
+    status(experiment_dir)  # refuses what is no experiment directory
+    by = holder(experiment_dir)
     if by is not None:
         if by.pid and not (now or json):
             click.echo(f"told process {by.pid}; waiting for its barrier in progress, which --now would not")
-        end(run_dir, by, now=now)
-    found = status(run_dir)
-    resume = "" if found.state == "finished" else typed("resume", run_dir)
+        end(experiment_dir, by, now=now)
+    found = status(experiment_dir)
+    resume = "" if found.state == "finished" else shell_command("resume", experiment_dir)
     if json:
-        tree = {"run_dir": str(run_dir), "stopped": by is not None, "state": found.state, "detail": found.detail}
+        tree = {
+            "experiment_dir": str(experiment_dir),
+            "stopped": by is not None,
+            "state": found.state,
+            "detail": found.detail,
+        }
         click.echo(json_module.dumps(tree | {"resume": resume}))
         return
     what = found.state + (f" ({found.detail})" if found.detail else "")
@@ -52,19 +58,19 @@ def command(run_dir: Path, now: bool, json: bool) -> None:
     click.echo(told + (f"\nresume with: {resume}" if resume else ""))
 
 
-def end(run_dir: Path, by: Holder, *, now: bool) -> None:
+def end(experiment_dir: Path, by: Holder, *, now: bool) -> None:
     """Interrupt the process `by` and return when it has ended; UsageError when it is out of reach.
 
     With `now` the second signal follows when the first was heeded: two at once would be one.
     """
-    reading = follow(run_dir / JOURNAL_NAME)
-    process = _process(run_dir, by)
+    reading = follow(experiment_dir / JOURNAL_NAME)
+    process = _process(experiment_dir, by)
     left = _LEAVE_POLLS
     try:
         _heeded(reading)
         _send(process, signal.SIGINT)
         while left and not _has_ended(process):
-            left -= holder(run_dir) != by
+            left -= holder(experiment_dir) != by
             if now and _heeded(reading):
                 _send(process, signal.SIGINT)
                 now = False
@@ -72,19 +78,25 @@ def end(run_dir: Path, by: Holder, *, now: bool) -> None:
         os.close(process)
 
 
-def _process(run_dir: Path, by: Holder) -> int:
+def _process(experiment_dir: Path, by: Holder) -> int:
     """A descriptor of the process `by` itself: its number may belong to another by the time a signal is sent."""
     if by.host != socket.gethostname():
-        raise UsageError(f"{run_dir} is carried out by {by}: stop it there")
+        raise UsageError(f"{experiment_dir} is carried out by {by}: stop it there")
     if not by.pid:
-        raise UsageError(f"{run_dir} is carried out by a process that its .lock does not name: end it where it runs")
+        raise UsageError(
+            f"{experiment_dir} is carried out by a process that its .lock does not name: end it where it runs"
+        )
     try:
         process = os.pidfd_open(by.pid)
     except OSError:
-        raise UsageError(f"{run_dir} is carried out by {by}, which cannot be seen from here (a container?)") from None
+        raise UsageError(
+            f"{experiment_dir} is carried out by {by}, which cannot be seen from here (a container?)"
+        ) from None
     if process_started(by.pid) != by.started:
         os.close(process)
-        raise UsageError(f"{run_dir} is carried out by {by}, but here that number is another process: stop it there")
+        raise UsageError(
+            f"{experiment_dir} is carried out by {by}, but here that number is another process: stop it there"
+        )
     return process
 
 
@@ -93,7 +105,7 @@ def _send(process: int, number: signal.Signals) -> None:
         try:
             signal.pidfd_send_signal(process, number)
         except PermissionError:
-            raise UsageError("the run belongs to another user, who alone can stop it") from None
+            raise UsageError("the experiment belongs to another user, who alone can stop it") from None
 
 
 def _has_ended(process: int) -> bool:

@@ -1,4 +1,4 @@
-"""`esper-ab track`: fill trackers with what a run directory holds, now or until its run ends."""
+"""`esper-ab track`: fill trackers with what an experiment directory holds, now or until its run ends."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import click
 import msgspec
 
-from esper_ab.commands._completing import RunDirectory
+from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.shell_line import typed
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible_line
 from esper_ab.journal.load import load
 from esper_ab.trackers.beside import fill
@@ -22,38 +22,40 @@ from esper_ab.trackers.subject import NAMES
 
 
 @click.command(epilog=epilog(
-    "esper-ab track runs/RUN --tensorboard",
-    "esper-ab track runs/RUN --wandb offline --mlflow --uri http://localhost:5000",
+    "esper-ab track experiments/EXPERIMENT --tensorboard",
+    "esper-ab track experiments/EXPERIMENT --wandb offline --mlflow --uri http://localhost:5000",
 ))  # fmt: skip
-@click.argument("run_dir", metavar="RUN", type=RunDirectory())
+@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
 @click.option("--wandb", is_flag=False, flag_value="", metavar="[offline|online]", help="Weights & Biases. "
               "[default: WANDB_MODE, else online]")
-@click.option("--tensorboard", is_flag=True, help="Event files in RUN/tensorboard.")
+@click.option("--tensorboard", is_flag=True, help="Event files in EXPERIMENT/tensorboard.")
 @click.option("--mlflow", is_flag=True, help="MLflow, at --uri.")
 @click.option("--uri", metavar="URI", help="Of MLflow's server or store. [default: MLFLOW_TRACKING_URI, else MLflow's]")
 @click.option("--wandb-entity", metavar="NAME", help="Team or user.")
 @click.option("--wandb-project", metavar="NAME", help="[default: ab_test_NAME_DATE]")
-@click.option("--follow", is_flag=True, help="Go on until the run ends.")
+@click.option("--follow", is_flag=True, help="Go on until the experiment ends.")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
-def command(run_dir: Path, follow: bool, json: bool, **options: Any) -> int:
-    """Fill trackers with what RUN has recorded: Weights & Biases, TensorBoard, MLflow.
+def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> int:
+    """Fill trackers with what EXPERIMENT has recorded: Weights & Biases, TensorBoard, MLflow.
 
-    RUN may be finished, running or stopped; twice is the same as once. Without a tracker, those are filled that follow
-    RUN already. What is named here follows RUN when it is resumed or extended.
+    EXPERIMENT may be finished, running or stopped; twice is the same as once. Without a tracker, those are filled that
+    follow EXPERIMENT already. What is named here follows EXPERIMENT when it is resumed or extended.
     """
-    load(run_dir)  # a damaged or absent journal is refused here
-    before = read_settings(run_dir)
+    load(experiment_dir)  # a damaged or absent journal is refused here
+    before = read_settings(experiment_dir)
     asked = _change(before, options)
     names = tuple(name for name in NAMES if options[name] not in (None, False)) or wanted(before)
     if not names:
-        raise UsageError(f"{run_dir} is followed by no tracker: name one, as in --tensorboard; also --wandb, --mlflow")
+        raise UsageError(
+            f"{experiment_dir} is followed by no tracker: name one, as in --tensorboard; also --wandb, --mlflow"
+        )
     check_tracking(asked)
     for name in names:
-        if at_work(run_dir, name):
-            see = f"`{typed('logs', run_dir, f'tracker-{name}')}`"
-            raise UsageError(f"{run_dir}: {name} follows this run already; see {see}")
-    save_settings(run_dir, asked)
-    told = fill(run_dir, names, live=follow)
+        if at_work(experiment_dir, name):
+            see = f"`{shell_command('logs', experiment_dir, f'tracker-{name}')}`"
+            raise UsageError(f"{experiment_dir}: {name} follows this run already; see {see}")
+    save_settings(experiment_dir, asked)
+    told = fill(experiment_dir, names, live=follow)
     if json:
         click.echo(json_module.dumps({
             name: {"state": one.state, "where": one.where, "lines": one.lines, "detail": one.detail}
@@ -68,7 +70,7 @@ def command(run_dir: Path, follow: bool, json: bool, **options: Any) -> int:
 
 
 def _change(before: Tracking, options: dict[str, Any]) -> Tracking:
-    """`before`, which followed the run so far, with what the flags change; UsageError for flags without their tracker.
+    """`before`, which followed it so far, with what the flags change; UsageError for flags without their tracker.
     """
     if options["uri"] is not None and not options["mlflow"]:
         raise UsageError("--uri is MLflow's; give --mlflow, too")

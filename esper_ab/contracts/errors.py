@@ -6,7 +6,7 @@
     ├── WorkerHung       11   a worker made no progress in time
     ├── ConditionNotMet  12   a verdict does not meet --fail-unless
     ├── DiskFull         75   there is no room on the disk; nothing recorded is lost
-    ├── JournalError      5   a run directory's journal is damaged
+    ├── JournalError      5   an experiment directory's journal is damaged
     └── Interrupted     130   Ctrl-C
 """
 

@@ -1,7 +1,7 @@
 """All messages between workers and coordinator. Any edit here bumps PROTOCOL; docs/protocol.md explains.
 
-A run's life is a line of points: 0 = warm, 1 … E = training episode 0 … E-1 recorded, E+1 = evaluated.
-`Release(point=p)` acknowledges point p and permits the work towards p+1.
+A run's life is a line of milestones: 0 = warm, 1 … E = training episode 0 … E-1 recorded, E+1 = evaluated.
+`Release(milestone=p)` acknowledges milestone p and permits the work towards p+1.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from msgspec import Meta
 from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, FileBelow, Moments, RunRef
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 
-PROTOCOL = 7
+PROTOCOL = 8
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -34,7 +34,7 @@ class RewardCode(Message, frozen=True, kw_only=True, tag="RewardCode"):
     """The state of a user's reward function at the time of planning, which all runs use whatever is edited later."""
 
     reference: str  # as in the settings
-    folder: str  # of its copy and of the local modules it imports, relative to the run directory; "": not copied
+    folder: str  # of its copy and of the local modules it imports, relative to the experiment directory; "": not copied
     file: str  # its copy, relative to that folder; "" when there is none
     sha256: str  # of all copies together, or of the installed module; "" when that has no source
 
@@ -43,7 +43,6 @@ class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):
     """One worker's complete orders for one run; a worker receives nothing else."""
 
     ref: RunRef
-    block: int
     experiment_digest: str
     rng_seed: int
     rng_label: str  # "" when paired; a group label when --unpaired: part of every rng address
@@ -59,8 +58,8 @@ class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):
     settings: GroupSettings
     arithmetic: Arithmetic
     telemetry: bool
-    policy_file: FileBelow  # relative to the run directory
-    log_file: FileBelow  # relative to the run directory
+    policy_file: FileBelow  # relative to the experiment directory
+    log_file: FileBelow  # relative to the experiment directory
     reward_code: tuple[RewardCode, ...] = ()  # of the user's own functions among the modes above
     share_observation_norm: bool = False  # normalise by the moments in the releases; only where a policy learns
 
@@ -73,8 +72,8 @@ class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):
     incarnation: int  # 1, 2, … : how often this worker has been started
     lane: Lane
     arithmetic: Arithmetic
-    run_dir: str
-    log_file: str  # relative to the run directory
+    experiment_dir: str
+    log_file: str  # relative to the experiment directory
     key_file: str = ""  # keys of the connection (contracts/key_file.py); "" where the endpoint needs none
 
     @property
@@ -99,23 +98,23 @@ class Hello(Message, frozen=True, kw_only=True, tag="Hello"):
 
 
 class Ready(Message, frozen=True, kw_only=True, tag="Ready"):
-    """The run is warm at `point`: 0 for a new run, else the point of the checkpoint from which it was restored.
+    """The run is warm at `milestone`: 0 for a new run, else the milestone of the checkpoint from which it was restored.
 
     `warm_up_s` is excluded from every record.
     """
 
     run: RunRef
     warm_up_s: float
-    point: int = 0
+    milestone: int = 0
     # One sentence per offered checkpoint that was damaged.
     damaged: Annotated[tuple[str, ...], Meta(max_length=16)] = ()
 
 
 class Progress(Message, frozen=True, kw_only=True, tag="Progress"):
-    """Heartbeat: step within the work towards the next point. Never journalled."""
+    """Heartbeat: step within the work towards the next milestone. Never journalled."""
 
     run: RunRef
-    point: int
+    milestone: int
     step: int
     phase: Annotated[str, Meta(max_length=40)]  # "warm-up", "train", "update", "save", "evaluate", "disk full"
 
@@ -131,7 +130,7 @@ class EpisodeFinished(Message, frozen=True, kw_only=True, tag="EpisodeFinished")
 
 
 class Evaluated(Message, frozen=True, kw_only=True, tag="Evaluated"):
-    """Record of the evaluation, point E+1; the last message about a run."""
+    """Record of the evaluation, milestone E+1; the last message about a run."""
 
     run: RunRef
     seq: int
@@ -160,28 +159,31 @@ class Chunk(Message, frozen=True, kw_only=True, tag="Chunk"):
 
 
 class Assign(Message, frozen=True, kw_only=True, tag="Assign"):
-    """Start this run: warm up, then answer Ready. With `point` > 0 resume it where its records end.
+    """Start this run: warm up, then answer Ready. With `milestone` > 0 resume it where its records end.
 
     `checkpoints`, newest first: the run resumes from the first intact one; without any it starts from the beginning.
     """
 
     spec: RunSpec
-    point: int = 0  # the last recorded one
+    milestone: int = 0  # the last recorded one
     checkpoints: tuple[Checkpoint, ...] = ()
 
 
 class Release(Message, frozen=True, kw_only=True, tag="Release"):
-    """Point `point` is on disk; continue towards the next one. At point E+1 the run is done: await the next Assign."""
+    """Milestone `milestone` is on disk; continue towards the next one.
 
-    run: str
-    point: int
-    observations: Moments | None = None  # over the block's learners up to this point; only with a shared normaliser
+    At milestone E+1 the run is done: await the next Assign.
+    """
+
+    run_name: str
+    milestone: int
+    observations: Moments | None = None  # over the block's learners up to this milestone; only with a shared normaliser
 
 
 class Cancel(Message, frozen=True, kw_only=True, tag="Cancel"):
     """Give up the run, whose replicate cannot be completed, and await the next Assign."""
 
-    run: str
+    run_name: str
     reason: str
 
 

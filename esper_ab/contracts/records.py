@@ -33,12 +33,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class RunRef(Record, frozen=True, kw_only=True):
     """Identifies the run that a message or record is about."""
 
-    run: Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}/[0-9]+\Z")]  # "<group_id>/<replicate>"
+    name: Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}/[0-9]+\Z")]  # "<group_id>/<replicate>"
     group_id: GroupName
     replicate: int
     reward_mode: str
     controller: str
-    device: str  # lane name: "cpu:0", "cuda:1", "cuda:0+cuda:1"
+    lane: str  # name of the lane: "cpu:0", "cuda:1", "cuda:0+cuda:1"
 
 
 class EnvEpisode(Record, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class EnvEpisode(Record, frozen=True, kw_only=True):
     env: int
     device: str
     steps: int  # host epochs done; fewer than planned only if diverged
-    final_accuracy: float  # test split, percent; chance accuracy if diverged
+    held_out_accuracy: float  # test split, percent; chance accuracy if diverged
     val_accuracy: float  # validation split at the last step, percent
     best_val_accuracy: float
     val_loss: float | None
@@ -139,20 +139,20 @@ class EpisodeRecord(Record, frozen=True, kw_only=True):
 
 
 class Checkpoint(Record, frozen=True, kw_only=True):
-    """Reference to a run's whole state at `point`, on disk before the record of that point was sent."""
+    """Reference to a run's whole state at `milestone`, on disk before the record of that milestone was sent."""
 
-    point: int  # 1 … E: after training episode point - 1
-    file: FileBelow  # relative to the run directory
+    milestone: int  # 1 … E: after training episode milestone - 1
+    file: FileBelow  # relative to the experiment directory
     sha256: str
     size_bytes: int
 
 
-class EvaluationEpisode(Record, frozen=True, kw_only=True):
+class EvaluatedHost(Record, frozen=True, kw_only=True):
     """One environment's evaluation episode with the frozen policy."""
 
     episode: int
     actions: Literal["sampled", "greedy"]
-    env: EnvEpisode
+    outcome: EnvEpisode
     # The episode's reward under every mode, also those its policy was not trained with.
     rewards: Annotated[dict[str, float | None], Meta(max_length=MOST_KEYS)]
 
@@ -161,8 +161,8 @@ class EvaluationRecord(Record, frozen=True, kw_only=True):
     """The evaluation of one run's last policy, frozen with its normaliser, on rng paths shared by all groups."""
 
     run: RunRef
-    episodes: tuple[EvaluationEpisode, ...]
-    policy_file: FileBelow  # relative to the run directory
+    hosts: tuple[EvaluatedHost, ...]
+    policy_file: FileBelow  # relative to the experiment directory
     policy_sha256: str
     timing: Timing
     digest: str

@@ -36,7 +36,7 @@ class Host(Settings, frozen=True, kw_only=True):
     episode: int
     env: int
     seeds: tuple[Seed, ...]  # in the order of their germination
-    final_accuracy: float  # percent, held out
+    held_out_accuracy: float  # percent, held out
     params_added: int
     settled_step: int | None  # when the stabilisation latch opened; None: never
     unsettled_steps: int  # steps without a live seed at which the latch was still closed

@@ -20,7 +20,7 @@ from esper_ab.contracts.messages import Progress, RunSpec
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.journal.events import AnyEvent, EpisodeRecorded, Ledger, RunStarted, WorkerStarted
 
-MOST_AT_ONE_POINT = 2  # a third death at the same point would cost the replicate
+MOST_AT_ONE_MILESTONE = 2  # a third death at the same milestone would cost the replicate
 LIMITS = Limits(floor_s=10.0, start_up_s=120.0)  # a stopped worker is found in seconds, not after a minute
 _LEAST = 4  # so that every kind of fault happens
 _RUNS_PER_FAULT = 2
@@ -31,35 +31,35 @@ KINDS: tuple[Kind, ...] = ("SIGKILL", "SIGSEGV", "SIGABRT", "SIGSTOP")
 
 
 class PlannedFault(msgspec.Struct, frozen=True, kw_only=True):
-    """One signal to the worker of `run` while it works towards `point`."""
+    """One signal to the worker of `run` while it works towards `milestone`."""
 
     kind: Kind
-    run: str
-    point: int  # 2 … E+1
-    step: int  # strikes at this step of the work or soon after; 0: when the record of the point before is written
+    run_name: str
+    milestone: int  # 2 … E+1
+    step: int  # strikes at this step of the work or soon after; 0: when the record of the milestone before is written
 
 
 def plan_faults(rng_seed: int, runs: Sequence[RunSpec]) -> tuple[PlannedFault, ...]:
-    """Faults for these runs, by rng seed alone: every kind in turn, at most two while a run works towards one point."""
+    """Faults for these runs, by rng seed alone: every kind in turn, at most two before one milestone of a run."""
     rng = random.Random(rng_seed)
     kinds = rng.sample(KINDS, len(KINDS))
-    most = MOST_AT_ONE_POINT * sum(spec.episodes for spec in runs)
+    most = MOST_AT_ONE_MILESTONE * sum(spec.episodes for spec in runs)
     faults: list[PlannedFault] = []
     struck = Counter[tuple[str, int]]()
     while len(faults) < min(max(_LEAST, len(runs) // _RUNS_PER_FAULT), most):
         fault = _draw(rng, rng.choice(runs), kinds[len(faults) % len(kinds)])
-        before = struck[fault.run, fault.point]
-        if before == 0 or (before < MOST_AT_ONE_POINT and fault.step):
-            struck[fault.run, fault.point] += 1
+        before = struck[fault.run_name, fault.milestone]
+        if before == 0 or (before < MOST_AT_ONE_MILESTONE and fault.step):
+            struck[fault.run_name, fault.milestone] += 1
             faults.append(fault)
     return tuple(faults)
 
 
 def _draw(rng: random.Random, spec: RunSpec, kind: Kind) -> PlannedFault:
     """Never in the first episode: how long a step may take is known once somebody has taken some."""
-    point = rng.randint(2, max(2, spec.episodes + (kind != "SIGSTOP")))
+    milestone = rng.randint(2, max(2, spec.episodes + (kind != "SIGSTOP")))
     step = rng.randint(1, spec.steps) if rng.random() < _WHILE_AT_WORK else 0
-    return PlannedFault(kind=kind, run=spec.ref.run, point=point, step=step)
+    return PlannedFault(kind=kind, run_name=spec.ref.name, milestone=milestone, step=step)
 
 
 class Chaos:
@@ -77,11 +77,11 @@ class Chaos:
             case WorkerStarted():
                 self._pids[event.worker] = event.pid
             case RunStarted():
-                self._workers[event.run.run] = event.worker
+                self._workers[event.run.name] = event.worker
             case EpisodeRecorded():
-                return self._strike(event.record.run.run, event.record.episode + 2, 0)
+                return self._strike(event.record.run.name, event.record.episode + 2, 0)
             case Progress():
-                return self._strike(event.run.run, event.point, max(1, event.step))
+                return self._strike(event.run.name, event.milestone, max(1, event.step))
         return ()
 
     @property
@@ -92,8 +92,8 @@ class Chaos:
         left = f"; {len(self._to_come)} planned for work that never came" if self._to_come else ""
         return f"{len(self.struck)} faults rehearsed ({done}){left}"
 
-    def _strike(self, run: str, point: int, step: int) -> tuple[Ledger, ...]:
-        due = next((fault for fault in self._to_come if _is_due(fault, run, point, step)), None)
+    def _strike(self, run: str, milestone: int, step: int) -> tuple[Ledger, ...]:
+        due = next((fault for fault in self._to_come if _is_due(fault, run, milestone, step)), None)
         worker = self._workers.get(run, "")
         if due is None or worker not in self._pids:
             return ()
@@ -105,11 +105,11 @@ class Chaos:
         self._to_come.remove(due)
         self.struck.append(due)
         where = f"at step {step}" if step else "as the record before was written"
-        detail = f"chaos: {due.kind} to {worker} (pid {pid}) on the way to point {point}, {where}"
-        return (Ledger(category="chaos", run=run, episode=point - 1, detail=detail),)
+        detail = f"chaos: {due.kind} to {worker} (pid {pid}) on the way to milestone {milestone}, {where}"
+        return (Ledger(category="chaos", run_name=run, episode=milestone - 1, detail=detail),)
 
 
-def _is_due(fault: PlannedFault, run: str, point: int, step: int) -> bool:
-    if (fault.run, fault.point) != (run, point):
+def _is_due(fault: PlannedFault, run: str, milestone: int, step: int) -> bool:
+    if (fault.run_name, fault.milestone) != (run, milestone):
         return False
     return step >= fault.step if fault.step else step == 0

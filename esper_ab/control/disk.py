@@ -14,7 +14,7 @@ from pathlib import Path
 
 from esper_ab.contracts.errors import DiskFull, Interrupted, JournalError
 from esper_ab.contracts.messages import Progress
-from esper_ab.contracts.shell_line import typed
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.control.signals import CaughtSignals
 from esper_ab.journal.events import Ledger
@@ -24,10 +24,10 @@ _TRY_S = 1.0
 
 
 class DiskSpaceWait:
-    """Waits for room on the disk of a run directory, and says so once when it begins and once when it goes on."""
+    """Waits for room on an experiment's disk, and says so once when it begins and once when it goes on."""
 
-    def __init__(self, run_dir: Path, tell: Callable[[str], None]) -> None:
-        self._run_dir = run_dir
+    def __init__(self, experiment_dir: Path, tell: Callable[[str], None]) -> None:
+        self._experiment_dir = experiment_dir
         self._tell = tell
         self._limit_s = Limits().disk_full_s
         self._signals: CaughtSignals | None = None
@@ -76,7 +76,7 @@ class DiskSpaceWait:
 
         An entry about its wait when it goes on.
         """
-        run = progress.run.run
+        run = progress.run.name
         if progress.phase != PHASE:
             began = self._without.pop(run, None)
             if began is None:
@@ -104,22 +104,25 @@ class DiskSpaceWait:
         if caught:
             self.given_up = True
             raise Interrupted(
-                f"stopped by {caught[0].name} while there was no room on the disk of {self._run_dir}; what was "
+                f"stopped by {caught[0].name} while there was no room on the disk of {self._experiment_dir}; what was "
                 "recorded is kept"
             )
 
     def _give_up(self) -> None:
         self.given_up = True
         raise DiskFull(
-            f"no room on the disk of {self._run_dir} for {self._limit_s:.0f} s; what was recorded is kept: make room, "
-            f"then `{typed('resume', self._run_dir)}`"
+            f"no room on the disk of {self._experiment_dir} for {self._limit_s:.0f} s; what was recorded is kept: make "
+            "room, "
+            f"then `{shell_command('resume', self._experiment_dir)}`"
         )
 
     def _say_that_it_waits(self, what: str) -> None:
-        self._tell(f"no room on the disk of {self._run_dir} for {what}: waiting up to {self._limit_s:.0f} s for some")
+        self._tell(
+            f"no room on the disk of {self._experiment_dir} for {what}: waiting up to {self._limit_s:.0f} s for some"
+        )
 
 
 def _entry(run: str, paused_s: float, what: str) -> Ledger:
     """For the ledger: nothing was lost, and times of this stretch are longer."""
     detail = f"paused for {paused_s:.1f} s: no room on the disk for {what}"
-    return Ledger(category="disk_full", run=run, episode=None, detail=detail)
+    return Ledger(category="disk_full", run_name=run, episode=None, detail=detail)

@@ -30,7 +30,7 @@ class EventSink:
         self.history = history
         self._observers = ObserverThread(observers)
         self._chaos = chaos
-        self._disk = DiskSpaceWait(journal.run_dir, self.warn)
+        self._disk = DiskSpaceWait(journal.experiment_dir, self.warn)
 
     def heeding(self, signals: CaughtSignals, disk_full_s: float) -> AbstractContextManager[None]:
         """While entered, a wait for room ends at a signal; from now on it ends after `disk_full_s` seconds."""
@@ -79,7 +79,7 @@ class EventSink:
         self._observers.tell_at_once(text)
 
     def close(self) -> None:
-        """Commit and let go of the run directory; what did not find room before is not waited for again."""
+        """Commit and let go of the experiment directory; what did not find room before is not waited for again."""
         try:
             if not self._disk.given_up:
                 self.commit()

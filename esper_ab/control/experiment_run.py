@@ -10,7 +10,7 @@ from pathlib import Path
 
 from esper_ab.analysis.trained_by import code_states, named, telling
 from esper_ab.contracts.errors import DiskFull, EsperError, Interrupted, UsageError
-from esper_ab.contracts.shell_line import typed
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.control import descriptors, provenance
 from esper_ab.control.chaos import Chaos
 from esper_ab.control.coordinator import Coordinator
@@ -34,7 +34,7 @@ from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import History, begin, fold
 from esper_ab.launchers import Launcher
 from esper_ab.plan.blocks import Extension, Plan
-from esper_ab.plan.run_directory import versions
+from esper_ab.plan.experiment_directory import versions
 
 _LEAVE_S = 10.0
 _LEAVE_NOW_S = 1.0
@@ -42,10 +42,10 @@ _FURTHER = "a further Ctrl-C, after that barrier, ended at once the workers that
 
 
 def run(
-    plan: Plan, run_dir: Path, launcher: Launcher, observers: Sequence[Observer], limits: Limits | None = None,
+    plan: Plan, experiment_dir: Path, launcher: Launcher, observers: Sequence[Observer], limits: Limits | None = None,
     chaos: Chaos | None = None,
 ) -> None:  # fmt: skip
-    """Carry out `plan` and journal it in `run_dir`, which exists and has no journal yet.
+    """Carry out `plan` and journal it in `experiment_dir`, which exists and has no journal yet.
 
     Returns when every run is done. Raises UsageError when the directory is taken, WorkerFailed, WorkerHung,
     JournalError, Interrupted; by then no worker is left, and the journal says how it ended.
@@ -53,58 +53,58 @@ def run(
     started = ExperimentStarted(
         schema=SCHEMA, plan=plan, versions=versions(), machine=provenance.machine(), code=provenance.code()
     )
-    sink = EventSink(Journal(run_dir), begin(started, keeps_records=False), observers, chaos)
-    _carry_out(sink, started, run_dir, launcher, limits)
+    sink = EventSink(Journal(experiment_dir), begin(started, keeps_records=False), observers, chaos)
+    _carry_out(sink, started, experiment_dir, launcher, limits)
 
 
 def extend(
-    run_dir: Path, added: Callable[[History], Extension], launcher: Launcher, observers: Sequence[Observer],
+    experiment_dir: Path, added: Callable[[History], Extension], launcher: Launcher, observers: Sequence[Observer],
     limits: Limits | None = None, *, allow_changed_code: bool = False,
 ) -> None:  # fmt: skip
-    """Carry out what `added` makes of the finished experiment in `run_dir`; raises as `run` does.
+    """Carry out what `added` makes of the finished experiment in `experiment_dir`; raises as `run` does.
 
     `added` is asked while nobody else can write to the journal, and may raise UsageError; so may `check_code`.
     """
-    journal, history = Journal.take_up(run_dir, partial(_past, run_dir))
+    journal, history = Journal.take_up(experiment_dir, partial(_past, experiment_dir))
     sink = EventSink(journal, history, observers)
     try:
         extension = added(history)
-        check_code(run_dir, history, allowed=allow_changed_code)
+        check_code(experiment_dir, history, allowed=allow_changed_code)
     except BaseException:
         sink.close()
         raise
     sink.record(ExperimentContinued(versions=versions(), machine=provenance.machine(), code=provenance.code()))
-    _carry_out(sink, PlanExtended(extension=extension), run_dir, launcher, limits)
+    _carry_out(sink, PlanExtended(extension=extension), experiment_dir, launcher, limits)
 
 
 def resume(
-    run_dir: Path, launcher: Launcher, observers: Sequence[Observer], limits: Limits | None = None, *,
+    experiment_dir: Path, launcher: Launcher, observers: Sequence[Observer], limits: Limits | None = None, *,
     allow_changed_code: bool = False,
 ) -> None:  # fmt: skip
-    """Carry on with the experiment in `run_dir` from its journal, however it was left; raises as `run` does.
+    """Carry on with the experiment in `experiment_dir` from its journal, however it was left; raises as `run` does.
 
     UsageError when it is finished, when nothing of it was recorded, and as `check_code` says.
     """
-    journal, history = Journal.take_up(run_dir, partial(_past, run_dir))
+    journal, history = Journal.take_up(experiment_dir, partial(_past, experiment_dir))
     try:
-        check_resumable(run_dir, history, allow_changed_code=allow_changed_code)
+        check_resumable(experiment_dir, history, allow_changed_code=allow_changed_code)
     except BaseException:
         journal.close()
         raise
     sink = EventSink(journal, history, observers)
     continued = ExperimentContinued(versions=versions(), machine=provenance.machine(), code=provenance.code())
-    _carry_out(sink, continued, run_dir, launcher, limits)
+    _carry_out(sink, continued, experiment_dir, launcher, limits)
 
 
-def _past(run_dir: Path, events: Iterator[AnyEvent]) -> History:
+def _past(experiment_dir: Path, events: Iterator[AnyEvent]) -> History:
     """UsageError when there are none."""
     first = next(events, None)
     if first is None:
-        raise UsageError(f"{run_dir}: the journal holds no event, so there is nothing to resume; launch it anew")
+        raise UsageError(f"{experiment_dir}: the journal holds no event, so there is nothing to resume; launch it anew")
     return fold(chain([first], events), keeps_records=False)
 
 
-def check_code(run_dir: Path, history: History, *, allowed: bool) -> None:
+def check_code(experiment_dir: Path, history: History, *, allowed: bool) -> None:
     """UsageError when the code here is not that of the records which are there, unless it is `allowed`.
 
     Runs of two states of the code are no paired comparison: the audit blocks the verdict.
@@ -118,35 +118,36 @@ def check_code(run_dir: Path, history: History, *, allowed: bool) -> None:
         elsewhere = commit not in ("", here.get("commit")) and state.code.get("dirty") != "yes"
         back = f"`git checkout {commit}`" if elsewhere else "bring that code back"
         raise UsageError(
-            f"{run_dir}: its records are of {named(state.code)}, the code here is {named(here)}: {back}, or go on with "
+            f"{experiment_dir}: its records are of {named(state.code)}, the code here is {named(here)}: {back}, or go "
+            "on with "
             "--allow-changed-code, which blocks the verdict"
         )
 
 
-def check_resumable(run_dir: Path, history: History, *, allow_changed_code: bool = False) -> None:
-    """UsageError when the experiment in `run_dir` got to its end, when none of its replicates is left, and, where more
+def check_resumable(experiment_dir: Path, history: History, *, allow_changed_code: bool = False) -> None:
+    """UsageError when the experiment of `experiment_dir` has ended, when none of its replicates is left, and, if more
     will be trained, as `check_code` says.
     """
     if history.ended is not None and history.ended.status == "finished":
         remedy = "`esper-ab report` shows it, `esper-ab extend` adds replicates"
-        raise UsageError(f"{run_dir}: the experiment is finished; {remedy}")
+        raise UsageError(f"{experiment_dir}: the experiment is finished; {remedy}")
     if nothing_left(history):
-        raise UsageError(f"{run_dir}: every replicate was given up, none is left to resume; launch it anew")
+        raise UsageError(f"{experiment_dir}: every replicate was given up, none is left to resume; launch it anew")
     if any(run.expected for run in history.runs.values()):
-        check_code(run_dir, history, allowed=allow_changed_code)
+        check_code(experiment_dir, history, allowed=allow_changed_code)
 
 
 def _carry_out(
-    sink: EventSink, first: AnyEvent, run_dir: Path, launcher: Launcher, limits: Limits | None
+    sink: EventSink, first: AnyEvent, experiment_dir: Path, launcher: Launcher, limits: Limits | None
 ) -> None:
     with closing(sink):
         sink.record(first)
         sink.commit()
         try:
-            _execute(run_dir, launcher, sink, limits or Limits())
+            _execute(experiment_dir, launcher, sink, limits or Limits())
         except BaseException as error:
             sink.record(_ended_by(error))
-            _say_how_to_go_on(error, run_dir, sink.history)
+            _say_how_to_go_on(error, experiment_dir, sink.history)
             raise
         sink.record(ExperimentEnded(status="finished", detail=""))
 
@@ -154,7 +155,7 @@ def _carry_out(
 def _note_unreported(sink: EventSink, hub: Hub) -> None:
     if hub.unreported:
         detail = f"{hub.unreported} more messages were refused; only the first of a kind are listed"
-        sink.record(Ledger(category="bad_message", run="", episode=None, detail=detail))
+        sink.record(Ledger(category="bad_message", run_name="", episode=None, detail=detail))
 
 
 def _ended_by(error: BaseException) -> ExperimentEnded:
@@ -163,18 +164,18 @@ def _ended_by(error: BaseException) -> ExperimentEnded:
     return ExperimentEnded(status="interrupted" if by_user else "failed", detail=detail)
 
 
-def _say_how_to_go_on(error: BaseException, run_dir: Path, history: History) -> None:
+def _say_how_to_go_on(error: BaseException, experiment_dir: Path, history: History) -> None:
     """The last line of the error is the command that resumes, unless nothing is left to do."""
     if isinstance(error, DiskFull) or not any(run.expected for run in history.runs.values()):
         return  # DiskFull has said so
-    line = f"to go on: {typed('resume', run_dir)}"
+    line = f"to go on: {shell_command('resume', experiment_dir)}"
     if isinstance(error, EsperError):
         error.args = (f"{error}\n{line}",)
     else:
         error.add_note(line)
 
 
-def _execute(run_dir: Path, launcher: Launcher, sink: EventSink, limits: Limits) -> None:
+def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: Limits) -> None:
     plan = sink.history.plan
     started_before: dict[str, int] = {}
     for worker in sink.history.workers:
@@ -185,14 +186,14 @@ def _execute(run_dir: Path, launcher: Launcher, sink: EventSink, limits: Limits)
         sink.heeding(signals, limits.disk_full_s),
         closing(Hub(launcher.transport)) as hub,
     ):
-        fleet = Fleet(run_dir, hub)
+        fleet = Fleet(experiment_dir, hub)
         try:
             fleet.start(plan, launcher, started_before)
             Coordinator(sink, hub, fleet, limits.of_steps(plan.step_s)).work(signals)
         except BaseException as error:
             hurried = fleet.stop(str(error).partition("\n")[0], _LEAVE_NOW_S, signals.ctrl_c)
             if hurried and isinstance(error, Interrupted) and error.in_order:
-                sink.record(Ledger(category="interrupted", run="", episode=None, detail=_FURTHER))
+                sink.record(Ledger(category="interrupted", run_name="", episode=None, detail=_FURTHER))
                 error.args = (f"{error}; {_FURTHER}",)
             raise
         finally:

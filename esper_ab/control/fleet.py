@@ -67,8 +67,8 @@ class WorkerHandle:
 class Fleet:
     """The workers of an experiment, by lane."""
 
-    def __init__(self, run_dir: Path, hub: Hub) -> None:
-        self._run_dir = run_dir
+    def __init__(self, experiment_dir: Path, hub: Hub) -> None:
+        self._experiment_dir = experiment_dir
         self._hub = hub
         self._launcher: Launcher | None = None
         self._handles: dict[str, WorkerHandle] = {}  # by lane
@@ -89,7 +89,7 @@ class Fleet:
                 incarnation=incarnation,
                 lane=lane,
                 arithmetic=plan.experiment.arithmetic,
-                run_dir=str(self._run_dir),
+                experiment_dir=str(self._experiment_dir),
                 log_file=f"logs/{worker}.log",
             )
             handle = self._handles[lane.name] = WorkerHandle(order=order)
@@ -170,7 +170,9 @@ class Fleet:
         `run_log`, "" for none: a worker may give each of its runs a log of its own. What was written last counts.
         """
         names = [handle.order.log_file, *([run_log] if run_log else [])]
-        written = [path for path in (self._run_dir / name for name in names) if path.is_file() and path.stat().st_size]
+        written = [
+            path for path in (self._experiment_dir / name for name in names) if path.is_file() and path.stat().st_size
+        ]
         if not written:
             return ""
         path = max(written, key=lambda file: file.stat().st_mtime_ns)

@@ -1,4 +1,4 @@
-"""Checks before anything starts: the machine, by a child process that may import torch, and the run directory."""
+"""Checks before anything starts: of the machine, by a child process that imports torch, and of the directory."""
 
 from __future__ import annotations
 
@@ -45,17 +45,21 @@ def examine(questions: Questions) -> Machine:
 
 
 def expected_bytes(env_episodes: int) -> int:
-    """Room a run directory may need, bytes."""
+    """Room an experiment directory may need, bytes."""
     return _SPARE_BYTES + env_episodes * _LOG_BYTES_PER_ENV_EPISODE
 
 
-def check_run_dir(run_dir: Path, needed_bytes: int) -> None:
-    """UsageError unless `run_dir` is new, can be made and has room; nothing is made."""
-    if run_dir.exists():
-        raise UsageError(f"{run_dir} exists already; choose another with ", Setting("name"), " or ", Setting("out"))
-    parent = next(folder for folder in run_dir.absolute().parents if folder.exists())
+def check_experiment_dir(experiment_dir: Path, needed_bytes: int) -> None:
+    """UsageError unless `experiment_dir` is new, can be made and has room; nothing is made."""
+    if experiment_dir.exists():
+        raise UsageError(
+            f"{experiment_dir} exists already; choose another with ", Setting("name"), " or ", Setting("out")
+        )
+    parent = next(folder for folder in experiment_dir.absolute().parents if folder.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise UsageError(f"{run_dir} cannot be made: {parent} is not a folder that can be written; choose another")
+        raise UsageError(
+            f"{experiment_dir} cannot be made: {parent} is not a folder that can be written; choose another"
+        )
     free_bytes = shutil.disk_usage(parent).free
     if free_bytes < needed_bytes:
         raise UsageError(

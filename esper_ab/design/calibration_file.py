@@ -26,7 +26,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     schema: int
     mode: str  # reward mode or controller that was calibrated
-    conditions: dict[str, str]  # must equal those of an experiment: task, horizon, endpoint, … as JSON
+    circumstances: dict[str, str]  # must equal those of an experiment: task, horizon, endpoint, … as JSON
     settings: dict[str, str]  # of the condition, every key
     experiment: str  # plan digest of the runs
     versions: dict[str, str]
@@ -52,7 +52,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         )
 
 
-def conditions_of(experiment: ResolvedExperiment) -> dict[str, str]:
+def circumstances_of(experiment: ResolvedExperiment) -> dict[str, str]:
     """Return, as JSON by key, what besides the groups' settings must agree for runs to be comparable."""
     kept = {
         "task": experiment.task,
@@ -70,7 +70,10 @@ def conditions_of(experiment: ResolvedExperiment) -> dict[str, str]:
 
 
 def load_calibration(path: Path) -> Calibration:
-    """Read the calibration at `path`, a file or a run directory; UsageError when there is none that can be read."""
+    """Read the calibration at `path`, a file or an experiment directory.
+
+    UsageError when there is none that can be read.
+    """
     file = path / FILE_NAME if path.is_dir() else path
     try:
         found = msgspec.json.decode(file.read_bytes(), type=Calibration)
@@ -91,11 +94,11 @@ def check_belongs(
     Returns a note for the plan when `code`, the state of the code now, is not the one that calibrated; else none: an
     edit of a comment changes the code's hash, so this is for the reader to judge.
     """
-    here = conditions_of(experiment)
+    here = circumstances_of(experiment)
     apart = [
-        f"{key} was {calibration.conditions.get(key, 'not set')}, is {here.get(key, 'not set')}"
-        for key in {**calibration.conditions, **here}
-        if here.get(key) != calibration.conditions.get(key)
+        f"{key} was {calibration.circumstances.get(key, 'not set')}, is {here.get(key, 'not set')}"
+        for key in {**calibration.circumstances, **here}
+        if here.get(key) != calibration.circumstances.get(key)
     ]
     if not apart:
         apart = min((_apart(calibration, group) for group in experiment.groups), key=len)

@@ -16,7 +16,7 @@ def calibration_text(found: Calibration) -> str:
     s = found.spread
     lines = [
         found.sentence,
-        f"Mean {s.mean:.1f} %; task {found.conditions['task']}, endpoint {found.conditions['endpoint']}.",
+        f"Mean {s.mean:.1f} %; task {found.circumstances['task']}, endpoint {found.circumstances['endpoint']}.",
         f"{_curve_sentence(found)}.",
         "",
         "Device and start order (least squares, 95 % intervals, points):",

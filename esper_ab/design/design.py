@@ -177,7 +177,8 @@ def rule(design: Design) -> str:
     """Describe test, looks and bounds, as plan and report print them."""
     said = [_at_looks(design)] if design.boundaries else []
     if design.anytime_after is not None:
-        share = f" times the {len(design.comparisons)} comparisons that share alpha" if len(design.comparisons) > 1 else ""
+        shared = len(design.comparisons) > 1
+        share = f" times the {len(design.comparisons)} comparisons that share alpha" if shared else ""
         since = f"after replicate {design.anytime_after}, " if design.anytime_after else ""
         first = f" from the {LEAST_PAIRS}th on" if design.anytime_after < LEAST_PAIRS else ""
         evidence = f"decided at an e-value of {design.evidence:g}{share}"

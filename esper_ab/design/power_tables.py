@@ -30,7 +30,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     df_pairs: int | None = None
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class PowerAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """Tables by pair correlation; the first one is that of the pairs seen, or of the given `rho`, if there is one."""
 
     known: Known
@@ -45,11 +45,11 @@ def check_varied(known: Known) -> Known:
     return known
 
 
-def answer(known: Known, replicates: int, question: PowerQuestion, rows: Sequence[int] = ROWS) -> Answer:
+def answer(known: Known, replicates: int, question: PowerQuestion, rows: Sequence[int] = ROWS) -> PowerAnswer:
     """Power tables of `rows` and `replicates`. Simulated power is seeded by what is asked: the same every time."""
     rhos = RHO if known.rho is None else (known.rho, *(rho for rho in RHO if rho != known.rho))
     tables = power_tables(known, rhos, sorted({*rows, replicates}), question)
-    return Answer(known=known, replicates=replicates, tables=tables)
+    return PowerAnswer(known=known, replicates=replicates, tables=tables)
 
 
 def spreads(known: Known, rhos: Sequence[float]) -> tuple[PairSpread, ...]:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from esper_ab.design.design import Design
 from esper_ab.design.power import PowerQuestion, PowerRow, PowerTable, ReplicatesNeeded
-from esper_ab.design.power_tables import RHO, Answer, Known, power_tables
+from esper_ab.design.power_tables import RHO, Known, PowerAnswer, power_tables
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
 
 
-def power_text(found: Answer) -> str:
+def power_text(found: PowerAnswer) -> str:
     """An answer in words: two sentences for each pair correlation, then the table."""
     known, question = found.known, found.tables[0].question
     df = f", {known.df} degrees of freedom" if known.df else ""

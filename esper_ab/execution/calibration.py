@@ -1,4 +1,4 @@
-"""Training a condition against itself, and writing what that says about chance as RUN/calibration.json."""
+"""Training a condition against itself, and writing what that says about chance as EXPERIMENT/calibration.json."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ _DETERMINISM_EPISODES = 2  # the second one follows an update of the policy
 
 
 def calibrate(planned: PlannedExperiment, launcher: Launcher, replicates: int, *, watched: bool) -> Calibration:
-    """Carry out an A/A plan and write its calibration, for an experiment of `replicates`, into the run directory."""
+    """Carry out an A/A plan and write its calibration, for an experiment of `replicates`, into its directory."""
     carry_out(planned, launcher, watched=watched)
     deterministic = _try_determinism(planned, launcher)
-    found = calibration_of(load(planned.run_dir).history, replicates, deterministic=deterministic)
-    calibration_file(planned.run_dir).write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
+    found = calibration_of(load(planned.experiment_dir).history, replicates, deterministic=deterministic)
+    calibration_file(planned.experiment_dir).write_bytes(
+        msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
+    )
     return found
 
 
-def calibration_file(run_dir: Path) -> Path:
-    """Return the path of the calibration in a run directory."""
-    return run_dir / FILE_NAME
+def calibration_file(experiment_dir: Path) -> Path:
+    """Return the path of the calibration in an experiment directory."""
+    return experiment_dir / FILE_NAME
 
 
 def _try_determinism(planned: PlannedExperiment, launcher: Launcher) -> bool:
@@ -41,9 +43,13 @@ def _try_determinism(planned: PlannedExperiment, launcher: Launcher) -> bool:
         episodes=min(planned.asked.episodes, _DETERMINISM_EPISODES),
         eval_episodes=1,
     )
-    run_dir, machine = planned.run_dir / small.name, planned.machine
+    experiment_dir, machine = planned.experiment_dir / small.name, planned.machine
     plan = plan_on(machine, small, small.name)
-    carry_out(PlannedExperiment(asked=small, machine=machine, plan=plan, run_dir=run_dir), launcher, watched=False)
-    history = load(run_dir).history
+    carry_out(
+        PlannedExperiment(asked=small, machine=machine, plan=plan, experiment_dir=experiment_dir),
+        launcher,
+        watched=False,
+    )
+    history = load(experiment_dir).history
     contrast = history.design.comparisons[0]
     return same_records(history, contrast, pairs_of(history, contrast))

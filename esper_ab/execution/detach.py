@@ -1,4 +1,4 @@
-"""The same command again, in a session of its own: no terminal, no parent, its output in RUN/console.log.
+"""The same command again, in a session of its own: no terminal, no parent, its output in EXPERIMENT/console.log.
 
 It is started anew and not forked, so that nothing of this process, threads and sockets least of all, is in it.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from esper_ab.contracts.errors import EsperError, Interrupted
 from esper_ab.contracts.own_packages import child_command
-from esper_ab.contracts.shell_line import typed
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.lock import holder
 from esper_ab.live.console import CONSOLE_NAME
@@ -32,18 +32,20 @@ _LAST_LINES = 20
 class Detached:
     """A command that goes on by itself."""
 
-    run_dir: Path
+    experiment_dir: Path
     pid: int
     console: Path
 
     def shown(self, *, as_json: bool) -> str:
         """Format the message of the command that started it."""
         if as_json:
-            return json.dumps({"run_dir": str(self.run_dir), "pid": self.pid, "console": str(self.console)})
+            return json.dumps(
+                {"experiment_dir": str(self.experiment_dir), "pid": self.pid, "console": str(self.console)}
+            )
         return (
             f"detached: process {self.pid}, its output in {self.console}\n"
-            f"see it:   {typed('attach', self.run_dir)}\n"
-            f"end it:   {typed('stop', self.run_dir)}"
+            f"see it:   {shell_command('attach', self.experiment_dir)}\n"
+            f"end it:   {shell_command('stop', self.experiment_dir)}"
         )
 
 
@@ -55,26 +57,26 @@ class NotStarted(EsperError):
         self.exit_code = status if status > 0 else 128 - status
 
 
-def detach(module: str, args: Sequence[str], run_dir: Path) -> Detached:
-    """Start module `module` with `args` by itself; return once it has `run_dir` and has written to its journal.
+def detach(module: str, args: Sequence[str], experiment_dir: Path) -> Detached:
+    """Start module `module` with `args` by itself; return once it has `experiment_dir` and has written to its journal.
 
     `args` must not ask for detaching again. Whatever can be refused should have been refused before: what the command
     refuses by itself comes back as NotStarted.
     """
-    console = run_dir / CONSOLE_NAME
-    first = console if run_dir.is_dir() else _first_console(run_dir)
+    console = experiment_dir / CONSOLE_NAME
+    first = console if experiment_dir.is_dir() else _first_console(experiment_dir)
     environment = dict(os.environ)
     if first is not console:
         environment[_CONSOLE_VARIABLE] = str(first.absolute())
     first.parent.mkdir(parents=True, exist_ok=True)
-    begin, size = _end_of(first), _journal_bytes(run_dir)
+    begin, size = _end_of(first), _journal_bytes(experiment_dir)
     with first.open("ab") as file:
         child = subprocess.Popen(
             child_command(module, *args), stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment,
             start_new_session=True,
         )  # fmt: skip
     try:
-        _wait(child, run_dir, size)
+        _wait(child, experiment_dir, size)
     except KeyboardInterrupt:
         _end(child)
         raise Interrupted(f"interrupted before the run was on its way: process {child.pid} was ended") from None
@@ -83,40 +85,43 @@ def detach(module: str, args: Sequence[str], run_dir: Path) -> Detached:
         if first is not console:
             first.unlink(missing_ok=True)
         raise NotStarted(said or str(error), error.exit_code) from None
-    return Detached(run_dir=run_dir, pid=child.pid, console=console)
+    return Detached(experiment_dir=experiment_dir, pid=child.pid, console=console)
 
 
-def _first_console(run_dir: Path) -> Path:
-    """Return the file of the output until the run directory exists; the file also reserves the name."""
-    return run_dir.with_name(f".{run_dir.name}.{CONSOLE_NAME}")
+def _first_console(experiment_dir: Path) -> Path:
+    """Return the file of the output until the experiment directory exists; the file also reserves the name."""
+    return experiment_dir.with_name(f".{experiment_dir.name}.{CONSOLE_NAME}")
 
 
-def reserved(run_dir: Path) -> bool:
-    """Whether a command that is being detached is about to make `run_dir`."""
-    return _first_console(run_dir).exists()
+def reserved(experiment_dir: Path) -> bool:
+    """Whether a command that is being detached is about to make `experiment_dir`."""
+    return _first_console(experiment_dir).exists()
 
 
-def reserve(run_dir: Path) -> None:
+def reserve(experiment_dir: Path) -> None:
     """Keep the name for a command that is detached next; FileExistsError when somebody has it."""
-    run_dir.parent.mkdir(parents=True, exist_ok=True)
-    _first_console(run_dir).touch(exist_ok=False)
-    if run_dir.exists():
-        _first_console(run_dir).unlink()
-        raise FileExistsError(run_dir)
+    experiment_dir.parent.mkdir(parents=True, exist_ok=True)
+    _first_console(experiment_dir).touch(exist_ok=False)
+    if experiment_dir.exists():
+        _first_console(experiment_dir).unlink()
+        raise FileExistsError(experiment_dir)
 
 
-def settle_console(run_dir: Path) -> None:
-    """In the detached command, once it has made `run_dir`: move its output there. Without effect in any other."""
+def settle_console(experiment_dir: Path) -> None:
+    """In the detached command, once it has made `experiment_dir`: move its output there.
+
+    Without effect in any other.
+    """
     if first := os.environ.pop(_CONSOLE_VARIABLE, ""):
-        Path(first).rename(run_dir / CONSOLE_NAME)
+        Path(first).rename(experiment_dir / CONSOLE_NAME)
 
 
-def _wait(child: subprocess.Popen[bytes], run_dir: Path, size: int) -> None:
+def _wait(child: subprocess.Popen[bytes], experiment_dir: Path, size: int) -> None:
     """Until the child has written to the journal, or is done altogether."""
     deadline = time.monotonic() + _PATIENCE_S
     while (status := child.poll()) is None:
-        has = holder(run_dir)
-        if has is not None and has.pid == child.pid and _journal_bytes(run_dir) > size:
+        has = holder(experiment_dir)
+        if has is not None and has.pid == child.pid and _journal_bytes(experiment_dir) > size:
             return
         if time.monotonic() > deadline:
             raise EsperError(f"process {child.pid} has not begun after {_PATIENCE_S:.0f} s and may still; it goes on")
@@ -134,8 +139,8 @@ def _end(child: subprocess.Popen[bytes]) -> None:
         child.wait()
 
 
-def _journal_bytes(run_dir: Path) -> int:
-    return _end_of(run_dir / JOURNAL_NAME)
+def _journal_bytes(experiment_dir: Path) -> int:
+    return _end_of(experiment_dir / JOURNAL_NAME)
 
 
 def _end_of(path: Path) -> int:

@@ -20,7 +20,7 @@ from esper_ab.contracts.machine import Machine, Questions
 from esper_ab.control import provenance
 from esper_ab.control.chaos import LIMITS, Chaos
 from esper_ab.control.observers import Observer
-from esper_ab.control.preflight import check_launcher, check_run_dir, examine, expected_bytes
+from esper_ab.control.preflight import check_experiment_dir, check_launcher, examine, expected_bytes
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.control.run_folders import RunFolders
 from esper_ab.design.boundary_cache import calibrate
@@ -31,7 +31,7 @@ from esper_ab.live.console import rich_console, waiting
 from esper_ab.live.on_stderr import Warnings
 from esper_ab.plan.blocks import Plan, make_plan
 from esper_ab.plan.estimate import estimate
-from esper_ab.plan.run_directory import check_name, make_run_directory
+from esper_ab.plan.experiment_directory import check_name, make_experiment_directory
 from esper_ab.plan.text import WIDTH, plan_text
 from esper_ab.report.build import ReportPaths, build_report
 from esper_ab.settings.experiment import AskedExperiment
@@ -56,13 +56,13 @@ _NARROWEST = 40  # characters: in a narrower terminal sentences are wrapped by t
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedExperiment:
-    """A planned experiment with its machine and run directory; nothing is started or written yet."""
+    """A planned experiment with its machine and experiment directory; nothing is started or written yet."""
 
     asked: AskedExperiment
     machine: Machine
     plan: Plan
-    run_dir: Path
-    generated: str = ""  # the name of the run directory without suffix, when nobody asked for one
+    experiment_dir: Path
+    generated: str = ""  # the name of the experiment directory without suffix, when nobody asked for one
     calibration: Calibration | None = None
     tracking: Tracking | None = None  # what follows the run, after `check_tracking`; no result depends on it
     about: dict[str, Any] = field(default_factory=dict)  # what its author says of it, for [record] of experiment.toml
@@ -76,14 +76,15 @@ def plan_experiment(
 
     `pattern`: of the directory's name when `asked` has none; it gets a suffix when there is one of that name.
     """
-    run_dir = out / choose_name(asked, pattern)
-    generated = "" if asked.name else run_dir.name
+    experiment_dir = out / choose_name(asked, pattern)
+    generated = "" if asked.name else experiment_dir.name
     if generated:
-        run_dir = _find_free(run_dir)
-    check_new(asked, run_dir)
+        experiment_dir = _find_free(experiment_dir)
+    check_new(asked, experiment_dir)
     machine = examine_machine(asked, examine)
     return PlannedExperiment(
-        asked=asked, machine=machine, plan=plan_on(machine, asked, run_dir.name, calibration), run_dir=run_dir,
+        asked=asked, machine=machine, experiment_dir=experiment_dir,
+        plan=plan_on(machine, asked, experiment_dir.name, calibration),
         generated=generated, calibration=calibration, tracking=tracking, about=about or {},
     )  # fmt: skip
 
@@ -95,16 +96,16 @@ def choose_name(asked: AskedExperiment, pattern: str) -> str:
     return name
 
 
-def _find_free(run_dir: Path) -> Path:
-    """Return `run_dir`, or it with the first suffix -2, -3, … that no run has, nor one that is being detached."""
-    suffixed = (run_dir.with_name(f"{run_dir.name}-{number}") for number in itertools.count(2))
-    return next(path for path in itertools.chain((run_dir,), suffixed) if not (path.exists() or reserved(path)))
+def _find_free(experiment_dir: Path) -> Path:
+    """Return `experiment_dir`, or it with the first suffix -2, -3, … that no experiment has, detached ones included."""
+    suffixed = (experiment_dir.with_name(f"{experiment_dir.name}-{number}") for number in itertools.count(2))
+    return next(path for path in itertools.chain((experiment_dir,), suffixed) if not (path.exists() or reserved(path)))
 
 
-def check_new(asked: AskedExperiment, run_dir: Path) -> None:
-    """UsageError unless `run_dir` can be made and has room for the experiment."""
+def check_new(asked: AskedExperiment, experiment_dir: Path) -> None:
+    """UsageError unless `experiment_dir` can be made and has room for the experiment."""
     env_episodes = len(asked.groups) * asked.replicates * asked.n_envs * (asked.episodes + 2 * asked.eval_episodes)
-    check_run_dir(run_dir, expected_bytes(env_episodes))
+    check_experiment_dir(experiment_dir, expected_bytes(env_episodes))
 
 
 def examine_machine(asked: AskedExperiment, examine: Callable[[Questions], Machine]) -> Machine:
@@ -131,49 +132,52 @@ def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) ->
     A name that is lost to somebody who launched in the same second is replaced, and the plan made again under the new
     one. `take` raises FileExistsError when somebody was faster; UsageError when nobody can have it.
     """
-    run_dir = planned.run_dir
+    experiment_dir = planned.experiment_dir
     while planned.generated:
         try:
-            take(run_dir)
+            take(experiment_dir)
             break
         except FileExistsError:
-            run_dir = _find_free(run_dir.with_name(planned.generated))
+            experiment_dir = _find_free(experiment_dir.with_name(planned.generated))
         except OSError as error:
             raise UsageError(
-                f"{run_dir} cannot be made: {error.strerror}; choose another with ", Setting("out")
+                f"{experiment_dir} cannot be made: {error.strerror}; choose another with ", Setting("out")
             ) from None
-    if run_dir == planned.run_dir:
+    if experiment_dir == planned.experiment_dir:
         return planned
-    click.echo(f"{planned.run_dir} has been taken by another run meanwhile; this one goes into {run_dir}", err=True)
-    plan = plan_on(planned.machine, planned.asked, run_dir.name, planned.calibration)
-    return replace(planned, run_dir=run_dir, plan=plan)
+    click.echo(
+        f"{planned.experiment_dir} has been taken by another experiment meanwhile; this one goes into {experiment_dir}",
+        err=True,
+    )
+    plan = plan_on(planned.machine, planned.asked, experiment_dir.name, planned.calibration)
+    return replace(planned, experiment_dir=experiment_dir, plan=plan)
 
 
 def make_directory(planned: PlannedExperiment, launcher: Launcher) -> PlannedExperiment:
-    """Claim the run directory by making it, after what `carry_out` would refuse was refused."""
+    """Claim the experiment directory by making it, after what `carry_out` would refuse was refused."""
     check_launcher(launcher, planned.plan.lanes)
-    return claim_directory(planned, lambda run_dir: run_dir.mkdir(parents=True))
+    return claim_directory(planned, lambda experiment_dir: experiment_dir.mkdir(parents=True))
 
 
 def format_plan(planned: PlannedExperiment) -> str:
     """Write what will be done and what it costs, in sentences that fit a terminal."""
     plan = planned.plan
     width = min(WIDTH, max(_NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns))
-    return plan_text(plan, estimate(plan.experiment, plan.lanes, planned.machine), planned.run_dir, width)
+    return plan_text(plan, estimate(plan.experiment, plan.lanes, planned.machine), planned.experiment_dir, width)
 
 
 def encode_plan(planned: PlannedExperiment, **more: Any) -> bytes:
-    """Encode plan, estimate and run directory as JSON, with `more` beside them."""
+    """Encode plan, estimate and experiment directory as JSON, with `more` beside them."""
     plan = planned.plan
     cost = estimate(plan.experiment, plan.lanes, planned.machine)
-    return msgspec.json.encode({"plan": plan, "estimate": cost, "run_dir": str(planned.run_dir), **more})
+    return msgspec.json.encode({"plan": plan, "estimate": cost, "experiment_dir": str(planned.experiment_dir), **more})
 
 
 def carry_out(
     planned: PlannedExperiment, launcher: Launcher, *, watched: bool, chaos: Chaos | None = None,
     limits: Limits | None = None, also: Sequence[Observer] = (),
 ) -> None:  # fmt: skip
-    """Make the run directory, train, evaluate and journal; the live view is one observer among others.
+    """Make the experiment directory, train, evaluate and journal; the live view is one observer among others.
 
     One whose name was generated has been through `make_directory`.
 
@@ -183,23 +187,28 @@ def carry_out(
     from esper_ab.control import experiment_run
 
     check_launcher(launcher, planned.plan.lanes)
-    make_run_directory(planned.run_dir, planned.plan, planned.machine, planned.about, claimed=bool(planned.generated))
+    make_experiment_directory(
+        planned.experiment_dir, planned.plan, planned.machine, planned.about, claimed=bool(planned.generated)
+    )
     if planned.tracking not in (None, Tracking()):  # with tags and no tracker: `esper-ab track` may be called later
-        save_settings(planned.run_dir, planned.tracking)  # read by `make_observers`, now and when the run goes on later
-    settle_console(planned.run_dir)
+        # read by `make_observers`, now and when the run goes on later
+        save_settings(planned.experiment_dir, planned.tracking)
+    settle_console(planned.experiment_dir)
     with ExitStack() as stack:
-        told = [*make_observers(stack, planned.run_dir, planned.plan, None, watched=watched), *also]
-        experiment_run.run(planned.plan, planned.run_dir, launcher, told, limits or (LIMITS if chaos else None), chaos)
+        told = [*make_observers(stack, planned.experiment_dir, planned.plan, None, watched=watched), *also]
+        experiment_run.run(
+            planned.plan, planned.experiment_dir, launcher, told, limits or (LIMITS if chaos else None), chaos
+        )
 
 
-def write_report(run_dir: Path) -> ReportPaths:
+def write_report(experiment_dir: Path) -> ReportPaths:
     """Analyse the journal and write the report files anew, which takes some seconds."""
     with waiting("writing the report"):
-        return build_report(run_dir)
+        return build_report(experiment_dir)
 
 
 def make_observers(
-    stack: ExitStack, run_dir: Path, plan: Plan, history: History | None, *, watched: bool
+    stack: ExitStack, experiment_dir: Path, plan: Plan, history: History | None, *, watched: bool
 ) -> list[Observer]:
     """Start what follows an experiment: the folder of each run, warnings on stderr, trackers, the live view.
 
@@ -207,9 +216,9 @@ def make_observers(
     experiment that goes on.
     """
     blocks = plan.blocks if history is None else history.blocks
-    told: list[Observer] = [RunFolders(run_dir, plan, blocks), Warnings(ledger=not watched)]
-    if (tracking := read_settings(run_dir)).anything:
-        trackers = Trackers(run_dir, tracking)
+    told: list[Observer] = [RunFolders(experiment_dir, plan, blocks), Warnings(ledger=not watched)]
+    if (tracking := read_settings(experiment_dir)).anything:
+        trackers = Trackers(experiment_dir, tracking)
         stack.push(trackers.settle)
         told.append(trackers)
     if watched:

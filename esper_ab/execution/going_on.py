@@ -1,4 +1,4 @@
-"""Going on with a run directory: `resume_run` trains what is left, `extend_run` adds replicates to a finished one."""
+"""Going on with an experiment: `resume_run` trains what is left, `extend_run` adds replicates to a finished one."""
 
 from __future__ import annotations
 
@@ -19,50 +19,55 @@ from esper_ab.launchers import Launcher
 from esper_ab.plan.blocks import Extension, extend
 
 
-def unfinished(run_dir: Path, *, allow_changed_code: bool = False) -> History:
+def unfinished(experiment_dir: Path, *, allow_changed_code: bool = False) -> History:
     """The history so far of a run that can be resumed, by this code; UsageError, with nothing written, for any other.
     """
-    history = load(run_dir).history
-    experiment_run.check_resumable(run_dir, history, allow_changed_code=allow_changed_code)
+    history = load(experiment_dir).history
+    experiment_run.check_resumable(experiment_dir, history, allow_changed_code=allow_changed_code)
     return history
 
 
-def resume_run(run_dir: Path, launcher: Launcher, *, watched: bool, allow_changed_code: bool = False) -> None:
-    """Train what is left of an interrupted run and journal it in the same run directory."""
-    history = unfinished(run_dir, allow_changed_code=allow_changed_code)
+def resume_run(experiment_dir: Path, launcher: Launcher, *, watched: bool, allow_changed_code: bool = False) -> None:
+    """Train what is left of an interrupted run and journal it in the same experiment directory."""
+    history = unfinished(experiment_dir, allow_changed_code=allow_changed_code)
     check_launcher(launcher, history.plan.lanes)
     with ExitStack() as stack:
-        told = make_observers(stack, run_dir, history.plan, history, watched=watched)
-        experiment_run.resume(run_dir, launcher, told, allow_changed_code=allow_changed_code)
+        told = make_observers(stack, experiment_dir, history.plan, history, watched=watched)
+        experiment_run.resume(experiment_dir, launcher, told, allow_changed_code=allow_changed_code)
 
 
-def extension(run_dir: Path, history: History, replicates: int) -> Extension:
+def extension(experiment_dir: Path, history: History, replicates: int) -> Extension:
     """Blocks up to `replicates` in all; UsageError when the experiment cannot go on or has no need to."""
     if history.ended is None or history.ended.status != "finished":
         word = history.ended.status if history.ended else "not finished"
-        raise UsageError(f"{run_dir}: the experiment is {word}; only a finished one can be extended")
+        raise UsageError(f"{experiment_dir}: the experiment is {word}; only a finished one can be extended")
     if history.design.test == "rank":
-        raise UsageError(f"{run_dir}: --test rank has no rule beyond the planned replicates; make a longer plan anew")
+        raise UsageError(
+            f"{experiment_dir}: --test rank has no rule beyond the planned replicates; make a longer plan anew"
+        )
     if replicates <= history.replicates:
         raise UsageError(
-            f"--replicates {replicates}: {run_dir} has {history.replicates} already; name how many it is to have in all"
+            f"--replicates {replicates}: {experiment_dir} has {history.replicates} already; name how many it is to "
+            "have in all"
         )
     pairs = all_pairs(history)
     if all(settled(pairs[one], course) for one, course in courses(history, pairs).items()):
-        raise UsageError(f"{run_dir}: every comparison is decided; there is nothing that more replicates could decide")
+        raise UsageError(
+            f"{experiment_dir}: every comparison is decided; there is nothing that more replicates could decide"
+        )
     return extend(history.plan, history.design, history.replicates, replicates - history.replicates)
 
 
 def extend_run(
-    run_dir: Path, replicates: int, launcher: Launcher, *, watched: bool, allow_changed_code: bool = False
+    experiment_dir: Path, replicates: int, launcher: Launcher, *, watched: bool, allow_changed_code: bool = False
 ) -> None:
-    """Train replicates up to `replicates` in all and journal them in the same run directory."""
-    history = load(run_dir).history
+    """Train replicates up to `replicates` in all and journal them in the same experiment directory."""
+    history = load(experiment_dir).history
     check_launcher(launcher, history.plan.lanes)
     with ExitStack() as stack:
-        told = make_observers(stack, run_dir, history.plan, history, watched=watched)
+        told = make_observers(stack, experiment_dir, history.plan, history, watched=watched)
         experiment_run.extend(
-            run_dir, lambda there: extension(run_dir, there, replicates), launcher, told,
+            experiment_dir, lambda there: extension(experiment_dir, there, replicates), launcher, told,
             allow_changed_code=allow_changed_code,
         )  # fmt: skip
 
@@ -71,7 +76,7 @@ def extend_run(
 class Preview:
     """What `extend_run` would add, and the rule that would then decide."""
 
-    run_dir: str
+    experiment_dir: str
     more: int  # replicates
     replicates: int  # in all
     groups: tuple[str, ...]  # that go on
@@ -79,21 +84,22 @@ class Preview:
 
     def __str__(self) -> str:
         return (
-            f"{self.run_dir}: {self.more} replicates more, {self.replicates} in all, of {', '.join(self.groups)}\n"
+            f"{self.experiment_dir}: {self.more} replicates more, {self.replicates} in all, of "
+            f"{', '.join(self.groups)}\n"
             f"rule: {self.rule}"
         )
 
 
-def preview(run_dir: Path, replicates: int, *, allow_changed_code: bool = False) -> Preview:
-    """Return what extending `run_dir` to `replicates` would add; starts and writes nothing.
+def preview(experiment_dir: Path, replicates: int, *, allow_changed_code: bool = False) -> Preview:
+    """Return what extending `experiment_dir` to `replicates` would add; starts and writes nothing.
 
     UsageError for a run that cannot be extended, or not by this code.
     """
-    history = load(run_dir).history
-    added = extension(run_dir, history, replicates)
-    experiment_run.check_code(run_dir, history, allowed=allow_changed_code)
+    history = load(experiment_dir).history
+    added = extension(experiment_dir, history, replicates)
+    experiment_run.check_code(experiment_dir, history, allowed=allow_changed_code)
     gone = {group for look in history.looks for group in look.leaving}
     return Preview(
-        run_dir=str(run_dir), more=len(added.blocks), replicates=replicates, rule=rule(added.design),
+        experiment_dir=str(experiment_dir), more=len(added.blocks), replicates=replicates, rule=rule(added.design),
         groups=tuple(group for group in history.groups if group not in gone),
     )  # fmt: skip

@@ -1,1 +1,1 @@
-"""Checks of `esper-ab doctor`: one file per subject, each a function from facts to findings."""
+"""Checks of `esper-ab doctor`: one file per subject, each a function from facts to diagnoses."""

@@ -1,4 +1,4 @@
-"""GPUs as seen by the driver and by torch. Texts of nvidia-smi and the preflight's answer in, findings out."""
+"""GPUs as seen by the driver and by torch. Texts of nvidia-smi and the preflight's answer in, diagnoses out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.machine import Machine
-from esper_ab.health.finding import Finding, ok, problem, warning
+from esper_ab.health.diagnosis import Diagnosis, ok, problem, warning
 
 _DRIVER_FILE = Path("/proc/driver/nvidia/version")
 _FIELDS = "name,driver_version,compute_cap,mig.mode.current"
@@ -28,9 +28,9 @@ class Driver(msgspec.Struct, frozen=True, kw_only=True):
     gpus: tuple[tuple[str, str, str], ...] = ()  # name, compute capability, MIG mode
 
 
-def device_findings(machine: Machine) -> Iterator[Finding]:
+def device_diagnoses(machine: Machine) -> Iterator[Diagnosis]:
     """Check the GPUs of this machine, or report that there are none."""
-    yield from gpu_findings(machine, ask_driver(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+    yield from gpu_diagnoses(machine, ask_driver(), os.environ.get("CUDA_VISIBLE_DEVICES"))
 
 
 def ask_driver() -> Driver:
@@ -51,7 +51,7 @@ def parse_driver(table: str, screen: str, version_file: str) -> Driver:
     )
 
 
-def gpu_findings(machine: Machine, driver: Driver, pool: str | None) -> Iterator[Finding]:
+def gpu_diagnoses(machine: Machine, driver: Driver, pool: str | None) -> Iterator[Diagnosis]:
     """Check GPUs against driver and torch; `pool`: CUDA_VISIBLE_DEVICES, the devices an experiment may use."""
     gpus = [device for device in machine.devices if device.name.startswith("cuda:")]
     build = f"torch {machine.torch_version}, {f'CUDA {machine.cuda_build}' if machine.cuda_build else 'for the CPU'}"
@@ -73,7 +73,7 @@ def gpu_findings(machine: Machine, driver: Driver, pool: str | None) -> Iterator
     yield from _abilities(driver)
 
 
-def _against(build: str, cuda_build: str, driver: Driver) -> Finding:
+def _against(build: str, cuda_build: str, driver: Driver) -> Diagnosis:
     """Check that CUDA's major version of the build is not newer than the driver's; a newer minor one is compatible."""
     if not driver.version:
         return ok("torch", f"{build}; no NVIDIA driver")
@@ -83,7 +83,7 @@ def _against(build: str, cuda_build: str, driver: Driver) -> Finding:
     return ok("torch", what)
 
 
-def _abilities(driver: Driver) -> Iterator[Finding]:
+def _abilities(driver: Driver) -> Iterator[Diagnosis]:
     if any(mig.lower() == "enabled" for _, _, mig in driver.gpus):
         yield warning(
             "mig", "MIG is on: a process sees one instance, and torch counts it as one GPU",

@@ -1,4 +1,4 @@
-"""CPU cores, quota and instructions, and memory. Texts of /proc and /sys in, findings out."""
+"""CPU cores, quota and instructions, and memory. Texts of /proc and /sys in, diagnoses out."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from esper_ab.health.finding import Finding, ok, warning
+from esper_ab.health.diagnosis import Diagnosis, ok, warning
 
 _CGROUP = Path("/sys/fs/cgroup")
 _FEATURES = ("avx2", "avx512f", "avx512_bf16", "amx_tile", "amx_bf16", "asimd", "bf16")  # names of /proc/cpuinfo
 _LITTLE_BYTES = 2 << 30  # for two workers and the report
 
 
-def processor_findings() -> Iterator[Finding]:
+def processor_diagnoses() -> Iterator[Diagnosis]:
     """Check this process's CPU and memory; its workers inherit the limits."""
     usable, there = len(os.sched_getaffinity(0)), os.cpu_count() or 1
     yield cores(usable, there)
@@ -22,7 +22,7 @@ def processor_findings() -> Iterator[Finding]:
     yield memory(_text(Path("/proc/meminfo")), memory_limit(cgroup_folders()))
 
 
-def cores(usable: int, there: int) -> Finding:
+def cores(usable: int, there: int) -> Diagnosis:
     """Report whether CPU affinity excludes cores of the machine."""
     if usable < there:
         return warning(
@@ -55,7 +55,7 @@ def cpu_quota(folders: list[Path]) -> float | None:
     return min(limits, default=None)
 
 
-def quota(cores_worth: float | None, usable: int) -> Finding:
+def quota(cores_worth: float | None, usable: int) -> Diagnosis:
     """Warn of a quota below the number of cores, which stops every worker for part of each period."""
     if cores_worth is None or cores_worth >= usable:
         return ok("cpu quota", "none below the number of cores")
@@ -65,7 +65,7 @@ def quota(cores_worth: float | None, usable: int) -> Finding:
     )  # fmt: skip
 
 
-def features(cpuinfo: str) -> Finding:
+def features(cpuinfo: str) -> Diagnosis:
     """Report the instructions that decide the speed of the CPU path, and whether bf16 is native."""
     flags: set[str] = set()
     for line in cpuinfo.splitlines():
@@ -86,7 +86,7 @@ def memory_limit(folders: list[Path]) -> int | None:
     return min((int(text) for text in texts if text.isdigit() and int(text) < 1 << 60), default=None)
 
 
-def memory(meminfo: str, limit_bytes: int | None) -> Finding:
+def memory(meminfo: str, limit_bytes: int | None) -> Diagnosis:
     """Report the machine's available memory, or the control group's limit if lower."""
     words = {line.split(":")[0]: line.split() for line in meminfo.splitlines() if ":" in line}
     available = int(words["MemAvailable"][1]) << 10 if "MemAvailable" in words else 0

@@ -1,4 +1,4 @@
-"""The folder of the run directories: file system, room, lock and fsync as the journal needs them."""
+"""The folder of the experiment directories: file system, room, lock and fsync as the journal needs them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from esper_ab.health.finding import Finding, ok, problem, warning
+from esper_ab.health.diagnosis import Diagnosis, ok, problem, warning
 
 _NETWORK = re.compile(
     r"nfs\d?|cifs|smb\d?|smbfs|lustre|gpfs|beegfs|ceph|glusterfs|afs|orangefs|9p|virtiofs|fuse(blk)?(\..+)?"
@@ -30,12 +30,12 @@ _CLOCK_S = 2.0  # tolerated between the local clock and file timestamps
 class Mount:
     """A line of /proc/mounts."""
 
-    point: str
+    milestone: str
     kind: str
     options: tuple[str, ...]
 
 
-def storage_findings(out: Path, needed_bytes: int) -> Iterator[Finding]:
+def storage_diagnoses(out: Path, needed_bytes: int) -> Iterator[Diagnosis]:
     """Check the folder of `out`, existing or to be created; `needed_bytes`: those of the smallest experiment."""
     folder = next(one for one in (out.absolute(), *out.absolute().parents) if one.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
@@ -53,22 +53,22 @@ def parse_mounts(text: str) -> list[Mount]:
     for line in text.splitlines():
         words = line.split()
         if len(words) >= 4:
-            point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), words[1])
-            mounts.append(Mount(point, words[2], tuple(words[3].split(","))))
+            milestone = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), words[1])
+            mounts.append(Mount(milestone, words[2], tuple(words[3].split(","))))
     return mounts
 
 
 def mount_of(folder: Path, mounts: list[Mount]) -> Mount:
     """Return the mount that `folder` is on: the deepest one above it, and of these the last."""
-    above = [mount for mount in mounts if folder.is_relative_to(mount.point)]
-    return max(enumerate(above), key=lambda pair: (len(Path(pair[1].point).parts), pair[0]))[1] if above else Mount(
+    above = [mount for mount in mounts if folder.is_relative_to(mount.milestone)]
+    return max(enumerate(above), key=lambda pair: (len(Path(pair[1].milestone).parts), pair[0]))[1] if above else Mount(
         "/", "unknown", ()
     )
 
 
-def file_system(folder: Path, mount: Mount) -> Finding:
+def file_system(folder: Path, mount: Mount) -> Diagnosis:
     """Report what the file system means for the journal's lock (flock) and for its fdatasync after every record."""
-    what = f"{folder} is on {mount.kind} ({mount.point})"
+    what = f"{folder} is on {mount.kind} ({mount.milestone})"
     if mount.kind == "lustre" and not {"flock", "localflock"} & set(mount.options):
         return problem(
             "file system", f"{what}, mounted without flock: the journal cannot be locked",
@@ -84,14 +84,14 @@ def file_system(folder: Path, mount: Mount) -> Finding:
         return warning(
             "file system", f"{what}, over a network or in user space: a lock may outlive a machine that died, and "
             "every fsync waits for the server",
-            "prefer a local disk with --out, and copy the finished run directory",
+            "prefer a local disk with --out, and copy the finished experiment directory",
         )  # fmt: skip
     if mount.kind in _VOLATILE:
         return warning("file system", f"{what}, in memory: it is gone after a restart", "keep runs on a disk: --out")
     return ok("file system", f"{what}, local")
 
 
-def room(folder: Path, needed_bytes: int) -> Finding:
+def room(folder: Path, needed_bytes: int) -> Diagnosis:
     """Report free bytes, and free inodes where the file system counts them."""
     free_bytes, counts = shutil.disk_usage(folder).free, os.statvfs(folder)
     what = f"{free_bytes / 2**30:.1f} GiB free in {folder}"
@@ -103,7 +103,7 @@ def room(folder: Path, needed_bytes: int) -> Finding:
     return ok("disk", what) if free_bytes >= _LITTLE_BYTES else warning("disk", what, remedy)
 
 
-def _tried(folder: Path) -> Iterator[Finding]:
+def _tried(folder: Path) -> Iterator[Diagnosis]:
     """Lock, write and sync a temporary file as a journal does; it is removed afterwards."""
     try:
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".esper-doctor-") as file:
@@ -114,7 +114,7 @@ def _tried(folder: Path) -> Iterator[Finding]:
         yield problem("run folder", f"a file in {folder} cannot be written: {error.strerror}", "see --out")
 
 
-def _lock(descriptor: int) -> Finding:
+def _lock(descriptor: int) -> Diagnosis:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -133,7 +133,7 @@ def _sync_s(descriptor: int) -> list[float]:
     return taken
 
 
-def sync_time(taken_s: list[float]) -> Finding:
+def sync_time(taken_s: list[float]) -> Diagnosis:
     """Report median and worst time of an fdatasync."""
     median_s, worst_s = statistics.median(taken_s), max(taken_s)
     what = f"median {1e3 * median_s:.2g} ms, worst {1e3 * worst_s:.2g} ms of {len(taken_s)}"
@@ -142,7 +142,7 @@ def sync_time(taken_s: list[float]) -> Finding:
     return ok("fsync", what)
 
 
-def clocks(ahead_s: float) -> Finding:
+def clocks(ahead_s: float) -> Diagnosis:
     """Report how far file timestamps are ahead of the local clock."""
     if abs(ahead_s) > _CLOCK_S:
         return warning(

@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 from esper_ab.contracts.own_packages import nothing_of_the_user
-from esper_ab.health.finding import Finding, ok, problem, warning
+from esper_ab.health.diagnosis import Diagnosis, ok, problem, warning
 
 _FEW_FILES = 1024
 _FEW_PROCESSES = 512
@@ -26,7 +26,7 @@ _SPAWN_S = 60.0
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)\s*>=\s*([0-9.]+)")
 
 
-def system_findings(socket_folder: Path) -> Iterator[Finding]:
+def system_diagnoses(socket_folder: Path) -> Iterator[Diagnosis]:
     """Check process limits, shared memory, sockets and spawning; `socket_folder`: that of the coordinator's socket."""
     yield from limits({name: resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[0]
                        for name in ("NOFILE", "NPROC", "CORE")})  # fmt: skip
@@ -35,7 +35,7 @@ def system_findings(socket_folder: Path) -> Iterator[Finding]:
     yield spawning()
 
 
-def limits(soft: dict[str, int]) -> Iterator[Finding]:
+def limits(soft: dict[str, int]) -> Iterator[Diagnosis]:
     """Check the limits in `soft`, by the names of resource(2); -1: no limit."""
     files, processes, core = soft["NOFILE"], soft["NPROC"], soft["CORE"]
     few = 0 <= files < _FEW_FILES
@@ -58,7 +58,7 @@ def _limit(value: int) -> str:
     return "no limit" if value < 0 else f"{value} at most"
 
 
-def shared_memory(folder: Path) -> Finding:
+def shared_memory(folder: Path) -> Diagnosis:
     """Check /dev/shm, which torch and its libraries use for memory shared between processes."""
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         return warning("shared memory", f"{folder} cannot be written", "mount it; docker: --shm-size 1g")
@@ -69,7 +69,7 @@ def shared_memory(folder: Path) -> Finding:
     return ok("shared memory", what)
 
 
-def socket_path(folder: Path) -> Finding:
+def socket_path(folder: Path) -> Diagnosis:
     """Bind a unix socket in the folder where the coordinator would bind its own."""
     path = folder / "hub"
     used = len(os.fsencode(path))
@@ -85,7 +85,7 @@ def socket_path(folder: Path) -> Finding:
     return ok("socket", f"{used} of {_SOCKET_PATH_BYTES} bytes of a path, below {folder.parent}")
 
 
-def spawning() -> Finding:
+def spawning() -> Diagnosis:
     """Start a process as workers are started, but without torch."""
     begin = time.perf_counter()
     try:
@@ -107,7 +107,7 @@ def spawning() -> Finding:
     return ok("spawn", f"a process starts in {time.perf_counter() - begin:.2f} s without torch")
 
 
-def package_findings(package: str, *, also: Iterable[str]) -> Iterator[Finding]:
+def package_diagnoses(package: str, *, also: Iterable[str]) -> Iterator[Diagnosis]:
     """Check Python and the requirements of `package`; list versions of `also`, others only if too old."""
     yield ok("python", f"{sys.version.split()[0]} at {sys.executable}")
     asked = [_REQUIREMENT.match(text) for text in requires(package) or () if "extra ==" not in text]
@@ -131,7 +131,7 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.match(r"[0-9.]*", text)[0].strip(".").split(".") if number)  # type: ignore[index]
 
 
-def terminal_findings() -> Iterator[Finding]:
+def terminal_diagnoses() -> Iterator[Diagnosis]:
     """Check where output goes, and whether its encoding has every character."""
     encoding = (sys.stdout.encoding or "none").lower()
     try:

@@ -197,7 +197,7 @@ def _of_hosts(hosts: Sequence[EnvEpisode | LeanHost], n: int) -> dict[str, Seque
     ops = zip(OPS, zip(*counts, strict=True), strict=True)
     return {
         "envs": [n] * (len(hosts) // n),
-        "accuracy": [math.fsum(one) / n for one in records([host.final_accuracy for host in hosts])],
+        "accuracy": [math.fsum(one) / n for one in records([host.held_out_accuracy for host in hosts])],
         "reward": [_mean_known(one) for one in records(rewards)],
         "params_added": [sum(one) / n for one in records([host.params_added for host in hosts])],
         "steps": list(map(sum, records([host.steps for host in hosts]))),

@@ -45,7 +45,6 @@ class WorkerStarted(Event, frozen=True, kw_only=True, tag="worker_started"):
 
 class RunStarted(Event, frozen=True, kw_only=True, tag="run_started"):
     run: RunRef
-    block: int
     worker: str
     incarnation: int
 
@@ -53,7 +52,7 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="run_started"):
 class RunReady(Event, frozen=True, kw_only=True, tag="run_ready"):
     run: RunRef
     warm_up_s: float
-    point: int = 0  # above 0 when the run was restored from a checkpoint
+    milestone: int = 0  # above 0 when the run was restored from a checkpoint
 
 
 class EpisodeRecorded(Event, frozen=True, kw_only=True, tag="episode"):
@@ -66,11 +65,11 @@ class RunEvaluated(Event, frozen=True, kw_only=True, tag="evaluation"):
     record: EvaluationRecord
 
 
-class PointReleased(Event, frozen=True, kw_only=True, tag="released"):
-    """All records of `point` are on disk and its runs may go on; `runs` are those released."""
+class MilestoneReleased(Event, frozen=True, kw_only=True, tag="released"):
+    """All records of `milestone` are on disk and its runs may go on; `runs` are those released."""
 
-    block: int
-    point: int
+    replicate: int  # names the block
+    milestone: int
     runs: tuple[str, ...]
     observations: Moments | msgspec.UnsetType = msgspec.UNSET  # over the block; its learners use these from here on
 
@@ -97,11 +96,11 @@ class Ledger(Event, frozen=True, kw_only=True, tag="ledger"):
         "ppo_pathology", "worker_death", "hung_worker", "bad_message", "interrupted", "chaos", "damaged_checkpoint",
         "disk_full", "start_delayed",
     ]
-    run: str  # "" when it concerns the whole experiment
+    run_name: str  # "" when it concerns the whole experiment
     episode: int | None
     detail: str
     last_words: tuple[str, ...] = ()  # lines: the end of a worker's log, with the stacks of one that hung
-    finding: str | msgspec.UnsetType = msgspec.UNSET  # what a training episode showed; entered once per run
+    confounder: str | msgspec.UnsetType = msgspec.UNSET  # what a training episode showed; entered once per run
 
 
 class ExperimentEnded(Event, frozen=True, kw_only=True, tag="experiment_ended"):
@@ -111,6 +110,6 @@ class ExperimentEnded(Event, frozen=True, kw_only=True, tag="experiment_ended"):
 
 AnyEvent = (
     ExperimentStarted | ExperimentContinued | WorkerStarted | RunStarted | RunReady | EpisodeRecorded | RunEvaluated
-    | PointReleased | LookTaken | PlanExtended | Ledger | ExperimentEnded
+    | MilestoneReleased | LookTaken | PlanExtended | Ledger | ExperimentEnded
 )
-SCHEMA = 2
+SCHEMA = 3

@@ -21,9 +21,9 @@ from typing import BinaryIO, TypeVar
 import msgspec
 
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
-from esper_ab.contracts.shell_line import typed
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.journal.events import AnyEvent
-from esper_ab.journal.line import FIRST_PREV, Line, decode, written, wrong_tail
+from esper_ab.journal.line import FIRST_PREV, Line, decode, other_writer, written, wrong_tail
 from esper_ab.journal.lock import JOURNAL_NAME as JOURNAL_NAME
 from esper_ab.journal.lock import Lock
 
@@ -41,47 +41,52 @@ class OtherVersion(JournalError):
 
 
 class Journal:
-    """The only writer of a run directory's journal. Events are on disk once `commit` has returned.
+    """The only writer of an experiment directory's journal. Events are on disk once `commit` has returned.
 
     Without room on the disk `write` and `commit` raise DiskFull, leave whole lines, and can be called again.
     """
 
-    def __init__(self, run_dir: Path, wall_clock: Callable[[], datetime] = _now) -> None:
-        """Lock `run_dir` and create its journal; UsageError when another process holds it or a journal exists."""
-        self._begin(run_dir, wall_clock)
+    def __init__(self, experiment_dir: Path, wall_clock: Callable[[], datetime] = _now) -> None:
+        """Lock `experiment_dir` and create its journal.
+
+        UsageError when another process holds it or a journal exists.
+        """
+        self._begin(experiment_dir, wall_clock)
         try:
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
             self._lock.hold_journal()
-            sync_directory(run_dir)
+            sync_directory(experiment_dir)
         except FileExistsError:
             self._lock.close()
-            raise UsageError(f"{self._path} exists: this run directory has been used; choose another name") from None
+            raise UsageError(
+                f"{self._path} exists: this experiment directory has been used; choose another name"
+            ) from None
         except OSError as error:
             self._lock.close()
             raise self._cannot_write(error) from error
 
     @classmethod
-    def reopen(cls, run_dir: Path, wall_clock: Callable[[], datetime] = _now) -> tuple[Journal, list[AnyEvent]]:
+    def reopen(cls, experiment_dir: Path, wall_clock: Callable[[], datetime] = _now) -> tuple[Journal, list[AnyEvent]]:
         """Reopen the journal of an earlier process; return it and the list of its events. Errors as in `take_up`."""
-        return cls.take_up(run_dir, list, wall_clock)
+        return cls.take_up(experiment_dir, list, wall_clock)
 
     @classmethod
     def take_up(
-        cls, run_dir: Path, fold: Callable[[Iterator[AnyEvent]], Past], wall_clock: Callable[[], datetime] = _now
+        cls, experiment_dir: Path, fold: Callable[[Iterator[AnyEvent]], Past], wall_clock: Callable[[], datetime] = _now
     ) -> tuple[Journal, Past]:
         """Reopen the journal of an earlier process to continue it; return it and the result of `fold` on its events.
 
         An unfinished last line is cut off and kept in a file of its own. UsageError when another process holds the
         journal, JournalError when a line before the last is damaged; errors of `fold` are passed on.
         """
-        reading = read(run_dir / JOURNAL_NAME)
+        reading = read(experiment_dir / JOURNAL_NAME)
         journal = cls.__new__(cls)
-        journal._begin(run_dir, wall_clock)
+        journal._begin(experiment_dir, wall_clock)
         try:
             past = fold(reading)
             whole = journal._path.stat().st_size - reading.torn_bytes
             if reading.torn_bytes:
-                cut_off(run_dir, whole, reading.lines)
+                cut_off(experiment_dir, whole, reading.lines)
             journal._file = os.open(journal._path, os.O_RDWR | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
             journal._lock.close()
@@ -93,10 +98,10 @@ class Journal:
         journal._size = journal._committed = whole
         return journal, past
 
-    def _begin(self, run_dir: Path, wall_clock: Callable[[], datetime]) -> None:
-        """Lock the run directory and initialise everything except the file."""
-        self.run_dir = run_dir
-        self._path = run_dir / JOURNAL_NAME
+    def _begin(self, experiment_dir: Path, wall_clock: Callable[[], datetime]) -> None:
+        """Lock the experiment directory and initialise everything except the file."""
+        self.experiment_dir = experiment_dir
+        self._path = experiment_dir / JOURNAL_NAME
         self._wall_clock = wall_clock
         self._n = 0
         self._prev = FIRST_PREV
@@ -105,7 +110,7 @@ class Journal:
         self._written = 0  # number of them in the file
         self._doubtful = False  # True: the contents after `_committed` are unknown
         try:
-            self._lock = Lock(run_dir)
+            self._lock = Lock(experiment_dir)
         except OSError as error:
             raise self._cannot_write(error) from error
 
@@ -179,24 +184,24 @@ class Journal:
     def _cannot_write(self, error: OSError) -> DiskFull | JournalError:
         lines = self._n - len(self._since) + self._written
         if error.errno in NO_ROOM:
-            go_on = f"then `{typed('resume', self.run_dir)}`" if lines else "remove it and start again"
+            go_on = f"then `{shell_command('resume', self.experiment_dir)}`" if lines else "remove it and start again"
             return DiskFull(f"no room on the disk for {self._path}; its {lines} lines are intact: make room, {go_on}")
         return JournalError(f"cannot write {self._path}: {error.strerror}; its {lines} lines are intact")
 
 
-def cut_off(run_dir: Path, at: int, lines: int) -> Path:
+def cut_off(experiment_dir: Path, at: int, lines: int) -> Path:
     """Shorten the journal to its first `at` bytes, which are `lines` lines; return the file that keeps the rest.
 
     The rest is on disk before the journal is shortened, so it is never lost. OSError leaves the journal unchanged.
     """
-    kept, descriptor = _new_file(run_dir, f"{JOURNAL_NAME}.torn-{lines}")
-    with (run_dir / JOURNAL_NAME).open("r+b") as journal:
+    kept, descriptor = _new_file(experiment_dir, f"{JOURNAL_NAME}.torn-{lines}")
+    with (experiment_dir / JOURNAL_NAME).open("r+b") as journal:
         try:
             journal.seek(at)
             while part := journal.read(_COPY_BYTES):
                 _write_all(descriptor, part)
             os.fsync(descriptor)
-            sync_directory(run_dir)
+            sync_directory(experiment_dir)
         except OSError:
             kept.unlink()
             raise
@@ -271,6 +276,8 @@ class Reading(Iterator[AnyEvent]):
         try:
             line = decode(data)
         except msgspec.MsgspecError as error:
+            if writer := other_writer(data):
+                raise OtherVersion(f"{self._path} was written by {writer}: read it with that version") from None
             what = f"intact, but no event of this version of esper_ab ({error}): read it with the one that wrote it"
             raise OtherVersion(f"{self._path}, line {self.lines + 1}: {what}") from None
         if (line.n, line.prev) != (self.lines, self._prev):
@@ -278,14 +285,15 @@ class Reading(Iterator[AnyEvent]):
         return line
 
     def _damage(self, what: str) -> JournalError:
-        remedy = f"the {self.lines} before it are intact; `{typed('fsck', self._path.parent)}` shows what can be kept"
+        fsck = shell_command("fsck", self._path.parent)
+        remedy = f"the {self.lines} before it are intact; `{fsck}` shows what can be kept"
         return JournalError(f"{self._path}, line {self.lines + 1}: {what}; {remedy}")
 
 
 def read(path: Path) -> Reading:
     """Return a journal's events, read lazily; UsageError without a file, JournalError, while reading, on damage."""
     if not path.is_file():
-        raise UsageError(f"no journal at {path}; a run directory holds {JOURNAL_NAME}")
+        raise UsageError(f"no journal at {path}; an experiment directory holds {JOURNAL_NAME}")
     return Reading(path)
 
 

@@ -1,6 +1,6 @@
 """The history of an experiment as a fold of its journal's events. Pure: no file, no clock, no numpy.
 
-`History.add` takes one event at a time, so the live view and the report agree at every point.
+`History.add` takes one event at a time, so the live view and the report agree at every milestone.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from esper_ab.journal.events import (
     ExperimentStarted,
     Ledger,
     LookTaken,
+    MilestoneReleased,
     PlanExtended,
-    PointReleased,
     RunEvaluated,
     RunReady,
     RunStarted,
@@ -40,7 +40,7 @@ RunState = Literal["planned", "warming up", "training", "evaluating", "finished"
 class Taken:
     """A worker started or resumed a run."""
 
-    point: int  # of the run at that time
+    milestone: int  # of the run at that time
     sitting: int  # 0: when the experiment started; n: when it was continued for the n-th time
     worker: WorkerStarted | None  # None when the journal names none
 
@@ -52,7 +52,7 @@ class RunHistory:
     spec: RunSpec
     started: bool = False
     warm_up_s: float | None = None
-    released: int = -1  # last released point; -1 before the first
+    released: int = -1  # last released milestone; -1 before the first
     episodes: Episodes = field(default_factory=Episodes)
     columns: Columns = field(default_factory=Columns, compare=False)  # the numbers of the same episodes
     checkpoints: list[Checkpoint] = field(default_factory=list)  # in the order in which they were recorded
@@ -71,7 +71,7 @@ class RunHistory:
 
     @property
     def recorded(self) -> int:
-        """The last point that is recorded; -1 before the first."""
+        """The last milestone that is recorded; -1 before the first."""
         if self.evaluation is not None:
             return self.spec.episodes + 1
         return -1 if self.warm_up_s is None else len(self.columns)
@@ -117,7 +117,7 @@ class History:
     continued: list[ExperimentContinued] = field(default_factory=list)
     workers: list[WorkerStarted] = field(default_factory=list)
     ledger: list[Ledger] = field(default_factory=list)
-    shared: dict[tuple[int, int], Moments] = field(default_factory=dict)  # observation moments, by block and point
+    shared: dict[tuple[int, int], Moments] = field(default_factory=dict)  # observation moments, by block and milestone
     ended: ExperimentEnded | None = None
     keeps_records: bool = field(default=True, compare=False)  # False: of new training episodes keep only the columns
 
@@ -133,7 +133,7 @@ class History:
     @property
     def pauses(self) -> tuple[str, ...]:
         """Waits for room on the disk, one sentence each; they lost nothing."""
-        return tuple(f"{entry.run}: {entry.detail}" if entry.run else entry.detail for entry in self.ledger
+        return tuple(f"{entry.run_name}: {entry.detail}" if entry.run_name else entry.detail for entry in self.ledger
                      if entry.category == "disk_full")  # fmt: skip
 
     @property
@@ -162,41 +162,41 @@ class History:
                 self._extend(event)
             case Ledger():
                 self.ledger.append(event)
-                if event.run and event.finding is not msgspec.UNSET:
-                    self.runs[event.run].findings.add(event.finding)
-                if event.category in ("dropped_pair", "cancelled") and event.run:
-                    self.runs[event.run].lost = True
-                    self.runs[event.run].failed = event.category == "dropped_pair"
+                if event.run_name and event.confounder is not msgspec.UNSET:
+                    self.runs[event.run_name].findings.add(event.confounder)
+                if event.category in ("dropped_pair", "cancelled") and event.run_name:
+                    self.runs[event.run_name].lost = True
+                    self.runs[event.run_name].failed = event.category == "dropped_pair"
             case _:
                 self._add_to_run(event)
 
     def _add_to_run(self, event: AnyEvent) -> None:
         match event:
             case RunStarted():
-                self.runs[event.run.run].started = True
+                self.runs[event.run.name].started = True
             case RunReady():
-                run = self.runs[event.run.run]
+                run = self.runs[event.run.name]
                 if run.warm_up_s is None:  # keep that of the first start
                     run.warm_up_s = event.warm_up_s
-                worker = next((one for one in reversed(self.workers) if one.lane == run.ref.device), None)
-                run.taken.append(Taken(point=event.point, sitting=len(self.continued), worker=worker))
+                worker = next((one for one in reversed(self.workers) if one.lane == run.ref.lane), None)
+                run.taken.append(Taken(milestone=event.milestone, sitting=len(self.continued), worker=worker))
             case EpisodeRecorded():
-                run = self.runs[event.record.run.run]
+                run = self.runs[event.record.run.name]
                 run.add(event.record, keep=self.keeps_records)
                 if event.checkpoint is not None:
                     run.checkpoints.append(event.checkpoint)
                 if isinstance(event.observations, Moments):
                     run.observations = event.observations
             case RunEvaluated():
-                self.runs[event.record.run.run].evaluation = event.record
-            case PointReleased():
+                self.runs[event.record.run.name].evaluation = event.record
+            case MilestoneReleased():
                 self._take_release(event)
 
-    def _take_release(self, event: PointReleased) -> None:
+    def _take_release(self, event: MilestoneReleased) -> None:
         for name in event.runs:
-            self.runs[name].released = max(self.runs[name].released, event.point)
+            self.runs[name].released = max(self.runs[name].released, event.milestone)
         if isinstance(event.observations, Moments):
-            self.shared[event.block, event.point] = event.observations
+            self.shared[event.replicate, event.milestone] = event.observations
 
     def _take_look(self, look: LookTaken) -> None:
         self.looks.append(look)
@@ -211,7 +211,7 @@ class History:
         self.blocks.extend(event.extension.blocks)
         for block in event.extension.blocks:
             for spec in block.runs:
-                self.runs[spec.ref.run] = RunHistory(spec=spec, left_out=spec.ref.group_id in gone)
+                self.runs[spec.ref.name] = RunHistory(spec=spec, left_out=spec.ref.group_id in gone)
 
 
 def begin(started: ExperimentStarted, *, keeps_records: bool = True) -> History:
@@ -219,7 +219,7 @@ def begin(started: ExperimentStarted, *, keeps_records: bool = True) -> History:
 
     `keeps_records`: False in processes that live as long as the experiment, to bound their memory.
     """
-    runs = {spec.ref.run: RunHistory(spec=spec) for block in started.plan.blocks for spec in block.runs}
+    runs = {spec.ref.name: RunHistory(spec=spec) for block in started.plan.blocks for spec in block.runs}
     plan = started.plan
     return History(
         started=started, design=plan.design, blocks=list(plan.blocks), runs=runs, keeps_records=keeps_records

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from esper_ab.contracts.records import Checkpoint, Moments, PPOUpdate
-from esper_ab.journal.events import PointReleased
+from esper_ab.journal.events import MilestoneReleased
 
 
 class Lean(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -19,14 +19,14 @@ class Lean(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class LeanRun(Lean, frozen=True, kw_only=True):
     """The fields of a RunRef that the columns need."""
 
-    run: str
+    name: str
 
 
 class LeanHost(Lean, frozen=True, kw_only=True):
     """The fields of an EnvEpisode that the columns need."""
 
     steps: int
-    final_accuracy: float
+    held_out_accuracy: float
     reward_sum: float | None
     host_params: int
     params_added: int
@@ -65,7 +65,7 @@ class LeanLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False
     n: int
     prev: str
     t: str
-    event: LeanRecorded | PointReleased
+    event: LeanRecorded | MilestoneReleased
     crc: str
 
 

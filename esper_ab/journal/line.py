@@ -9,7 +9,7 @@ import zlib
 
 import msgspec
 
-from esper_ab.journal.events import AnyEvent
+from esper_ab.journal.events import SCHEMA, AnyEvent, ExperimentStarted
 
 FIRST_PREV = "00000000"  # `prev` of the first line
 _TAIL = b',"crc":"%08x"}\n'  # CRC over the bytes before it
@@ -31,6 +31,20 @@ class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
 _decoder = msgspec.json.Decoder(Line)
 
 
+class _Origin(msgspec.Struct, frozen=True):
+    """What the first line of a journal says of its writer, in every version of esper_ab."""
+
+    schema: int
+    versions: dict[str, str]
+
+
+class _FirstLine(msgspec.Struct, frozen=True):
+    event: _Origin
+
+
+_decode_first = msgspec.json.Decoder(_FirstLine).decode
+
+
 def written(n: int, prev: str, stamp: str, event: AnyEvent) -> tuple[bytes, str]:
     """Encode one line; return it and its CRC, the `prev` of the next one."""
     body = b'{"n":%d,"prev":"%s","t":"%s","event":%s' % (n, prev.encode(), stamp.encode(), msgspec.json.encode(event))
@@ -49,7 +63,19 @@ def wrong_tail(data: bytes) -> str:
 
 def decode(data: bytes) -> Line:
     """Decode a line without checking its CRC; MsgspecError when it is not a line of this version of esper_ab."""
-    return _decoder.decode(data)
+    line = _decoder.decode(data)
+    if isinstance(line.event, ExperimentStarted) and line.event.schema != SCHEMA:
+        raise msgspec.ValidationError(f"its schema is {line.event.schema}, not {SCHEMA}")
+    return line
+
+
+def other_writer(data: bytes) -> str:
+    """Name the version of esper_ab that wrote a first line of another schema; "" for any other line."""
+    try:
+        origin = _decode_first(data).event
+    except msgspec.MsgspecError:
+        return ""
+    return "" if origin.schema == SCHEMA else f"esper_ab {origin.versions.get('esper_ab', 'of another version')}"
 
 
 def line_of(data: bytes) -> Line | None:

@@ -1,4 +1,4 @@
-"""Run directory -> verified history. The only way in which readers access a journal's events.
+"""Experiment directory -> verified history. The only way in which readers access a journal's events.
 
 A large journal is read in stretches, by as many processes as there are cores, for the numbers of its episodes; records
 stay on disk until requested. If anything is wrong, the journal is read line by line instead, which reports the error.
@@ -30,12 +30,12 @@ class Loaded:
     torn_bytes: int  # of an unfinished last line, which is ignored
 
 
-def load(run_dir: Path, large_bytes: int = LARGE_BYTES, chunk_bytes: int = CHUNK_BYTES) -> Loaded:
-    """Load a run directory's history; UsageError without a journal or event, JournalError for damage before its end.
+def load(experiment_dir: Path, large_bytes: int = LARGE_BYTES, chunk_bytes: int = CHUNK_BYTES) -> Loaded:
+    """Load an experiment's history; UsageError without a journal or event, JournalError for damage before its end.
 
     `large_bytes`: size from which the journal is read in stretches, of `chunk_bytes` each, with the same result.
     """
-    path = run_dir / JOURNAL_NAME
+    path = experiment_dir / JOURNAL_NAME
     reading = read(path)
     first = next(reading, None)
     if first is None:
@@ -82,10 +82,10 @@ def _add(history: History, path: Path, part: Stretch) -> bool:
         run.checkpoints.extend(found.checkpoints)
         if found.observations is not None:
             run.observations = found.observations
-    for name, point in part.released.items():
+    for name, milestone in part.released.items():
         if name not in history.runs:
             return False
-        history.runs[name].released = max(history.runs[name].released, point)
+        history.runs[name].released = max(history.runs[name].released, milestone)
     if part.ends_in_numbers:
         history.ended = None
     return True

@@ -1,4 +1,4 @@
-"""Locks of a run directory, released by the kernel however their holder ends, with a line that names the holder.
+"""Locks of an experiment directory, which the kernel releases however their holder ends; a line names the holder.
 
 The line is one JSON object in `.lock`:
 
@@ -32,12 +32,12 @@ _STARTED_FIELD = 19  # starttime in /proc/PID/stat, counted from the field after
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
-    """The process that holds a run directory."""
+    """The process that holds an experiment directory."""
 
     pid: int  # 0: the holder has not written its line yet
     host: str
     started: int  # start time, clock ticks since boot; with `pid` it identifies the process on `host`
-    since: str  # when it took the run directory, ISO 8601
+    since: str  # when it took the experiment directory, ISO 8601
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host} since {self.since}" if self.pid else "another process"
@@ -56,15 +56,15 @@ def process_started(pid: int) -> int | None:
 
 
 class Lock:
-    """A run directory that nobody else writes to, until `close`."""
+    """An experiment directory that nobody else writes to, until `close`."""
 
-    def __init__(self, run_dir: Path) -> None:
+    def __init__(self, experiment_dir: Path) -> None:
         """UsageError, which names the holder, when somebody has it, and when `.lock` is no file."""
-        self._run_dir = run_dir
+        self._experiment_dir = experiment_dir
         self._held: list[int] = []
         try:
-            self._held.append(_locked(run_dir))
-            if (run_dir / JOURNAL_NAME).exists():
+            self._held.append(_locked(experiment_dir))
+            if (experiment_dir / JOURNAL_NAME).exists():
                 self.hold_journal()
             self._sign()
         except NotRegular as error:
@@ -76,14 +76,15 @@ class Lock:
 
     def hold_journal(self) -> None:
         """Lock the journal, too, now that there is one; UsageError when somebody writes to it."""
-        journal = os.open(self._run_dir / JOURNAL_NAME, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        journal = os.open(self._experiment_dir / JOURNAL_NAME, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         self._held.append(journal)
         try:
             fcntl.fcntl(journal, fcntl.F_OFD_SETLK, _whole_file(fcntl.F_WRLCK))
         except (BlockingIOError, PermissionError):
             if _is_written_to(journal):
                 raise UsageError(
-                    f"{self._run_dir} is in use by another process, whose .lock was removed; wait for it, end it or "
+                    f"{self._experiment_dir} is in use by another process, whose .lock was removed; wait for it, end "
+                    "it or "
                     "choose another name"
                 ) from None
 
@@ -102,28 +103,28 @@ class Lock:
         os.ftruncate(self._held[0], len(line))
 
 
-def holder(run_dir: Path) -> Holder | None:
-    """Return the present holder of `run_dir`, or None. Takes a shared lock for an instant."""
+def holder(experiment_dir: Path) -> Holder | None:
+    """Return the present holder of `experiment_dir`, or None. Takes a shared lock for an instant."""
     try:
-        descriptor = open_regular(run_dir / LOCK_NAME, os.O_RDONLY)
+        descriptor = open_regular(experiment_dir / LOCK_NAME, os.O_RDONLY)
     except OSError:
-        return _unnamed_holder(run_dir)
+        return _unnamed_holder(experiment_dir)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return _named(descriptor)
     finally:
         os.close(descriptor)
-    return _unnamed_holder(run_dir)
+    return _unnamed_holder(experiment_dir)
 
 
-def _locked(run_dir: Path) -> int:
+def _locked(experiment_dir: Path) -> int:
     """A descriptor that holds the lock on the file that is called `.lock` now."""
     for left in reversed(range(_TRIES)):
-        descriptor = open_regular(run_dir / LOCK_NAME, os.O_RDWR | os.O_CREAT)
+        descriptor = open_regular(experiment_dir / LOCK_NAME, os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_still(run_dir / LOCK_NAME, descriptor):
+            if _is_still(experiment_dir / LOCK_NAME, descriptor):
                 return descriptor
             by = _UNKNOWN
         except BlockingIOError:
@@ -131,7 +132,7 @@ def _locked(run_dir: Path) -> int:
         os.close(descriptor)
         if left:
             time.sleep(_TRY_S)
-    raise UsageError(f"{run_dir} is in use by {by}; wait for it, stop it or choose another name")
+    raise UsageError(f"{experiment_dir} is in use by {by}; wait for it, stop it or choose another name")
 
 
 def _is_still(path: Path, descriptor: int) -> bool:
@@ -142,10 +143,10 @@ def _is_still(path: Path, descriptor: int) -> bool:
         return False
 
 
-def _unnamed_holder(run_dir: Path) -> Holder | None:
+def _unnamed_holder(experiment_dir: Path) -> Holder | None:
     """The process that writes to the journal although `.lock`, as far as it can be read, names none."""
     try:
-        journal = os.open(run_dir / JOURNAL_NAME, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        journal = os.open(experiment_dir / JOURNAL_NAME, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
     try:

@@ -52,9 +52,14 @@ def episode_mean(record: EpisodeRecord, value: Callable[[EnvEpisode], float | No
     return mean(value(env) for env in record.envs)
 
 
-def held_out_accuracy(record: EpisodeRecord) -> float | None:
-    """Return the mean test accuracy of the hosts at the end of one training episode, percent."""
-    return episode_mean(record, lambda env: env.final_accuracy)
+def held_out_accuracy(record: EpisodeRecord | EvaluationRecord | None) -> float | None:
+    """Return the mean held-out accuracy of a record's hosts, percent.
+
+    Of an evaluation, of those grown by sampled actions.
+    """
+    if isinstance(record, EpisodeRecord):
+        return episode_mean(record, lambda env: env.held_out_accuracy)
+    return _evaluated(record, "sampled", lambda env: env.held_out_accuracy)
 
 
 def endpoint(run: RunHistory, declared: str) -> float | None:
@@ -63,16 +68,11 @@ def endpoint(run: RunHistory, declared: str) -> float | None:
     None until all its records exist, or where it is no finite number.
     """
     if declared == "evaluation":
-        return evaluated_accuracy(run.evaluation)
+        return held_out_accuracy(run.evaluation)
     curve = run.columns.of("accuracy")
     if len(curve) < run.spec.episodes:
         return None
     return mean_known(curve[-max(1, math.ceil(len(curve) / 10)) :] if declared == "last-tenth" else curve)
-
-
-def evaluated_accuracy(evaluation: EvaluationRecord | None) -> float | None:
-    """Return the mean test accuracy of the hosts that the frozen policy grew by sampled actions, percent."""
-    return _evaluated(evaluation, "sampled", lambda env: env.final_accuracy)
 
 
 def entropy_change(run: RunHistory) -> float | None:
@@ -98,14 +98,14 @@ def _evaluated(
 ) -> float | None:
     if evaluation is None:
         return None
-    return mean(value(episode.env) for episode in evaluation.episodes if episode.actions == actions)
+    return mean(value(host.outcome) for host in evaluation.hosts if host.actions == actions)
 
 
 def _floors(history: History) -> dict[int, float]:
     """Return by replicate the endpoint of the never-grown host, that is of the group with controller `wait`."""
     found: dict[int, float] = {}
     for run in history.runs.values():
-        accuracy = evaluated_accuracy(run.evaluation)
+        accuracy = held_out_accuracy(run.evaluation)
         if run.spec.settings.controller.name == "wait" and accuracy is not None:
             found[run.ref.replicate] = accuracy
     return found
@@ -113,14 +113,14 @@ def _floors(history: History) -> dict[int, float]:
 
 def _outcome(run: RunHistory, declared: str, floor: float | None) -> RunOutcome:
     evaluation = run.evaluation
-    accuracy = evaluated_accuracy(evaluation)
+    accuracy = held_out_accuracy(evaluation)
     added = _evaluated(evaluation, "sampled", lambda env: env.params_added)
     gain = (accuracy - floor) / (added / 1000) if accuracy is not None and floor is not None and added else None
     return RunOutcome(
         run=run.ref,
         endpoint=endpoint(run, declared),
         held_out_accuracy=accuracy,
-        greedy_accuracy=_evaluated(evaluation, "greedy", lambda env: env.final_accuracy),
+        greedy_accuracy=_evaluated(evaluation, "greedy", lambda env: env.held_out_accuracy),
         params_added=added,
         gain_per_kparam=gain,
         fossilized=_evaluated(evaluation, "sampled", lambda env: env.fossilized),
@@ -136,6 +136,6 @@ def _outcome(run: RunHistory, declared: str, floor: float | None) -> RunOutcome:
 def _rewards(evaluation: EvaluationRecord | None) -> dict[str, float | None]:
     if evaluation is None:
         return {}
-    sampled = [episode.rewards for episode in evaluation.episodes if episode.actions == "sampled"]
+    sampled = [host.rewards for host in evaluation.hosts if host.actions == "sampled"]
     modes = sorted({mode for rewards in sampled for mode in rewards})
     return {mode: mean(rewards.get(mode) for rewards in sampled) for mode in modes}

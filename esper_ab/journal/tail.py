@@ -41,5 +41,5 @@ class _Tail(Iterator[bytes]):
 def follow(path: Path) -> Reading:
     """Read a growing journal; iterating again after the end yields appended events. UsageError without a file."""
     if not path.is_file():
-        raise UsageError(f"no journal at {path}; a run directory holds {path.name}")
+        raise UsageError(f"no journal at {path}; an experiment directory holds {path.name}")
     return Reading(path, _Tail(path))

@@ -23,7 +23,7 @@ class InlineWorker:
 
     def __init__(self, order: WorkerOrder, entry: str) -> None:
         self._order, self._entry = order, entry
-        self._log = Path(order.run_dir) / order.log_file
+        self._log = Path(order.experiment_dir) / order.log_file
         self._log.parent.mkdir(parents=True, exist_ok=True)
         self.name = order.identity
         self.pid = os.getpid()

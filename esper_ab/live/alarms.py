@@ -17,17 +17,17 @@ class Alarms:
         if before is not None:
             for entry in before.ledger:
                 if entry.category == "ppo_pathology":
-                    self._befell(entry, before).setdefault(entry.run)
+                    self._befell(entry, before).setdefault(entry.run_name)
 
     def line(self, entry: Ledger, history: History) -> str:
         """Return the line to show; "" for a pathology that an earlier run of the group also had."""
         if entry.category == "ppo_pathology":
             befell = self._befell(entry, history)
-            befell.setdefault(entry.run)
+            befell.setdefault(entry.run_name)
             if len(befell) > 1:
                 self._repeated.add(_key(entry, history))
                 return ""
-        about = f" {entry.run}" if entry.run else ""
+        about = f" {entry.run_name}" if entry.run_name else ""
         return f"! {entry.category}{about}: {visible_line(entry.detail)}"
 
     def counts(self) -> list[str]:
@@ -43,4 +43,4 @@ class Alarms:
 
 
 def _key(entry: Ledger, history: History) -> tuple[str, str]:
-    return history.runs[entry.run].ref.group_id, str(entry.finding)
+    return history.runs[entry.run_name].ref.group_id, str(entry.confounder)

@@ -7,21 +7,21 @@ from pathlib import Path
 import click
 import msgspec
 
-from esper_ab.contracts.shell_line import typed
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible_line
-from esper_ab.journal.events import ExperimentEnded, PointReleased
+from esper_ab.journal.events import ExperimentEnded, MilestoneReleased
 from esper_ab.live.console import rich_console
 from esper_ab.live.status import status_of, status_text
 from esper_ab.live.terminal import LiveView
 from esper_ab.live.viewer import Viewer
 
 
-def attach(run_dir: Path) -> None:
+def attach(experiment_dir: Path) -> None:
     """Show the experiment in this terminal until it ends; Ctrl-C ends only the viewer."""
-    viewer, console = Viewer(run_dir), rich_console()
+    viewer, console = Viewer(experiment_dir), rich_console()
     try:
         if viewer.state == "running" and not console.is_terminal:
-            click.echo(status_text(run_dir))  # present state, since the next line may take a while
+            click.echo(status_text(experiment_dir))  # present state, since the next line may take a while
         if viewer.state == "running" or console.is_terminal:
             with LiveView(viewer.history.plan, console, history=viewer.history) as view:
                 for events in viewer.batches():
@@ -29,15 +29,15 @@ def attach(run_dir: Path) -> None:
                         view.observe(event)
                     view.tick()
     except KeyboardInterrupt:
-        again, end = typed("attach", run_dir), typed("stop", run_dir)
+        again, end = shell_command("attach", experiment_dir), shell_command("stop", experiment_dir)
         click.echo(f"\nleft; the run goes on. See it again: {again}; end it: {end}")
         return
-    click.echo(_last_words(run_dir, viewer) if console.is_terminal else status_text(run_dir))
+    click.echo(_last_words(experiment_dir, viewer) if console.is_terminal else status_text(experiment_dir))
 
 
-def attach_json(run_dir: Path) -> None:
+def attach_json(experiment_dir: Path) -> None:
     """Print the status as one line of JSON now, after every barrier, and at the end."""
-    viewer = Viewer(run_dir)
+    viewer = Viewer(experiment_dir)
     click.echo(_line(viewer))
     try:
         for events in viewer.batches():
@@ -45,7 +45,7 @@ def attach_json(run_dir: Path) -> None:
             for event in events:
                 viewer.history.add(event)
                 kinds.add(type(event))
-            if kinds & {PointReleased, ExperimentEnded} or viewer.state != "running":
+            if kinds & {MilestoneReleased, ExperimentEnded} or viewer.state != "running":
                 click.echo(_line(viewer))
     except KeyboardInterrupt:
         return
@@ -55,10 +55,10 @@ def _line(viewer: Viewer) -> bytes:
     return msgspec.json.encode(status_of(viewer.loaded(), held=viewer.held))
 
 
-def _last_words(run_dir: Path, viewer: Viewer) -> str:
+def _last_words(experiment_dir: Path, viewer: Viewer) -> str:
     name, ended = viewer.history.plan.experiment.name, viewer.history.ended
     if viewer.state == "finished":
-        return f"{name}: finished; `{typed('report', run_dir)}` has the verdict"
+        return f"{name}: finished; `{shell_command('report', experiment_dir)}` has the verdict"
     why = f": {visible_line(ended.detail)}" if ended and ended.detail else ""
     gone = ", its coordinator is gone" if viewer.state == "stale" else why
-    return f"{name}: {viewer.state}{gone}; `{typed('resume', run_dir)}` goes on from there"
+    return f"{name}: {viewer.state}{gone}; `{shell_command('resume', experiment_dir)}` goes on from there"

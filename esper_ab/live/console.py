@@ -1,4 +1,4 @@
-"""Survival of a lost terminal: output is redirected to RUN/console.log, and the experiment continues.
+"""Survival of a lost terminal: output is redirected to EXPERIMENT/console.log, and the experiment continues.
 
 A terminal that hangs up sends SIGHUP to its foreground processes and answers every later write with EIO; a pipe whose
 reader has gone answers EPIPE. Ignoring the signal is not enough: the next line printed would end the experiment.
@@ -60,13 +60,13 @@ def rich_console() -> Console:
     return Console() if sys.stdout.isatty() else Console(force_terminal=False, color_system=None)
 
 
-def outlive_terminal(run_dir: Path) -> None:
+def outlive_terminal(experiment_dir: Path) -> None:
     """Keep this process alive and its output in a file when its terminal goes; call once, before the experiment starts.
 
-    `run_dir` need not exist yet. A SIGHUP that is already ignored, as under nohup, stays ignored. Streams that lead to
-    a file are left alone.
+    `experiment_dir` need not exist yet. A SIGHUP that is already ignored, as under nohup, stays ignored. Streams that
+    lead to a file are left alone.
     """
-    fallback = _Fallback(run_dir)
+    fallback = _Fallback(experiment_dir)
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
         if _leads_to(getattr(sys, name), descriptor):
             setattr(sys, name, _surviving(getattr(sys, name), descriptor, fallback))
@@ -84,8 +84,8 @@ def _leads_to(stream: object, descriptor: int) -> bool:
 class _Fallback:
     """Redirects descriptors of a lost terminal to a file, for every writer in this process."""
 
-    def __init__(self, run_dir: Path) -> None:
-        self._path = run_dir / CONSOLE_NAME
+    def __init__(self, experiment_dir: Path) -> None:
+        self._path = experiment_dir / CONSOLE_NAME
         self._terminals = {descriptor for descriptor in _STANDARD if os.isatty(descriptor)}
         self._replaced: set[int] = set()
 

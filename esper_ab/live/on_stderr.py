@@ -19,7 +19,7 @@ from esper_ab.journal.events import (
     RunStarted,
     WorkerStarted,
 )
-from esper_ab.journal.outcomes import evaluated_accuracy, held_out_accuracy
+from esper_ab.journal.outcomes import held_out_accuracy
 
 _TOLD = ("restart", "start_delayed", "dropped_pair", "damaged_checkpoint", "inexact_resume")
 
@@ -36,7 +36,7 @@ class Warnings:
             with suppress(OSError):  # stderr may be a file on the full disk; reported later, then
                 sys.stderr.write(f"warning: {visible(event)}\n")
         elif self._ledger and isinstance(event, Ledger) and event.category in _TOLD:
-            about = f"{event.run}: " if event.run else ""
+            about = f"{event.run_name}: " if event.run_name else ""
             sys.stderr.write(f"warning: {about}{visible_line(event.detail)}\n")
 
 
@@ -56,14 +56,14 @@ def told(event: AnyEvent) -> str | None:
         case WorkerStarted():
             return f"worker {event.worker}/{event.incarnation} on {event.lane}: process {event.pid}"
         case RunStarted():
-            return f"{event.run.run} started on {event.run.device}"
+            return f"{event.run.name} started on {event.run.lane}"
         case RunReady():
-            return f"{event.run.run} ready at point {event.point} after {event.warm_up_s:.1f} s"
+            return f"{event.run.name} ready at milestone {event.milestone} after {event.warm_up_s:.1f} s"
         case EpisodeRecorded(record=record):
             accuracy = _percent(held_out_accuracy(record))
-            return f"{record.run.run} episode {record.episode}: held-out {accuracy}, {record.timing.total_s:.1f} s"
+            return f"{record.run.name} episode {record.episode}: held-out {accuracy}, {record.timing.total_s:.1f} s"
         case RunEvaluated(record=evaluation):
-            return f"{evaluation.run.run} evaluated: held-out {_percent(evaluated_accuracy(evaluation))}"
+            return f"{evaluation.run.name} evaluated: held-out {_percent(held_out_accuracy(evaluation))}"
         case LookTaken():
             decided = ", ".join(f"{one.a} - {one.b}" for one in event.decided) or "nothing"
             return f"look after {event.replicates} replicates: {decided} decided"

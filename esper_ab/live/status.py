@@ -1,4 +1,4 @@
-"""Status of a run directory: a fold of its journal and a check of its lock. Loads neither numpy nor torch."""
+"""Status of an experiment directory: a fold of its journal and a check of its lock. Loads neither numpy nor torch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from esper_ab.contracts.shell_line import typed
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.journal.fold import History, RunState
 from esper_ab.journal.load import Loaded, load
@@ -22,9 +22,9 @@ _AT_WORK = ("warming up", "training", "evaluating")
 class RunStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Status of one run."""
 
-    run: str
+    name: str
     state: RunState | Literal["stopped"]  # stopped: begun and unfinished, without a process working on it
-    device: str
+    lane: str
     episodes: int  # recorded
     of_episodes: int
 
@@ -38,7 +38,7 @@ class LookNow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """Present status of a run directory."""
+    """Present status of an experiment directory."""
 
     experiment: str
     state: ExperimentState  # stale: the lock is free and the journal has no end
@@ -53,14 +53,14 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()  # ledger entries that are no faults: waits for room on the disk
 
 
-def status(run_dir: Path) -> Status:
-    """Return the status of `run_dir`; UsageError without a journal, JournalError when it is damaged."""
-    held = holder(run_dir) is not None  # before reading, so that an end in between is seen as finished
-    return status_of(load(run_dir), held=held)
+def status(experiment_dir: Path) -> Status:
+    """Return the status of `experiment_dir`; UsageError without a journal, JournalError when it is damaged."""
+    held = holder(experiment_dir) is not None  # before reading, so that an end in between is seen as finished
+    return status_of(load(experiment_dir), held=held)
 
 
 def status_of(loaded: Loaded, *, held: bool) -> Status:
-    """Derive the status from a loaded journal; `held`: whether a process holds the run directory."""
+    """Derive the status from a loaded journal; `held`: whether a process holds the experiment directory."""
     history = loaded.history
     state = state_of(history, held=held)
     return Status(
@@ -71,9 +71,9 @@ def status_of(loaded: Loaded, *, held: bool) -> Status:
         torn_bytes=loaded.torn_bytes,
         runs=tuple(
             RunStatus(
-                run=name,
+                name=name,
                 state="stopped" if state != "running" and run.state in _AT_WORK else run.state,
-                device=run.ref.device,
+                lane=run.ref.lane,
                 episodes=len(run.columns),
                 of_episodes=run.spec.episodes,
             )
@@ -94,23 +94,23 @@ def status_of(loaded: Loaded, *, held: bool) -> Status:
     )
 
 
-def status_json(run_dir: Path, **more: Any) -> str:
-    """Return the status of `run_dir` as indented JSON, followed by the keys of `more`."""
-    tree = msgspec.to_builtins(status(run_dir)) | more
+def status_json(experiment_dir: Path, **more: Any) -> str:
+    """Return the status of `experiment_dir` as indented JSON, followed by the keys of `more`."""
+    tree = msgspec.to_builtins(status(experiment_dir)) | more
     return msgspec.json.format(msgspec.json.encode(tree), indent=2).decode()
 
 
-def status_text(run_dir: Path) -> str:
-    """Return the status of `run_dir` as text for a terminal."""
-    found = status(run_dir)
+def status_text(experiment_dir: Path) -> str:
+    """Return the status of `experiment_dir` as text for a terminal."""
+    found = status(experiment_dir)
     detail = f": {visible_line(found.detail)}" if found.detail else ""
     lines = [f"{found.experiment}: {found.state}{detail} (last event {found.last_event})"]
     if found.state == "stale":
         lines.append("Nobody works on it and it has no end: its coordinator is gone. `esper-ab report` still works.")
-        lines.append(f"It goes on from there with `{typed('resume', run_dir)}`.")
-    width = max(len(run.run) for run in found.runs)
+        lines.append(f"It goes on from there with `{shell_command('resume', experiment_dir)}`.")
+    width = max(len(run.name) for run in found.runs)
     lines += [
-        f"  {run.run:<{width}}  {run.state:<10}  episode {run.episodes} of {run.of_episodes}  on {run.device}"
+        f"  {run.name:<{width}}  {run.state:<10}  episode {run.episodes} of {run.of_episodes}  on {run.lane}"
         for run in found.runs
     ]
     lines += [f"  {group.group}: recent held-out accuracy {_percent(group.accuracy)}" for group in found.groups]
@@ -137,7 +137,7 @@ def _percent(value: float | None) -> str:
 
 
 def state_of(history: History, *, held: bool) -> ExperimentState:
-    """Return the experiment's state in one word; `held`: whether a process holds the run directory."""
+    """Return the experiment's state in one word; `held`: whether a process holds the experiment directory."""
     if history.ended is not None:
         return history.ended.status
     return "running" if held else "stale"

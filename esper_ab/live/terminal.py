@@ -22,7 +22,7 @@ from rich.text import Text
 from esper_ab.contracts import messages
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.visible import visible
-from esper_ab.journal.events import AnyEvent, ExperimentStarted, Ledger, LookTaken, PlanExtended, PointReleased
+from esper_ab.journal.events import AnyEvent, ExperimentStarted, Ledger, LookTaken, MilestoneReleased, PlanExtended
 from esper_ab.journal.fold import History, begin
 from esper_ab.live.alarms import Alarms
 from esper_ab.live.recent import DIFFERENCE_LABEL, RECENT, REWARD_LABEL, GroupNow, differences_now, group_now
@@ -51,10 +51,10 @@ class LiveView:
         self._console = console
         self._clock = clock
         blocks = history.blocks if history else plan.blocks
-        self._specs = {spec.ref.run: spec for block in blocks for spec in block.runs}
+        self._specs = {spec.ref.name: spec for block in blocks for spec in block.runs}
         self._history = history
         self._alarms = Alarms(history)
-        self._within = dict.fromkeys(self._specs, 0.0)  # work done in the present point, in episodes
+        self._within = dict.fromkeys(self._specs, 0.0)  # work done in the present milestone, in episodes
         self._began = clock()
         self._drawn = self._began - _REDRAW_S
         self._lined = self._began - _LINE_S
@@ -104,7 +104,7 @@ class LiveView:
         if isinstance(event, str):
             return
         if isinstance(event, messages.Progress):
-            self._within[event.run.run] = _fraction(self._specs[event.run.run], event)
+            self._within[event.run.name] = _fraction(self._specs[event.run.name], event)
             self._redraw()
             return
         if isinstance(event, ExperimentStarted):
@@ -127,7 +127,7 @@ class LiveView:
 
     def _after(self, event: AnyEvent, history: History) -> None:
         if isinstance(event, PlanExtended):
-            new = {spec.ref.run: spec for block in event.extension.blocks for spec in block.runs}
+            new = {spec.ref.name: spec for block in event.extension.blocks for spec in block.runs}
             self._specs |= new
             self._within |= dict.fromkeys(new, 0.0)
         if isinstance(event, LookTaken | PlanExtended):
@@ -135,7 +135,7 @@ class LiveView:
         elif isinstance(event, Ledger):
             if line := self._alarms.line(event, history):
                 self._tell(line)
-        elif isinstance(event, PointReleased):
+        elif isinstance(event, MilestoneReleased):
             self._within |= dict.fromkeys(event.runs, 0.0)
             if self._redraws:
                 self._state = _picture(history, self._console.width)
@@ -169,18 +169,18 @@ class LiveView:
         self._bar.update(self._task, completed=self._done(), total=self._total())
         self._live.update(Group(self._state, Constrain(self._bar, self._console.width - _ECHO)), refresh=True)
 
-    def _line(self, event: PointReleased, history: History) -> None:
+    def _line(self, event: MilestoneReleased, history: History) -> None:
         """Print a line per barrier, rate-limited except where a replicate begins or is complete."""
         ends = {0, *(self._specs[name].episodes + 1 for name in event.runs)}
         now = self._clock()
-        if now - self._lined < _LINE_S and event.point not in ends:
+        if now - self._lined < _LINE_S and event.milestone not in ends:
             return
         self._lined = now
         groups = "; ".join(_in_line(group_now(history, group)) for group in history.groups)
         done, total = self._done(), max(self._total(), 1e-9)
         pace = (done - self._before) / max(now - self._began, 1e-9)  # episodes per second
         left = f", about {_duration((total - done) / pace)} left" if pace > 0 else ""
-        where, differences = _point_name(event, self._specs), "; ".join(_differences(history))
+        where, differences = _milestone_name(event, self._specs), "; ".join(_differences(history))
         so_far = f" | {differences} ({DIFFERENCE_LABEL})" if differences else ""
         self._console.print(
             f"{where} | {groups}{so_far} | {100 * done / total:.0f} %{left}",
@@ -213,18 +213,18 @@ def _evaluation_work(spec: RunSpec) -> float:
 
 
 def _fraction(spec: RunSpec, progress: messages.Progress) -> float:
-    """Return the work since the last point, in episodes."""
+    """Return the work since the last milestone, in episodes."""
     if progress.phase == "evaluate":
         return min(progress.step / spec.steps, _evaluation_work(spec))
     return min(progress.step / spec.steps, 1.0) if progress.phase == "train" else 0.0
 
 
-def _point_name(event: PointReleased, specs: dict[str, RunSpec]) -> str:
+def _milestone_name(event: MilestoneReleased, specs: dict[str, RunSpec]) -> str:
     spec = specs[event.runs[0]]
-    if event.point == 0:
+    if event.milestone == 0:
         what = "warm"
     else:
-        what = "evaluated" if event.point > spec.episodes else f"episode {event.point} of {spec.episodes}"
+        what = "evaluated" if event.milestone > spec.episodes else f"episode {event.milestone} of {spec.episodes}"
     return f"replicate {spec.ref.replicate} {what}"
 
 

@@ -1,6 +1,6 @@
 """Viewer of an experiment run by another process: follows the journal as it grows and changes nothing.
 
-Any number of viewers may attach, from any machine that sees the run directory.
+Any number of viewers may attach, from any machine that sees the experiment directory.
 """
 
 from __future__ import annotations
@@ -22,16 +22,18 @@ _POLL_S = 0.25
 
 
 class Viewer:
-    """Follows the journal of one run directory."""
+    """Follows the journal of one experiment directory."""
 
-    def __init__(self, run_dir: Path) -> None:
+    def __init__(self, experiment_dir: Path) -> None:
         """Read the journal so far; UsageError when missing or empty, JournalError, here and later, when damaged."""
-        self._run_dir = run_dir
-        self._reading: Reading = follow(run_dir / JOURNAL_NAME)
-        self.held = holder(run_dir) is not None  # before reading: a holder gone by then has written everything
+        self._experiment_dir = experiment_dir
+        self._reading: Reading = follow(experiment_dir / JOURNAL_NAME)
+        self.held = holder(experiment_dir) is not None  # before reading: a holder gone by then has written everything
         first = next(self._reading, None)
         if not isinstance(first, ExperimentStarted):
-            raise UsageError(f"{run_dir / JOURNAL_NAME} does not begin with experiment_started; try again, or see fsck")
+            raise UsageError(
+                f"{experiment_dir / JOURNAL_NAME} does not begin with experiment_started; try again, or see fsck"
+            )
         self.history: History = begin(first, keeps_records=False)
         for event in self._reading:
             self.history.add(event)
@@ -52,11 +54,11 @@ class Viewer:
         """
         while self.state == "running":
             time.sleep(poll_s)
-            self.held = holder(self._run_dir) is not None
+            self.held = holder(self._experiment_dir) is not None
             yield self._reading
 
     def catch_up(self) -> None:
         """Add all new events to `history` without yielding them."""
-        self.held = holder(self._run_dir) is not None
+        self.held = holder(self._experiment_dir) is not None
         for event in self._reading:
             self.history.add(event)

@@ -37,9 +37,8 @@ LaneSet = tuple[Lane, ...]  # the lanes of one block, by position
 class Block(Settings, frozen=True, kw_only=True):
     """The runs of one replicate: they train at the same time behind one barrier. The unit of inference."""
 
-    index: int
     replicate: int
-    runs: tuple[RunSpec, ...]  # in start order; ref.device names the lane
+    runs: tuple[RunSpec, ...]  # in start order; ref.lane names the lane
 
 
 class Plan(Settings, frozen=True, kw_only=True):
@@ -116,17 +115,15 @@ def extend(plan: Plan, design: Design, planned: int, more: int) -> Extension:
         places = positions(plan.experiment, replicate, len(sets))
         names = [plan.experiment.groups[group].name for group in places]
         runs = tuple(_again(templates[name], replicate, lane) for name, lane in zip(names, lanes, strict=True))
-        blocks.append(Block(index=replicate, replicate=replicate, runs=runs))
+        blocks.append(Block(replicate=replicate, runs=runs))
     return Extension(design=extended(design, planned), blocks=tuple(blocks))
 
 
 def _again(template: RunSpec, replicate: int, lane: Lane) -> RunSpec:
     """The orders of the same group for another replicate on another lane."""
     ref = template.ref
-    again = msgspec.structs.replace(ref, run=f"{ref.group_id}/{replicate}", replicate=replicate, device=lane.name)
-    return msgspec.structs.replace(
-        template, ref=again, block=replicate, **_places(again, lane, template.n_envs)
-    )
+    again = msgspec.structs.replace(ref, name=f"{ref.group_id}/{replicate}", replicate=replicate, lane=lane.name)
+    return msgspec.structs.replace(template, ref=again, **_places(again, lane, template.n_envs))
 
 
 def _names(block: Block) -> tuple[str, ...]:
@@ -150,7 +147,7 @@ def _places(ref: RunRef, lane: Lane, n_envs: int) -> dict[str, Any]:
     """Return the devices and file paths of a run's orders."""
     return {
         "env_devices": tuple(lane.devices[env % len(lane.devices)] for env in range(n_envs)),
-        "policy_file": f"policies/{ref.run}.pt",
+        "policy_file": f"policies/{ref.name}.pt",
         "log_file": f"logs/{ref.group_id}-{ref.replicate}.log",
     }
 
@@ -269,7 +266,7 @@ def _block(
         _run_spec(experiment, machine, digest, experiment.groups[group], (replicate, lane))
         for group, lane in zip(places, lanes, strict=True)
     )
-    return Block(index=replicate, replicate=replicate, runs=runs)
+    return Block(replicate=replicate, runs=runs)
 
 
 def _run_spec(
@@ -279,16 +276,15 @@ def _run_spec(
     replicate, lane = place
     mode = group.settings.reward.mode
     ref = RunRef(
-        run=f"{group.name}/{replicate}",
+        name=f"{group.name}/{replicate}",
         group_id=group.name,
         replicate=replicate,
         reward_mode=mode,
         controller=group.settings.controller.name,
-        device=lane.name,
+        lane=lane.name,
     )
     return RunSpec(
         ref=ref,
-        block=replicate,
         experiment_digest=digest,
         rng_seed=experiment.rng_seed,
         rng_label=group.name if experiment.unpaired else "",

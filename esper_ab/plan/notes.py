@@ -48,11 +48,22 @@ def _on_inference(experiment: ResolvedExperiment, blocks_at_once: int) -> Iterat
             f"{replicates} replicates can show no EQUIVALENT, nor that a difference is smaller than the margin: at "
             f"least {LEAST_EQUIVALENCE_PAIRS} are needed, for fewer runs too often show none of a group's collapses."
         )
-    n_groups = len(experiment.groups)
+    yield from _on_order(experiment, full)
+    if experiment.placement == "sequence":
+        yield "sequence: the runs of a block train one after the other, not at the same time."
+    if experiment.sync == "independent":
+        yield "independent: no barrier between episodes; groups may be at different episodes at the same time."
+    if experiment.unpaired:
+        yield "unpaired: the groups of a replicate do not share randomness; for calibration, not for comparison."
+
+
+def _on_order(experiment: ResolvedExperiment, full: int) -> Iterator[str]:
+    """Write what the order does to positions; `full`: replicates after which the planned one is balanced."""
+    n_groups, replicates = len(experiment.groups), experiment.replicates
     if experiment.order == "balanced" and draws_positions(n_groups):
         yield (
-            f"{n_groups} groups: lane and start order are drawn by lot for this experiment, because {LEAST_PAIRS} pairs "
-            "can be told from them for fewer groups only; what they do is noise in every comparison."
+            f"{n_groups} groups: lane and start order are drawn by lot for this experiment, because {LEAST_PAIRS} "
+            "pairs can be told from them for fewer groups only; what they do is noise in every comparison."
         )
     elif experiment.order == "balanced" and replicates > 1 and replicates % full:
         yield (
@@ -66,12 +77,6 @@ def _on_inference(experiment: ResolvedExperiment, blocks_at_once: int) -> Iterat
         )
     elif experiment.order == "shuffled":
         yield "order shuffled: lane and start order are drawn afresh per block; they need not balance."
-    if experiment.placement == "sequence":
-        yield "sequence: the runs of a block train one after the other, not at the same time."
-    if experiment.sync == "independent":
-        yield "independent: no barrier between episodes; groups may be at different episodes at the same time."
-    if experiment.unpaired:
-        yield "unpaired: the groups of a replicate do not share randomness; for calibration, not for comparison."
 
 
 def _on_sharing(experiment: ResolvedExperiment) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Users' reward functions as they were when the experiment was planned: copies in the run directory.
+"""Users' reward functions as they were when the experiment was planned: copies in the experiment directory.
 
 A run loads the copy, whichever day it starts, so that the original may be edited while the experiment goes on. What is
 given as `module:function` stays where it is installed; a run that finds it changed does not begin.
@@ -14,7 +14,7 @@ from esper_ab.contracts.machine import UserReward
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.source_files import copy_files, source_sha256
 
-_FOLDER, _SHOWN = "rewards", 12  # in a run directory; characters of a hash that name a folder in it
+_FOLDER, _SHOWN = "rewards", 12  # in an experiment directory; characters of a hash that name a folder in it
 
 
 def code_of(reward: UserReward) -> RewardCode:
@@ -23,12 +23,12 @@ def code_of(reward: UserReward) -> RewardCode:
     return RewardCode(reference=reward.reference, folder=folder, file=file, sha256=reward.sha256)
 
 
-def keep(run_dir: Path, rewards: Iterable[UserReward]) -> None:
-    """Copy their files into `run_dir`; UsageError when one is no longer what the preflight loaded."""
+def keep(experiment_dir: Path, rewards: Iterable[UserReward]) -> None:
+    """Copy their files into `experiment_dir`; UsageError when one is no longer what the preflight loaded."""
     for reward in rewards:
         if not reward.files:
             continue
-        target = run_dir / _folder(reward)
+        target = experiment_dir / _folder(reward)
         try:
             copy_files(Path(reward.root), reward.files, target)
             same = source_sha256(target, reward.files) == reward.sha256

@@ -17,7 +17,7 @@ _SHORT_S = 10  # an estimate is no better than this
 WIDTH = 100  # characters: sentences are not set wider
 
 
-def plan_text(plan: Plan, estimate: Estimate, run_dir: Path, width: int = WIDTH) -> str:
+def plan_text(plan: Plan, estimate: Estimate, experiment_dir: Path, width: int = WIDTH) -> str:
     """Format everything decided: groups, differences, blocks, devices, cost, notes.
 
     `width`: of sentences, characters; columns and paths are not broken.
@@ -40,7 +40,7 @@ def plan_text(plan: Plan, estimate: Estimate, run_dir: Path, width: int = WIDTH)
             f"{', '.join(asked.slots)}; evaluation episodes: {asked.eval_episodes}",
             width,
         ),
-        f"  into {run_dir}",
+        f"  into {experiment_dir}",
         "",
         *_differences(plan),
         "",
@@ -92,12 +92,12 @@ def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _block(block: Block) -> str:
-    return f"  {block.index}: " + ", ".join(f"{run.ref.group_id} on {run.ref.device}" for run in block.runs)
+    return f"  {block.replicate}: " + ", ".join(f"{run.ref.group_id} on {run.ref.lane}" for run in block.runs)
 
 
 def _environments(plan: Plan) -> Iterator[str]:
     """Environments by device for every lane's first run; the others' are the same."""
-    specs = {run.ref.device: run for block in reversed(plan.blocks) for run in block.runs}
+    specs = {run.ref.lane: run for block in reversed(plan.blocks) for run in block.runs}
     for lane in plan.lanes:
         if lane.name in specs:
             counts = Counter(specs[lane.name].env_devices)

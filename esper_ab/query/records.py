@@ -1,4 +1,4 @@
-"""A run directory as tables: the views of docs/sql.md and the conclusions, for data frames and files."""
+"""An experiment directory as tables: the views of docs/sql.md and the conclusions, for data frames and files."""
 
 from __future__ import annotations
 

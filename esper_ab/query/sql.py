@@ -1,4 +1,4 @@
-"""SQL over a run directory: the views of views.sql over a verified journal, and nothing else.
+"""SQL over an experiment directory: the views of views.sql over a verified journal, and nothing else.
 
 DuckDB reads episode records from the file when a query needs them, and only the columns of the view, because a journal
 may exceed memory. Everything else is a table. After the views are made, external access is disabled except for that one
@@ -58,18 +58,18 @@ WHERE n < {lines} AND event.kind = 'episode'
 """
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class QueryResult(msgspec.Struct, frozen=True, kw_only=True):
     """Columns and rows of one query, as Python values."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
 
 
-def query(run_dir: Path, sql: str) -> Answer:
+def query(experiment_dir: Path, sql: str) -> QueryResult:
     """Run `sql` and return its rows. UsageError in one line if DuckDB refuses; JournalError for a damaged journal."""
     import duckdb
 
-    with viewed(run_dir) as connection:
+    with viewed(experiment_dir) as connection:
         lock(connection)
         try:
             statements = connection.extract_statements(sql)
@@ -86,20 +86,20 @@ def query(run_dir: Path, sql: str) -> Answer:
             rows = tuple(result.fetchall()) if columns else ()
         except duckdb.Error as error:
             raise UsageError(f"SQL: {one_line(error)}; {_VIEWS_WORDS}") from None
-    return Answer(columns=columns, rows=rows)
+    return QueryResult(columns=columns, rows=rows)
 
 
-def viewed(run_dir: Path, lines: int | None = None) -> DuckDBPyConnection:
+def viewed(experiment_dir: Path, lines: int | None = None) -> DuckDBPyConnection:
     """Open a database with the views over the journal's first `lines` verified lines (None: verify all now).
 
     It reads the journal for as long as it is queried. UsageError for an empty journal, JournalError for a damaged one.
     """
     import duckdb
 
-    lines = load(run_dir).lines if lines is None else lines
+    lines = load(experiment_dir).lines if lines is None else lines
     connection = duckdb.connect(":memory:")
     try:
-        path = _file_name(run_dir / JOURNAL_NAME)
+        path = _file_name(experiment_dir / JOURNAL_NAME)
         with tempfile.NamedTemporaryFile(suffix=".jsonl") as others:
             longest = max(_LONGEST_LINE_BYTES, 2 * _copy_others(Path(path), lines, others))
             connection.execute(_OTHERS, {"path": others.name, "longest": longest})
@@ -138,16 +138,16 @@ def lock(connection: DuckDBPyConnection) -> None:
     connection.execute(_LOCK)
 
 
-def query_json(run_dir: Path, sql: str) -> str:
+def query_json(experiment_dir: Path, sql: str) -> str:
     """Return the rows of a query as a JSON array of objects."""
-    answer = query(run_dir, sql)
+    answer = query(experiment_dir, sql)
     rows = [dict(zip(answer.columns, map(_plain, row), strict=True)) for row in answer.rows]
     return json.dumps(rows, indent=2, default=str, allow_nan=False)
 
 
-def query_csv(run_dir: Path, sql: str) -> str:
+def query_csv(experiment_dir: Path, sql: str) -> str:
     """Return the rows of a query as comma-separated values with a header line; NULL is empty."""
-    answer = query(run_dir, sql)
+    answer = query(experiment_dir, sql)
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(answer.columns)
@@ -155,9 +155,9 @@ def query_csv(run_dir: Path, sql: str) -> str:
     return buffer.getvalue().removesuffix("\n")
 
 
-def query_text(run_dir: Path, sql: str) -> str:
+def query_text(experiment_dir: Path, sql: str) -> str:
     """Return a plain table for the terminal; numbers to the right, floats in six digits, long results cut."""
-    answer = query(run_dir, sql)
+    answer = query(experiment_dir, sql)
     shown = answer.rows[:_ROWS_SHOWN]
     lines = [tuple(map(visible_line, answer.columns)), *(tuple(_cell(value) for value in row) for row in shown)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(answer.columns))]

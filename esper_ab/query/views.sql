@@ -10,18 +10,18 @@ SELECT n, t, 'episode' AS kind, json_object('kind', 'episode', 'record', record)
 CREATE VIEW plan_runs AS -- of the plan and of every extension of it
 SELECT unnest(from_json(CASE kind WHEN 'experiment_started' THEN event -> '$.plan.blocks[*].runs[*]'
                                   ELSE event -> '$.extension.blocks[*].runs[*]' END, '[{
-         "ref": {"run": "VARCHAR", "group_id": "VARCHAR", "replicate": "INTEGER", "reward_mode": "VARCHAR",
-                 "controller": "VARCHAR", "device": "VARCHAR"},
-         "block": "INTEGER", "task": "VARCHAR", "n_envs": "INTEGER", "episodes": "INTEGER", "steps": "INTEGER",
+         "ref": {"name": "VARCHAR", "group_id": "VARCHAR", "replicate": "INTEGER", "reward_mode": "VARCHAR",
+                 "controller": "VARCHAR", "lane": "VARCHAR"},
+         "task": "VARCHAR", "n_envs": "INTEGER", "episodes": "INTEGER", "steps": "INTEGER",
          "rng_seed": "BIGINT", "policy_file": "VARCHAR"}]')) AS spec
 FROM other_lines
 WHERE kind IN ('experiment_started', 'plan_extended');
 
 CREATE VIEW episodes AS
 SELECT
-    r.run.run AS run, r.run.group_id AS group_id, r.run.replicate AS replicate, r.run.reward_mode AS reward_mode,
-    r.run.controller AS controller, r.run.device AS device, r.episode AS episode, t AS recorded_at,
-    list_avg([e.final_accuracy for e in r.envs]) AS final_accuracy,
+    r.run.name AS run, r.run.group_id AS group_id, r.run.replicate AS replicate, r.run.reward_mode AS reward_mode,
+    r.run.controller AS controller, r.run.lane AS lane, r.episode AS episode, t AS recorded_at,
+    list_avg([e.held_out_accuracy for e in r.envs]) AS held_out_accuracy,
     list_avg([e.val_accuracy for e in r.envs]) AS val_accuracy,
     list_avg([e.reward_sum for e in r.envs]) AS reward_sum,
     list_avg([e.params_added for e in r.envs]) AS params_added,
@@ -32,34 +32,34 @@ SELECT
     r.timing.decide_s AS decide_s, r.timing.update_s AS update_s,
     r.digest AS digest
 FROM (SELECT t, record AS r FROM episode_lines('STRUCT(
-    run STRUCT(run VARCHAR, group_id VARCHAR, replicate INTEGER, reward_mode VARCHAR, controller VARCHAR,
-               device VARCHAR),
+    run STRUCT(name VARCHAR, group_id VARCHAR, replicate INTEGER, reward_mode VARCHAR, controller VARCHAR,
+               lane VARCHAR),
     episode INTEGER,
-    envs STRUCT(final_accuracy DOUBLE, val_accuracy DOUBLE, reward_sum DOUBLE, params_added BIGINT, fossilized INTEGER,
+    envs STRUCT(held_out_accuracy DOUBLE, val_accuracy DOUBLE, reward_sum DOUBLE, params_added BIGINT, fossilized INTEGER,
                 pruned INTEGER, diverged BOOLEAN)[],
     timing STRUCT(total_s DOUBLE, train_s DOUBLE, validate_s DOUBLE, decide_s DOUBLE, update_s DOUBLE),
     digest VARCHAR)'));
 
 CREATE VIEW env_episodes AS
 SELECT
-    r.run.run AS run, r.run.group_id AS group_id, r.run.replicate AS replicate, r.run.reward_mode AS reward_mode,
+    r.run.name AS run, r.run.group_id AS group_id, r.run.replicate AS replicate, r.run.reward_mode AS reward_mode,
     r.run.controller AS controller, r.episode AS episode,
     unnest(r.envs, recursive := true)
 FROM (SELECT record AS r FROM episode_lines('STRUCT(
-    run STRUCT(run VARCHAR, group_id VARCHAR, replicate INTEGER, reward_mode VARCHAR, controller VARCHAR),
+    run STRUCT(name VARCHAR, group_id VARCHAR, replicate INTEGER, reward_mode VARCHAR, controller VARCHAR),
     episode INTEGER,
-    envs STRUCT(env INTEGER, device VARCHAR, steps INTEGER, final_accuracy DOUBLE, val_accuracy DOUBLE,
+    envs STRUCT(env INTEGER, device VARCHAR, steps INTEGER, held_out_accuracy DOUBLE, val_accuracy DOUBLE,
                 best_val_accuracy DOUBLE, val_loss DOUBLE, reward_sum DOUBLE, host_params BIGINT, params_added BIGINT,
                 germinated INTEGER, pruned INTEGER, fossilized INTEGER, contributing INTEGER, op_counts INTEGER[],
                 diverged BOOLEAN)[])'));
 
 CREATE VIEW ppo_updates AS
 SELECT
-    r.run.run AS run, r.run.group_id AS group_id, r.run.replicate AS replicate, r.run.reward_mode AS reward_mode,
-    r.run.device AS device, r.episode AS episode,
+    r.run.name AS run, r.run.group_id AS group_id, r.run.replicate AS replicate, r.run.reward_mode AS reward_mode,
+    r.run.lane AS lane, r.episode AS episode,
     unnest(r.ppo)
 FROM (SELECT record AS r FROM episode_lines('STRUCT(
-    run STRUCT(run VARCHAR, group_id VARCHAR, replicate INTEGER, reward_mode VARCHAR, device VARCHAR),
+    run STRUCT(name VARCHAR, group_id VARCHAR, replicate INTEGER, reward_mode VARCHAR, lane VARCHAR),
     episode INTEGER,
     ppo STRUCT(policy_loss DOUBLE, value_loss DOUBLE, entropy DOUBLE, op_entropy DOUBLE, approx_kl DOUBLE,
                clip_fraction DOUBLE, explained_variance DOUBLE, grad_norm DOUBLE, first_ratio_error DOUBLE,
@@ -69,7 +69,7 @@ WHERE r.ppo IS NOT NULL;
 
 CREATE VIEW seed_events AS
 SELECT
-    r.run.run AS run, r.run.group_id AS group_id, r.run.replicate AS replicate, r.run.reward_mode AS reward_mode,
+    r.run.name AS run, r.run.group_id AS group_id, r.run.replicate AS replicate, r.run.reward_mode AS reward_mode,
     r.episode AS episode,
     CAST(s ->> 0 AS INTEGER) AS env,
     CAST(s ->> 1 AS INTEGER) AS step,
@@ -82,22 +82,22 @@ SELECT
     CAST(s ->> 8 AS DOUBLE) AS contribution,
     CAST(s ->> 9 AS BIGINT) AS params
 FROM (SELECT record AS r, unnest(record.seed_events) AS s FROM episode_lines('STRUCT(
-    run STRUCT(run VARCHAR, group_id VARCHAR, replicate INTEGER, reward_mode VARCHAR),
+    run STRUCT(name VARCHAR, group_id VARCHAR, replicate INTEGER, reward_mode VARCHAR),
     episode INTEGER,
     seed_events JSON[])'));
 
 CREATE VIEW evaluations AS
 WITH unnested AS (
     SELECT
-        event ->> '$.record.run.run' AS run,
+        event ->> '$.record.run.name' AS run,
         event ->> '$.record.run.group_id' AS group_id,
         CAST(event ->> '$.record.run.replicate' AS INTEGER) AS replicate,
         event ->> '$.record.run.reward_mode' AS reward_mode,
         event ->> '$.record.run.controller' AS controller,
         event ->> '$.record.policy_file' AS policy_file,
-        unnest(from_json(event -> '$.record.episodes', '[{
+        unnest(from_json(event -> '$.record.hosts', '[{
             "episode": "INTEGER", "actions": "VARCHAR", "rewards": "MAP(VARCHAR, DOUBLE)",
-            "env": {"env": "INTEGER", "device": "VARCHAR", "steps": "INTEGER", "final_accuracy": "DOUBLE",
+            "outcome": {"env": "INTEGER", "device": "VARCHAR", "steps": "INTEGER", "held_out_accuracy": "DOUBLE",
                     "val_accuracy": "DOUBLE", "val_loss": "DOUBLE", "host_params": "BIGINT", "params_added": "BIGINT",
                     "germinated": "INTEGER", "pruned": "INTEGER", "fossilized": "INTEGER", "contributing": "INTEGER",
                     "diverged": "BOOLEAN"}}]')) AS e
@@ -105,14 +105,14 @@ WITH unnested AS (
     WHERE kind = 'evaluation'
 )
 SELECT run, group_id, replicate, reward_mode, controller, e.episode AS episode, e.actions AS actions,
-       unnest(e.env), e.rewards AS rewards, policy_file
+       unnest(e.outcome), e.rewards AS rewards, policy_file
 FROM unnested;
 
 CREATE VIEW ledger AS
 SELECT
     t AS recorded_at,
     event ->> '$.category' AS category,
-    nullif(event ->> '$.run', '') AS run,
+    nullif(event ->> '$.run_name', '') AS run,
     CAST(event ->> '$.episode' AS INTEGER) AS episode,
     event ->> '$.detail' AS detail
 FROM other_lines
@@ -120,23 +120,23 @@ WHERE kind = 'ledger';
 
 -- What training left of each run: how many episodes, and the two endpoints that are made of them.
 CREATE VIEW curves AS
-SELECT e.run AS run, count(*) AS episodes, avg(e.final_accuracy) AS curve_mean,
-    avg(e.final_accuracy) FILTER (e.episode >= p.spec.episodes - greatest(1, ceil(p.spec.episodes / 10))) AS last_tenth
+SELECT e.run AS run, count(*) AS episodes, avg(e.held_out_accuracy) AS curve_mean,
+    avg(e.held_out_accuracy) FILTER (e.episode >= p.spec.episodes - greatest(1, ceil(p.spec.episodes / 10))) AS last_tenth
 FROM plan_runs AS p JOIN (
-    SELECT r.run.run AS run, r.episode AS episode, list_avg([e.final_accuracy for e in r.envs]) AS final_accuracy
+    SELECT r.run.name AS run, r.episode AS episode, list_avg([e.held_out_accuracy for e in r.envs]) AS held_out_accuracy
     FROM (SELECT record AS r FROM episode_lines(
-        'STRUCT(run STRUCT(run VARCHAR), episode INTEGER, envs STRUCT(final_accuracy DOUBLE)[])'))
-) AS e ON e.run = p.spec.ref.run
+        'STRUCT(run STRUCT(name VARCHAR), episode INTEGER, envs STRUCT(held_out_accuracy DOUBLE)[])'))
+) AS e ON e.run = p.spec.ref.name
 GROUP BY e.run;
 
 CREATE VIEW runs AS
 SELECT
-    p.spec.ref.run AS run, p.spec.ref.group_id AS group_id, p.spec.ref.replicate AS replicate,
-    p.spec.ref.reward_mode AS reward_mode, p.spec.ref.controller AS controller, p.spec.ref.device AS device,
-    p.spec.block AS block, p.spec.task AS task, p.spec.n_envs AS n_envs, p.spec.episodes AS planned_episodes,
+    p.spec.ref.name AS run, p.spec.ref.group_id AS group_id, p.spec.ref.replicate AS replicate,
+    p.spec.ref.reward_mode AS reward_mode, p.spec.ref.controller AS controller, p.spec.ref.lane AS lane,
+    p.spec.task AS task, p.spec.n_envs AS n_envs, p.spec.episodes AS planned_episodes,
     p.spec.steps AS steps, p.spec.rng_seed AS rng_seed, p.spec.policy_file AS policy_file,
     (SELECT CAST(max(event ->> '$.warm_up_s') AS DOUBLE) FROM other_lines
-     WHERE kind = 'run_ready' AND event ->> '$.run.run' = p.spec.ref.run) AS warm_up_s,
+     WHERE kind = 'run_ready' AND event ->> '$.run.name' = p.spec.ref.name) AS warm_up_s,
     coalesce(c.episodes, 0) AS recorded_episodes,
     CASE (SELECT any_value(event ->> '$.plan.design.endpoint') FROM other_lines WHERE kind = 'experiment_started')
         WHEN 'evaluation' THEN e.sampled
@@ -145,9 +145,9 @@ SELECT
     END AS endpoint,
     e.sampled AS held_out_accuracy, e.greedy AS greedy_accuracy
 FROM plan_runs AS p
-LEFT JOIN curves AS c ON c.run = p.spec.ref.run
+LEFT JOIN curves AS c ON c.run = p.spec.ref.name
 LEFT JOIN (
-    SELECT run, avg(final_accuracy) FILTER (actions = 'sampled') AS sampled,
-        avg(final_accuracy) FILTER (actions = 'greedy') AS greedy
+    SELECT run, avg(held_out_accuracy) FILTER (actions = 'sampled') AS sampled,
+        avg(held_out_accuracy) FILTER (actions = 'greedy') AS greedy
     FROM evaluations GROUP BY run
-) AS e ON e.run = p.spec.ref.run;
+) AS e ON e.run = p.spec.ref.name;

@@ -1,4 +1,4 @@
-"""Run directory -> summary.txt, verdict.json, report.html: from the journal alone, the same bytes every time.
+"""Experiment directory -> summary.txt, verdict.json, report.html: from the journal alone, the same bytes every time.
 
 For a journal without an end they also state whether a process still works on it.
 """
@@ -34,13 +34,16 @@ class ReportPaths:
     content: Content
 
 
-def build_report(run_dir: Path) -> ReportPaths:
-    """Write the report of `run_dir`; works during an experiment. UsageError: no journal; JournalError: damaged one."""
+def build_report(experiment_dir: Path) -> ReportPaths:
+    """Write the report of `experiment_dir`; works during an experiment.
+
+    UsageError: no journal; JournalError: damaged one.
+    """
     with _uncollected():
         with ThreadPoolExecutor(1) as aside:  # imports numpy, scipy, matplotlib while other processes read
             aside.submit(import_module, "esper_ab.report.page")
-            held = holder(run_dir) is not None  # before reading, so that an end in between is seen
-            history = load(run_dir).history
+            held = holder(experiment_dir) is not None  # before reading, so that an end in between is seen
+            history = load(experiment_dir).history
 
         # Here, because they are what is loaded aside, and the commands that report must not load it for --help.
         from esper_ab.report.content import content
@@ -51,9 +54,9 @@ def build_report(run_dir: Path) -> ReportPaths:
         found = content(history, held=held)
         text = render_text(found)
         paths = ReportPaths(
-            summary=run_dir / "summary.txt",
-            verdict=run_dir / "verdict.json",
-            page=run_dir / "report.html",
+            summary=experiment_dir / "summary.txt",
+            verdict=experiment_dir / "verdict.json",
+            page=experiment_dir / "report.html",
             text=text,
             content=found,
         )

@@ -1,4 +1,4 @@
-"""Several run directories compared: what may be said of them together, as JSON and as text for a terminal."""
+"""Several experiment directories compared: what may be said of them together, as JSON and as text for a terminal."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.analysis.across import Across, Condition, across
+from esper_ab.analysis.across import Across, Treatment, across
 from esper_ab.analysis.across_words import caveats, disagreement, sentence
 from esper_ab.analysis.comparable import Source, incomparable
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.shell_line import typed
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import holder
@@ -23,7 +23,7 @@ from esper_ab.report.text import paragraph, render_table
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """Run directories that may be compared, and what follows."""
+    """Experiment directories that may be compared, and what follows."""
 
     sources: tuple[Source, ...]
     states: tuple[str, ...]  # of each, as in `status`
@@ -31,54 +31,58 @@ class Compared:
     caveats: tuple[str, ...]
 
 
-def compare(run_dirs: tuple[Path, ...]) -> Compared:
-    """Compare the groups of `run_dirs`.
+def compare(experiment_dirs: tuple[Path, ...]) -> Compared:
+    """Compare the groups of `experiment_dirs`.
 
-    UsageError, with a line per reason, when they cannot be compared, or one of them is no run directory.
+    UsageError, with a line per reason, when they cannot be compared, or one of them is no experiment directory.
     """
-    _check_apart(run_dirs)
-    held = [holder(run_dir) is not None for run_dir in run_dirs]
-    sources = tuple(_source(run_dir) for run_dir in run_dirs)
+    _check_apart(experiment_dirs)
+    held = [holder(experiment_dir) is not None for experiment_dir in experiment_dirs]
+    sources = tuple(_source(experiment_dir) for experiment_dir in experiment_dirs)
     reasons = incomparable(sources)
     if reasons:
-        raise UsageError("\n  ".join(("these run directories cannot be compared:", *reasons)))
+        raise UsageError("\n  ".join(("these experiment directories cannot be compared:", *reasons)))
     found = across(sources)
     states = tuple(state_of(source.history, held=one) for source, one in zip(sources, held, strict=True))
     return Compared(sources=sources, states=states, found=found, caveats=caveats(sources, found))
 
 
-def _check_apart(run_dirs: tuple[Path, ...]) -> None:
-    if len(run_dirs) < 2:
-        one = typed("report", run_dirs[0])
-        raise UsageError(f"compare needs two run directories at least; `{one}` tells of one")
+def _check_apart(experiment_dirs: tuple[Path, ...]) -> None:
+    if len(experiment_dirs) < 2:
+        one = shell_command("report", experiment_dirs[0])
+        raise UsageError(f"compare needs two experiment directories at least; `{one}` tells of one")
     seen: dict[Path, Path] = {}
-    for run_dir in run_dirs:
-        if (first := seen.setdefault(run_dir.resolve(), run_dir)) is not run_dir:
-            raise UsageError(f"{first} and {run_dir} are one run directory")
+    for experiment_dir in experiment_dirs:
+        if (first := seen.setdefault(experiment_dir.resolve(), experiment_dir)) is not experiment_dir:
+            raise UsageError(f"{first} and {experiment_dir} are one experiment directory")
 
 
-def _source(run_dir: Path) -> Source:
-    return Source(name=str(run_dir), history=load(run_dir).history, user_rewards=_user_rewards(run_dir))
+def _source(experiment_dir: Path) -> Source:
+    return Source(
+        name=str(experiment_dir), history=load(experiment_dir).history, user_rewards=_user_rewards(experiment_dir)
+    )
 
 
-def _user_rewards(run_dir: Path) -> dict[str, str]:
+def _user_rewards(experiment_dir: Path) -> dict[str, str]:
     """The sha256 of each reward function of a user's own, by reference, as experiment.toml recorded it; {} without."""
     try:
-        recorded = tomllib.loads((run_dir / "experiment.toml").read_text(encoding="utf-8"))["record"]["user_rewards"]
+        recorded = tomllib.loads((experiment_dir / "experiment.toml").read_text(encoding="utf-8"))["record"][
+            "user_rewards"
+        ]
         return {str(reference): str(sha256) for reference, sha256 in recorded.items()}
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return {}
 
 
 def render_json(compared: Compared) -> str:
-    """A comparison of run directories as one JSON object."""
+    """A comparison of experiment directories as one JSON object."""
     found = compared.found
     document = {
         "runs": [
             {"run": source.name, "state": state, "digest": source.history.plan.digest}
             for source, state in zip(compared.sources, compared.states, strict=True)
         ],
-        "conditions": found.conditions,
+        "treatments": found.treatments,
         "disagreements": [{**msgspec.to_builtins(one), "sentence": disagreement(one)} for one in found.disagreements],
         "declared": found.declared,
         "exploratory": [
@@ -90,7 +94,7 @@ def render_json(compared: Compared) -> str:
 
 
 def render_text(compared: Compared) -> str:
-    """A comparison of run directories as text for a terminal."""
+    """A comparison of experiment directories as text for a terminal."""
     found = compared.found
     parts = ["\n".join(
         f"{source.name}: {state}, {', '.join(source.history.groups)}, {source.history.replicates} replicates planned"
@@ -102,13 +106,13 @@ def render_text(compared: Compared) -> str:
         lines = (f"{one.source}: {one.sentence}" for one in found.declared)
         parts.append("Declared before the runs\n" + "\n".join(paragraph(line, hanging="  ") for line in lines))
     if found.exploratory:
-        parts.append("EXPLORATORY, between run directories\n" + "\n".join((
+        parts.append("EXPLORATORY, between experiment directories\n" + "\n".join((
             *(paragraph(sentence(one), hanging="  ") for one in found.exploratory),
             *(paragraph(f"! {caveat}", hanging="  ") for caveat in compared.caveats),
         )))  # fmt: skip
         parts.append(render_table(_differences(found)))
     else:
-        parts.append("No two conditions are left to compare that a run directory has not compared itself.")
+        parts.append("No two treatments are left to compare that an experiment directory has not compared itself.")
     return visible("\n\n".join(parts))
 
 
@@ -121,13 +125,13 @@ def _conditions(found: Across) -> Table:
             str(len(one.endpoints)),
             mean_and_sd(one.endpoints.values()),
         )
-        for one in found.conditions
+        for one in found.treatments
     )
-    columns = ("condition", "groups", "records of equal settings", "runs", "held-out accuracy, % (SD)")
-    return Table(title="Conditions", columns=columns, rows=rows, words=3)
+    columns = ("treatment", "groups", "records of equal settings", "runs", "held-out accuracy, % (SD)")
+    return Table(title="Treatments", columns=columns, rows=rows, words=3)
 
 
-def _checked(one: Condition) -> str:
+def _checked(one: Treatment) -> str:
     if len(one.members) < 2:
         return "one group only"
     return f"equal in {_replicates(len(one.confirmed))}" if one.confirmed else "no replicate in common"

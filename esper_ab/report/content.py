@@ -51,7 +51,7 @@ class Content:
 
     def of_group(self, group: str) -> tuple[RunOutcome, ...]:
         """Return the outcomes of one group, by replicate."""
-        return tuple(self.outcomes[run.ref.run] for run in self.history.of_group(group))
+        return tuple(self.outcomes[run.ref.name] for run in self.history.of_group(group))
 
 
 def content(history: History, *, held: bool = True) -> Content:

@@ -61,7 +61,7 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
         "sentence": comparison.sentence,
         "rule": comparison.rule,
         "caveats": comparison.caveats,
-        "conditions": question.conditions,
+        "scope": question.scope,
         "alpha": question.alpha,
         "margin": question.design.margin,
         "planned": question.planned,

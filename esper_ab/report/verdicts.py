@@ -48,7 +48,7 @@ def shared_caveats(content: Content) -> tuple[str, ...]:
     if len(comparisons) <= _APART:
         first, *others = comparisons
         return tuple(text for text in first.caveats if all(text in item.caveats for item in others))
-    conditions = dict.fromkeys(f"Conditional on {item.question.conditions}." for item in comparisons)
+    conditions = dict.fromkeys(f"Conditional on {item.question.scope}." for item in comparisons)
     alike: dict[str, list[tuple[str, str]]] = {}
     for item in comparisons:
         nameless = replace(item, question=msgspec.structs.replace(item.question, a=_A, b=_B))

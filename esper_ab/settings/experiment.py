@@ -25,7 +25,7 @@ class Group(Settings, frozen=True, kw_only=True):
 class ExperimentSettings(Settings, frozen=True, kw_only=True):
     """The settings of an experiment, in either state. All are the same for every group, except what `groups` holds."""
 
-    name: str  # of the run directory, too
+    name: str  # of the experiment directory, too
     groups: tuple[Group, ...]
     task: str = "digits"
     data_dir: str = ""

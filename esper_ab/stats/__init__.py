@@ -1,1 +1,1 @@
-"""Statistics, one per file: arrays in, frozen results out. Independent of journal, files and run directories."""
+"""Statistics, one per file: arrays in, frozen results out. Independent of journal, files and experiment directories."""

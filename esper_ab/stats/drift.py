@@ -2,9 +2,9 @@
 
 Every interval of a difference takes its pairs as independent. What follows one group over time, as a cache or a leak
 does, breaks that and looks like an effect. Both tests are of the residuals beside the positions. Trend: the t of the
-slope over replicates. Autocorrelation, positive ones only: lag 1 over pairs in the order of their replicates, r = sum
-e_i e_i+1 / sum e_i^2, against its moments for independent normal values, mean -1/n and variance (n - 2)^2 / (n^2 (n - 1))
-(Moran 1948).
+slope over replicates. Autocorrelation, positive ones only: lag 1 over pairs in the order of their replicates,
+r = sum e_i e_i+1 / sum e_i^2, against its moments for independent normal values, mean -1/n and variance
+(n - 2)^2 / (n^2 (n - 1)) (Moran 1948).
 """
 
 from __future__ import annotations

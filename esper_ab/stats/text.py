@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-
 _MOST_DIGITS, _SAME = 9, 1e-8
 
 

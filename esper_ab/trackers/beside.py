@@ -18,9 +18,9 @@ import msgspec
 
 from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.own_packages import child_command
-from esper_ab.contracts.shell_line import typed
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible_line
-from esper_ab.journal.events import AnyEvent, Event, PointReleased
+from esper_ab.journal.events import AnyEvent, Event, MilestoneReleased
 from esper_ab.trackers.settings import Tracking, wanted
 from esper_ab.trackers.state import (
     TrackerProgress,
@@ -40,16 +40,16 @@ _SILENT_S = 15.0  # of `fill`, before it warns that nothing has been told
 class Trackers:
     """An observer that starts the trackers once there is a journal to follow, and warns when one has failed."""
 
-    def __init__(self, run_dir: Path, tracking: Tracking) -> None:
-        self._run_dir, self._tracking = run_dir, tracking
+    def __init__(self, experiment_dir: Path, tracking: Tracking) -> None:
+        self._experiment_dir, self._tracking = experiment_dir, tracking
         self._started: str | None = None  # what marks the progress of what was started here; "": nothing could be
         self._unheard = set(wanted(tracking))  # those that have not failed so far
 
     def observe(self, event: AnyEvent | Progress | str) -> None:
         """Take one event; called on the observers' thread, never on the barrier's path."""
         if self._started is None and isinstance(event, Event):
-            self._started = start_tracking(self._run_dir, self._tracking)
-        elif isinstance(event, PointReleased):
+            self._started = start_tracking(self._experiment_dir, self._tracking)
+        elif isinstance(event, MilestoneReleased):
             self._warn_of_failures()
 
     def settle(self, kind: type[BaseException] | None, *error: object) -> None:
@@ -69,20 +69,20 @@ class Trackers:
         for name in sorted(self._unheard):
             progress = self._progress(name)
             if name in left:
-                log = typed("logs", self._run_dir, f"tracker-{name}")
+                log = shell_command("logs", self._experiment_dir, f"tracker-{name}")
                 _warn(f"{name} goes on with what is left; `{log}` shows it")
             elif progress is None or progress.state != "done":
-                _warn(_describe_stop(self._run_dir, name, "its process is gone"))
+                _warn(_describe_stop(self._experiment_dir, name, "its process is gone"))
 
     def _works(self, name: Name) -> bool:
         progress = self._progress(name)  # before the lock, which it takes first and lets go of last
         if progress is None or progress.state == "starting":
             return True
-        return progress.state == "following" and at_work(self._run_dir, name)
+        return progress.state == "following" and at_work(self._experiment_dir, name)
 
     def _progress(self, name: Name) -> TrackerProgress | None:
         """Progress of the process that was started here; None as long as it has reported nothing."""
-        progress = read_progress(self._run_dir, name)
+        progress = read_progress(self._experiment_dir, name)
         return progress if progress is not None and progress.started == self._started else None
 
     def _warn_of_failures(self) -> None:
@@ -90,78 +90,81 @@ class Trackers:
             progress = self._progress(name)
             if progress is not None and progress.state == "failed":
                 self._unheard.discard(name)
-                _warn(_describe_stop(self._run_dir, name, progress.detail))
+                _warn(_describe_stop(self._experiment_dir, name, progress.detail))
 
 
-def start_tracking(run_dir: Path, tracking: Tracking) -> str:
-    """Remember `tracking` and start one process per tracker, which follows the journal of `run_dir` to its end.
+def start_tracking(experiment_dir: Path, tracking: Tracking) -> str:
+    """Remember `tracking` and start one process per tracker, which follows the journal of `experiment_dir` to its end.
 
-    `run_dir` exists; its journal may be a few seconds away. The processes have no terminal, no parent and low priority;
-    their output is in RUN/logs. Raises nothing: what cannot be started is one line on stderr. Libraries that are absent
-    are refused by `check_tracking`, which is to be called before the run directory is made. Returns the word that the
-    progress of these processes is marked with, "" when they could not be started.
+    `experiment_dir` exists; its journal may be a few seconds away. The processes have no terminal, no parent and low
+    priority; their output is in EXPERIMENT/logs. Raises nothing: what cannot be started is one line on stderr.
+    Libraries that are absent are refused by `check_tracking`, which is to be called before the experiment directory is
+    made. Returns the word that the progress of these processes is marked with, "" when they could not be started.
     """
     started = uuid4().hex
     try:
-        save_settings(run_dir, tracking)
+        save_settings(experiment_dir, tracking)
         for name in wanted(tracking):
-            log_file(run_dir, name).parent.mkdir(exist_ok=True)
-            write_progress(run_dir, name, TrackerProgress(state="starting", started=started))
+            log_file(experiment_dir, name).parent.mkdir(exist_ok=True)
+            write_progress(experiment_dir, name, TrackerProgress(state="starting", started=started))
             # By way of a shell that leaves at once, so that no process of this one's is left to be waited for.
             subprocess.run(
-                ["sh", "-c", '"$@" </dev/null >>"$0" 2>&1 &', log_file(run_dir, name).absolute(),
-                 *_command_line(run_dir, name, live=True, started=started)],
+                ["sh", "-c", '"$@" </dev/null >>"$0" 2>&1 &', log_file(experiment_dir, name).absolute(),
+                 *_command_line(experiment_dir, name, live=True, started=started)],
                 check=True, start_new_session=True, stdin=subprocess.DEVNULL, env=_environment(),
             )  # fmt: skip
     except (OSError, subprocess.CalledProcessError) as error:
-        _warn(f"trackers cannot be started ({error}); the run goes on, `{typed('track', run_dir)}` can do it later")
+        _warn(
+            f"trackers cannot be started ({error}); the run goes on, `{shell_command('track', experiment_dir)}` can do "
+            "it later"
+        )
         return ""
     return started
 
 
-def fill(run_dir: Path, names: Sequence[Name], *, live: bool) -> dict[Name, TrackerProgress]:
-    """Run the trackers side by side over the journal of `run_dir` and wait for them; how far each has come.
+def fill(experiment_dir: Path, names: Sequence[Name], *, live: bool) -> dict[Name, TrackerProgress]:
+    """Run the trackers side by side over the journal of `experiment_dir` and wait for them; how far each has come.
 
     `live`: until the experiment ends. A tracker that failed has the state "failed" and a detail of one line.
     """
-    (run_dir / "logs").mkdir(exist_ok=True)
+    (experiment_dir / "logs").mkdir(exist_ok=True)
     children, started = {}, uuid4().hex
     for name in names:
-        with log_file(run_dir, name).open("ab") as log:
+        with log_file(experiment_dir, name).open("ab") as log:
             children[name] = subprocess.Popen(
-                _command_line(run_dir, name, live=live, started=started), stdin=subprocess.DEVNULL, stdout=log,
+                _command_line(experiment_dir, name, live=live, started=started), stdin=subprocess.DEVNULL, stdout=log,
                 stderr=log, env=_environment(),
             )  # fmt: skip
     try:
-        statuses = {name: _wait(run_dir, name, child, started) for name, child in children.items()}
+        statuses = {name: _wait(experiment_dir, name, child, started) for name, child in children.items()}
     except BaseException:
         for child in children.values():
             child.kill()
             child.wait()
         raise
-    return {name: _outcome(run_dir, name, status, started) for name, status in statuses.items()}
+    return {name: _outcome(experiment_dir, name, status, started) for name, status in statuses.items()}
 
 
-def _outcome(run_dir: Path, name: Name, status: int, started: str) -> TrackerProgress:
+def _outcome(experiment_dir: Path, name: Name, status: int, started: str) -> TrackerProgress:
     """Last progress of a tracker's process that ended with `status`."""
-    progress = read_progress(run_dir, name)
+    progress = read_progress(experiment_dir, name)
     if progress is None or progress.started != started or (status and not progress.detail):
         return TrackerProgress(state="failed", detail=f"its process ended with {status}")
     return msgspec.structs.replace(progress, state="failed") if status else progress
 
 
-def _wait(run_dir: Path, name: Name, child: subprocess.Popen[bytes], started: str) -> int:
+def _wait(experiment_dir: Path, name: Name, child: subprocess.Popen[bytes], started: str) -> int:
     """Exit status of a tracker's process; warns when it takes long before it has told anything."""
     with suppress(subprocess.TimeoutExpired):
         return child.wait(_SILENT_S)
-    progress = read_progress(run_dir, name)
+    progress = read_progress(experiment_dir, name)
     if progress is None or progress.started != started or not progress.lines:
         _warn(f"{name} has told nothing for {_SILENT_S:.0f} s and goes on trying: can its server be reached?")
     return child.wait()
 
 
-def _command_line(run_dir: Path, name: Name, *, live: bool, started: str) -> Sequence[str]:
-    line = child_command("esper_ab.trackers.process", str(run_dir.absolute()), name)
+def _command_line(experiment_dir: Path, name: Name, *, live: bool, started: str) -> Sequence[str]:
+    line = child_command("esper_ab.trackers.process", str(experiment_dir.absolute()), name)
     return [*line, "--live", started] if live else [*line, started]
 
 
@@ -170,8 +173,9 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
-def _describe_stop(run_dir: Path, name: str, why: str) -> str:
-    return f"{name} has stopped: {why}; the run is not concerned, `{typed('track', run_dir)}` fills in what is missing"
+def _describe_stop(experiment_dir: Path, name: str, why: str) -> str:
+    track = shell_command("track", experiment_dir)
+    return f"{name} has stopped: {why}; the experiment is not concerned, `{track}` fills in what is missing"
 
 
 def _warn(text: str) -> None:

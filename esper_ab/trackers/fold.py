@@ -52,19 +52,19 @@ class Fold:
         self._at_ms = unix_ms(wall_time)
         match event:
             case RunStarted():
-                self._subject(event.run.run)
+                self._subject(event.run.name)
             case EpisodeRecorded(record=record):
-                subject = self._subject(record.run.run)
+                subject = self._subject(record.run.name)
                 self._tracker.log(subject, record.episode, episode_numbers(record), self._at_ms)
             case RunEvaluated(record=evaluation):
-                numbers = evaluation_numbers(self.history, evaluation.run.run)
+                numbers = evaluation_numbers(self.history, evaluation.run.name)
                 words = {
                     "policy_file": evaluation.policy_file, "policy_sha256": evaluation.policy_sha256,
                     "digest": evaluation.digest,
                 }
-                self._conclude(evaluation.run.run, numbers, words)
-            case Ledger(category="dropped_pair" | "cancelled") if event.run in self._subjects:
-                self._conclude(event.run, {}, {"lost": event.detail})
+                self._conclude(evaluation.run.name, numbers, words)
+            case Ledger(category="dropped_pair" | "cancelled") if event.run_name in self._subjects:
+                self._conclude(event.run_name, {}, {"lost": event.detail})
 
     def finish(self) -> None:
         """Conclude the comparison if the experiment has ended, and close the tracker."""

@@ -21,24 +21,24 @@ from esper_ab.trackers.subject import TrackedExperiment, Tracker
 
 _BATCH = 500  # events
 _POLL_S = 0.5
-_FIRST_LINE_S = 30.0  # between the run directory and the first line of its journal
+_FIRST_LINE_S = 30.0  # between the experiment directory and the first line of its journal
 
 
 def tell(
-    run_dir: Path, tracking: Tracking, make: Callable[[TrackedExperiment, Tracking], Tracker],
+    experiment_dir: Path, tracking: Tracking, make: Callable[[TrackedExperiment, Tracking], Tracker],
     moved: Callable[[int], None], *, live: bool,
 ) -> None:  # fmt: skip
-    """Pass everything in the journal of `run_dir` to a tracker; `live`: until no process holds the run directory.
+    """Pass everything in the journal of `experiment_dir` to a tracker; `live`: until no process holds the directory.
 
     `moved` is called after every batch with the number of lines passed on so far. Raises JournalError at a damaged
     line, and whatever the tracker raises.
     """
-    reading, first = _begin(run_dir, patience_s=_FIRST_LINE_S if live else 0.0)
+    reading, first = _begin(experiment_dir, patience_s=_FIRST_LINE_S if live else 0.0)
     began = reading.wall_time
     tracker = make(experiment_of(first, began, tracking), tracking)
     fold = Fold(first, began, tracking, tracker)
     while True:
-        held = holder(run_dir) is not None  # before reading: a holder gone by then has written everything
+        held = holder(experiment_dir) is not None  # before reading: a holder gone by then has written everything
         while _batch(reading, fold):
             tracker.flush()
             moved(reading.lines)
@@ -58,15 +58,15 @@ def _batch(reading: Reading, fold: Fold) -> int:
     return count
 
 
-def _begin(run_dir: Path, patience_s: float) -> tuple[Reading, ExperimentStarted]:
+def _begin(experiment_dir: Path, patience_s: float) -> tuple[Reading, ExperimentStarted]:
     """Open the journal and read its first line, waiting up to `patience_s` seconds for it."""
     deadline = time.monotonic() + patience_s
     while True:
-        if (run_dir / JOURNAL_NAME).is_file():
-            reading = follow(run_dir / JOURNAL_NAME)
+        if (experiment_dir / JOURNAL_NAME).is_file():
+            reading = follow(experiment_dir / JOURNAL_NAME)
             first = next(reading, None)
             if isinstance(first, ExperimentStarted):
                 return reading, first
         if time.monotonic() >= deadline:
-            raise EsperError(f"{run_dir / JOURNAL_NAME} does not begin with experiment_started")
+            raise EsperError(f"{experiment_dir / JOURNAL_NAME} does not begin with experiment_started")
         time.sleep(_POLL_S)

@@ -8,51 +8,51 @@ from typing import Literal
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.shell_line import typed
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible_line
 from esper_ab.trackers.settings import wanted
-from esper_ab.trackers.state import State, at_work, read_progress, read_settings
+from esper_ab.trackers.state import TrackerState, at_work, read_progress, read_settings
 from esper_ab.trackers.subject import Name
 
 
 class TrackerNow(msgspec.Struct, frozen=True, kw_only=True):
-    """One tracker of a run directory."""
+    """One tracker of an experiment directory."""
 
     tracker: str
-    state: State | Literal["gone"]  # of its last process; gone: it was at work and is no more
+    state: TrackerState | Literal["gone"]  # of its last process; gone: it was at work and is no more
     lines: int  # of the journal that it was told, a few seconds ago at most
     where: str
     detail: str  # of a failure, one line
 
 
-def tracking_now(run_dir: Path) -> tuple[TrackerNow, ...]:
+def tracking_now(experiment_dir: Path) -> tuple[TrackerNow, ...]:
     """Return the progress of every tracker of the run; empty without trackers or with unreadable settings."""
     try:
-        return tuple(_now(run_dir, name) for name in wanted(read_settings(run_dir)))
+        return tuple(_now(experiment_dir, name) for name in wanted(read_settings(experiment_dir)))
     except UsageError:  # settings that somebody has made unreadable are for those who would track
         return ()
 
 
-def _now(run_dir: Path, name: Name) -> TrackerNow:
-    progress = read_progress(run_dir, name)
+def _now(experiment_dir: Path, name: Name) -> TrackerNow:
+    progress = read_progress(experiment_dir, name)
     if progress is None:
         return TrackerNow(tracker=name, state="gone", lines=0, where="", detail="")
-    gone = progress.state == "following" and not at_work(run_dir, name)
+    gone = progress.state == "following" and not at_work(experiment_dir, name)
     return TrackerNow(
         tracker=name, state="gone" if gone else progress.state, lines=progress.lines, where=progress.where,
         detail=progress.detail,
     )  # fmt: skip
 
 
-def tracking_text(run_dir: Path, trackers: tuple[TrackerNow, ...]) -> list[str]:
+def tracking_text(experiment_dir: Path, trackers: tuple[TrackerNow, ...]) -> list[str]:
     """A line each."""
-    return [f"  tracker {visible_line(_said(run_dir, one))}" for one in trackers]
+    return [f"  tracker {visible_line(_said(experiment_dir, one))}" for one in trackers]
 
 
-def _said(run_dir: Path, one: TrackerNow) -> str:
+def _said(experiment_dir: Path, one: TrackerNow) -> str:
     place = f" in {one.where}" if one.where else ""
     told = f"{one.tracker}: {one.state}, {one.lines} lines of the journal{place}"
     if one.state not in ("failed", "gone"):
         return told
     why = f": {one.detail}" if one.detail else ""
-    return f"{told}{why}; `{typed('track', run_dir)}` fills in what is missing"
+    return f"{told}{why}; `{shell_command('track', experiment_dir)}` fills in what is missing"

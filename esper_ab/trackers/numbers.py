@@ -77,7 +77,7 @@ def run_settings(history: History, spec: RunSpec) -> dict[str, Scalar]:
     return {
         "group": spec.ref.group_id,
         "replicate": spec.ref.replicate,
-        "device": spec.ref.device,
+        "device": spec.ref.lane,
         "experiment": history.plan.experiment.name,
         "plan": history.plan.digest,
         **{name: getattr(spec, name) for name in _OF_THE_RUN},

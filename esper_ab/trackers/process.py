@@ -1,8 +1,9 @@
-"""`python -m esper_ab.trackers.process RUN NAME [--live] STARTED`: one tracker, in a process of its own.
+"""`python -m esper_ab.trackers.process EXPERIMENT NAME [--live] STARTED`: one tracker, in a process of its own.
 
 The process isolates whatever a tracker's library does. STARTED is any word, by which the parent recognises this
-process's progress. Any failure here is one line in RUN/logs/tracker-NAME.log and in RUN/tracking/NAME.json, never more.
-With --live it ends by itself after the experiment, even when a library hangs.
+process's progress. Any failure here is one line in EXPERIMENT/logs/tracker-NAME.log and in
+EXPERIMENT/tracking/NAME.json, never more. With --live it ends by itself after the experiment, even when a library
+hangs.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from esper_ab.contracts.visible import visible_line
 from esper_ab.journal.lock import holder
 from esper_ab.trackers.following import tell
 from esper_ab.trackers.settings import Tracking
-from esper_ab.trackers.state import State, TrackerProgress, read_progress, read_settings, take, write_progress
+from esper_ab.trackers.state import TrackerProgress, TrackerState, read_progress, read_settings, take, write_progress
 from esper_ab.trackers.subject import NAMES, Name, TrackedExperiment, Tracker
 
 _NICE = 10  # training has priority
@@ -37,19 +38,19 @@ _QUIET = {
 _PATIENCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "5", "MLFLOW_HTTP_REQUEST_TIMEOUT": "30"}
 
 
-def _wandb(run_dir: Path, experiment: TrackedExperiment, tracking: Tracking) -> Tracker:
+def _wandb(experiment_dir: Path, experiment: TrackedExperiment, tracking: Tracking) -> Tracker:
     from esper_ab.trackers.wandb_runs import WandbRuns  # with its library, which no other tracker loads
 
-    return WandbRuns(run_dir, experiment, tracking)
+    return WandbRuns(experiment_dir, experiment, tracking)
 
 
-def _tensorboard(run_dir: Path, experiment: TrackedExperiment, tracking: Tracking) -> Tracker:
+def _tensorboard(experiment_dir: Path, experiment: TrackedExperiment, tracking: Tracking) -> Tracker:
     from esper_ab.trackers.tensorboard_files import TensorBoardFiles  # likewise
 
-    return TensorBoardFiles(run_dir)
+    return TensorBoardFiles(experiment_dir)
 
 
-def _mlflow(run_dir: Path, experiment: TrackedExperiment, tracking: Tracking) -> Tracker:
+def _mlflow(experiment_dir: Path, experiment: TrackedExperiment, tracking: Tracking) -> Tracker:
     uri = tracking.mlflow_uri or os.environ.get("MLFLOW_TRACKING_URI", "")
     if uri.startswith("file:"):
         os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"  # the user named a file store explicitly
@@ -57,7 +58,8 @@ def _mlflow(run_dir: Path, experiment: TrackedExperiment, tracking: Tracking) ->
 
     from esper_ab.trackers.mlflow_runs import MLflowRuns  # likewise
 
-    before = read_progress(run_dir, "mlflow")  # keep the first store: the default depends on the working directory
+    # keep the first store: the default depends on the working directory
+    before = read_progress(experiment_dir, "mlflow")
     uri = uri or (before.where if before else "") or mlflow.get_tracking_uri()
     return MLflowRuns(experiment, uri)
 
@@ -70,9 +72,9 @@ _MAKERS: dict[Name, Callable[[Path, TrackedExperiment, Tracking], Tracker]] = {
 class _Work:
     """Execution of one tracker, with its progress file."""
 
-    def __init__(self, run_dir: Path, name: Name, started: str) -> None:
-        self._run_dir, self._name, self._started = run_dir, name, started
-        before = read_progress(run_dir, name)
+    def __init__(self, experiment_dir: Path, name: Name, started: str) -> None:
+        self._experiment_dir, self._name, self._started = experiment_dir, name, started
+        before = read_progress(experiment_dir, name)
         self._where = before.where if before else ""
         self._lines = 0
         self._moved_at = time.monotonic()
@@ -84,7 +86,7 @@ class _Work:
             self._say("following")
             os.environ.update(_QUIET)
             os.environ.update({name: value for name, value in _PATIENCE.items() if name not in os.environ})
-            tell(self._run_dir, read_settings(self._run_dir), self._made, self._moved, live=live)
+            tell(self._experiment_dir, read_settings(self._experiment_dir), self._made, self._moved, live=live)
             self._say("done")
         except BaseException as error:  # noqa: BLE001 the border of this process: a library may raise anything
             return self.fail(f"{type(error).__name__}: {error}")
@@ -106,12 +108,12 @@ class _Work:
         while True:
             time.sleep(_WATCH_S)
             now = time.monotonic()
-            free_since = None if holder(self._run_dir) is not None else free_since or now
+            free_since = None if holder(self._experiment_dir) is not None else free_since or now
             if free_since is not None and now - max(free_since, self._moved_at) > _END_S:
                 os._exit(self.fail(f"nothing moved for {_END_S:.0f} s after the run had ended"))
 
     def _made(self, experiment: TrackedExperiment, tracking: Tracking) -> Tracker:
-        tracker = _MAKERS[self._name](self._run_dir, experiment, tracking)
+        tracker = _MAKERS[self._name](self._experiment_dir, experiment, tracking)
         self._where = tracker.where
         self._say("following")
         return tracker
@@ -121,25 +123,25 @@ class _Work:
         if self._moved_at - self._said_at >= _SAY_S:
             self._say("following")
 
-    def _say(self, state: State, detail: str = "") -> None:
+    def _say(self, state: TrackerState, detail: str = "") -> None:
         progress = TrackerProgress(
             state=state, detail=detail, where=self._where, lines=self._lines, pid=os.getpid(),
             started=self._started,
         )  # fmt: skip
-        write_progress(self._run_dir, self._name, progress)
+        write_progress(self._experiment_dir, self._name, progress)
         self._said_at = time.monotonic()
 
 
-def main(run_dir: Path, name: Name, *, live: bool, started: str = "") -> int:
+def main(experiment_dir: Path, name: Name, *, live: bool, started: str = "") -> int:
     """Run a tracker; return 0 when it holds everything, 1 after a failure, 3 when another one is running."""
     os.nice(_NICE)
     warnings.simplefilter("ignore")  # the libraries' warnings
     deadline = time.monotonic() + (_LOCK_S if live else 0.0)
-    while (lock := take(run_dir, name)) is None:
+    while (lock := take(experiment_dir, name)) is None:
         if time.monotonic() > deadline:
             return 3
         time.sleep(_WATCH_S)
-    work = _Work(run_dir, name, started)
+    work = _Work(experiment_dir, name, started)
     if live:
         threading.Thread(target=work.watch, daemon=True).start()
     status = work.carry_out(live=live)

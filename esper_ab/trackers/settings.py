@@ -83,7 +83,7 @@ def check_tracking(tracking: Tracking) -> None:
             if importlib.util.find_spec(module) is None:
                 raise UsageError(f"{name} needs {module}, which is not installed: pip install 'esper-ab[{name}]'")
     if urlsplit(tracking.mlflow_uri).password:
-        raise UsageError("the URI of MLflow holds a password, which would be kept in the run directory; use "
+        raise UsageError("the URI of MLflow holds a password, which would be kept in the experiment directory; use "
                          "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD")  # fmt: skip
     if len(tracking.wandb_project) > PROJECT_CHARS or set(NOT_IN_A_PROJECT) & set(tracking.wandb_project):
         raise UsageError(f"W&B project {tracking.wandb_project!r}: W&B takes {PROJECT_CHARS} characters at most, and "

@@ -1,4 +1,4 @@
-"""RUN/tracking: the trackers of an experiment, their progress and locks. Light; loads no tracker's library."""
+"""EXPERIMENT/tracking: the trackers of an experiment, their progress and locks. Light; loads no tracker's library."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _TRIES = 5  # `at_work` takes the lock for an instant
 _TRY_S = 0.02
 
 
-State = Literal["starting", "following", "done", "failed"]
+TrackerState = Literal["starting", "following", "done", "failed"]
 
 
 class TrackerProgress(msgspec.Struct, frozen=True, kw_only=True):
     """Progress of one tracker."""
 
-    state: State
+    state: TrackerState
     detail: str = ""  # of a failure, one line
     where: str = ""  # address for the user to open or give to the tool
     lines: int = 0  # journal lines passed on so far
@@ -38,11 +38,13 @@ class TrackerProgress(msgspec.Struct, frozen=True, kw_only=True):
     started: str = ""  # the process's STARTED argument, which tells it from an earlier one that is still ending
 
 
-def save_settings(run_dir: Path, tracking: Tracking) -> None:
+def save_settings(experiment_dir: Path, tracking: Tracking) -> None:
     """Save the trackers' settings for later processes, valid from any working directory."""
-    (run_dir / FOLDER).mkdir(exist_ok=True)
+    (experiment_dir / FOLDER).mkdir(exist_ok=True)
     tracking = msgspec.structs.replace(tracking, mlflow_uri=_from_anywhere(tracking.mlflow_uri))
-    write_whole(run_dir / FOLDER / _SETTINGS, msgspec.json.format(msgspec.json.encode(tracking), indent=2) + b"\n")
+    write_whole(
+        experiment_dir / FOLDER / _SETTINGS, msgspec.json.format(msgspec.json.encode(tracking), indent=2) + b"\n"
+    )
 
 
 def _from_anywhere(uri: str) -> str:
@@ -54,9 +56,9 @@ def _from_anywhere(uri: str) -> str:
     return str(Path(uri).absolute()) if plain else uri
 
 
-def read_settings(run_dir: Path) -> Tracking:
+def read_settings(experiment_dir: Path) -> Tracking:
     """Read the trackers' settings; no trackers when none were saved. UsageError when the file is invalid."""
-    path = run_dir / FOLDER / _SETTINGS
+    path = experiment_dir / FOLDER / _SETTINGS
     if not path.exists():
         return Tracking()
     try:
@@ -65,24 +67,24 @@ def read_settings(run_dir: Path) -> Tracking:
         raise UsageError(f"{path}: {error}; remove it, and no tracker follows, or see docs/trackers.md") from None
 
 
-def write_progress(run_dir: Path, name: Name, progress: TrackerProgress) -> None:
+def write_progress(experiment_dir: Path, name: Name, progress: TrackerProgress) -> None:
     """Write a tracker's progress file; OSError when it cannot be written."""
-    (run_dir / FOLDER).mkdir(exist_ok=True)
-    write_whole(run_dir / FOLDER / f"{name}.json", msgspec.json.encode(progress) + b"\n")
+    (experiment_dir / FOLDER).mkdir(exist_ok=True)
+    write_whole(experiment_dir / FOLDER / f"{name}.json", msgspec.json.encode(progress) + b"\n")
 
 
-def read_progress(run_dir: Path, name: Name) -> TrackerProgress | None:
+def read_progress(experiment_dir: Path, name: Name) -> TrackerProgress | None:
     """Read a tracker's progress file; None when it is missing or invalid."""
     try:
-        return msgspec.json.decode((run_dir / FOLDER / f"{name}.json").read_bytes(), type=TrackerProgress)
+        return msgspec.json.decode((experiment_dir / FOLDER / f"{name}.json").read_bytes(), type=TrackerProgress)
     except (OSError, msgspec.MsgspecError):
         return None
 
 
-def take(run_dir: Path, name: Name) -> int | None:
+def take(experiment_dir: Path, name: Name) -> int | None:
     """Return a descriptor that holds the tracker's lock until it is closed; None when another process has it."""
-    (run_dir / FOLDER).mkdir(exist_ok=True)
-    descriptor = open_regular(run_dir / FOLDER / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o644)
+    (experiment_dir / FOLDER).mkdir(exist_ok=True)
+    descriptor = open_regular(experiment_dir / FOLDER / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o644)
     for _ in range(_TRIES):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -94,10 +96,10 @@ def take(run_dir: Path, name: Name) -> int | None:
     return None
 
 
-def at_work(run_dir: Path, name: Name) -> bool:
+def at_work(experiment_dir: Path, name: Name) -> bool:
     """Return whether a process of the tracker holds its lock."""
     try:
-        descriptor = open_regular(run_dir / FOLDER / f"{name}.lock", os.O_RDONLY)
+        descriptor = open_regular(experiment_dir / FOLDER / f"{name}.lock", os.O_RDONLY)
     except OSError:
         return False
     try:
@@ -109,9 +111,9 @@ def at_work(run_dir: Path, name: Name) -> bool:
     return False
 
 
-def log_file(run_dir: Path, name: Name) -> Path:
-    """Return the path of the tracker's log, shown by `esper-ab logs RUN tracker-NAME`."""
-    return run_dir / "logs" / f"tracker-{name}.log"
+def log_file(experiment_dir: Path, name: Name) -> Path:
+    """Return the path of the tracker's log, shown by `esper-ab logs EXPERIMENT tracker-NAME`."""
+    return experiment_dir / "logs" / f"tracker-{name}.log"
 
 
 def write_whole(path: Path, data: bytes) -> None:

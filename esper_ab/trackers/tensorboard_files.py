@@ -1,4 +1,4 @@
-"""TensorBoard tracker: one event file per run in RUN/tensorboard/GROUP/REPLICATE, and one for the comparison.
+"""TensorBoard tracker: one event file per run in EXPERIMENT/tensorboard/GROUP/REPLICATE, and one for the comparison.
 
 Every byte of a file follows from the journal, times included, so the file itself holds the progress: bytes already
 there are compared and skipped, a torn end is overwritten, and repeating everything changes nothing.
@@ -59,8 +59,8 @@ class Continuing:
 class TensorBoardFiles:
     """Tracker for TensorBoard, as defined in subject.py."""
 
-    def __init__(self, run_dir: Path) -> None:
-        self._folder = run_dir / FOLDER
+    def __init__(self, experiment_dir: Path) -> None:
+        self._folder = experiment_dir / FOLDER
         self.where = str(self._folder)
         self._files: dict[str, Continuing] = {}  # of subjects not yet concluded
 

@@ -26,7 +26,7 @@ def verdict_numbers(history: History, comparisons: Sequence[Comparison]) -> dict
     } | {f"{_pair(one)}/hedges_g": one.descriptive["hedges_g"] for one in comparisons}
     found = outcomes(history)
     for group in history.groups:
-        numbers[f"endpoint/{group}"] = mean(found[run.ref.run].endpoint for run in history.of_group(group))
+        numbers[f"endpoint/{group}"] = mean(found[run.ref.name].endpoint for run in history.of_group(group))
     return {name: float(value) for name, value in numbers.items() if value is not None}
 
 

@@ -2,7 +2,7 @@
 
 Run ids follow from the journal. Online, the server returns the step that a run has reached, and only later ones are
 sent. Offline there is no server: a run that was not written to its end is replaced by a new one.
-RUN/tracking/wandb_runs.json names the runs that were written to their end.
+EXPERIMENT/tracking/wandb_runs.json names the runs that were written to their end.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class _Open:
 class WandbRuns:
     """Tracker for Weights & Biases, as defined in subject.py."""
 
-    def __init__(self, run_dir: Path, experiment: TrackedExperiment, tracking: Tracking) -> None:
-        self._run_dir = run_dir
+    def __init__(self, experiment_dir: Path, experiment: TrackedExperiment, tracking: Tracking) -> None:
+        self._experiment_dir = experiment_dir
         self._experiment = experiment
         self._tracking = tracking
         self._project = project_of(experiment, tracking)
         self._to = "/".join((tracking.wandb, tracking.wandb_entity, self._project))
-        self.where = str(run_dir / "wandb") if tracking.wandb == "offline" else self._project
-        self._done_file = run_dir / "tracking" / DONE_NAME
+        self.where = str(experiment_dir / "wandb") if tracking.wandb == "offline" else self._project
+        self._done_file = experiment_dir / "tracking" / DONE_NAME
         self._done = self._read_done()
         self._open: dict[str, _Open] = {}
 
@@ -93,13 +93,14 @@ class WandbRuns:
             mode="offline" if offline else "online", project=self._project, entity=self._tracking.wandb_entity or None,
             group=self._experiment.name, job_type=subject.group or COMPARISON, id=subject.id, name=subject.key,
             tags=list(subject.tags), notes=self._experiment.description or None, config=_nested(subject),
-            dir=str(self._run_dir), reinit="create_new", resume=None if offline else "allow", settings=_settings(),
+            dir=str(self._experiment_dir), reinit="create_new", settings=_settings(),
+            resume=None if offline else "allow",
         )  # fmt: skip
         self._open[subject.key] = _Open(run=run, begins=0 if offline else run.starting_step)
 
     def _remove_unfinished(self, subject: Subject) -> None:
         """Remove the files of an earlier attempt at this run, except those uploaded with `wandb sync`."""
-        for folder in (self._run_dir / "wandb").glob(f"offline-run-*-{subject.id}"):
+        for folder in (self._experiment_dir / "wandb").glob(f"offline-run-*-{subject.id}"):
             if not any(folder.glob("*.synced")):
                 shutil.rmtree(folder)
 
@@ -108,7 +109,9 @@ class WandbRuns:
         done = self._done.get(subject.key)
         if done is None or (done["id"], done["to"]) != (subject.id, self._to) or mark not in (None, done["mark"]):
             return False
-        return self._tracking.wandb != "offline" or any((self._run_dir / "wandb").glob(f"offline-run-*-{subject.id}"))
+        return self._tracking.wandb != "offline" or any(
+            (self._experiment_dir / "wandb").glob(f"offline-run-*-{subject.id}")
+        )
 
     def _read_done(self) -> dict[str, dict[str, str]]:
         try:

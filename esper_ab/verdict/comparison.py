@@ -15,7 +15,7 @@ from esper_ab.stats.signed_rank import SignedRank, hodges_lehmann_interval, sign
 from esper_ab.verdict import headline, sentences
 from esper_ab.verdict.decision import Grounds, Verdict, decide, decided
 from esper_ab.verdict.descriptive import describe
-from esper_ab.verdict.evidence import Assessment, Evidence, Kind, Level, Limits, Numbers
+from esper_ab.verdict.evidence import Assessment, DifferenceInterval, Evidence, Kind, Level, Numbers
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.imputation import imputed
 from esper_ab.verdict.looks import Course
@@ -143,7 +143,9 @@ def _estimate(
     return plain.mean if plain is not None else None
 
 
-def _interval(question: Question, course: Course, effect: AdjustedDifference | None, used: Sequence[Pair]) -> Limits:
+def _interval(
+    question: Question, course: Course, effect: AdjustedDifference | None, used: Sequence[Pair]
+) -> DifferenceInterval:
     """Return the interval of the last look; where no look with a bound was taken, one that no boundary corrects."""
     design, last = question.design, course.looks[-1] if course.looks else None
     if last is not None and (last.bound_p is not None or last.bound_e is not None):
@@ -156,7 +158,7 @@ def _interval(question: Question, course: Course, effect: AdjustedDifference | N
     return *(found or (None, None)), Level(confidence=1.0 - question.alpha, early=early)
 
 
-def _simultaneous(question: Question, course: Course) -> Limits:
+def _simultaneous(question: Question, course: Course) -> DifferenceInterval:
     """Return the interval of the last look at the share of alpha that was held first."""
     level = Level(confidence=1.0 - question.design.alpha, kind="simultaneous ")
     if not course.looks:
@@ -164,7 +166,7 @@ def _simultaneous(question: Question, course: Course) -> Limits:
     return course.looks[-1].simultaneous_low, course.looks[-1].simultaneous_high, level
 
 
-def _equivalence_interval(question: Question, course: Course) -> Limits:
+def _equivalence_interval(question: Question, course: Course) -> DifferenceInterval:
     """Return the interval of the two one-sided tests, at the share of alpha that was held first."""
     last = course.looks[-1]
     return last.equivalence_low, last.equivalence_high, _level(question, course, 2.0 * question.alpha)

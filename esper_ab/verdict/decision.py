@@ -10,7 +10,7 @@ from enum import StrEnum
 import msgspec
 
 from esper_ab.stats.least_pairs import LEAST_PAIRS
-from esper_ab.verdict.looks import Decision
+from esper_ab.verdict.looks import LookDecision
 
 
 class Verdict(StrEnum):
@@ -33,7 +33,7 @@ class Grounds(msgspec.Struct, frozen=True, kw_only=True):
     pairs: int
     blocked: bool  # by the audit
     identical: bool  # one computation in both groups: equal records in every pair, and so every difference zero
-    decision: Decision  # of the looks, where the last one shows it still
+    decision: LookDecision  # of the looks, where the last one shows it still
     direction: int  # +1: a is better, -1: b is better, 0: not crossed
     below_margin: bool  # the simultaneous interval lies inside -margin .. +margin, and there are pairs enough
     capped: bool  # by the audit or by lost runs: at most INCONCLUSIVE

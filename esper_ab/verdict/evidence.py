@@ -38,7 +38,8 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
 
 # "bounded": the margin was within reach, and the interval says what is ruled out; "uninformative": it was not
 Kind = Literal["bounded", "uninformative"]
-Limits = tuple[float | None, float | None, Level]  # of a difference, in points; None where the data give none
+# of a difference, in points; None where the data give none
+DifferenceInterval = tuple[float | None, float | None, Level]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +54,8 @@ class Numbers:
     pairs: tuple[Pair, ...]  # all, by replicate
     used: int  # pairs, the first of them
     estimate: float | None  # of the deciding analysis; the plain mean while positions cannot be told apart
-    at_look: Limits  # the repeated interval of the last look; before any, an uncorrected one
-    simultaneous: Limits  # at the last look: those of all comparisons hold at once; before any, no limits
+    at_look: DifferenceInterval  # the repeated interval of the last look; before any, an uncorrected one
+    simultaneous: DifferenceInterval  # at the last look: those of all comparisons hold at once; before any, no limits
     effect: AdjustedDifference | None  # adjusted as declared; None where positions cannot be told apart
     plain: PairedDifference | None  # not adjusted, at the level 1 - alpha of the comparison
     rank: SignedRank | None

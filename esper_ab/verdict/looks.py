@@ -24,7 +24,7 @@ from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.pair import Pair, degenerate
 from esper_ab.stats.signed_rank import hodges_lehmann_interval, signed_rank
 
-Decision = Literal["open", "crossed", "equivalent"]
+LookDecision = Literal["open", "crossed", "equivalent"]
 _LARGEST_LOG = 700.0  # exp() of more is no float; an e-value beyond it says no more
 Interval = tuple[float, float] | None
 
@@ -56,13 +56,13 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     """The looks taken so far at one comparison and what they decided. A decision is never taken back."""
 
     looks: tuple[Look, ...]  # up to the stop when the design stops early, else all
-    decision: Decision
+    decision: LookDecision
     decided_at: int | None  # replicates
     direction: int  # +1: a is better, -1: b is better, 0: not crossed
     finished: bool  # decided, or every look of the design taken
 
     @property
-    def standing(self) -> Decision:
+    def standing(self) -> LookDecision:
         """The decision where the last look shows it, too, as after an early stop; else "open".
 
         What is said rests on the numbers of the last look, so that no claim stands beside an estimate against it.
@@ -81,7 +81,7 @@ class _Track:
 
     pairs: list[Pair]  # by replicate
     looks: list[Look] = field(default_factory=list)
-    decision: Decision = "open"
+    decision: LookDecision = "open"
     decided_at: int | None = None
     direction: int = 0
     held: int = 0  # comparisons that shared alpha when it was decided: its share stays what it was
@@ -158,7 +158,7 @@ def _take(design: Design, replicates: int, tracks: list[_Track]) -> None:
             track.looks.append(look)
 
 
-def _decide(track: _Track, look: Look, decision: Decision, n_open: int) -> None:
+def _decide(track: _Track, look: Look, decision: LookDecision, n_open: int) -> None:
     track.looks.append(look)
     track.decision, track.decided_at, track.held = decision, look.replicates, n_open
     if decision == "crossed" and look.mean:

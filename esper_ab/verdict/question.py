@@ -14,7 +14,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     b: str
     design: Design
     planned: int  # replicates planned now; a plan without maximum adds more
-    conditions: str  # what the answer is conditional on, in words: task, horizon, PPO settings, budget; no full stop
+    scope: str  # what the answer is conditional on, in words: task, horizon, PPO settings, budget; no full stop
     paired: bool = True  # False: the runs of a replicate do not share randomness
     run_sd: float | None = None  # SD of runs of one condition from a calibration, points; None: unknown
     rng_seed: int = 0  # of the bootstraps: from the plan's digest, so that the same plan gives the same bytes

@@ -11,7 +11,7 @@ from esper_ab.stats.statistic import Beside
 from esper_ab.stats.text import digits_apart, n_pairs, p_text, percent, points
 from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.descriptive import statistics
-from esper_ab.verdict.evidence import Evidence, Limits
+from esper_ab.verdict.evidence import DifferenceInterval, Evidence
 from esper_ab.verdict.imputation import Imputed, recurs_in
 from esper_ab.verdict.question import Lost, Question
 
@@ -25,7 +25,7 @@ def interval(evidence: Evidence) -> str:
     return limits_text((evidence.low, evidence.high, evidence.level), evidence.question.design.margin)
 
 
-def limits_text(limits: Limits, margin: float) -> str:
+def limits_text(limits: DifferenceInterval, margin: float) -> str:
     """Write limits with their level, in the decimals that keep them on their side of 0 and of the margin."""
     low, high, level = limits
     if low is None or high is None:
@@ -64,7 +64,7 @@ def sentence(evidence: Evidence) -> str:
         return f"IDENTICAL ({n}). All records of {a} and {b} agree: the same computation. No test applies."
     undecided = verdict in (Verdict.NO_INFERENCE, Verdict.INCONCLUSIVE)
     said = _undecided(evidence) if undecided else _decided(evidence)
-    return f"{said} Conditional on {question.conditions}."
+    return f"{said} Conditional on {question.scope}."
 
 
 def _head(evidence: Evidence) -> str:
@@ -138,7 +138,8 @@ def _undecided(evidence: Evidence) -> str:
     finished = evidence.course.finished
     planned = "" if finished or evidence.most_pairs is None else f" of {evidence.question.planned}"
     so_far = "" if finished else " so far"
-    said = f"{evidence.verdict}{so_far} ({len(evidence.pairs)}{planned} {'pair' if len(evidence.pairs) == 1 else 'pairs'}). "
+    pairs = f"{len(evidence.pairs)}{planned} {'pair' if len(evidence.pairs) == 1 else 'pairs'}"
+    said = f"{evidence.verdict}{so_far} ({pairs}). "
     if evidence.estimate is None:
         said += "At the last look no pair was complete."
     else:
@@ -342,8 +343,9 @@ def _on_collapse(evidence: Evidence) -> list[str]:
         return []
     stands = "is still made" if unseen.survives else "is not made"
     return [
-        f"{n} need not show a collapse that strikes up to {percent(unseen.rate)} of a group's runs. With one more pair, "
-        f"in which a collapse to the worst endpoint seen ({unseen.worst:.2f} %) contradicts it, the claim {stands}."
+        f"{n} need not show a collapse that strikes up to {percent(unseen.rate)} of a group's runs. With one more "
+        f"pair, in which a collapse to the worst endpoint seen ({unseen.worst:.2f} %) contradicts it, the claim "
+        f"{stands}."
     ]
 
 

@@ -116,7 +116,7 @@ class Host(nn.Module):
 
     def __init__(self, spec: HostSpec) -> None:
         super().__init__()
-        widths = [spec.in_channels, *(spec.base << block for block in range(spec.blocks))]
+        widths = [spec.in_channels, *(spec.base << block for block in range(spec.levels))]
         pairs = list(pairwise(widths))
         self.convs = nn.ModuleList(_conv(into, out, spec.kernel) for into, out in pairs)
         self.norms = nn.ModuleList(nn.BatchNorm2d(out) for out in widths[1:])

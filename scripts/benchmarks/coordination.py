@@ -45,7 +45,7 @@ def cell(blocks: int, runs: int, n_envs: int, episodes: int) -> dict[str, Any]:
         experiment_run.run(plan, Path(folder), fleet, ())
         rounds = fleet.rounds()[2:-1]  # neither readiness, nor the first episode, nor the evaluation
         size = (Path(folder) / JOURNAL_NAME).stat().st_size / (blocks * runs * episodes)
-    of_block = {spec.ref.run: block.index for block in plan.blocks for spec in block.runs}
+    of_block = {spec.ref.name: block.replicate for block in plan.blocks for spec in block.runs}
     waits = [wait for found in rounds for wait in _waits(found, of_block)]
     whole = [max(found["released"].values()) - min(found["sent"].values()) for found in rounds]
     core = [found["coordinator_s"] for found in rounds]
@@ -68,17 +68,17 @@ def _plan(blocks: int, runs: int, n_envs: int, episodes: int) -> Plan:
     )
     specs = [spec for block in plan.blocks for spec in block.runs]
     lanes = {
-        spec.ref.run: Lane(name=f"cpu:{i}", devices=(f"cpu:{i}",), uuids=("",)) for i, spec in enumerate(specs)
+        spec.ref.name: Lane(name=f"cpu:{i}", devices=(f"cpu:{i}",), uuids=("",)) for i, spec in enumerate(specs)
     }
     spread = tuple(
-        msgspec.structs.replace(block, runs=tuple(_on(spec, lanes[spec.ref.run]) for spec in block.runs))
+        msgspec.structs.replace(block, runs=tuple(_on(spec, lanes[spec.ref.name]) for spec in block.runs))
         for block in plan.blocks
     )
     return msgspec.structs.replace(plan, lanes=tuple(lanes.values()), blocks=spread)
 
 
 def _on(spec: RunSpec, lane: Lane) -> RunSpec:
-    ref = msgspec.structs.replace(spec.ref, device=lane.name)
+    ref = msgspec.structs.replace(spec.ref, lane=lane.name)
     return msgspec.structs.replace(spec, ref=ref, env_devices=lane.devices * spec.n_envs)
 
 

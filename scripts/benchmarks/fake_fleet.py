@@ -1,8 +1,8 @@
 """Workers without work: many per process, each with its own socket on the real wire, all of whose reports come at once.
 
 A fleet does what a launcher does, for a coordinator in this process. Its processes keep off the first core, where
-there is another, so that the coordinator always has one. A round: everybody has been released from point p and has its
-report of p + 1 ready; all send; the round is over when all are released from p + 1.
+there is another, so that the coordinator always has one. A round: everybody has been released from milestone p and has
+its report of p + 1 ready; all send; the round is over when all are released from p + 1.
 """
 
 from __future__ import annotations
@@ -128,18 +128,18 @@ class _Fake:
         )  # fmt: skip
         self.socket.send(encode(message))
 
-    def prepare(self, point: int) -> None:
-        """The report of `point`, ready to be sent."""
+    def prepare(self, milestone: int) -> None:
+        """The report of `milestone`, ready to be sent."""
         assert self.spec is not None, "it has its orders"
         report: Ready | EpisodeFinished | Evaluated
-        if point == 0:
+        if milestone == 0:
             report = Ready(run=self.spec.ref, warm_up_s=0.1)
-        elif point <= self.spec.episodes:
-            record = synthetic.episode(self.spec, point - 1, self._draw)
-            report = EpisodeFinished(run=self.spec.ref, seq=point, record=record)
+        elif milestone <= self.spec.episodes:
+            record = synthetic.episode(self.spec, milestone - 1, self._draw)
+            report = EpisodeFinished(run=self.spec.ref, seq=milestone, record=record)
         else:
-            report = Evaluated(run=self.spec.ref, seq=point, record=synthetic.evaluation(self.spec, self._draw))
-        self.frames = split(encode(report), point)
+            report = Evaluated(run=self.spec.ref, seq=milestone, record=synthetic.evaluation(self.spec, self._draw))
+        self.frames = split(encode(report), milestone)
 
     def send(self) -> None:
         for frame in self.frames:
@@ -161,15 +161,15 @@ def _pool(pipe: Connection, barrier: Any, count: int, index: int, cores: list[in
     clock = (~coordinator << 3) | 2  # clock_getcpuclockid(3): the time on a core of all threads of that process
     rounds = []
     last = max(fake.spec.episodes for fake in fakes if fake.spec) + 1
-    for point in range(last + 1):
+    for milestone in range(last + 1):
         for fake in fakes:
-            fake.prepare(point)
+            fake.prepare(milestone)
         barrier.wait()
         time.sleep(_QUIET_S)
         before = time.clock_gettime(clock)
         sent = {}
         for fake in fakes:
-            sent[fake.spec.ref.run] = time.monotonic()
+            sent[fake.spec.ref.name] = time.monotonic()
             fake.send()
         released = _until(poller, by_socket, count, Release)
         barrier.wait()
@@ -197,5 +197,5 @@ def _until(poller: Any, fakes: dict[Any, _Fake], count: int, kind: type) -> dict
                 if isinstance(message, Assign):
                     fake.spec = message.spec
                 assert fake.spec is not None, "it has its orders"
-                found[fake.spec.ref.run] = now
+                found[fake.spec.ref.name] = now
     return found

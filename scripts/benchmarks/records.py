@@ -27,7 +27,7 @@ from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentEnded,
     ExperimentStarted,
-    PointReleased,
+    MilestoneReleased,
     RunEvaluated,
     RunReady,
     RunStarted,
@@ -102,7 +102,7 @@ def _held(telemetry: bool) -> float:
     return float(done.stdout)
 
 
-def write(run_dir: Path, records: int, *, telemetry: bool, n_envs: int = 4) -> int:
+def write(experiment_dir: Path, records: int, *, telemetry: bool, n_envs: int = 4) -> int:
     """A finished experiment's journal, streamed; its size in bytes."""
     episodes = min(_EPISODES, records // 4)
     plan = fake_plans.plan(
@@ -111,7 +111,7 @@ def write(run_dir: Path, records: int, *, telemetry: bool, n_envs: int = 4) -> i
     )  # fmt: skip
     prev, total, waiting = "00000000", 0, []
     stamp = b'"t":"2026-01-31T10:15:00.123+00:00"'
-    with (run_dir / JOURNAL_NAME).open("wb") as file:
+    with (experiment_dir / JOURNAL_NAME).open("wb") as file:
         for n, event in enumerate(_events(plan)):
             body = b'{"n":%d,"prev":"%s",%s,"event":%s' % (n, prev.encode(), stamp, event)
             prev = f"{zlib.crc32(body):08x}"
@@ -138,9 +138,9 @@ def _events(plan: Plan) -> Iterator[bytes]:
     first = plan.blocks[0].runs[0]
     templates = [_template(first, synthetic.episode(first, 0, draw)) for _ in range(_TEMPLATES)]
     for block in plan.blocks:
-        names = tuple(spec.ref.run for spec in block.runs)
+        names = tuple(spec.ref.name for spec in block.runs)
         for spec in block.runs:
-            yield from said(RunStarted(run=spec.ref, block=block.index, worker="w00", incarnation=1))
+            yield from said(RunStarted(run=spec.ref, worker="w00", incarnation=1))
             yield from said(RunReady(run=spec.ref, warm_up_s=0.4))
         refs = [encode(spec.ref) for spec in block.runs]
         for episode in range(block.runs[0].episodes):
@@ -148,10 +148,10 @@ def _events(plan: Plan) -> Iterator[bytes]:
                 begin, middle, end = templates[draw.randrange(_TEMPLATES)]
                 digest = b"%064x" % draw.getrandbits(256)
                 yield b"%s%s%s%d%s%s%s" % (begin, ref, b',"episode":', episode, middle, digest, end)
-            yield from said(PointReleased(block=block.index, point=episode + 1, runs=names))
+            yield from said(MilestoneReleased(replicate=block.replicate, milestone=episode + 1, runs=names))
         for spec in block.runs:
             yield from said(RunEvaluated(record=synthetic.evaluation(spec, draw)))
-        yield from said(PointReleased(block=block.index, point=block.runs[0].episodes + 1, runs=names))
+        yield from said(MilestoneReleased(replicate=block.replicate, milestone=block.runs[0].episodes + 1, runs=names))
     yield from said(ExperimentEnded(status="finished", detail=""))
 
 
@@ -165,11 +165,11 @@ def _template(spec: RunSpec, record: EpisodeRecord) -> tuple[bytes, bytes, bytes
     return begin, middle, end
 
 
-def _timed(run_dir: Path, words: tuple[str, ...], repeats: int) -> dict[str, Any]:
+def _timed(experiment_dir: Path, words: tuple[str, ...], repeats: int) -> dict[str, Any]:
     name, *rest = words or ("",)
     command = (
-        [sys.executable, "-m", "esper_ab.commands.cli", name, str(run_dir), *rest]
-        if words else [sys.executable, "-c", _FLOOR, str(run_dir / JOURNAL_NAME)]
+        [sys.executable, "-m", "esper_ab.commands.cli", name, str(experiment_dir), *rest]
+        if words else [sys.executable, "-c", _FLOOR, str(experiment_dir / JOURNAL_NAME)]
     )  # fmt: skip
     found = []
     for _ in range(repeats):

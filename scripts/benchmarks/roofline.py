@@ -31,17 +31,17 @@ class Roofline:
         peak, bandwidth = 1e9 * peak_gflops, 1e9 * bandwidth_gb
         side, into, bound = task.image[1], task.host.in_channels, 0.0
         known = 0.0
-        for block in range(task.host.blocks):
-            out = task.host.base << block
+        for level in range(task.host.levels):
+            out = task.host.base << level
             read, wide = (samples * side * side * width * _BYTES for width in (into, out))
             flops = 2.0 * samples * side * side * into * out * (task.host.kernel**2 if side > 1 else 1)
-            convolutions = 2 if block == 0 else 3
+            convolutions = 2 if level == 0 else 3
             known += convolutions * flops
             bound += convolutions * max(flops / peak, (read + wide) / bandwidth)
-            top = wide / 4 if block < task.host.pools else wide
+            top = wide / 4 if level < task.host.pools else wide
             bound += (_WIDE_PASSES * wide + _TOP_PASSES * top) / bandwidth
-            if block < case.live_seeds:
+            if level < case.live_seeds:
                 bound += _SEED_PASSES * top / bandwidth
-            side, into = (side // 2 if block < task.host.pools else side), out
+            side, into = (side // 2 if level < task.host.pools else side), out
         whole = flops_per_step(case)
         return Roofline(whole / peak, bound + (whole - known) / peak)

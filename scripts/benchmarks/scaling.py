@@ -49,22 +49,22 @@ def measure(repeats: int) -> dict[str, Any]:
     }
 
 
-def _experiment(run_dir: Path, lanes: int, episodes: int) -> dict[str, float]:
+def _experiment(experiment_dir: Path, lanes: int, episodes: int) -> dict[str, float]:
     """Median seconds of an episode after the first, and means of what they and the coordinator had of the cores."""
     devices = ",".join(f"cpu:{i}" for i in range(lanes))
     words = ["--groups", "a=shaped,b=shaped", "--devices", devices, "--episodes", str(episodes)]
     placement = [] if lanes == 2 else ["--placement", "sequence"]
     process = subprocess.Popen(
-        [*_LAUNCH, *words, *placement, "--out", str(run_dir.parent), "--name", run_dir.name],
+        [*_LAUNCH, *words, *placement, "--out", str(experiment_dir.parent), "--name", experiment_dir.name],
         stdout=subprocess.DEVNULL,
     )  # fmt: skip
     accounts = _watch(process)
     if process.returncode:
         raise RuntimeError(f"an experiment on {lanes} lanes ended with exit status {process.returncode}")
-    pids, recorded = _recorded(run_dir / JOURNAL_NAME)
+    pids, recorded = _recorded(experiment_dir / JOURNAL_NAME)
     workers = np.mean([_spent(accounts[pids[run]], moments) for run, moments in recorded.items()], axis=0)
     coordinator = np.mean([_spent(accounts[process.pid], moments) for moments in recorded.values()], axis=0)
-    histories = load(run_dir).history.runs.values()
+    histories = load(experiment_dir).history.runs.values()
     return {
         "episode_s": float(np.median([seconds for run in histories for seconds in run.columns.of("total_s")[1:]])),
         "on_core_s": float(workers[0]),
@@ -102,9 +102,9 @@ def _recorded(path: Path) -> tuple[dict[str, int], dict[str, list[float]]]:
         if isinstance(event, WorkerStarted):
             workers[event.worker] = event.pid
         elif isinstance(event, RunStarted):
-            pids[event.run.run] = workers[event.worker]
+            pids[event.run.name] = workers[event.worker]
         elif isinstance(event, EpisodeRecorded):
-            moments.setdefault(event.record.run.run, []).append(datetime.fromisoformat(reading.wall_time).timestamp())
+            moments.setdefault(event.record.run.name, []).append(datetime.fromisoformat(reading.wall_time).timestamp())
     return pids, moments
 
 

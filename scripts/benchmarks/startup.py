@@ -29,7 +29,7 @@ def measure(repeats: int) -> dict[str, Any]:
             "python -c pass": [sys.executable, "-c", "pass"],
             "esper-ab --help": [*_CLI, "--help"],
             "python -m esper_ab.launch --help": [*_LAUNCH, "--help"],
-            "esper-ab status RUN": [*_CLI, "status", str(Path(folder) / "run0")],
+            "esper-ab status EXPERIMENT": [*_CLI, "status", str(Path(folder) / "run0")],
         }
         seconds: dict[str, list[float]] = {name: [] for name in commands}
         for repeat in range(4 if repeats <= FEW else 16):
@@ -49,13 +49,13 @@ def _seconds(command: list[str]) -> float:
     return time.perf_counter() - began
 
 
-def _launched(run_dir: Path) -> dict[str, float]:
+def _launched(experiment_dir: Path) -> dict[str, float]:
     """By the journal's clock: the plan is made, all workers greeted, all runs warm, all had an episode."""
     began = time.time()
-    command = [*_LAUNCH, *_SMALL, "--out", str(run_dir.parent), "--name", run_dir.name, "--quiet"]
+    command = [*_LAUNCH, *_SMALL, "--out", str(experiment_dir.parent), "--name", experiment_dir.name, "--quiet"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     at: dict[type, float] = {}
-    reading: Reading = read(run_dir / JOURNAL_NAME)
+    reading: Reading = read(experiment_dir / JOURNAL_NAME)
     for event in reading:
         at[type(event)] = datetime.fromisoformat(reading.wall_time).timestamp()
     moments = [began, *(at[kind] for kind in (ExperimentStarted, WorkerStarted, RunReady, EpisodeRecorded))]

@@ -9,7 +9,7 @@ from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import (
     EnvEpisode,
     EpisodeRecord,
-    EvaluationEpisode,
+    EvaluatedHost,
     EvaluationRecord,
     HeadUse,
     PPOUpdate,
@@ -35,22 +35,22 @@ def episode(spec: RunSpec, index: int, draw: random.Random) -> EpisodeRecord:
         ppo=_update(draw) if spec.ref.controller == "ppo" else None,
         seed_events=tuple(events),
         timing=_timing(draw),
-        digest=hashlib.sha256(f"{spec.ref.run} {index}".encode()).hexdigest(),
+        digest=hashlib.sha256(f"{spec.ref.name} {index}".encode()).hexdigest(),
     )
 
 
 def evaluation(spec: RunSpec, draw: random.Random) -> EvaluationRecord:
-    """The record of the last point."""
+    """The record of the last milestone."""
     episodes = tuple(
-        EvaluationEpisode(
-            episode=index, actions=actions, env=_env(spec, env, draw),
+        EvaluatedHost(
+            episode=index, actions=actions, outcome=_env(spec, env, draw),
             rewards={mode: draw.gauss(5.0, 2.0) for mode in spec.eval_reward_modes},
         )
         for index in range(spec.eval_episodes) for env in range(spec.n_envs) for actions in ("sampled", "greedy")
     )  # fmt: skip
     return EvaluationRecord(
-        run=spec.ref, episodes=episodes, policy_file=spec.policy_file, policy_sha256="0" * 64, timing=_timing(draw),
-        digest=hashlib.sha256(spec.ref.run.encode()).hexdigest(),
+        run=spec.ref, hosts=episodes, policy_file=spec.policy_file, policy_sha256="0" * 64, timing=_timing(draw),
+        digest=hashlib.sha256(spec.ref.name.encode()).hexdigest(),
     )  # fmt: skip
 
 
@@ -58,7 +58,7 @@ def _env(spec: RunSpec, env: int, draw: random.Random) -> EnvEpisode:
     accuracy = draw.uniform(40.0, 80.0)
     ops = (spec.steps - 13, 5, 1, 4, 1, 2) if spec.steps > 13 else (spec.steps, 0, 0, 0, 0, 0)
     return EnvEpisode(
-        env=env, device=spec.env_devices[env], steps=spec.steps, final_accuracy=accuracy,
+        env=env, device=spec.env_devices[env], steps=spec.steps, held_out_accuracy=accuracy,
         val_accuracy=accuracy + draw.random(), best_val_accuracy=accuracy + 1.0 + draw.random(),
         val_loss=draw.uniform(0.5, 2.0), reward_sum=draw.gauss(10.0, 20.0), host_params=1090,
         params_added=draw.randrange(500, 9000), germinated=5, pruned=4, fossilized=1, contributing=1, op_counts=ops,

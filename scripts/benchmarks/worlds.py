@@ -149,13 +149,13 @@ def flops_per_step(case: Case) -> float:
     total = 0.0
     for env in range(case.n_envs):
         side, into = height, task.host.in_channels
-        for block in range(task.host.blocks):
-            out = task.host.base << block
+        for level in range(task.host.levels):
+            out = task.host.base << level
             taps = task.host.kernel**2 if side > 1 else 1
-            total += 2.0 * side * side * into * out * taps * (2 if block == 0 else 3)
-            side, into = (side // 2 if block < task.host.pools else side), out
-            if block < case.live_seeds:
-                name = settings.blueprints[case.blueprint(env, block)]
+            total += 2.0 * side * side * into * out * taps * (2 if level == 0 else 3)
+            side, into = (side // 2 if level < task.host.pools else side), out
+            if level < case.live_seeds:
+                name = settings.blueprints[case.blueprint(env, level)]
                 kernels = [s for s in catalog.entry("workers.blueprints", name, "BLUEPRINT").params(out)]
                 shapes = [s.shape if side > 1 else s.shape[:2] for s in kernels if len(s.shape) == 4]
                 sizes = [2.0 * side * side * math.prod(shape) for shape in shapes]

@@ -29,26 +29,26 @@ REPEATS = 3
 
 def run(folder: Path, name: str, arguments: tuple[str, ...]) -> Path:
     """The directory of a finished run, from `folder` if it is there; one that was cut short is done over."""
-    run_dir = folder / name
-    if not _finished(run_dir):
-        shutil.rmtree(run_dir, ignore_errors=True)
+    experiment_dir = folder / name
+    if not _finished(experiment_dir):
+        shutil.rmtree(experiment_dir, ignore_errors=True)
         print(f"{name} …", flush=True)
         command = [sys.executable, "-m", "esper_ab.launch", *arguments, "--quiet", "--json"]
         subprocess.run(
             [*command, "--name", name, "--out", str(folder)], cwd=ROOT, check=True, stdout=subprocess.DEVNULL,
             env=os.environ | {"PYTHONPATH": str(ROOT)},
         )  # fmt: skip
-    return run_dir
+    return experiment_dir
 
 
-def history_of(run_dir: Path) -> History:
+def history_of(experiment_dir: Path) -> History:
     """Of a finished run."""
-    return load(run_dir).history
+    return load(experiment_dir).history
 
 
-def _finished(run_dir: Path) -> bool:
+def _finished(experiment_dir: Path) -> bool:
     try:
-        ended = load(run_dir).history.ended
+        ended = load(experiment_dir).history.ended
     except (EsperError, OSError):
         return False
     return ended is not None and ended.status == "finished"

@@ -21,13 +21,18 @@ def measure(folder: Path) -> dict[str, Any]:
     found: dict[str, list[Path]] = {mode: [] for mode in MODES}
     for mode, name in names:
         found[mode].append(run(folder, name, (*TIMING, "--sync", mode)))
-    results = {digests(history_of(run_dir)) for run_dirs in found.values() for run_dir in run_dirs}
+    results = {
+        digests(history_of(experiment_dir)) for experiment_dirs in found.values() for experiment_dir in experiment_dirs
+    }
     return {
         "experiment": TIMING,
         "repeats": REPEATS,
         "identical": len(results) == 1,
-        "modes": {mode: [_times(run_dir) for run_dir in run_dirs] for mode, run_dirs in found.items()},
-        "at_best": [_at_best(history_of(run_dir)) for run_dir in found["lockstep"]],
+        "modes": {
+            mode: [_times(experiment_dir) for experiment_dir in experiment_dirs]
+            for mode, experiment_dirs in found.items()
+        },
+        "at_best": [_at_best(history_of(experiment_dir)) for experiment_dir in found["lockstep"]],
     }
 
 
@@ -39,15 +44,15 @@ def digests(history: History) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def _times(run_dir: Path) -> dict[str, float]:
+def _times(experiment_dir: Path) -> dict[str, float]:
     """Seconds from the first to the last release of the blocks, together, and how much of it the runs did not work."""
-    history = history_of(run_dir)
+    history = history_of(experiment_dir)
     begun: dict[int, float] = {}
     ended: dict[int, float] = {}
-    for line in (run_dir / JOURNAL_NAME).read_text(encoding="utf-8").splitlines():
+    for line in (experiment_dir / JOURNAL_NAME).read_text(encoding="utf-8").splitlines():
         entry = json.loads(line)
         if entry["event"]["kind"] == "released":
-            at, block = datetime.fromisoformat(entry["t"]).timestamp(), entry["event"]["block"]
+            at, block = datetime.fromisoformat(entry["t"]).timestamp(), entry["event"]["replicate"]
             begun.setdefault(block, at)
             ended[block] = at
     wall = sum(ended[block] - begun[block] for block in begun)
@@ -62,7 +67,7 @@ def _durations(one: RunHistory) -> list[float]:
 
 
 def _at_best(history: History) -> float:
-    return saved_at_best([[_durations(history.runs[spec.ref.run]) for spec in block.runs] for block in history.blocks])
+    return saved_at_best([[_durations(history.runs[spec.ref.name]) for spec in block.runs] for block in history.blocks])
 
 
 def saved_at_best(blocks: list[list[list[float]]]) -> float:

@@ -30,22 +30,25 @@ _LEVEL = 0.95
 
 def measure(folder: Path) -> dict[str, Any]:
     """Both arms, and everything that is told about them."""
-    run_dirs = {arm: run(folder, arm, (*TRAINING, *flags)) for arm, flags in ARMS.items()}
-    scores = {arm: _scores(history_of(run_dir)) for arm, run_dir in run_dirs.items()}
+    experiment_dirs = {arm: run(folder, arm, (*TRAINING, *flags)) for arm, flags in ARMS.items()}
+    scores = {arm: _scores(history_of(experiment_dir)) for arm, experiment_dir in experiment_dirs.items()}
     first, second = GROUPS
     between = {arm: paired_difference(of[first], of[second]) for arm, of in scores.items()}
     d = {arm: np.subtract(of[first], of[second]) for arm, of in scores.items()}
     by_group = {group: paired_difference(scores["shared"][group], scores["separate"][group]) for group in GROUPS}
     return {
         "experiment": TRAINING,
-        "code": {arm: history_of(run_dir).started.code for arm, run_dir in run_dirs.items()},
+        "code": {arm: history_of(experiment_dir).started.code for arm, experiment_dir in experiment_dirs.items()},
         "accuracy": {arm: {group: _mean(values) for group, values in of.items()} for arm, of in scores.items()},
         "runs": scores,
         "difference": {arm: msgspec.to_builtins(one) for arm, one in between.items()},
         "shared_minus_separate": {group: msgspec.to_builtins(one) for group, one in by_group.items()},
         "change_of_difference": msgspec.to_builtins(paired_difference(d["shared"], d["separate"])),
         "sd_ratio": sd_ratio(d["shared"], d["separate"]),
-        "distance": {arm: _distances(run_dir, history_of(run_dir)) for arm, run_dir in run_dirs.items()},
+        "distance": {
+            arm: _distances(experiment_dir, history_of(experiment_dir))
+            for arm, experiment_dir in experiment_dirs.items()
+        },
     }
 
 
@@ -66,14 +69,14 @@ def _mean(values: list[float]) -> dict[str, float]:
 # --- how far normalisers are apart ---
 
 
-def _distances(run_dir: Path, history: History) -> dict[str, Any]:
+def _distances(experiment_dir: Path, history: History) -> dict[str, Any]:
     """Medians over pairs of policies: the groups of one replicate, and one group in two replicates."""
     own: dict[tuple[str, int], RunningMoments] = {}
     used: dict[tuple[str, int], RunningMoments] = {}
     for one in history.runs.values():
-        agent = policy_file.load(run_dir / one.spec.policy_file).agent
+        agent = policy_file.load(experiment_dir / one.spec.policy_file).agent
         if agent is None:
-            raise ValueError(f"{one.ref.run} is no learner")
+            raise ValueError(f"{one.ref.name} is no learner")
         own[one.ref.group_id, one.ref.replicate] = agent.observations.moments
         used[one.ref.group_id, one.ref.replicate] = agent.observations.applied
     replicates = range(history.replicates)

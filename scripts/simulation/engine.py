@@ -54,7 +54,7 @@ def check(effect: float, number: int, rng_seed: int) -> Counter[str]:
     )
 
 
-def conducted(endpoints: Array, run_dir: Path) -> History:
+def conducted(endpoints: Array, experiment_dir: Path) -> History:
     """A real experiment of groups a and b whose runs come to `endpoints` [2, replicates], percent.
 
     They hold DEVICE for the runs that should be on lane 1; the worker takes it off and gives it to whoever is there.
@@ -70,7 +70,7 @@ def conducted(endpoints: Array, run_dir: Path) -> History:
     fake_worker.accuracy = accuracy
     try:
         plan = fake_plans.plan(replicates=endpoints.shape[1], episodes=1, steps=1, margin=rules.MARGIN)
-        experiment_run.run(plan, run_dir, InlineLauncher("support.fake_worker:main_in_thread"), ())
+        experiment_run.run(plan, experiment_dir, InlineLauncher("support.fake_worker:main_in_thread"), ())
     finally:
         fake_worker.accuracy = before
-    return load(run_dir).history
+    return load(experiment_dir).history

@@ -1,4 +1,4 @@
-"""Made-up comparisons of every kind, and what in their words, numbers and conditions contradicts the rest."""
+"""Made-up comparisons of every kind, and what in their words, numbers and requirements contradicts the rest."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from esper_ab.design.design import Boundary, Contrast, Design, extended
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.comparison import Comparison, compare
-from esper_ab.verdict.condition import RELATIONS, Condition, holds
 from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.looks import follow
 from esper_ab.verdict.question import HalfPair, Lost, Question
+from esper_ab.verdict.requirement import RELATIONS, Requirement, holds
 from simulation.laws import Array
 
 A, B = "shaped", "simplified"
@@ -32,7 +32,8 @@ _FINDINGS = (
     Finding(kind="ratio", weight="caps", groups=(), sentence="The policy's ratios exploded."),
     Finding(kind="orders", weight="blocks", groups=(), sentence="Runs had different orders."),
 )
-_INTERVAL = re.compile(r"(\S+) % (?:repeated |anytime-valid )?interval(?: \(not [^)]*\))? ([-+]?[\d.]+) to ([-+]?[\d.]+)")
+_KIND = r"(?:repeated |anytime-valid )?interval(?: \(not [^)]*\))?"
+_INTERVAL = re.compile(rf"(\S+) % {_KIND} ([-+]?[\d.]+) to ([-+]?[\d.]+)")
 _ALL_AT_ONCE = re.compile(r"simultaneous interval ([-+]?[\d.]+) to ([-+]?[\d.]+)")
 _SPAN = re.compile(r"(\S+) % interval,? ([\d.]+)( worse)? to ([\d.]+)( worse| better)?")
 
@@ -59,7 +60,7 @@ def drawn(rng: np.random.Generator) -> Comparison:
     course = follow(rule, {rule.comparisons[0]: pairs}, len(d))[rule.comparisons[0]]
     findings = tuple(one for one in _FINDINGS if rng.random() < 0.05)
     planned = max(rule.looks, default=len(d)) if rule.anytime_after is None else len(d)
-    question = Question(a=A, b=B, design=rule, planned=max(planned, 1), conditions="task t, 5 steps")
+    question = Question(a=A, b=B, design=rule, planned=max(planned, 1), scope="task t, 5 steps")
     same = bool(rng.integers(2)) and all(pair.a == pair.b for pair in pairs)
     lost = Lost(replicates=tuple(halves))
     return compare(question, pairs, course, same_records=same, lost=lost, findings=findings)
@@ -70,8 +71,8 @@ def _design(rng: np.random.Generator) -> Design:
     kind = str(rng.choice(["looks", "looks", "extended", "open-ended"]))
     rule = _planned(looks, int(rng.choice([1, 3])))
     rule = msgspec.structs.replace(
-        rule, early_stop=bool(rng.integers(2)), margin=float(rng.choice([0.5, 2.0, 6.0])), adjusted=bool(rng.integers(2)),
-        test=str(rng.choice(["t", "rank"])) if kind == "looks" else "t",
+        rule, early_stop=bool(rng.integers(2)), margin=float(rng.choice([0.5, 2.0, 6.0])),
+        adjusted=bool(rng.integers(2)), test=str(rng.choice(["t", "rank"])) if kind == "looks" else "t",
     )  # fmt: skip
     if kind == "open-ended":
         return msgspec.structs.replace(rule, looks=(), boundaries=(), anytime_after=0)
@@ -105,11 +106,11 @@ def _differences(rng: np.random.Generator) -> Array:
 
 
 def contradictions(found: Comparison) -> Iterator[str]:
-    """Write every contradiction between verdict, numbers, sentence, headline and conditions."""
+    """Write every contradiction between verdict, numbers, sentence, headline and requirements."""
     yield from _of_numbers(found)
     yield from _of_the_sentence(found)
     yield from _of_the_headline(found)
-    yield from _of_conditions(found)
+    yield from _of_requirements(found)
 
 
 def _of_numbers(found: Comparison) -> Iterator[str]:
@@ -131,7 +132,11 @@ def _of_numbers(found: Comparison) -> Iterator[str]:
             yield f"{verdict} with {found.used} pairs and {estimate}"
         if by_ranks and found.last_look.bound_e is None and abs(found.plain.mean) >= margin:
             yield f"{verdict} within {margin} with a mean of {found.plain.mean}"
-    few = len(found.pairs) < LEAST_PAIRS
+    yield from _of_losses(found)
+
+
+def _of_losses(found: Comparison) -> Iterator[str]:
+    verdict, few = found.verdict, len(found.pairs) < LEAST_PAIRS
     if (verdict is Verdict.NO_INFERENCE) != (few and verdict not in (Verdict.BLOCKED, Verdict.IDENTICAL)):
         yield f"{verdict} with {len(found.pairs)} pairs"
     if found.imputed is not None and verdict in (*UP, *DOWN, Verdict.EQUIVALENT) and not found.imputed.survives:
@@ -153,7 +158,7 @@ def _of_the_sentence(found: Comparison) -> Iterator[str]:
         yield from _rounded(printed[3], found.high)
         if not low - 0.005 <= estimate <= high + 0.005:
             yield f"prints {estimate} outside of {low} to {high}"
-        if (verdict in UP and not 0.0 < min(low, estimate)) or (verdict in DOWN and not max(high, estimate) < 0.0):
+        if (verdict in UP and not min(low, estimate) > 0.0) or (verdict in DOWN and not max(high, estimate) < 0.0):
             yield f"{verdict} prints {estimate}, {low} to {high}"
         if verdict in BELOW and (at_once := _ALL_AT_ONCE.search(found.sentence)):
             low, high = float(at_once[1]), float(at_once[2])
@@ -192,11 +197,11 @@ def _of_the_headline(found: Comparison) -> Iterator[str]:
         yield f"0 is said to be in {low} to {high}: {said}"
 
 
-def _of_conditions(found: Comparison) -> Iterator[str]:
-    """A condition holds only where verdict, estimate and interval say so, and what is stronger implies what is weaker."""
+def _of_requirements(found: Comparison) -> Iterator[str]:
+    """A requirement holds only where verdict, estimate and interval say so; the stronger implies the weaker."""
     margin, verdict = found.question.design.margin, found.verdict
     for left, right, sign in ((A, B, 1.0), (B, A, -1.0)):
-        held = {one for one in RELATIONS if holds(Condition(left=left, relation=one, right=right), found)}
+        held = {one for one in RELATIONS if holds(Requirement(left=left, relation=one, right=right), found)}
         better, worse = (UP, DOWN) if sign > 0 else (DOWN, UP)
         expected = {"better-than": verdict in better, "worse-than": verdict in worse}
         expected["equivalent-to"] = verdict in SMALL or (verdict is Verdict.IDENTICAL and "equivalent-to" in held)

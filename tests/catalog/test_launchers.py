@@ -65,7 +65,7 @@ def folder(tmp_path: Path) -> Path:
 def order(folder: Path, does: str, incarnation: int = 1) -> WorkerOrder:
     return WorkerOrder(
         endpoint="ipc:///nowhere", worker=does, incarnation=incarnation, lane=CPU, arithmetic=Arithmetic(threads=1),
-        run_dir=str(folder), log_file=f"logs/{does}.log",
+        experiment_dir=str(folder), log_file=f"logs/{does}.log",
     )  # fmt: skip
 
 

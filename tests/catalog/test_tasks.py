@@ -43,7 +43,7 @@ def task(request: pytest.FixtureRequest) -> Task:
 
 def test_task_is_named_like_its_file(task: Task, request: pytest.FixtureRequest) -> None:
     assert task.name == request.node.callspec.params["task"]
-    assert len(task.slots) == len(set(task.slots)) == task.host.blocks
+    assert len(task.slots) == len(set(task.slots)) == task.host.levels
     assert task.host.in_channels == task.image[0]
     assert min(task.image[1:]) >> task.host.pools >= 1
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from support.journals import Shape, Synthetic, write
 
-from esper_ab import load_run
+from esper_ab import load_experiment
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
 from esper_ab.contracts.rng import run_path
@@ -36,11 +36,11 @@ def agent_of(spec):
 
 
 def written(folder, synthetic):
-    """A finished run directory with its policies."""
-    specs = {spec.ref.run: spec for block in synthetic.plan().blocks for spec in block.runs}
+    """A finished experiment directory with its policies."""
+    specs = {spec.ref.name: spec for block in synthetic.plan().blocks for spec in block.runs}
     shas = {name: policy_file.save(folder / spec.policy_file, spec, agent_of(spec)) for name, spec in specs.items()}
     return write(folder, [
-        RunEvaluated(record=msgspec.structs.replace(event.record, policy_sha256=shas[event.record.run.run]))
+        RunEvaluated(record=msgspec.structs.replace(event.record, policy_sha256=shas[event.record.run.name]))
         if isinstance(event, RunEvaluated) else event
         for event in synthetic.events()
     ])  # fmt: skip
@@ -50,10 +50,10 @@ def written(folder, synthetic):
 def demo(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     synthetic = Synthetic()
-    written(Path("runs/demo"), synthetic)
+    written(Path("experiments/demo"), synthetic)
     groups = {"base": Shape(accuracy=74.0, stream="shaped"), "wait": Shape(accuracy=33.0, controller="wait")}
-    write(Path("runs/other"), replace(synthetic, groups=groups).events())
-    return load_run("runs/demo")
+    write(Path("experiments/other"), replace(synthetic, groups=groups).events())
+    return load_experiment("experiments/demo")
 
 
 def test_the_python_runs_and_prints_what_it_says(demo, capsys):
@@ -69,7 +69,7 @@ def test_the_python_runs_and_prints_what_it_says(demo, capsys):
             plain = said if "'" in start or "<" in start or start.startswith("no group") else re.sub(r"[()']", "", said)
             assert start in plain, words
     assert Path("pairs.svg").read_text().startswith("<?xml")
-    assert names["policy"].spec.ref.run == "shaped/0"
+    assert names["policy"].spec.ref.name == "shaped/0"
 
 
 def test_the_commands_run(demo, capsys):
@@ -78,8 +78,8 @@ def test_the_commands_run(demo, capsys):
     for line in lines:
         assert invoke(group, shlex.split(line)[1:], "esper-ab") == 0, capsys.readouterr().err
     assert {path.name for path in Path("tables").iterdir()} == {"episodes.parquet", "pairs.parquet"}
-    assert len(list(Path("runs/demo/export").iterdir())) == 9
-    assert "base in runs/other  equal in 6 replicates" in capsys.readouterr().out
+    assert len(list(Path("experiments/demo/export").iterdir())) == 9
+    assert "base in experiments/other  equal in 6 replicates" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("table", ["comparisons", "pairs"])
@@ -97,7 +97,7 @@ def test_every_method_is_documented(demo):
 
 def test_a_policy_is_loaded_with_its_orders(demo):
     policy = demo.policy("simplified", 3)
-    assert policy.spec.ref.run == "simplified/3"
+    assert policy.spec.ref.name == "simplified/3"
     assert policy.agent.spec.ppo == policy.spec.settings.ppo
     path = demo.path / policy.spec.policy_file
     path.write_bytes(path.read_bytes()[:-1])

@@ -38,10 +38,12 @@ def test_a_rehearsal_changes_no_result(rng_seed, tmp_path):
     events = check(stormy, result_hash(fold(read(calm / JOURNAL_NAME))))
     entries = [event for event in events if isinstance(event, Ledger)]
     told = [entry for entry in entries if entry.category == "chaos"]
-    assert [(entry.run, entry.episode) for entry in told] == [(fault.run, fault.point - 1) for fault in chaos.struck]
+    assert [(entry.run_name, entry.episode) for entry in told] == [
+        (fault.run_name, fault.milestone - 1) for fault in chaos.struck
+    ]
     assert len(chaos.struck) >= 3, chaos.summary
-    followed = Counter(entry.run for entry in entries if entry.category in DEATHS)
-    unexplained = followed - Counter(entry.run for entry in told)
+    followed = Counter(entry.run_name for entry in entries if entry.category in DEATHS)
+    unexplained = followed - Counter(entry.run_name for entry in told)
     assert set(unexplained) <= {""}, "a fake worker may have done all its work as the signal reaches it"
     assert followed.total() >= 2
     assert "chaos" in {finding.kind for finding in findings(events)}

@@ -21,11 +21,11 @@ LAST_RECORDS = 1
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """A run directory whose experiment is finished."""
-    run_dir = tmp_path_factory.mktemp("whole") / "run"
-    run_dir.mkdir()
-    experiment_run.run(fake_plans.plan(episodes=2, replicates=2), run_dir, LAUNCHER, ())
-    return run_dir
+    """An experiment directory whose experiment is finished."""
+    experiment_dir = tmp_path_factory.mktemp("whole") / "run"
+    experiment_dir.mkdir()
+    experiment_run.run(fake_plans.plan(episodes=2, replicates=2), experiment_dir, LAUNCHER, ())
+    return experiment_dir
 
 
 @pytest.fixture(scope="module")
@@ -39,26 +39,26 @@ def ends(journal):
 
 
 def cut(finished, tmp_path, size):
-    """A copy of the run directory with the first `size` bytes of its journal."""
-    run_dir = tmp_path / str(size)
-    shutil.copytree(finished, run_dir)
-    with (run_dir / JOURNAL_NAME).open("r+b") as journal:
+    """A copy of the experiment directory with the first `size` bytes of its journal."""
+    experiment_dir = tmp_path / str(size)
+    shutil.copytree(finished, experiment_dir)
+    with (experiment_dir / JOURNAL_NAME).open("r+b") as journal:
         journal.truncate(size)
-    return run_dir
+    return experiment_dir
 
 
 def test_whatever_byte_it_is_cut_at_what_was_whole_is_read(finished, whole, tmp_path):
-    run_dir, events, boundaries = tmp_path / "run", list(read(finished / JOURNAL_NAME)), ends(whole)
-    run_dir.mkdir()
+    experiment_dir, events, boundaries = tmp_path / "run", list(read(finished / JOURNAL_NAME)), ends(whole)
+    experiment_dir.mkdir()
     for size in range(boundaries[-LAST_RECORDS - 1], len(whole)):
-        (run_dir / JOURNAL_NAME).write_bytes(whole[:size])
-        journal, found = Journal.reopen(run_dir)
+        (experiment_dir / JOURNAL_NAME).write_bytes(whole[:size])
+        journal, found = Journal.reopen(experiment_dir)
         journal.close()
         lines = sum(end <= size for end in boundaries)
         kept = boundaries[lines - 1]
         assert found == events[:lines]
-        assert (run_dir / JOURNAL_NAME).read_bytes() == whole[:kept]
-        aside = [path for path in run_dir.iterdir() if path.name.startswith(f"{JOURNAL_NAME}.")]
+        assert (experiment_dir / JOURNAL_NAME).read_bytes() == whole[:kept]
+        aside = [path for path in experiment_dir.iterdir() if path.name.startswith(f"{JOURNAL_NAME}.")]
         assert [path.read_bytes() for path in aside] == ([whole[kept:size]] if size > kept else [])
         for path in aside:
             path.unlink()
@@ -70,18 +70,18 @@ def test_the_experiment_goes_on_from_every_line_and_the_bytes_beside_it(finished
     boundaries = ends(whole)
     sizes = sorted({size for end in boundaries for size in (end - 1, end, end + 1)} - {len(whole), len(whole) + 1})
     for size in sizes:
-        run_dir = cut(finished, tmp_path, size)
+        experiment_dir = cut(finished, tmp_path, size)
         if size < boundaries[0]:
             with pytest.raises(UsageError, match="no event"):
-                experiment_run.resume(run_dir, LAUNCHER, ())
+                experiment_run.resume(experiment_dir, LAUNCHER, ())
         else:
-            experiment_run.resume(run_dir, LAUNCHER, ())
-            check(run_dir, expected)
-        shutil.rmtree(run_dir)
+            experiment_run.resume(experiment_dir, LAUNCHER, ())
+            check(experiment_dir, expected)
+        shutil.rmtree(experiment_dir)
 
 
 def test_a_finished_experiment_is_not_resumed(finished, whole, tmp_path):
-    run_dir = cut(finished, tmp_path, len(whole))
+    experiment_dir = cut(finished, tmp_path, len(whole))
     with pytest.raises(UsageError, match="finished"):
-        experiment_run.resume(run_dir, LAUNCHER, ())
-    assert (run_dir / JOURNAL_NAME).read_bytes() == whole
+        experiment_run.resume(experiment_dir, LAUNCHER, ())
+    assert (experiment_dir / JOURNAL_NAME).read_bytes() == whole

@@ -1,4 +1,4 @@
-"""Deaths at seeded points of workers and coordinators, in their own calls and from outside: nothing lost, nothing left.
+"""Deaths at seeded places of workers and coordinators, in their own calls and from outside: nothing lost, nothing left.
 
 `scripts/faults` runs many more of these worlds.
 """
@@ -14,7 +14,7 @@ from support.planted_death import Death
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.control import experiment_run
-from esper_ab.journal.events import EpisodeRecorded, Ledger, PointReleased
+from esper_ab.journal.events import EpisodeRecorded, Ledger, MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.inline import InlineLauncher
@@ -25,10 +25,10 @@ RNG_SEEDS = (1, 4, 5, 7, 9)  # among them pieces of large messages, blows from o
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     """Result hash of the experiment without faults."""
-    run_dir = tmp_path_factory.mktemp("undisturbed")
+    experiment_dir = tmp_path_factory.mktemp("undisturbed")
     plan = fake_plans.plan(replicates=REPLICATES, episodes=EPISODES)
-    experiment_run.run(plan, run_dir, InlineLauncher("support.fake_worker:main_in_thread"), ())
-    return result_hash(fold(read(run_dir / JOURNAL_NAME)))
+    experiment_run.run(plan, experiment_dir, InlineLauncher("support.fake_worker:main_in_thread"), ())
+    return result_hash(fold(read(experiment_dir / JOURNAL_NAME)))
 
 
 @pytest.mark.parametrize("rng_seed", RNG_SEEDS)
@@ -57,7 +57,9 @@ def test_the_checker_sees_what_is_lost_doubled_or_released_too_early():
     events = planted_effect()
     check_records(events)
     index = next(i for i, event in enumerate(events) if isinstance(event, EpisodeRecorded))
-    released = next(i for i, event in enumerate(events) if isinstance(event, PointReleased) and event.point == 1)
+    released = next(
+        i for i, event in enumerate(events) if isinstance(event, MilestoneReleased) and event.milestone == 1
+    )
     for wrong in (
         [*events[:index], *events[index + 1 :]],
         [*events[: index + 1], *events[index:]],

@@ -47,7 +47,7 @@ def test_an_epoch_and_a_validation_are_those_of_the_cpu(task: Task) -> None:
         loss = epoch(bank, table, split)
         measured = bank.measure(table, ROWS, split, ablate=True)
         stacks = [bank.host, *bank._seeds.values()]
-        moments = [moment for block in bank.statistics for moment in (block.mean, block.var)]
+        moments = [moment for level in bank.statistics for moment in (level.mean, level.var)]
         tensors = [*(stack.values for stack in stacks), *(stack.momentum for stack in stacks), *moments]
         found.append([loss, measured.loss, *(tensor.cpu().numpy() for tensor in tensors)])
     for theirs, mine in zip(*found, strict=True):

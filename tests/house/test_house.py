@@ -109,14 +109,14 @@ def _untyped_commands(source: str) -> list[str]:
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_commands_with_values_are_made_in_one_place(path: Path) -> None:
-    """A path may have a space in it: `esper_ab.contracts.shell_line` quotes."""
+    """A path may have a space in it: `esper_ab.contracts.shell_command` quotes."""
     assert not _untyped_commands(path.read_text())
 
 
 def test_an_unquoted_command_would_be_found() -> None:
-    assert _untyped_commands('f"to go on: esper-ab resume {run_dir}"')
-    assert _untyped_commands('f"`esper-ab fsck {run_dir} --repair`"')
-    assert not _untyped_commands("""f"`esper-ab report` and `{typed('resume', run_dir)}`" """)
+    assert _untyped_commands('f"to go on: esper-ab resume {experiment_dir}"')
+    assert _untyped_commands('f"`esper-ab fsck {experiment_dir} --repair`"')
+    assert not _untyped_commands("""f"`esper-ab report` and `{shell_command('resume', experiment_dir)}`" """)
 
 
 OPEN_SAFELY = ("os.O_EXCL", "os.O_DIRECTORY", "os.O_NONBLOCK", "os.devnull")
@@ -131,3 +131,13 @@ def test_no_open_waits_for_a_pipe_or_creates_behind_a_link(path: Path) -> None:
     unsafe = [call for call in calls if not any(flag in call for flag in OPEN_SAFELY)]
     behind_links = [call for call in calls if "os.O_CREAT" in call and "os.O_EXCL" not in call]
     assert unsafe + behind_links == []
+
+
+def test_no_class_name_is_defined_twice():
+    """One name, one meaning, in both packages together; a script or a test may have a class of its own."""
+    defined: dict[str, list[str]] = {}
+    for path in (*(ROOT / "esper_ab").rglob("*.py"), *(ROOT / "workers").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                defined.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert not {name: files for name, files in defined.items() if len(files) > 1}

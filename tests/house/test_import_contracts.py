@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 VIOLATIONS = [
     ("workers.ppo.gae", "workers.growth.bank.bank"),  # the trainer knows no task
-    ("workers.vocabulary", "esper_ab.health.finding"),  # of esper_ab, workers import its contracts only
+    ("workers.vocabulary", "esper_ab.health.diagnosis"),  # of esper_ab, workers import its contracts only
     ("workers.rewards.sparse", "esper_ab.settings.foreign_keys"),
     ("workers.ppo.adam", "esper_ab.live.console"),
     ("workers.growth.bank.host", "workers.growth.environment"),

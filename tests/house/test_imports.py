@@ -45,18 +45,18 @@ ALLOWED: dict[str, set[str]] = {
     "track": set(),
 }
 CALLS: dict[str, tuple[str, ...]] = {
-    "compare": ("compare", "RUN", "COPY"),
+    "compare": ("compare", "EXPERIMENT", "COPY"),
     "completion": ("completion", "bash"),
     "doctor": ("doctor",),
-    "evaluate": ("evaluate", "RUN/policies/wait/0.pt"),
-    "export": ("export", "RUN", "--out", "tables"),
+    "evaluate": ("evaluate", "EXPERIMENT/policies/wait/0.pt"),
+    "export": ("export", "EXPERIMENT", "--out", "tables"),
     "fetch": ("fetch", "digits"),
     "heuristic": ("heuristic", "--task", "nothing"),
     "init": ("init", "made.toml"),
     "list": ("list", "."),
-    "power": ("power", "--run", "RUN"),  # which has one replicate: refused, when everything is loaded
-    "query": ("query", "RUN", "SELECT 1"),
-    "track": ("track", "RUN", "--mlflow", "--uri", "https://me:secret@nowhere"),
+    "power": ("power", "--experiment", "EXPERIMENT"),  # which has one replicate: refused, when everything is loaded
+    "query": ("query", "EXPERIMENT", "SELECT 1"),
+    "track": ("track", "EXPERIMENT", "--mlflow", "--uri", "https://me:secret@nowhere"),
 }
 LOADED = (
     "import sys, json, contextlib, io\n"
@@ -115,7 +115,7 @@ def test_help_of_no_command_loads_anything_heavy(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
-    for name in ("RUN", "COPY"):
+    for name in ("EXPERIMENT", "COPY"):
         write(folder / name, Synthetic(replicates=1).events())
     return folder
 
@@ -127,7 +127,7 @@ def test_every_command_has_an_allowance() -> None:
 def test_light_commands_load_nothing_heavy(folder: Path) -> None:
     """All in one process: the first that loads anything is the one that is named."""
     light = [name for name, allowed in ALLOWED.items() if not allowed]
-    calls = [CALLS.get(name, (name, "RUN")) for name in light]
+    calls = [CALLS.get(name, (name, "EXPERIMENT")) for name in light]
     for name, (_, error, modules) in zip(light, loaded(*calls, folder=folder), strict=True):
         assert "--help" not in error, error  # refused by its own flags: nothing of it was called
         assert not heavy(modules), name
@@ -135,7 +135,7 @@ def test_light_commands_load_nothing_heavy(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", [name for name, allowed in ALLOWED.items() if allowed])
 def test_a_command_loads_no_more_than_its_allowance(name: str, folder: Path) -> None:
-    ((_, error, modules),) = loaded(CALLS.get(name, (name, "RUN")), folder=folder)
+    ((_, error, modules),) = loaded(CALLS.get(name, (name, "EXPERIMENT")), folder=folder)
     assert "--help" not in error, error
     assert heavy(modules) == ALLOWED[name]
 

@@ -30,18 +30,18 @@ def edit(monkeypatch):
 def stopped(tmp_path):
     """Cut when the second of two replicates had begun."""
     whole = run(tmp_path / "run", fake_plans.plan(replicates=2))
-    second = next(n for n, event in enumerate(whole) if isinstance(event, RunStarted) and event.block == 1)
+    second = next(n for n, event in enumerate(whole) if isinstance(event, RunStarted) and event.run.replicate == 1)
     return cut(tmp_path / "run", second + 1)
 
 
-def cut(run_dir, keep):
-    path = run_dir / JOURNAL_NAME
+def cut(experiment_dir, keep):
+    path = experiment_dir / JOURNAL_NAME
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:keep]))
-    return run_dir
+    return experiment_dir
 
 
-def findings(run_dir):
-    return {one.kind: one for one in analyse(fold(events_of(run_dir))).audit.findings}
+def findings(experiment_dir):
+    return {one.kind: one for one in analyse(fold(events_of(experiment_dir))).audit.findings}
 
 
 def test_resume_by_other_code_is_refused_before_anything_is_written(stopped, edit):
@@ -105,10 +105,10 @@ def test_a_worker_of_other_code_is_told_at_once_and_its_runs_are_named(tmp_path,
 
 def test_a_resume_that_trains_nothing_is_neither_refused_nor_blocked(tmp_path, edit):
     whole = run(tmp_path / "run", fake_plans.plan())
-    run_dir = cut(tmp_path / "run", len(whole) - 1)
+    experiment_dir = cut(tmp_path / "run", len(whole) - 1)
     edit()
-    assert len(of(ExperimentContinued, resume(run_dir))) == 1
-    assert "code" not in findings(run_dir)
+    assert len(of(ExperimentContinued, resume(experiment_dir))) == 1
+    assert "code" not in findings(experiment_dir)
 
 
 def test_evaluate_says_that_the_code_is_not_that_of_the_policy(tmp_path, edit):
@@ -125,15 +125,15 @@ def test_evaluate_says_that_the_code_is_not_that_of_the_policy(tmp_path, edit):
 
 
 def test_an_extension_by_other_code_is_refused_likewise(tmp_path, edit):
-    run_dir = tmp_path / "run"
-    run(run_dir, fake_plans.plan(replicates=2))
-    before = (run_dir / JOURNAL_NAME).read_bytes()
+    experiment_dir = tmp_path / "run"
+    run(experiment_dir, fake_plans.plan(replicates=2))
+    before = (experiment_dir / JOURNAL_NAME).read_bytes()
     edit()
     for attempt in (
-        lambda: experiment_run.extend(run_dir, lambda there: extension(run_dir, there, 4), THREADS, ()),
-        lambda: preview(run_dir, 4),
+        lambda: experiment_run.extend(experiment_dir, lambda there: extension(experiment_dir, there, 4), THREADS, ()),
+        lambda: preview(experiment_dir, 4),
     ):
         with pytest.raises(UsageError, match="--allow-changed-code"):
             attempt()
-    assert (run_dir / JOURNAL_NAME).read_bytes() == before
-    assert preview(run_dir, 4, allow_changed_code=True).more == 2
+    assert (experiment_dir / JOURNAL_NAME).read_bytes() == before
+    assert preview(experiment_dir, 4, allow_changed_code=True).more == 2

@@ -30,13 +30,13 @@ def complete(line: str, folder: Path) -> list[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for at, name in enumerate(("runs/old", "runs/new", "elsewhere/one")):
+    for at, name in enumerate(("experiments/old", "experiments/new", "elsewhere/one")):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "events.jsonl").touch()
         os.utime(tmp_path / name / "events.jsonl", (at, at))
-    (tmp_path / "runs" / "sweep").mkdir()
+    (tmp_path / "experiments" / "sweep").mkdir()
     for name in ("runs/a-b-10/", "runs/a-b-2/", "logs/a-b-2.log", "logs/a-b-10.log", "logs/w00.log", "console.log"):
-        path = tmp_path / "runs" / "new" / name
+        path = tmp_path / "experiments" / "new" / name
         path.parent.mkdir(exist_ok=True)
         path.mkdir() if name.endswith("/") else path.touch()
     return tmp_path
@@ -47,9 +47,12 @@ def folder(tmp_path: Path) -> Path:
     [
         ("esper-ab lau", ["launch"]),
         ("esper-ab launch --repl", ["--replicates"]),
-        ("esper-ab report ", ["runs/new", "runs/old", "runs/sweep/", "elsewhere/", "runs/"]),
-        ("esper-ab report runs/n", ["runs/new"]),
-        ("esper-ab gc runs/new ru", ["runs/"]),
+        (
+            "esper-ab report ",
+            ["experiments/new", "experiments/old", "experiments/sweep/", "elsewhere/", "experiments/"],
+        ),
+        ("esper-ab report experiments/n", ["experiments/new"]),
+        ("esper-ab gc experiments/new exp", ["experiments/"]),
         ("esper-ab status elsewhere/", ["elsewhere/one"]),
         ("esper-ab launch --groups shaped,wa", ["shaped,wait"]),
         ("esper-ab launch --groups mine=spa", ["sparse"]),  # behind bash's last break
@@ -70,8 +73,8 @@ def folder(tmp_path: Path) -> Path:
         ("esper-ab launch --devices cpu:0 cpu:", [f"{core}" for core in CORES[1:]]),  # behind bash's last break
         ("esper-ab launch --amp b", ["bf16"]),
         ("esper-ab launch --track wandb,t", ["wandb,tensorboard"]),
-        ("esper-ab logs runs/new ", ["a-b/2", "a-b/10", "w00", "console"]),
-        ("esper-ab logs runs/new a-b/1", ["a-b/10"]),
+        ("esper-ab logs experiments/new ", ["a-b/2", "a-b/10", "w00", "console"]),
+        ("esper-ab logs experiments/new a-b/1", ["a-b/10"]),
         ("esper-ab fetch cif", ["cifar10"]),
         ("esper-ab completion z", ["zsh"]),
         ("esper-ab launch --name 'half a na", []),
@@ -83,7 +86,7 @@ def test_what_is_offered(folder: Path, line: str, expected: list[str]) -> None:
 
 @pytest.mark.parametrize(("line", "offered"), [
     ("esper-ab launch --set ppo.", "plain,ppo.lr="), ("esper-ab launch --slots ", "plain,mid"),
-    ("esper-ab launch --track ", "plain,mlflow"), ("esper-ab logs runs/new a", "plain,a-b/2"),
+    ("esper-ab launch --track ", "plain,mlflow"), ("esper-ab logs experiments/new a", "plain,a-b/2"),
 ])  # fmt: skip
 def test_completion_is_quick_and_loads_nothing_heavy(folder: Path, line: str, offered: str) -> None:
     show = (
@@ -127,7 +130,7 @@ source ./script
 COMP_WORDBREAKS=":="
 try() { COMP_LINE="$1" COMP_POINT=${#1} COMP_WORDS=($1) COMP_CWORD=1 COMPREPLY=()
         _esper_ab_completion esper-ab; printf '%s\n' "${COMPREPLY[*]}"; }
-try "esper-ab report runs/n"
+try "esper-ab report experiments/n"
 try "esper-ab launch --group a:ppo.cl"
 """
     (folder / "script").write_text(script("bash"))
@@ -135,7 +138,7 @@ try "esper-ab launch --group a:ppo.cl"
     done = subprocess.run(
         ["bash", "-c", asked], cwd=folder, env=environment, capture_output=True, text=True, timeout=60
     )
-    assert done.stdout.splitlines() == ["runs/new", "ppo.clip="]
+    assert done.stdout.splitlines() == ["experiments/new", "ppo.clip="]
 
 
 @pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")

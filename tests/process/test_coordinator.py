@@ -25,7 +25,7 @@ from esper_ab.journal.events import (
     ExperimentStarted,
     Ledger,
     LookTaken,
-    PointReleased,
+    MilestoneReleased,
     RunEvaluated,
     RunReady,
     RunStarted,
@@ -39,13 +39,13 @@ from esper_ab.launchers.inline import InlineLauncher
 LAUNCHER = InlineLauncher("support.fake_worker:main_in_thread")
 
 
-def conduct(run_dir, plan, *observers, limits=None):
-    run(plan, run_dir, LAUNCHER, observers, limits)
-    return list(read(run_dir / JOURNAL_NAME))
+def conduct(experiment_dir, plan, *observers, limits=None):
+    run(plan, experiment_dir, LAUNCHER, observers, limits)
+    return list(read(experiment_dir / JOURNAL_NAME))
 
 
-def ended(run_dir):
-    (*_, last) = read(run_dir / JOURNAL_NAME)
+def ended(experiment_dir):
+    (*_, last) = read(experiment_dir / JOURNAL_NAME)
     assert isinstance(last, ExperimentEnded)
     return last.status
 
@@ -59,7 +59,7 @@ def test_one_block_from_start_to_end(tmp_path):
     counts = Counter(type(event) for event in events)
     assert counts == {
         ExperimentStarted: 1, WorkerStarted: 2, RunStarted: 2, RunReady: 2, EpisodeRecorded: 4, RunEvaluated: 2,
-        PointReleased: 4, LookTaken: 1, ExperimentEnded: 1,
+        MilestoneReleased: 4, LookTaken: 1, ExperimentEnded: 1,
     }
     by_run = {name: outcome.endpoint for name, outcome in outcomes(fold(events)).items()}
     assert by_run["b/0"] - by_run["a/0"] == pytest.approx(10.0)
@@ -71,10 +71,10 @@ def test_a_point_is_released_after_every_record_of_it(tmp_path):
     for event in events:
         if isinstance(event, EpisodeRecorded):
             recorded[event.record.episode] += 1
-        if isinstance(event, PointReleased) and 1 <= event.point <= 5:
-            assert recorded[event.point - 1] == 2
+        if isinstance(event, MilestoneReleased) and 1 <= event.milestone <= 5:
+            assert recorded[event.milestone - 1] == 2
             assert sorted(event.runs) == ["a/0", "b/0"]
-    assert [event.point for event in of(PointReleased, events)] == list(range(7))
+    assert [event.milestone for event in of(MilestoneReleased, events)] == list(range(7))
 
 
 @pytest.mark.parametrize("sync", ["lockstep", "independent"])
@@ -91,8 +91,10 @@ def test_nobody_is_released_before_that_is_in_the_journal(tmp_path, monkeypatch,
 
     def note(hub, identity, message):
         if isinstance(message, Release):
-            recorded = of(PointReleased, read(tmp_path / JOURNAL_NAME))
-            released.append(any(one.point == message.point and message.run in one.runs for one in recorded))
+            recorded = of(MilestoneReleased, read(tmp_path / JOURNAL_NAME))
+            released.append(
+                any(one.milestone == message.milestone and message.run_name in one.runs for one in recorded)
+            )
         return send(hub, identity, message)
 
     monkeypatch.setattr(Hub, "poll", poll_twice)
@@ -112,22 +114,24 @@ def test_several_blocks_at_once_when_lanes_allow(tmp_path):
     plan = fake_plans.plan(cores=4, replicates=4)
     assert len(plan.lanes) == 4
     events = conduct(tmp_path, plan)
-    first_done = next(i for i, event in enumerate(events) if isinstance(event, PointReleased) and event.point == 3)
+    first_done = next(
+        i for i, event in enumerate(events) if isinstance(event, MilestoneReleased) and event.milestone == 3
+    )
     assert {event.block for event in of(RunStarted, events[:first_done])} == {0, 1}
     assert {run.state for run in fold(events).runs.values()} == {"finished"}
 
 
 def test_independent_runs_do_not_wait_for_each_other(tmp_path):
     events = conduct(tmp_path, fake_plans.plan(sync="independent"))
-    assert all(len(event.runs) == 1 for event in of(PointReleased, events))
+    assert all(len(event.runs) == 1 for event in of(MilestoneReleased, events))
     assert {run.released for run in fold(events).runs.values()} == {3}
 
 
 def test_alternating_runs_take_turns(tmp_path):
     plan = fake_plans.plan(cores=1, placement="alternate", episodes=6, groups=("a", "b", "c"))
     events = conduct(tmp_path, plan)
-    at_work = [event.runs[0] for event in of(PointReleased, events) if event.point < 7]
-    reported = [event.record.run.run for event in events if isinstance(event, EpisodeRecorded | RunEvaluated)]
+    at_work = [event.runs[0] for event in of(MilestoneReleased, events) if event.milestone < 7]
+    reported = [event.record.run.name for event in events if isinstance(event, EpisodeRecorded | RunEvaluated)]
     assert reported == at_work
     orders = {tuple(at_work[i : i + 3]) for i in range(0, len(at_work), 3)}
     assert len(orders) > 1
@@ -157,8 +161,8 @@ def test_a_record_in_several_chunks_arrives(tmp_path, monkeypatch):
     [
         ("raise:b/0:2", "worker w01/3 on cpu:1 reported an error: RuntimeError: the planted error"),
         ("leave:b/0:2", r"worker w01/3 on cpu:1 ended with exit status .*in episode 1 of run b/0 \(last sign: train"),
-        ("skip:b/0:1", "reports point 3 of b/0, but its next one is 1|sent episode 2 of 2"),
-        ("nan:b/0:2", r"not finite: record\.envs\[0\]\.final_accuracy"),
+        ("skip:b/0:1", "reports milestone 3 of b/0, but its next one is 1|sent episode 2 of 2"),
+        ("nan:b/0:2", r"not finite: record\.envs\[0\]\.held_out_accuracy"),
         ("garbage:b/0:1", "keeps sending what is no message"),
         ("protocol:w01:0", "speaks protocol 99, but this is"),
     ],
@@ -249,9 +253,9 @@ def test_an_observer_that_is_stuck_does_not_stop_the_run(tmp_path, monkeypatch):
     assert ended(tmp_path) == "finished"
 
 
-def press_ctrl_c_at(point, times=1):
+def press_ctrl_c_at(milestone, times=1):
     def act(event):
-        if isinstance(event, PointReleased) and event.point == point:
+        if isinstance(event, MilestoneReleased) and event.milestone == milestone:
             for _ in range(times):
                 os.kill(os.getpid(), signal.SIGINT)
 
@@ -266,7 +270,7 @@ def test_ctrl_c_once_finishes_the_barrier_in_progress(tmp_path):
     events = list(read(tmp_path / JOURNAL_NAME))
     assert ended(tmp_path) == "interrupted"
     assert [event.category for event in of(Ledger, events)] == ["interrupted"]
-    per_run = Counter(event.record.run.run for event in of(EpisodeRecorded, events))
+    per_run = Counter(event.record.run.name for event in of(EpisodeRecorded, events))
     assert per_run["a/0"] == per_run["b/0"] < 400
     assert signal.getsignal(signal.SIGINT) is before
 
@@ -279,10 +283,10 @@ def test_ctrl_c_twice_stops_now(tmp_path, monkeypatch):
 
 
 class TwoPresses:
-    """Ctrl-C when point 1 is released, and again once the first has been noted."""
+    """Ctrl-C when milestone 1 is released, and again once the first has been noted."""
 
     def observe(self, event):
-        first = isinstance(event, PointReleased) and event.point == 1
+        first = isinstance(event, MilestoneReleased) and event.milestone == 1
         if first or (isinstance(event, Ledger) and event.category == "interrupted"):
             os.kill(os.getpid(), signal.SIGINT)
 
@@ -338,7 +342,7 @@ def test_a_stop_that_takes_long_says_whom_it_waits_for(tmp_path, monkeypatch):
     assert waits.endswith("Ctrl-C ends it at once")
 
 
-def test_a_run_directory_that_has_a_journal_is_refused(tmp_path):
+def test_a_experiment_directory_that_has_a_journal_is_refused(tmp_path):
     conduct(tmp_path, fake_plans.plan())
     with pytest.raises(UsageError, match="choose another name"):
         conduct(tmp_path, fake_plans.plan())

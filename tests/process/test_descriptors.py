@@ -15,10 +15,10 @@ from support.children import environment
 from support.conducted import events_of, ledger, records
 
 
-def conducted(run_dir, soft, hard, lanes=2, launcher="local", transport="ipc", *more, fault=""):
-    run_dir.mkdir()
+def conducted(experiment_dir, soft, hard, lanes=2, launcher="local", transport="ipc", *more, fault=""):
+    experiment_dir.mkdir()
     return subprocess.run(
-        [sys.executable, "-m", "support.limited_experiment", run_dir, str(soft), str(hard), str(lanes), launcher,
+        [sys.executable, "-m", "support.limited_experiment", experiment_dir, str(soft), str(hard), str(lanes), launcher,
          transport, *more],
         env=environment(FAKE_FAULT=fault, TEST_PID=str(os.getpid())), capture_output=True, text=True,
         timeout=120, check=False,
@@ -27,10 +27,10 @@ def conducted(run_dir, soft, hard, lanes=2, launcher="local", transport="ipc", *
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    run_dir = tmp_path_factory.mktemp("undisturbed") / "run"
-    done = conducted(run_dir, 1024, 4096, launcher="inline")
+    experiment_dir = tmp_path_factory.mktemp("undisturbed") / "run"
+    done = conducted(experiment_dir, 1024, 4096, launcher="inline")
     assert done.returncode == 0, done.stderr
-    return records(events_of(run_dir))
+    return records(events_of(experiment_dir))
 
 
 def test_more_lanes_than_the_soft_limit_allows(tmp_path):

@@ -29,7 +29,7 @@ from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.control import experiment_run
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.design.boundary_cache import calibrate
-from esper_ab.journal.events import PointReleased
+from esper_ab.journal.events import MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.fold import fold
 from esper_ab.journal.load import load
@@ -61,7 +61,7 @@ def make_room(folder):
 
 
 class Neighbour:
-    """Fills the disk once `block` has come to `point`, and does `then` when the coordinator says that it waits."""
+    """Fills the disk once `block` has come to `milestone`, and does `then` when the coordinator says that it waits."""
 
     def __init__(self, folder, then=lambda: None):
         self.notices = []
@@ -69,7 +69,7 @@ class Neighbour:
         self._filled = False
 
     def observe(self, event):
-        if isinstance(event, PointReleased) and event.point == 1 and not self._filled:
+        if isinstance(event, MilestoneReleased) and event.milestone == 1 and not self._filled:
             self._filled = True
             fill(self._folder)
         if isinstance(event, str):
@@ -92,26 +92,26 @@ def plan():
 
 
 def new(folder, name="run"):
-    run_dir = folder / name
-    run_dir.mkdir()
-    return run_dir
+    experiment_dir = folder / name
+    experiment_dir.mkdir()
+    return experiment_dir
 
 
-def hash_of(run_dir):
-    return result_hash(load(run_dir).history)
+def hash_of(experiment_dir):
+    return result_hash(load(experiment_dir).history)
 
 
 def undisturbed(folder):
-    run_dir = new(folder.parent, "undisturbed")  # on another disk
-    experiment_run.run(plan(), run_dir, LAUNCHER, ())
-    return hash_of(run_dir)
+    experiment_dir = new(folder.parent, "undisturbed")  # on another disk
+    experiment_run.run(plan(), experiment_dir, LAUNCHER, ())
+    return hash_of(experiment_dir)
 
 
 # --- in the child ---
 
 
 def the_journal_keeps_whole_lines(folder):
-    event = PointReleased(block=0, point=0, runs=("a/0", "b/0"))
+    event = MilestoneReleased(replicate=0, milestone=0, runs=("a/0", "b/0"))
     journal = Journal(folder)
     journal.append(event)
     journal.commit()
@@ -138,77 +138,81 @@ def the_journal_keeps_whole_lines(folder):
 
 def a_run_waits_for_room_and_goes_on(folder):
     neighbour = Neighbour(folder, lambda: make_room(folder))
-    run_dir = new(folder)
-    experiment_run.run(plan(), run_dir, LAUNCHER, (Warnings(ledger=True), neighbour))
+    experiment_dir = new(folder)
+    experiment_run.run(plan(), experiment_dir, LAUNCHER, (Warnings(ledger=True), neighbour))
     assert [notice.partition(" ")[0] for notice in neighbour.notices] == ["no", "there"]
-    assert hash_of(run_dir) == undisturbed(folder)
-    history = load(run_dir).history
+    assert hash_of(experiment_dir) == undisturbed(folder)
+    history = load(experiment_dir).history
     (entry,) = [entry for entry in history.ledger if entry.category == "disk_full"]  # that is all, and no fault
     assert re.fullmatch(r"paused for \d+\.\d s: no room on the disk for the journal", entry.detail)
     assert history.ledger == [entry]
-    found = examine(run_dir)
+    found = examine(experiment_dir)
     assert (found.notes, [fault for fault in found.faults if "policies" not in fault.file]) == ((entry.detail,), [])
-    assert f"  note: {entry.detail}\n" in status_text(run_dir)
+    assert f"  note: {entry.detail}\n" in status_text(experiment_dir)
     (note,) = [one for one in findings(history) if one.kind == "disk"]
     assert (note.weight, entry.detail in note.sentence) == ("notes", True)
     sys.stdout.writelines(f"warning: {notice}\n" for notice in neighbour.notices)
 
 
 def a_run_gives_up_after_a_while_and_resumes(folder):
-    run_dir = new(folder)
+    experiment_dir = new(folder)
     neighbour = Neighbour(folder)
     with pytest.raises(DiskFull) as caught:
-        experiment_run.run(plan(), run_dir, LAUNCHER, (neighbour,), IMPATIENT)
-    assert str(caught.value).endswith(f"`esper-ab resume {run_dir}`")
+        experiment_run.run(plan(), experiment_dir, LAUNCHER, (neighbour,), IMPATIENT)
+    assert str(caught.value).endswith(f"`esper-ab resume {experiment_dir}`")
     assert caught.value.exit_code == 75
     assert len(neighbour.notices) == 1
-    before = list(read(run_dir / JOURNAL_NAME))
+    before = list(read(experiment_dir / JOURNAL_NAME))
     make_room(folder)
-    experiment_run.resume(run_dir, LAUNCHER, ())
-    after = list(read(run_dir / JOURNAL_NAME))
+    experiment_run.resume(experiment_dir, LAUNCHER, ())
+    after = list(read(experiment_dir / JOURNAL_NAME))
     assert after[: len(before)] == before
     assert fold(after).ended.status == "finished"
-    assert hash_of(run_dir) == undisturbed(folder)
+    assert hash_of(experiment_dir) == undisturbed(folder)
 
 
 def ctrl_c_ends_the_wait(folder):
     """The limit is ten minutes; the time that this test is given is one."""
-    run_dir = new(folder)
+    experiment_dir = new(folder)
     neighbour = Neighbour(folder, lambda: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(Interrupted, match=r"stopped by SIGINT while there was no room"):
-        experiment_run.run(plan(), run_dir, LAUNCHER, (neighbour,))
-    assert load(run_dir).torn_bytes == 0
+        experiment_run.run(plan(), experiment_dir, LAUNCHER, (neighbour,))
+    assert load(experiment_dir).torn_bytes == 0
 
 
 def a_report_is_whole_or_not_at_all(folder):
     from esper_ab.commands._exit_status import invoke
     from esper_ab.commands.cli import group
 
-    run_dir = new(folder)
-    experiment_run.run(plan(), run_dir, LAUNCHER, ())
-    (run_dir / "summary.txt").write_text("an older one")
-    journal = (run_dir / JOURNAL_NAME).read_bytes()
+    experiment_dir = new(folder)
+    experiment_run.run(plan(), experiment_dir, LAUNCHER, ())
+    (experiment_dir / "summary.txt").write_text("an older one")
+    journal = (experiment_dir / JOURNAL_NAME).read_bytes()
     fill(folder)
-    assert invoke(group, ["report", str(run_dir)], "esper-ab") == 75
-    assert (run_dir / "summary.txt").read_text() == "an older one"
-    assert sorted(path.name for path in run_dir.iterdir() if path.is_file()) == [".lock", JOURNAL_NAME, "summary.txt"]
-    assert (run_dir / JOURNAL_NAME).read_bytes() == journal
+    assert invoke(group, ["report", str(experiment_dir)], "esper-ab") == 75
+    assert (experiment_dir / "summary.txt").read_text() == "an older one"
+    assert sorted(path.name for path in experiment_dir.iterdir() if path.is_file()) == [
+        ".lock",
+        JOURNAL_NAME,
+        "summary.txt",
+    ]
+    assert (experiment_dir / JOURNAL_NAME).read_bytes() == journal
 
 
 def a_torn_tail_is_not_cut_without_room_to_keep_it(folder):
-    run_dir = new(folder)
-    experiment_run.run(plan(), run_dir, LAUNCHER, ())
-    journal = run_dir / JOURNAL_NAME
+    experiment_dir = new(folder)
+    experiment_run.run(plan(), experiment_dir, LAUNCHER, ())
+    journal = experiment_dir / JOURNAL_NAME
     torn = journal.read_bytes()[:-10]
     journal.write_bytes(torn)
     fill(folder)
     with pytest.raises(DiskFull):
-        Journal.reopen(run_dir)
+        Journal.reopen(experiment_dir)
     assert journal.read_bytes() == torn
-    assert not list(run_dir.glob("*.torn-*"))
+    assert not list(experiment_dir.glob("*.torn-*"))
     make_room(folder)
-    Journal.reopen(run_dir)[0].close()
-    (kept,) = run_dir.glob("*.torn-*")
+    Journal.reopen(experiment_dir)[0].close()
+    (kept,) = experiment_dir.glob("*.torn-*")
     assert journal.read_bytes() + kept.read_bytes() == torn
 
 

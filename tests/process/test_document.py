@@ -90,32 +90,32 @@ def test_the_script_runs_once_and_counts_what_succeeded(executed) -> None:
 
 
 def test_success_is_that_every_expected_record_arrived(executed) -> None:
-    run_dir, _ = executed
-    history = load(run_dir).history
+    experiment_dir, _ = executed
+    history = load(experiment_dir).history
     assert len(history.runs) == 10
     assert all(run.evaluation is not None and len(run.episodes) == 1 for run in history.runs.values())
 
 
 def test_the_output_has_the_documents_structure(executed) -> None:
-    run_dir, _ = executed
-    assert 'description = "My A/B test experiment"' in (run_dir / "experiment.toml").read_text()
-    assert "variant_a" in (run_dir / "summary.txt").read_text()
+    experiment_dir, _ = executed
+    assert 'description = "My A/B test experiment"' in (experiment_dir / "experiment.toml").read_text()
+    assert "variant_a" in (experiment_dir / "summary.txt").read_text()
     runs = {f"{variant}-{replicate}" for variant in RATES for replicate in range(5)}
-    assert {path.name for path in (run_dir / "runs").iterdir()} == runs
+    assert {path.name for path in (experiment_dir / "runs").iterdir()} == runs
     for name in runs:
-        text = (run_dir / "runs" / name / "config.toml").read_text()
+        text = (experiment_dir / "runs" / name / "config.toml").read_text()
         assert f'groups = ["{name.partition("-")[0]}"]' in text
         assert f"lr = {RATES[name.partition('-')[0]]}" in text
 
 
 def test_the_configuration_of_one_run_trains_it_again_to_the_same_records(executed, tmp_path: Path) -> None:
-    run_dir, _ = executed
-    config = run_dir / "runs" / "variant_b-1" / "config.toml"
+    experiment_dir, _ = executed
+    config = experiment_dir / "runs" / "variant_b-1" / "config.toml"
     done(
         "launch", "--config", config, "--groups", "variant_b,wait", "--name", "again", "--out", tmp_path, "--quiet",
         "--launcher", "inline",
     )  # fmt: skip
-    before, again = (load(path).history.runs["variant_b/1"] for path in (run_dir, tmp_path / "again"))
+    before, again = (load(path).history.runs["variant_b/1"] for path in (experiment_dir, tmp_path / "again"))
     assert again.evaluation is not None
     assert [r.digest for r in (*before.curve(), before.evaluation)] == [
         r.digest for r in (*again.curve(), again.evaluation)
@@ -123,11 +123,11 @@ def test_the_configuration_of_one_run_trains_it_again_to_the_same_records(execut
 
 
 def test_other_commands_cope_with_the_folders_of_runs(executed) -> None:
-    run_dir, _ = executed
-    assert "all is well" in done("fsck", run_dir)
-    listed = json.loads(done("list", run_dir.parent, "--json"))
-    assert [Path(one["run_dir"]).name for one in listed] == ["my_experiment"]
-    removable = json.loads(done("gc", run_dir, "--dry-run", "--json"))[0]["removable"]
+    experiment_dir, _ = executed
+    assert "all is well" in done("fsck", experiment_dir)
+    listed = json.loads(done("list", experiment_dir.parent, "--json"))
+    assert [Path(one["experiment_dir"]).name for one in listed] == ["my_experiment"]
+    removable = json.loads(done("gc", experiment_dir, "--dry-run", "--json"))[0]["removable"]
     assert not [name for name in removable if name.startswith("runs/")]
 
 

@@ -36,31 +36,32 @@ _TINY = (
 )  # fmt: skip
 COLOURFUL = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "60"}
 _LAUNCH = ("launch", *_TINY, "--launcher", "inline")
-# A call of every command that is cheap and ends with 0. RUN is a finished run directory, COPY one of its own.
+# A call of every command that is cheap and ends with 0. EXPERIMENT is a finished experiment directory, COPY one of its
+# own.
 CALLS: dict[str, tuple[str, ...]] = {
-    "attach": ("RUN",),
+    "attach": ("EXPERIMENT",),
     "calibrate": ("--mode", "wait", "--runs", "4", "--task", "synthetic", "--dry-run"),
-    "compare": ("RUN", "COPY"),
+    "compare": ("EXPERIMENT", "COPY"),
     "completion": ("bash",),
     "doctor": (),
-    "evaluate": ("RUN/policies/wait/0.pt",),
-    "export": ("RUN", "--out", "exported", "--force"),
-    "extend": ("RUN", "--replicates", "2", "--dry-run"),
+    "evaluate": ("EXPERIMENT/policies/wait/0.pt",),
+    "export": ("EXPERIMENT", "--out", "exported", "--force"),
+    "extend": ("EXPERIMENT", "--replicates", "2", "--dry-run"),
     "fetch": ("digits",),
-    "fsck": ("RUN",),
+    "fsck": ("EXPERIMENT",),
     "gc": ("COPY", "--dry-run"),
     "heuristic": ("--task", "synthetic", "--steps", "3", "--n-envs", "1"),
     "init": ("made.toml", "--force"),
     "launch": (*_TINY, "--dry-run"),
     "list": ("runs",),
-    "logs": ("RUN",),
+    "logs": ("EXPERIMENT",),
     "power": ("--sd-run", "3", "--rho", "0.3", "--replicates", "6"),
-    "query": ("RUN", "SELECT count(*) AS n FROM runs"),
-    "report": ("RUN",),
-    "resume": ("RUN",),
+    "query": ("EXPERIMENT", "SELECT count(*) AS n FROM runs"),
+    "report": ("EXPERIMENT",),
+    "resume": ("EXPERIMENT",),
     "run": ("made.toml", "--dry-run"),
-    "status": ("RUN",),
-    "stop": ("RUN",),
+    "status": ("EXPERIMENT",),
+    "stop": ("EXPERIMENT",),
     "track": ("COPY", "--tensorboard"),
 }
 REFUSED = {"resume"}  # a finished run cannot be resumed: what is said then is an error
@@ -76,7 +77,7 @@ def trained(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two finished run directories, two experiment files, and those that the examples name."""
+    """A folder with two finished experiment directories, two experiment files, and those that the examples name."""
     folder = tmp_path_factory.mktemp("place")
     done = trained("--name", "one", cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -97,7 +98,7 @@ def place(finished: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def arguments(name: str) -> list[str]:
-    words = {"RUN": "runs/one", "COPY": "runs/two"}
+    words = {"EXPERIMENT": "runs/one", "COPY": "runs/two"}
     return [re.sub("|".join(words), lambda found: words[found[0]], arg) for arg in CALLS[name]]
 
 
@@ -185,10 +186,11 @@ def test_json_is_all_there_is_on_stdout(name: str, capfd: pytest.CaptureFixture[
         assert [json.loads(line) for line in out.splitlines()] or name == "logs"
 
 
-# --- a run directory in which something else stands in place of .lock ---
+# --- an experiment directory in which something else stands in place of .lock ---
 
 TAKE_THE_LOCK = {
-    "gc": ("RUN",), "fsck": ("RUN", "--repair"), "extend": ("RUN", "--replicates", "2"), "resume": ("UNFINISHED",),
+    "gc": ("EXPERIMENT",), "fsck": ("EXPERIMENT", "--repair"), "extend": ("EXPERIMENT", "--replicates", "2"),
+    "resume": ("UNFINISHED",),
 }  # fmt: skip
 LOCK_STANDS_FOR = {
     "link": lambda lock: lock.symlink_to("../../precious"),
@@ -214,7 +216,7 @@ def within(seconds: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("kind", LOCK_STANDS_FOR)
-@pytest.mark.parametrize("name", sorted({name for name in NAMES if "RUN" in CALLS[name]} | set(TAKE_THE_LOCK)))
+@pytest.mark.parametrize("name", sorted({name for name in NAMES if "EXPERIMENT" in CALLS[name]} | set(TAKE_THE_LOCK)))
 def test_what_stands_in_place_of_a_lock_is_neither_written_nor_waited_for(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], name: str,
     kind: str,
@@ -225,7 +227,7 @@ def test_what_stands_in_place_of_a_lock_is_neither_written_nor_waited_for(
     (tmp_path / "precious").write_text("thesis")
     for run in ("one", "two"):
         LOCK_STANDS_FOR[kind](tmp_path / "runs" / run / ".lock")
-    words = {"RUN": "runs/one", "UNFINISHED": "runs/two", "COPY": "runs/two"}
+    words = {"EXPERIMENT": "runs/one", "UNFINISHED": "runs/two", "COPY": "runs/two"}
     args = [words.get(arg, arg) for arg in TAKE_THE_LOCK.get(name, CALLS[name])]
     monkeypatch.chdir(tmp_path)
     with within(60):

@@ -97,14 +97,14 @@ def test_a_report_is_rebuilt_from_the_journal_alone_to_the_same_bytes(same_twice
 def test_saved_policies_are_evaluated_later(same_twice: Path, capfd: pytest.CaptureFixture[str]) -> None:
     policy = same_twice / "policies" / "a" / "0.pt"
     done("evaluate", str(policy), "--json")  # a process of its own prints
-    rows = {row["actions"]: row["final_accuracy"] for row in json.loads(capfd.readouterr().out)}
+    rows = {row["actions"]: row["held_out_accuracy"] for row in json.loads(capfd.readouterr().out)}
     run = load(same_twice).history.runs["a/0"]
     assert run.evaluation is not None
     for actions, accuracy in rows.items():
-        kept = [e.env.final_accuracy for e in run.evaluation.episodes if e.actions == actions]
+        kept = [host.outcome.held_out_accuracy for host in run.evaluation.hosts if host.actions == actions]
         assert accuracy == pytest.approx(sum(kept) / len(kept))
 
 
 def test_the_issue_query_works(same_twice: Path) -> None:
-    sql = "SELECT group_id, reward_mode, AVG(final_accuracy) FROM env_episodes GROUP BY ALL"
+    sql = "SELECT group_id, reward_mode, AVG(held_out_accuracy) FROM env_episodes GROUP BY ALL"
     assert {row["group_id"] for row in json.loads(done("query", str(same_twice), sql, "--json"))} == {"a", "b"}

@@ -38,18 +38,18 @@ def get_experiment():
 HAS_IMPORTED_IT = """
 import sys
 import workers
-from esper_ab import load_run, run_ab_test
+from esper_ab import load_experiment, run_ab_test
 from my_experiment import get_experiment
 
 try:
-    run_ab_test(get_experiment(), output_dir="runs", launcher="inline", verbose=False)
+    run_ab_test(get_experiment(), output_dir="experiments", launcher="inline", verbose=False)
 except Exception as error:
     print(type(error).__name__, error)
 try:
-    load_run(sys.argv[1]).policy("wait", 0)
+    load_experiment(sys.argv[1]).policy("wait", 0)
 except Exception as error:
     print(type(error).__name__, error)
-results = run_ab_test(get_experiment(), output_dir="runs", verbose=False)
+results = run_ab_test(get_experiment(), output_dir="experiments", verbose=False)
 print(len(results), workers.OF_THE_USER)
 """
 SMALL = ("--task", "synthetic", "--episodes", "1", "--steps", "4", "--n-envs", "2", "--replicates", "2",
@@ -85,7 +85,7 @@ def trapped(tmp_path: Path) -> Folder:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run directory to read."""
+    """An experiment directory to read."""
     path = tmp_path_factory.mktemp("finished")
     Folder(path).gives(*LAUNCH, *SMALL, "--groups", "random,wait", "--name", "run")
     return path / "runs" / "run"

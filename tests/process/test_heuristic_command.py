@@ -56,7 +56,7 @@ def test_what_is_not_there_is_one_line_and_status_2(args: tuple[str, ...], words
 
 def host(*seeds: Seed, settled: int | None = 4) -> Host:
     return Host(
-        episode=0, env=len(seeds), seeds=seeds, final_accuracy=50.0, params_added=0, settled_step=settled,
+        episode=0, env=len(seeds), seeds=seeds, held_out_accuracy=50.0, params_added=0, settled_step=settled,
         unsettled_steps=3, improving_steps=5, diverged=False,
     )  # fmt: skip
 

@@ -32,9 +32,9 @@ def undisturbed(tmp_path_factory):
     return result_hash(fold(conducted.run(tmp_path_factory.mktemp("run") / "calm", PLAN, launcher=THREADS)))
 
 
-def attacked(run_dir, attack, transport):
+def attacked(experiment_dir, attack, transport):
     launcher = hostile.HostileFirst(attack, transport)
-    return conducted.run(run_dir, PLAN, launcher=launcher), launcher
+    return conducted.run(experiment_dir, PLAN, launcher=launcher), launcher
 
 
 def plain(peer):
@@ -130,10 +130,10 @@ class Watching(LocalLauncher):
         return worker
 
 found = []
-run_dir = Path(sys.argv[1])
+experiment_dir = Path(sys.argv[1])
 if __name__ == "__main__":
-    experiment_run.run(fake_plans.plan(), run_dir, Watching("support.fake_worker:main", "tcp"), ())
-    written = b"".join(path.read_bytes() for path in run_dir.rglob("*") if path.is_file())
+    experiment_run.run(fake_plans.plan(), experiment_dir, Watching("support.fake_worker:main", "tcp"), ())
+    written = b"".join(path.read_bytes() for path in experiment_dir.rglob("*") if path.is_file())
     for secret, file, mode, shown in found:
         print(oct(mode[0]), oct(mode[1]), shown, secret.encode() in written, Path(file).exists())
 """

@@ -1,7 +1,7 @@
 """Looks, early stops, open-ended plans and extensions: real coordinator and sockets, workers without torch.
 
-Unpaired fake groups differ by 10 points per letter of the alphabet, with noise of one point: `b` beats `a` at any look,
-`a1` and `a2` are an A/A.
+Unpaired fake groups differ by 10 points per letter of the alphabet, with noise of one milestone: `b` beats `a` at any
+look, `a1` and `a2` are an A/A.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from esper_ab.launchers.inline import InlineLauncher
 LAUNCHER = InlineLauncher("support.fake_worker:main_in_thread")
 
 
-def conducted(run_dir, **settings):
+def conducted(experiment_dir, **settings):
     small = {"n_envs": 1, "episodes": 1, "unpaired": True, "margin": 0.001}  # an A/A is never equivalent
-    run(plan(**(small | settings)), run_dir, LAUNCHER, ())
-    return load(run_dir).history
+    run(plan(**(small | settings)), experiment_dir, LAUNCHER, ())
+    return load(experiment_dir).history
 
 
-def of(kind, run_dir):
-    return [event for event in read(run_dir / JOURNAL_NAME) if isinstance(event, kind)]
+def of(kind, experiment_dir):
+    return [event for event in read(experiment_dir / JOURNAL_NAME) if isinstance(event, kind)]
 
 
-def started(run_dir, group):
-    return {event.run.replicate for event in of(RunStarted, run_dir) if event.run.group_id == group}
+def started(experiment_dir, group):
+    return {event.run.replicate for event in of(RunStarted, experiment_dir) if event.run.group_id == group}
 
 
 def test_a_clear_difference_ends_at_the_first_look(tmp_path):

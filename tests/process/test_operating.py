@@ -21,7 +21,7 @@ from support import children
 from support.being_killed import worker_pids
 from support.fake_worker import FAULT_VARIABLE
 
-from esper_ab.journal.events import ExperimentEnded, PointReleased
+from esper_ab.journal.events import ExperimentEnded, MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import holder, process_started
@@ -32,8 +32,8 @@ EPISODES = 800  # seconds of work for workers that do none
 ENDLESS = 100_000
 
 
-def digests(run_dir):
-    runs = load(run_dir).history.runs
+def digests(experiment_dir):
+    runs = load(experiment_dir).history.runs
     return {name: [*(record.digest for record in run.curve()), run.evaluation.digest] for name, run in runs.items()}
 
 
@@ -45,17 +45,19 @@ def wait_for(what, description):
     return found
 
 
-def under_way(run_dir):
+def under_way(experiment_dir):
     """Some episodes are recorded."""
-    journal = run_dir / JOURNAL_NAME
-    return journal.exists() and any(isinstance(event, PointReleased) and event.point > 2 for event in read(journal))
+    journal = experiment_dir / JOURNAL_NAME
+    return journal.exists() and any(
+        isinstance(event, MilestoneReleased) and event.milestone > 2 for event in read(journal)
+    )
 
 
-def ended(run_dir):
-    """How the run ended, once nobody has the run directory."""
-    if holder(run_dir):
+def ended(experiment_dir):
+    """How the run ended, once nobody has the experiment directory."""
+    if holder(experiment_dir):
         return ""
-    (*_, last) = read(run_dir / JOURNAL_NAME)
+    (*_, last) = read(experiment_dir / JOURNAL_NAME)
     assert isinstance(last, ExperimentEnded)
     return last.status
 
@@ -70,13 +72,13 @@ def environment():
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    run_dir = tmp_path_factory.mktemp("undisturbed") / "run"
-    start(run_dir, EPISODES, children.environment()).communicate()
-    return digests(run_dir)
+    experiment_dir = tmp_path_factory.mktemp("undisturbed") / "run"
+    start(experiment_dir, EPISODES, children.environment()).communicate()
+    return digests(experiment_dir)
 
 
-def start(run_dir, episodes, environment, *args, **how):
-    command = [sys.executable, "-m", "support.fake_command", str(run_dir), str(episodes), *args]
+def start(experiment_dir, episodes, environment, *args, **how):
+    command = [sys.executable, "-m", "support.fake_command", str(experiment_dir), str(episodes), *args]
     how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL} | how
     return subprocess.Popen(command, env=environment, start_new_session=True, **how)
 
@@ -131,17 +133,19 @@ class Terminal:
 
 @pytest.mark.parametrize("controlling", [True, False], ids=["sighup", "only-eio"])
 def test_a_run_whose_terminal_hangs_up_goes_on_to_the_same_records(tmp_path, environment, undisturbed, controlling):
-    run_dir, terminal = tmp_path / "run", Terminal(controlling=controlling)
-    process = start(run_dir, EPISODES, environment, **terminal.as_streams)
+    experiment_dir, terminal = tmp_path / "run", Terminal(controlling=controlling)
+    process = start(experiment_dir, EPISODES, environment, **terminal.as_streams)
     try:
-        wait_for(lambda: under_way(run_dir) and b"a - b" not in terminal.shown, "episodes")
+        wait_for(lambda: under_way(experiment_dir) and b"a - b" not in terminal.shown, "episodes")
     finally:
         terminal.close()
-    assert not any(run.evaluation for run in load(run_dir).history.runs.values()), "it was over before the hang-up"
+    assert not any(run.evaluation for run in load(experiment_dir).history.runs.values()), (
+        "it was over before the hang-up"
+    )
     assert process.wait(PATIENCE_S) == 0
     assert b"held-out" in terminal.shown
-    assert digests(run_dir) == undisturbed
-    console = (run_dir / CONSOLE_NAME).read_text()
+    assert digests(experiment_dir) == undisturbed
+    console = (experiment_dir / CONSOLE_NAME).read_text()
     assert "the terminal has gone" in console
     assert console.rstrip().endswith("the summary")
     assert "\x1b" not in console  # lines, no redrawing
@@ -150,26 +154,26 @@ def test_a_run_whose_terminal_hangs_up_goes_on_to_the_same_records(tmp_path, env
 
 
 def test_a_detached_run_outlives_the_terminal_it_was_started_in(tmp_path, environment, undisturbed):
-    run_dir, terminal = tmp_path / "run", Terminal(controlling=True)
-    starter = start(run_dir, EPISODES, environment, "--detach", **terminal.as_streams)
+    experiment_dir, terminal = tmp_path / "run", Terminal(controlling=True)
+    starter = start(experiment_dir, EPISODES, environment, "--detach", **terminal.as_streams)
     assert starter.wait(PATIENCE_S) == 0
     terminal.close()
     detached = json.loads(terminal.shown)
-    assert detached["run_dir"] == str(run_dir)
+    assert detached["experiment_dir"] == str(experiment_dir)
     assert os.getsid(detached["pid"]) == detached["pid"]
-    assert holder(run_dir).pid == detached["pid"]
-    assert wait_for(lambda: ended(run_dir), "the end") == "finished"
+    assert holder(experiment_dir).pid == detached["pid"]
+    assert wait_for(lambda: ended(experiment_dir), "the end") == "finished"
     wait_for(lambda: process_started(detached["pid"]) is None, "the process to end")
-    assert digests(run_dir) == undisturbed
+    assert digests(experiment_dir) == undisturbed
     assert Path(detached["console"]).read_text().rstrip().endswith("the summary")
-    assert list(tmp_path.iterdir()) == [run_dir]
+    assert list(tmp_path.iterdir()) == [experiment_dir]
 
 
 def test_what_a_detached_command_refuses_comes_back(tmp_path, environment):
-    run_dir = tmp_path / "run"
-    run_dir.mkdir()
-    (run_dir / JOURNAL_NAME).write_text("")
-    starter = start(run_dir, 3, environment, "--detach")
+    experiment_dir = tmp_path / "run"
+    experiment_dir.mkdir()
+    (experiment_dir / JOURNAL_NAME).write_text("")
+    starter = start(experiment_dir, 3, environment, "--detach")
     _, error = starter.communicate(timeout=PATIENCE_S)
     assert starter.returncode == 2
     assert b"has been used" in error
@@ -185,12 +189,12 @@ def interrupt(viewer):
 
 
 def test_viewers_come_and_go_without_effect(tmp_path, environment, undisturbed):
-    run_dir = tmp_path / "run"
-    process = start(run_dir, EPISODES, environment)
-    wait_for(lambda: under_way(run_dir), "episodes")
+    experiment_dir = tmp_path / "run"
+    process = start(experiment_dir, EPISODES, environment)
+    wait_for(lambda: under_way(experiment_dir), "episodes")
     process.send_signal(signal.SIGSTOP)  # however fast the machine is, it is not over before the viewers are there
-    killed = [operate(environment, "attach", run_dir, "--json") for _ in range(3)]
-    left, staying = (operate(environment, "attach", run_dir) for _ in range(2))
+    killed = [operate(environment, "attach", experiment_dir, "--json") for _ in range(3)]
+    left, staying = (operate(environment, "attach", experiment_dir) for _ in range(2))
     for viewer in killed:
         assert json.loads(viewer.stdout.readline())["state"] == "running"
         viewer.kill()
@@ -203,53 +207,53 @@ def test_viewers_come_and_go_without_effect(tmp_path, environment, undisturbed):
     assert "fake: finished" in told(staying)
     process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
-    assert digests(run_dir) == undisturbed
+    assert digests(experiment_dir) == undisturbed
 
 
 def test_stop_ends_a_run_as_ctrl_c_does(tmp_path, environment):
-    run_dir = tmp_path / "run"
-    process = start(run_dir, ENDLESS, environment)
-    wait_for(lambda: under_way(run_dir), "episodes")
-    answer = json.loads(told(operate(environment, "stop", run_dir, "--json")))
+    experiment_dir = tmp_path / "run"
+    process = start(experiment_dir, ENDLESS, environment)
+    wait_for(lambda: under_way(experiment_dir), "episodes")
+    answer = json.loads(told(operate(environment, "stop", experiment_dir, "--json")))
     assert (answer["stopped"], answer["state"]) == (True, "interrupted")
     assert "stopped by Ctrl-C after the barrier" in answer["detail"]
-    assert answer["resume"] == f"esper-ab resume {run_dir}"
+    assert answer["resume"] == f"esper-ab resume {experiment_dir}"
     assert process.wait(PATIENCE_S) == 130
     process.communicate()
-    assert ended(run_dir) == "interrupted"
-    assert [pid for pid in worker_pids(run_dir) if process_started(pid) is not None] == []
-    again = told(operate(environment, "stop", run_dir))
+    assert ended(experiment_dir) == "interrupted"
+    assert [pid for pid in worker_pids(experiment_dir) if process_started(pid) is not None] == []
+    again = told(operate(environment, "stop", experiment_dir))
     assert "nobody carries it out; it is interrupted" in again
-    assert f"resume with: esper-ab resume {run_dir}" in again
+    assert f"resume with: esper-ab resume {experiment_dir}" in again
 
 
 def test_stop_now_waits_for_no_barrier_and_logs_are_followed_to_the_end(tmp_path, environment):
-    run_dir = tmp_path / "run"
-    process = start(run_dir, ENDLESS, environment | {FAULT_VARIABLE: "hang:a/0:9"})
-    wait_for(lambda: under_way(run_dir), "episodes")
-    following = operate(environment, "logs", run_dir, "-f")
+    experiment_dir = tmp_path / "run"
+    process = start(experiment_dir, ENDLESS, environment | {FAULT_VARIABLE: "hang:a/0:9"})
+    wait_for(lambda: under_way(experiment_dir), "episodes")
+    following = operate(environment, "logs", experiment_dir, "-f")
     assert following.stdout.readline().endswith("| about to hang\n")
-    assert "stopped at once" in told(operate(environment, "stop", run_dir, "--now"))
+    assert "stopped at once" in told(operate(environment, "stop", experiment_dir, "--now"))
     process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     told(following)
 
 
 def test_a_dead_run_is_told_from_a_running_one(tmp_path, environment):
-    run_dir = tmp_path / "run"
-    process = start(run_dir, ENDLESS, environment)
-    wait_for(lambda: under_way(run_dir), "episodes")
-    refused = operate(environment, "gc", run_dir)
+    experiment_dir = tmp_path / "run"
+    process = start(experiment_dir, ENDLESS, environment)
+    wait_for(lambda: under_way(experiment_dir), "episodes")
+    refused = operate(environment, "gc", experiment_dir)
     assert f"in use by process {process.pid} on " in refused.communicate()[1]
     assert refused.returncode == 2
     process.kill()
     process.communicate()
-    wait_for(lambda: all(process_started(pid) is None for pid in worker_pids(run_dir)), "the workers to end")
-    assert "coordinator is gone" in told(operate(environment, "attach", run_dir))
+    wait_for(lambda: all(process_started(pid) is None for pid in worker_pids(experiment_dir)), "the workers to end")
+    assert "coordinator is gone" in told(operate(environment, "attach", experiment_dir))
     assert json.loads(told(operate(environment, "list", tmp_path, "--json")))[0]["state"] == "stale"
-    answer = json.loads(told(operate(environment, "stop", run_dir, "--json")))
+    answer = json.loads(told(operate(environment, "stop", experiment_dir, "--json")))
     assert (answer["stopped"], answer["state"]) == (False, "stale")
-    told(operate(environment, "logs", run_dir))
+    told(operate(environment, "logs", experiment_dir))
     with suppress(FileNotFoundError):  # a killed coordinator cannot remove its sockets
         for left in Path(environment["TMPDIR"]).iterdir():
             for socket in left.iterdir():

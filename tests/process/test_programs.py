@@ -37,7 +37,7 @@ def test_calibrate_trains_independent_runs_on_all_lanes_and_checks_determinism(c
     found, history = load_calibration(calibrated), load(calibrated).history
     digests = {run.evaluation.digest for run in history.runs.values() if run.evaluation}
     assert len(digests) == found.spread.runs == 4  # no two runs share randomness
-    assert {run.ref.device for run in history.runs.values()} == {"cpu:0", "cpu:1"}
+    assert {run.ref.lane for run in history.runs.values()} == {"cpu:0", "cpu:1"}
     assert found.deterministic
     assert (found.mode, found.experiment) == ("shaped", history.plan.digest)
 
@@ -47,7 +47,7 @@ def test_power_reads_the_calibration_and_the_run(calibrated: Path) -> None:
     known = json.loads(command("power", "--calibration", str(calibrated), "--json").stdout)["known"]
     assert known["sd"] == load_calibration(calibrated).spread.sd
     assert known["df"] == 3
-    assert json.loads(command("power", "--run", str(calibrated), "--json").stdout)["known"]["df"] == 2
+    assert json.loads(command("power", "--experiment", str(calibrated), "--json").stdout)["known"]["df"] == 2
 
 
 def digests(history: History) -> dict[str, list[str]]:

@@ -26,7 +26,7 @@ from esper_ab.contracts.codec import encode
 from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.control.hub import Hub
 from esper_ab.control.rules.liveness import Limits
-from esper_ab.journal.events import Ledger, PointReleased, RunReady, RunStarted, WorkerStarted
+from esper_ab.journal.events import Ledger, MilestoneReleased, RunReady, RunStarted, WorkerStarted
 from esper_ab.launchers.local import LocalLauncher
 from esper_ab.live.on_stderr import Warnings
 
@@ -50,7 +50,7 @@ def disturbed(tmp_path, monkeypatch, faults, **settings):
     return run(tmp_path / "run", fake_plans.plan(**settings), watcher, limits=limits, **more), watcher
 
 
-@pytest.mark.parametrize(("faults", "episode", "point", "said"), [
+@pytest.mark.parametrize(("faults", "episode", "milestone", "said"), [
     ("raise:b/0:2:1", 1, 1, "reported an error: RuntimeError: the planted error, in episode 1 of run b/0"),
     ("raise:b/0:0:1", None, 0, "reported an error: RuntimeError: the planted error, in warm-up of run b/0"),
     ("raise:b/0:4:1", None, 3, "in evaluation of run b/0 (last sign: evaluate, step 1)"),
@@ -58,7 +58,7 @@ def disturbed(tmp_path, monkeypatch, faults, **settings):
     ("garbage:b/0:2:1", 1, 1, "keeps sending what is no message"),
     ("nan:b/0:3:1", 2, 2, "not finite"),
 ])  # fmt: skip
-def test_a_worker_that_fails_once_costs_nothing(tmp_path, monkeypatch, undisturbed, faults, episode, point, said):
+def test_a_worker_that_fails_once_costs_nothing(tmp_path, monkeypatch, undisturbed, faults, episode, milestone, said):
     before = undisturbed(episodes=3)
     events, _ = disturbed(tmp_path, monkeypatch, faults, episodes=3)
     assert records(events) == records(before)
@@ -68,9 +68,9 @@ def test_a_worker_that_fails_once_costs_nothing(tmp_path, monkeypatch, undisturb
     assert said in death.detail
     assert "worker w01/1 on cpu:1" in death.detail
     (restart,) = ledger(events, "restart")
-    how = f"worker w01/2 on cpu:1 was started to take up b/0 from point {point}"
+    how = f"worker w01/2 on cpu:1 was started to take up b/0 from milestone {milestone}"
     assert (restart.run, restart.detail) == ("b/0", how)
-    assert taken_up(events)["b/0"] == ([0] if episode is None and point == 0 else [0, point])
+    assert taken_up(events)["b/0"] == ([0] if episode is None and milestone == 0 else [0, milestone])
     assert taken_up(events)["a/0"] == [0]
     assert [(event.worker, event.incarnation) for event in of(WorkerStarted, events)][2:] == [("w01", 2)]
     assert len(of(RunStarted, events)) == 2
@@ -88,10 +88,10 @@ def test_the_others_wait_at_the_barrier_and_nothing_is_lost_in_any_mode(tmp_path
     if settings.get("sync") != "independent" and settings.get("placement") != "sequence":
         seen = {}
         for event in events:
-            if isinstance(event, PointReleased):
+            if isinstance(event, MilestoneReleased):
                 for name in event.runs:
-                    seen[name] = event.point
-                assert event.point <= 1 + min(seen.get(spec, 0) for spec in event.runs)
+                    seen[name] = event.milestone
+                assert event.milestone <= 1 + min(seen.get(spec, 0) for spec in event.runs)
 
 
 def test_a_killed_process_is_started_again_at_every_point_and_none_is_left(tmp_path, monkeypatch, undisturbed):
@@ -124,15 +124,15 @@ def test_what_an_earlier_incarnation_still_says_is_not_heard(tmp_path, monkeypat
     endpoints, context = [], zmq.Context()
     admit = Hub.admit
     monkeypatch.setattr(Hub, "admit", lambda hub, identity: endpoints.append(hub.endpoint) or admit(hub, identity))
-    (spec,) = (spec for spec in fake_plans.plan(episodes=40).blocks[0].runs if spec.ref.run == "b/0")
+    (spec,) = (spec for spec in fake_plans.plan(episodes=40).blocks[0].runs if spec.ref.name == "b/0")
 
     def speak(event):
-        if isinstance(event, RunReady) and event.point == 1:
+        if isinstance(event, RunReady) and event.milestone == 1:
             late = context.socket(zmq.DEALER)
             late.setsockopt(zmq.IDENTITY, b"w01/1")
             late.connect(endpoints[0])
-            for point in range(30):
-                late.send(encode(report_of(spec, point)))
+            for milestone in range(30):
+                late.send(encode(report_of(spec, milestone)))
             late.close(2000)
 
     monkeypatch.setenv(FAULT_VARIABLE, "raise:b/0:2:1")
@@ -143,7 +143,7 @@ def test_what_an_earlier_incarnation_still_says_is_not_heard(tmp_path, monkeypat
 
 
 def test_deaths_with_progress_between_them_never_add_up(tmp_path, monkeypatch):
-    faults = ",".join(f"raise:b/0:{point}:{point + 1}" for point in range(6))
+    faults = ",".join(f"raise:b/0:{milestone}:{milestone + 1}" for milestone in range(6))
     events, _ = disturbed(tmp_path, monkeypatch, faults, episodes=4)
     assert states(events) == {"a/0": "finished", "b/0": "finished"}
     assert counts(events) == {"worker_death": 6, "restart": 6}
@@ -161,10 +161,13 @@ def test_three_deaths_at_one_point_give_the_replicate_up_in_every_group(tmp_path
         assert [found[f"{group}/1"] for group in "abc"] == ["lost"] * 3
     lost = {name for name, state in found.items() if state == "lost"}
     given_up = ledger(events, "dropped_pair", "cancelled")
-    assert {entry.run for entry in given_up} == lost
+    assert {entry.run_name for entry in given_up} == lost
     assert (given_up[0].category, given_up[0].run) == ("dropped_pair", "b/1")
     assert {entry.category for entry in given_up[1:]} <= {"cancelled"}
-    why = "replicate 1 was given up: b/1 died 3 times after point 1: reported an error: RuntimeError: the planted error"
+    why = (
+        "replicate 1 was given up: b/1 died 3 times after milestone 1: reported an error: "
+        "RuntimeError: the planted error"
+    )
     assert {entry.detail for entry in given_up} == {why}
     assert counts(events)["worker_death"] == counts(events)["restart"] == 3
     kept = {key: event for key, event in records(before).items() if not key[0].endswith("/1")}
@@ -176,7 +179,7 @@ def test_a_worker_that_is_cancelled_at_work_does_the_next_replicate(tmp_path, mo
     """Of the cancelled runs nothing is recorded any more, however far their workers got."""
     events, _ = disturbed(tmp_path, monkeypatch, "raise:b/0:2", replicates=3, episodes=30, sync="independent")
     first = next(n for n, event in enumerate(events) if isinstance(event, Ledger) and event.category == "dropped_pair")
-    lost = {entry.run for entry in ledger(events, "dropped_pair", "cancelled")}
+    lost = {entry.run_name for entry in ledger(events, "dropped_pair", "cancelled")}
     assert not [key for key in records(events[first:]) if key[0] in lost]
     assert {state for name, state in states(events).items() if not name.endswith("/0")} == {"finished"}
     assert len(of(WorkerStarted, events)) == 5
@@ -218,4 +221,4 @@ def test_deaths_are_told_on_stderr_with_the_end_of_the_log(tmp_path, monkeypatch
     told = capsys.readouterr().err
     assert "warning: worker w01/1 on cpu:1 reported an error: RuntimeError: the planted error" in told
     assert f"the end of {tmp_path / 'logs' / 'w01.log'}:" in told
-    assert "warning: b/0: worker w01/2 on cpu:1 was started to take up b/0 from point 1" in told
+    assert "warning: b/0: worker w01/2 on cpu:1 was started to take up b/0 from milestone 1" in told

@@ -26,8 +26,8 @@ from esper_ab.journal.events import (
     ExperimentEnded,
     Ledger,
     LookTaken,
+    MilestoneReleased,
     PlanExtended,
-    PointReleased,
     RunStarted,
     WorkerStarted,
 )
@@ -39,7 +39,7 @@ UNPAIRED = {"n_envs": 1, "episodes": 1, "unpaired": True, "margin": 0.001}
 
 
 def cut(source, target, keep):
-    """A copy of a run directory whose journal has only its first `keep` lines, as after a power cut."""
+    """A copy of an experiment directory whose journal has only its first `keep` lines, as after a power cut."""
     shutil.copytree(source, target)
     lines = (source / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
     (target / JOURNAL_NAME).write_bytes(b"".join(lines[:keep]))
@@ -80,10 +80,10 @@ def test_a_journal_torn_within_a_line_is_resumed(tmp_path):
         assert records(resume(torn)) == records(whole)
 
 
-def press_ctrl_c_at(point):
+def press_ctrl_c_at(milestone):
     class Presser:
         def observe(self, event):
-            if isinstance(event, PointReleased) and event.point == point:
+            if isinstance(event, MilestoneReleased) and event.milestone == milestone:
                 os.kill(os.getpid(), signal.SIGINT)
 
     return Presser()
@@ -100,14 +100,14 @@ def test_after_ctrl_c_nothing_is_run_again(tmp_path):
     last = [len(of_run.episodes) for of_run in load(stopped).history.runs.values()]
     events = resume(stopped)
     assert records(events) == records(whole)
-    assert [points[-1] for points in taken_up(events).values()][:2] == last[:2]
-    assert [len(points) for points in taken_up(events).values()] == [3, 3, 1, 1]
+    assert [milestones[-1] for milestones in taken_up(events).values()][:2] == last[:2]
+    assert [len(milestones) for milestones in taken_up(events).values()] == [3, 3, 1, 1]
     assert counts(events) == {"interrupted": 2}
 
 
-def damage(run_dir, name):
+def damage(experiment_dir, name):
     """Flip a bit of the newest checkpoint of a run."""
-    file = max((run_dir / "checkpoints" / name).glob("*.pt"), key=lambda path: int(path.stem))
+    file = max((experiment_dir / "checkpoints" / name).glob("*.pt"), key=lambda path: int(path.stem))
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 4
     file.write_bytes(data)
@@ -125,31 +125,31 @@ def stopped(tmp_path):
 
 
 def test_a_damaged_checkpoint_is_told_and_what_is_done_again_has_to_be_the_same(stopped):
-    whole, run_dir = stopped
-    point = damage(run_dir, "b/0")
-    events = resume(run_dir)
+    whole, experiment_dir = stopped
+    milestone = damage(experiment_dir, "b/0")
+    events = resume(experiment_dir)
     assert records(events) == records(whole)
-    assert taken_up(events)["b/0"] == [0, point - 1]
+    assert taken_up(events)["b/0"] == [0, milestone - 1]
     (told,) = ledger(events, "damaged_checkpoint")
-    assert (told.run, f"checkpoints/b/0/{point}.pt" in told.detail) == ("b/0", True)
+    assert (told.run, f"checkpoints/b/0/{milestone}.pt" in told.detail) == ("b/0", True)
     assert counts(events) == {"interrupted": 1, "damaged_checkpoint": 1}
 
 
 def test_what_is_done_again_with_another_result_is_an_alarm_and_the_first_stays(stopped, monkeypatch):
-    whole, run_dir = stopped
-    point = damage(run_dir, "b/0")
-    monkeypatch.setenv(FAULT_VARIABLE, f"other:b/0:{point}")
-    events = resume(run_dir)
+    whole, experiment_dir = stopped
+    milestone = damage(experiment_dir, "b/0")
+    monkeypatch.setenv(FAULT_VARIABLE, f"other:b/0:{milestone}")
+    events = resume(experiment_dir)
     (alarm,) = ledger(events, "inexact_resume")
-    assert (alarm.run, alarm.episode) == ("b/0", point - 1)
-    assert alarm.detail == f"point {point} was done again after a restart and had another result"
+    assert (alarm.run, alarm.episode) == ("b/0", milestone - 1)
+    assert alarm.detail == f"milestone {milestone} was done again after a restart and had another result"
     assert records(events) == records(whole)
 
 
 def test_a_death_after_a_resume_is_mended_as_before(stopped, monkeypatch):
-    whole, run_dir = stopped
+    whole, experiment_dir = stopped
     monkeypatch.setenv(FAULT_VARIABLE, "raise:a/0:4:2,raise:b/0:5:3")
-    events = resume(run_dir)
+    events = resume(experiment_dir)
     assert records(events) == records(whole)
     names = [f"{worker.worker}/{worker.incarnation}" for worker in of(WorkerStarted, events)]
     assert sorted(names) == ["w00/1", "w00/2", "w00/3", "w01/1", "w01/2", "w01/3", "w01/4"][: len(names)]
@@ -185,7 +185,7 @@ def test_a_replicate_that_was_half_given_up_is_given_up(tmp_path, monkeypatch):
     monkeypatch.setenv(FAULT_VARIABLE, "")
     events = resume(cut(tmp_path / "whole", tmp_path / "cut", dropped + 1))
     assert states(events) == states(whole)
-    assert [entry.run for entry in ledger(events, "dropped_pair", "cancelled")] == ["b/0", "a/0"]
+    assert [entry.run_name for entry in ledger(events, "dropped_pair", "cancelled")] == ["b/0", "a/0"]
     assert records(events) == records(whole)
 
 
@@ -208,12 +208,12 @@ def test_what_cannot_be_resumed_says_why_and_stays_as_it_is(tmp_path, monkeypatc
 
 
 def test_the_command_prints_the_report_and_refuses_a_finished_run(tmp_path):
-    run_dir = write(tmp_path / "run", planted_effect()[:-1])  # all but its end, so nothing is trained
-    done = command("resume", run_dir, "--json", "--fail-unless", "shaped worse-than simplified")
+    experiment_dir = write(tmp_path / "run", planted_effect()[:-1])  # all but its end, so nothing is trained
+    done = command("resume", experiment_dir, "--json", "--fail-unless", "shaped worse-than simplified")
     assert done.returncode == 12, done.stderr
     assert json.loads(done.stdout)["comparisons"]
-    assert (run_dir / "report.html").exists()
-    again = command("resume", run_dir)
+    assert (experiment_dir / "report.html").exists()
+    again = command("resume", experiment_dir)
     assert again.returncode == 2
     assert re.fullmatch(r"error: \S+: the experiment is finished; .*\n", again.stderr)
 
@@ -228,18 +228,18 @@ def command(*args):
 def test_coordinators_killed_one_after_the_other_lose_and_double_nothing(tmp_path, sockets):
     episodes = 150
     whole = run(tmp_path / "whole", fake_plans.plan(episodes=episodes))
-    expected, run_dir, recorded = records(whole), tmp_path / "run", {}
-    run_dir.mkdir()
+    expected, experiment_dir, recorded = records(whole), tmp_path / "run", {}
+    experiment_dir.mkdir()
     size = (tmp_path / "whole" / JOURNAL_NAME).stat().st_size
     for share in (0.1, 0.3, 0.6, 2.0):
-        left = killed_at(run_dir, sockets, int(share * size), "resume" if recorded else episodes)
+        left = killed_at(experiment_dir, sockets, int(share * size), "resume" if recorded else episodes)
         ready = {name: points[-1] for name, points in taken_up(left).items()}
         if recorded:  # an acknowledged episode is never run again
             assert ready == recorded
         assert all(expected[key] == event for key, event in records(left).items())
         recorded = dict.fromkeys(ready, 0)
         for event in of(EpisodeRecorded, left):
-            recorded[event.record.run.run] = event.record.episode + 1
+            recorded[event.record.run.name] = event.record.episode + 1
     assert records(left) == expected
     assert conclusions(left) == conclusions(whole)
     assert counts(left) == {}
@@ -251,12 +251,12 @@ def test_coordinators_killed_one_after_the_other_lose_and_double_nothing(tmp_pat
 
 def test_two_coordinators_do_not_resume_one_run(tmp_path):
     whole = run(tmp_path / "whole", fake_plans.plan())
-    run_dir = cut(tmp_path / "whole", tmp_path / "run", len(whole) // 2)
-    other, _ = Journal.reopen(run_dir)
+    experiment_dir = cut(tmp_path / "whole", tmp_path / "run", len(whole) // 2)
+    other, _ = Journal.reopen(experiment_dir)
     with pytest.raises(UsageError, match=f"in use by process {os.getpid()}"):
-        resume(run_dir)
+        resume(experiment_dir)
     other.close()
-    assert records(resume(run_dir)) == records(whole)
+    assert records(resume(experiment_dir)) == records(whole)
 
 
 

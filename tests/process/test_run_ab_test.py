@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from esper_ab import Experiment, Variant, create_experiment, load_run, run_ab_test
+from esper_ab import Experiment, Variant, create_experiment, load_experiment, run_ab_test
 from esper_ab.commands.logs import sources
 from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.load import load
@@ -69,7 +69,7 @@ def test_without_retries_the_replicate_is_given_up_and_said_to_be(tmp_path: Path
     }  # fmt: skip
     failed = results["fragile"][0]
     assert "RuntimeError: the planted failure (fragile.py, line 11), in warm-up of run fragile/0" in failed.error
-    assert "fragile/0 died once before point 0" in results["steady"][0].error
+    assert "fragile/0 died once before milestone 0" in results["steady"][0].error
     assert results.failure_lines[0] == "steady: 1 of 2 runs failed"
     assert "! No run of steady and 1 run of fragile was lost." in results.verdict.splitlines()
     assert "No run of steady and 1 run of fragile was lost" in (results.path / "summary.txt").read_text()
@@ -82,8 +82,8 @@ def test_when_everything_fails_there_are_results_that_say_so(tmp_path: Path) -> 
     assert said.startswith("worker w")
     assert "RuntimeError: the planted failure (fragile.py, line 11), in warm-up of run fragile/" in said
     assert given_up == "every replicate was given up: there is nothing to compare"
-    *words, run_dir, name = shlex.split(see.removeprefix("see `").removesuffix("`"))
-    assert (words, run_dir) == (["esper-ab", "logs"], str(results.path))
+    *words, experiment_dir, name = shlex.split(see.removeprefix("see `").removesuffix("`"))
+    assert (words, experiment_dir) == (["esper-ab", "logs"], str(results.path))
     assert name in sources(results.path, load(results.path).history)
     assert not any(run.success for runs in results.values() for run in runs)
     assert str(results).startswith(f"{tmp_path / 'x'}: worker w")
@@ -115,7 +115,7 @@ def test_results_are_by_variant_with_what_is_known_of_each_run(results) -> None:
 
 def test_the_comparison_is_that_of_the_report(results) -> None:
     loaded = results.run
-    assert loaded.verdicts == results.verdicts == load_run(results.path).verdicts
+    assert loaded.verdicts == results.verdicts == load_experiment(results.path).verdicts
     assert list(results.verdicts) == [("a", "b")]
     assert results.verdict.splitlines()[0] in (results.path / "verdict.json").read_text()
     assert repr(results) == f"<Results {results.path} a: 2/2, b: 2/2>"

@@ -95,7 +95,7 @@ def test_a_toml_file_is_planned_as_launch_would(
     assert invoke(group, ["run", "x.toml", "--dry-run", "--json", "--max-parallel", "2"], "esper-ab") == 0
     answer = json.loads(capfd.readouterr().out)
     assert [group["name"] for group in answer["plan"]["experiment"]["groups"]] == ["shaped", "wait"]
-    assert answer["run_dir"] == "runs/x"
+    assert answer["experiment_dir"] == "runs/x"
     assert len(answer["plan"]["lanes"]) == 2
     assert not (folder / "runs").exists()
 

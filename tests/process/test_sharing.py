@@ -20,7 +20,7 @@ from support.fake_worker import FAULT_VARIABLE, moments
 
 from esper_ab.contracts.records import Moments
 from esper_ab.control.rules.pooling import pooled
-from esper_ab.journal.events import EpisodeRecorded, LookTaken, PointReleased
+from esper_ab.journal.events import EpisodeRecorded, LookTaken, MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.load import load
 
@@ -29,11 +29,11 @@ SHARED = {"share_observation_norm": True}
 
 
 def released(events):
-    """Block and point -> the moments of its releases, which are all the same."""
+    """Block and milestone -> the moments of its releases, which are all the same."""
     found = {}
-    for event in of(PointReleased, events):
+    for event in of(MilestoneReleased, events):
         carried = event.observations if isinstance(event.observations, Moments) else None
-        assert found.setdefault((event.block, event.point), carried) == carried
+        assert found.setdefault((event.block, event.milestone), carried) == carried
     return found
 
 
@@ -41,10 +41,10 @@ def test_every_release_after_an_episode_carries_what_all_learners_have_observed(
     plan = fake_plans.plan(cores=3, groups=("a", "b", "c"), replicates=2, **SHARED)
     found = released(run(tmp_path / "run", plan))
     for block in plan.blocks:
-        assert found[block.index, 0] is None
-        assert found[block.index, 3] is None
-        for point in (1, 2):
-            assert found[block.index, point] == pooled([moments(spec, point) for spec in block.runs])
+        assert found[block.replicate, 0] is None
+        assert found[block.replicate, 3] is None
+        for milestone in (1, 2):
+            assert found[block.replicate, milestone] == pooled([moments(spec, milestone) for spec in block.runs])
 
 
 def test_nothing_is_shared_unless_asked_for(tmp_path):
@@ -134,11 +134,11 @@ def test_a_lost_replicate_and_a_group_that_left_do_not_stop_the_others(tmp_path,
 
 def test_a_killed_coordinator_goes_on_with_the_same_moments(tmp_path, sockets):
     whole = run(tmp_path / "whole", fake_plans.plan(episodes=60, **SHARED))
-    run_dir, size = tmp_path / "run", (tmp_path / "whole" / JOURNAL_NAME).stat().st_size
-    run_dir.mkdir()
-    left = killed_at(run_dir, sockets, size // 3, 60, "share_observation_norm")
+    experiment_dir, size = tmp_path / "run", (tmp_path / "whole" / JOURNAL_NAME).stat().st_size
+    experiment_dir.mkdir()
+    left = killed_at(experiment_dir, sockets, size // 3, 60, "share_observation_norm")
     assert 0 < len(of(EpisodeRecorded, left)) < 120
-    left = killed_at(run_dir, sockets, 2 * size, "resume")
+    left = killed_at(experiment_dir, sockets, 2 * size, "resume")
     assert records(left) == records(whole)
     assert released(left) == released(whole)
     assert counts(left) == {}
@@ -165,7 +165,7 @@ def test_real_training_with_a_shared_normaliser_survives_the_death_of_a_worker_a
     subprocess.run(go_on, check=True, capture_output=True, timeout=PATIENCE_S)
     whole, again = load(tmp_path / "whole").history, load(tmp_path / "run").history
     assert again.shared == whole.shared
-    assert set(whole.shared) == {(0, point) for point in range(1, 6)}
+    assert set(whole.shared) == {(0, milestone) for milestone in range(1, 6)}
     for name, one in whole.runs.items():
         assert [record.digest for record in one.curve()] == [record.digest for record in again.runs[name].curve()]
         assert one.evaluation.policy_sha256 == again.runs[name].evaluation.policy_sha256

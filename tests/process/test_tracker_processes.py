@@ -20,7 +20,7 @@ from esper_ab.analysis.result_hash import result_hash
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
 from esper_ab.execution.experiment import make_observers
-from esper_ab.journal.events import ExperimentEnded, PointReleased
+from esper_ab.journal.events import ExperimentEnded, MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.fold import fold
 from esper_ab.trackers.beside import Trackers, start_tracking
@@ -48,33 +48,33 @@ def _offline():
         yield
 
 
-def store(run_dir):
-    return f"file://{run_dir}-mlruns"
+def store(experiment_dir):
+    return f"file://{experiment_dir}-mlruns"
 
 
-def track(run_dir, *flags):
+def track(experiment_dir, *flags):
     """`esper-ab track` with all trackers unless told otherwise; its JSON."""
-    flags = flags or ("--wandb", "--tensorboard", "--mlflow", "--uri", store(run_dir))
-    line = [sys.executable, "-m", "esper_ab.commands.cli", "track", str(run_dir), "--json", *flags]
+    flags = flags or ("--wandb", "--tensorboard", "--mlflow", "--uri", store(experiment_dir))
+    line = [sys.executable, "-m", "esper_ab.commands.cli", "track", str(experiment_dir), "--json", *flags]
     done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)
 
 
-def held(run_dir, name):
+def held(experiment_dir, name):
     """All that the trackers hold."""
     return (
-        tracked.wandb_runs(run_dir), tracked.files_below(run_dir / "tensorboard"),
-        tracked.mlflow_runs(store(run_dir), name),
+        tracked.wandb_runs(experiment_dir), tracked.files_below(experiment_dir / "tensorboard"),
+        tracked.mlflow_runs(store(experiment_dir), name),
     )  # fmt: skip
 
 
-def stray(run_dir):
-    """Processes that have to do with `run_dir`."""
+def stray(experiment_dir):
+    """Processes that have to do with `experiment_dir`."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if str(run_dir).encode() in (folder / "cmdline").read_bytes():
+            if str(experiment_dir).encode() in (folder / "cmdline").read_bytes():
                 found.append(int(folder.name))
         except OSError:
             continue
@@ -91,11 +91,11 @@ def eventually(what):
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
     """A finished run, and all trackers filled from its journal."""
-    run_dir = journals.write(tmp_path_factory.mktemp("filled") / "run", SMALL.events())
-    said = track(run_dir)
+    experiment_dir = journals.write(tmp_path_factory.mktemp("filled") / "run", SMALL.events())
+    said = track(experiment_dir)
     assert {name: one["state"] for name, one in said.items()} == dict.fromkeys(NAMES, "done")
     assert {one["lines"] for one in said.values()} == {len(SMALL.events())}
-    return run_dir
+    return experiment_dir
 
 
 @pytest.fixture(scope="module")
@@ -166,76 +166,85 @@ def test_a_run_that_stopped_and_went_on_is_held_as_if_it_had_not(filled, tmp_pat
     """Stopped in the second block, filled, gone on with, filled again by what was remembered."""
     events = SMALL.events()
     half = len(events) * 2 // 3
-    run_dir = journals.write(tmp_path / "run", events[:half])
-    said = track(run_dir)
+    experiment_dir = journals.write(tmp_path / "run", events[:half])
+    said = track(experiment_dir)
     assert {one["lines"] for one in said.values()} == {half}
-    before = held(run_dir, "synthetic")
+    before = held(experiment_dir, "synthetic")
     assert any(run["exit"] == 1 for run in before[0].values())
     assert any(status == "KILLED" for *_, status in before[2].values())
-    (run_dir / JOURNAL_NAME).unlink()
-    journals.write(run_dir, events)
-    track(run_dir, "--follow")  # no tracker is named: those of the first time
-    assert held(run_dir, "synthetic") == held(filled, "synthetic")
+    (experiment_dir / JOURNAL_NAME).unlink()
+    journals.write(experiment_dir, events)
+    track(experiment_dir, "--follow")  # no tracker is named: those of the first time
+    assert held(experiment_dir, "synthetic") == held(filled, "synthetic")
 
 
 def test_a_run_that_is_followed_gives_the_same_records_and_trackers_what_back_fill_gives(tmp_path, capfd):
     plain = conducted.run(tmp_path / "plain", fake_plans.plan())
-    run_dir = tmp_path / "run"
-    run_dir.mkdir()
-    save_settings(run_dir, Tracking(wandb="offline", tensorboard=True, mlflow=True, mlflow_uri=store(run_dir)))
+    experiment_dir = tmp_path / "run"
+    experiment_dir.mkdir()
+    save_settings(
+        experiment_dir, Tracking(wandb="offline", tensorboard=True, mlflow=True, mlflow_uri=store(experiment_dir))
+    )
     with ExitStack() as stack:
         plan = fake_plans.plan()
-        followed = conducted.run(run_dir, plan, *make_observers(stack, run_dir, plan, None, watched=False))
+        followed = conducted.run(
+            experiment_dir, plan, *make_observers(stack, experiment_dir, plan, None, watched=False)
+        )
     assert "has stopped" not in capfd.readouterr().err
     assert result_hash(fold(followed)) == result_hash(fold(plain))
-    eventually(lambda: {read_progress(run_dir, name).state for name in NAMES} == {"done"})  # on a slow machine, later
-    assert {name: read_progress(run_dir, name).lines for name in NAMES} == dict.fromkeys(NAMES, len(followed))
-    eventually(lambda: not stray(run_dir))
+    # on a slow machine, later
+    eventually(lambda: {read_progress(experiment_dir, name).state for name in NAMES} == {"done"})
+    assert {name: read_progress(experiment_dir, name).lines for name in NAMES} == dict.fromkeys(NAMES, len(followed))
+    eventually(lambda: not stray(experiment_dir))
 
     later = tmp_path / "later"
     later.mkdir()
-    (later / JOURNAL_NAME).write_bytes((run_dir / JOURNAL_NAME).read_bytes())
+    (later / JOURNAL_NAME).write_bytes((experiment_dir / JOURNAL_NAME).read_bytes())
     track(later)
-    assert held(run_dir, "fake") == held(later, "fake")
+    assert held(experiment_dir, "fake") == held(later, "fake")
 
 
 class Killer:
     """An observer that kills a tracker as soon as it has one."""
 
-    def __init__(self, run_dir, name):
-        self._run_dir, self._name = run_dir, name
+    def __init__(self, experiment_dir, name):
+        self._experiment_dir, self._name = experiment_dir, name
         self.killed = 0
 
     def observe(self, event):
         if not self.killed:
-            eventually(lambda: read_progress(self._run_dir, self._name).pid)
-            self.killed = read_progress(self._run_dir, self._name).pid
+            eventually(lambda: read_progress(self._experiment_dir, self._name).pid)
+            self.killed = read_progress(self._experiment_dir, self._name).pid
             os.kill(self.killed, signal.SIGKILL)
 
 
 def test_trackers_that_raise_and_are_killed_do_not_concern_the_run(tmp_path, capfd):
     plain = conducted.run(tmp_path / "plain", fake_plans.plan())
-    run_dir = tmp_path / "run"
-    run_dir.mkdir()
-    (run_dir / "tensorboard").write_text("in the way")
-    save_settings(run_dir, Tracking(wandb="offline", tensorboard=True))
-    killer = Killer(run_dir, "wandb")
+    experiment_dir = tmp_path / "run"
+    experiment_dir.mkdir()
+    (experiment_dir / "tensorboard").write_text("in the way")
+    save_settings(experiment_dir, Tracking(wandb="offline", tensorboard=True))
+    killer = Killer(experiment_dir, "wandb")
     with ExitStack() as stack:
         plan = fake_plans.plan()
-        told = make_observers(stack, run_dir, plan, None, watched=False)
-        followed = conducted.run(run_dir, plan, *told, killer)
+        told = make_observers(stack, experiment_dir, plan, None, watched=False)
+        followed = conducted.run(experiment_dir, plan, *told, killer)
     assert result_hash(fold(followed)) == result_hash(fold(plain))
     said = capfd.readouterr().err
     assert "warning: wandb has stopped: its process is gone; the run is not concerned" in said
     assert "warning: tensorboard has stopped: NotADirectoryError" in said
-    log = (run_dir / "logs" / "tracker-tensorboard.log").read_text()
+    log = (experiment_dir / "logs" / "tracker-tensorboard.log").read_text()
     assert len(log.splitlines()) == 1
     assert log.startswith("error: tensorboard: NotADirectoryError")
-    eventually(lambda: not stray(run_dir))
+    eventually(lambda: not stray(experiment_dir))
 
-    (run_dir / "tensorboard").unlink()
-    track(run_dir, "--wandb", "--tensorboard")
-    assert set(tracked.wandb_runs(run_dir)) == set(tracked.tensorboard_runs(run_dir)) == {"a/0", "b/0", "comparison"}
+    (experiment_dir / "tensorboard").unlink()
+    track(experiment_dir, "--wandb", "--tensorboard")
+    assert (
+        set(tracked.wandb_runs(experiment_dir))
+        == set(tracked.tensorboard_runs(experiment_dir))
+        == {"a/0", "b/0", "comparison"}
+    )
 
 
 HOLDER = (
@@ -247,63 +256,63 @@ HOLDER = (
 
 def test_a_tracker_ends_when_the_coordinator_was_killed(tmp_path):
     events = SMALL.events()[:20]
-    run_dir = journals.write(tmp_path / "run", events)
+    experiment_dir = journals.write(tmp_path / "run", events)
     coordinator = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, run_dir], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HOLDER, experiment_dir], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     with coordinator:
         assert coordinator.stdout.readline() == "held\n"
-        start_tracking(run_dir, Tracking(tensorboard=True))
-        event_files = run_dir / "tensorboard" / "shaped"
+        start_tracking(experiment_dir, Tracking(tensorboard=True))
+        event_files = experiment_dir / "tensorboard" / "shaped"
         eventually(lambda: list(event_files.rglob("events.*")))
-        assert at_work(run_dir, "tensorboard")  # there is nothing more, and it waits
+        assert at_work(experiment_dir, "tensorboard")  # there is nothing more, and it waits
         refused = subprocess.run(
-            [sys.executable, "-m", "esper_ab.commands.cli", "track", run_dir, "--tensorboard"],
+            [sys.executable, "-m", "esper_ab.commands.cli", "track", experiment_dir, "--tensorboard"],
             capture_output=True, text=True
         )
         assert (refused.returncode, "follows this run already" in refused.stderr) == (2, True)
         coordinator.kill()
-    eventually(lambda: not at_work(run_dir, "tensorboard"))
-    assert read_progress(run_dir, "tensorboard").state == "done"
-    assert read_progress(run_dir, "tensorboard").lines == len(events)
-    eventually(lambda: not stray(run_dir))
+    eventually(lambda: not at_work(experiment_dir, "tensorboard"))
+    assert read_progress(experiment_dir, "tensorboard").state == "done"
+    assert read_progress(experiment_dir, "tensorboard").lines == len(events)
+    eventually(lambda: not stray(experiment_dir))
 
 
 def test_a_tracker_sees_what_is_written_while_it_follows(tmp_path):
     events = SMALL.events()
-    run_dir = journals.write(tmp_path / "run", events[:20])
-    journal, _ = Journal.reopen(run_dir)
-    start_tracking(run_dir, Tracking(tensorboard=True))
-    eventually(lambda: (run_dir / "tensorboard" / "shaped" / "0").exists())
+    experiment_dir = journals.write(tmp_path / "run", events[:20])
+    journal, _ = Journal.reopen(experiment_dir)
+    start_tracking(experiment_dir, Tracking(tensorboard=True))
+    eventually(lambda: (experiment_dir / "tensorboard" / "shaped" / "0").exists())
     for event in events[20:-1]:
         journal.append(event)
     journal.commit()
-    eventually(lambda: (run_dir / "tensorboard" / "shaped" / "1").exists())
-    assert at_work(run_dir, "tensorboard")
+    eventually(lambda: (experiment_dir / "tensorboard" / "shaped" / "1").exists())
+    assert at_work(experiment_dir, "tensorboard")
     journal.append(ExperimentEnded(status="finished", detail=""))
     journal.commit()
     journal.close()
-    eventually(lambda: read_progress(run_dir, "tensorboard").state == "done")
-    assert read_progress(run_dir, "tensorboard").lines == len(events)
+    eventually(lambda: read_progress(experiment_dir, "tensorboard").state == "done")
+    assert read_progress(experiment_dir, "tensorboard").lines == len(events)
 
 
 def test_a_damaged_line_is_told_and_nothing_behind_it(tmp_path):
-    run_dir = journals.write(tmp_path / "run", SMALL.events())
-    lines = (run_dir / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
+    experiment_dir = journals.write(tmp_path / "run", SMALL.events())
+    lines = (experiment_dir / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
     lines[18] = lines[18].replace(b'"kind"', b'"kinds"')
-    (run_dir / JOURNAL_NAME).write_bytes(b"".join(lines))
-    start_tracking(run_dir, Tracking(tensorboard=True))
-    eventually(lambda: read_progress(run_dir, "tensorboard").state == "failed")
-    assert "line 19" in read_progress(run_dir, "tensorboard").detail
-    eventually(lambda: not stray(run_dir))
-    assert (run_dir / FOLDER / "settings.json").exists()
+    (experiment_dir / JOURNAL_NAME).write_bytes(b"".join(lines))
+    start_tracking(experiment_dir, Tracking(tensorboard=True))
+    eventually(lambda: read_progress(experiment_dir, "tensorboard").state == "failed")
+    assert "line 19" in read_progress(experiment_dir, "tensorboard").detail
+    eventually(lambda: not stray(experiment_dir))
+    assert (experiment_dir / FOLDER / "settings.json").exists()
 
 
 def test_wandb_online_without_a_key_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("WANDB_API_KEY", raising=False)
-    run_dir = journals.write(tmp_path / "run", SMALL.events())
-    line = [sys.executable, "-m", "esper_ab.commands.cli", "track", str(run_dir), "--wandb", "online"]
+    experiment_dir = journals.write(tmp_path / "run", SMALL.events())
+    line = [sys.executable, "-m", "esper_ab.commands.cli", "track", str(experiment_dir), "--wandb", "online"]
     done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("warning: wandb: ")
@@ -323,27 +332,29 @@ def test_a_server_that_is_not_there_costs_the_run_nothing_and_is_filled_when_it_
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     plain = conducted.run(tmp_path / "plain", fake_plans.plan())
-    run_dir = tmp_path / "run"
-    run_dir.mkdir()
-    save_settings(run_dir, Tracking(mlflow=True, mlflow_uri=f"http://127.0.0.1:{port}"))
+    experiment_dir = tmp_path / "run"
+    experiment_dir.mkdir()
+    save_settings(experiment_dir, Tracking(mlflow=True, mlflow_uri=f"http://127.0.0.1:{port}"))
     with ExitStack() as stack:
         plan = fake_plans.plan()
-        followed = conducted.run(run_dir, plan, *make_observers(stack, run_dir, plan, None, watched=False))
+        followed = conducted.run(
+            experiment_dir, plan, *make_observers(stack, experiment_dir, plan, None, watched=False)
+        )
     assert result_hash(fold(followed)) == result_hash(fold(plain))
     (said,) = [line for line in capfd.readouterr().err.splitlines() if "mlflow" in line]
     assert said.startswith("warning: mlflow has stopped: MlflowException: API request to http://127.0.0.1:")
-    assert said.endswith(f"`esper-ab track {run_dir}` fills in what is missing")
-    eventually(lambda: not stray(run_dir))
+    assert said.endswith(f"`esper-ab track {experiment_dir}` fills in what is missing")
+    eventually(lambda: not stray(experiment_dir))
 
-    with serving(port, store(run_dir)) as unknown:
-        assert track(run_dir, "--mlflow")["mlflow"]["state"] == "done"
-        first = tracked.mlflow_runs(store(run_dir), "fake")
-        track(run_dir, "--mlflow")  # twice is once
+    with serving(port, store(experiment_dir)) as unknown:
+        assert track(experiment_dir, "--mlflow")["mlflow"]["state"] == "done"
+        first = tracked.mlflow_runs(store(experiment_dir), "fake")
+        track(experiment_dir, "--mlflow")  # twice is once
     assert unknown == []
     assert set(first) == {"a/0", "b/0", "comparison"}
     assert {name: run[3] for name, run in first.items()} == dict.fromkeys(first, "FINISHED")
     assert len(first["a/0"][0]["train/held_out_accuracy"]) == fold(plain).runs["a/0"].spec.episodes
-    assert tracked.mlflow_runs(store(run_dir), "fake") == first
+    assert tracked.mlflow_runs(store(experiment_dir), "fake") == first
 
 
 def test_what_takes_long_without_a_word_is_said_to(tmp_path, monkeypatch, capfd, port):
@@ -351,8 +362,8 @@ def test_what_takes_long_without_a_word_is_said_to(tmp_path, monkeypatch, capfd,
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
     monkeypatch.setattr("esper_ab.trackers.beside._SILENT_S", 0.0)
-    run_dir = journals.write(tmp_path / "run", SMALL.events())
-    line = ["track", str(run_dir), "--mlflow", "--uri", f"http://127.0.0.1:{port}"]
+    experiment_dir = journals.write(tmp_path / "run", SMALL.events())
+    line = ["track", str(experiment_dir), "--mlflow", "--uri", f"http://127.0.0.1:{port}"]
     assert invoke(group, line, "esper-ab") == 1
     silent, failed = capfd.readouterr().err.splitlines()
     assert silent.startswith("warning: mlflow has told nothing for 0 s and goes on trying")
@@ -368,22 +379,22 @@ HANGS = (
 
 
 def test_a_library_that_hangs_does_not_outlive_the_run(tmp_path):
-    run_dir = journals.write(tmp_path / "run", SMALL.events())
-    save_settings(run_dir, Tracking(tensorboard=True))
-    done = subprocess.run([sys.executable, "-c", HANGS, run_dir], timeout=PATIENCE_S, check=False)
+    experiment_dir = journals.write(tmp_path / "run", SMALL.events())
+    save_settings(experiment_dir, Tracking(tensorboard=True))
+    done = subprocess.run([sys.executable, "-c", HANGS, experiment_dir], timeout=PATIENCE_S, check=False)
     assert done.returncode == 1
-    assert "nothing moved" in read_progress(run_dir, "tensorboard").detail
+    assert "nothing moved" in read_progress(experiment_dir, "tensorboard").detail
 
 
 def test_a_word_of_an_earlier_tracker_is_not_taken_for_that_of_the_one_started_here(tmp_path, capfd):
     """As after a resume while the earlier one was still at work."""
-    run_dir = journals.write(tmp_path / "run", SMALL.events()[:20])
-    trackers = Trackers(run_dir, Tracking(tensorboard=True))
-    lock = take(run_dir, "tensorboard")
+    experiment_dir = journals.write(tmp_path / "run", SMALL.events()[:20])
+    trackers = Trackers(experiment_dir, Tracking(tensorboard=True))
+    lock = take(experiment_dir, "tensorboard")
     trackers.observe(SMALL.events()[1])
-    write_progress(run_dir, "tensorboard", TrackerProgress(state="failed", detail="what the earlier one said"))
-    trackers.observe(next(event for event in SMALL.events() if isinstance(event, PointReleased)))
+    write_progress(experiment_dir, "tensorboard", TrackerProgress(state="failed", detail="what the earlier one said"))
+    trackers.observe(next(event for event in SMALL.events() if isinstance(event, MilestoneReleased)))
     os.close(lock)
     trackers.settle(None)
     assert "has stopped" not in capfd.readouterr().err
-    eventually(lambda: read_progress(run_dir, "tensorboard").state == "done")
+    eventually(lambda: read_progress(experiment_dir, "tensorboard").state == "done")

@@ -34,8 +34,8 @@ def opened(folder: Path, process: subprocess.Popen[str]) -> str:
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("transport", ["ipc", "tcp"])
 def test_a_run_goes_on_over_what_is_asked_for(tmp_path, sockets, command, transport):
-    run_dir = write(tmp_path / "run", COMMANDS[command])
-    line = [sys.executable, "-m", "esper_ab.commands.cli", command, run_dir, *MORE[command], "--quiet"]
+    experiment_dir = write(tmp_path / "run", COMMANDS[command])
+    line = [sys.executable, "-m", "esper_ab.commands.cli", command, experiment_dir, *MORE[command], "--quiet"]
     line += ["--transport", transport]
     line.append("--allow-changed-code")  # the journal is made up, and so is the code that it names
     process = subprocess.Popen(

@@ -94,8 +94,8 @@ def test_a_report_is_sent_again_until_it_is_released(hub, link):
     assert one(hub).message == report
     assert link.receive(0.1) is None
     assert one(hub).message == report
-    hub.send("w00/1", Release(run=SPEC.ref.run, point=1))
-    assert link.receive(PATIENCE_S) == Release(run=SPEC.ref.run, point=1)
+    hub.send("w00/1", Release(run_name=SPEC.ref.name, milestone=1))
+    assert link.receive(PATIENCE_S) == Release(run_name=SPEC.ref.name, milestone=1)
     list(hub.poll(0))
     assert link.receive(0.1) is None
     assert not list(hub.poll(0.1))
@@ -104,17 +104,17 @@ def test_a_report_is_sent_again_until_it_is_released(hub, link):
 def test_a_release_of_something_released_before_is_not_heard_twice(hub, link):
     link.send(report_of(SPEC, 1))
     one(hub)
-    for point in (0, 1, 1):
-        hub.send("w00/1", Release(run=SPEC.ref.run, point=point))
+    for milestone in (0, 1, 1):
+        hub.send("w00/1", Release(run_name=SPEC.ref.name, milestone=milestone))
     hub.send("w00/1", Stop(reason="enough"))
-    assert link.receive(PATIENCE_S) == Release(run=SPEC.ref.run, point=1)
+    assert link.receive(PATIENCE_S) == Release(run_name=SPEC.ref.name, milestone=1)
     assert link.receive(PATIENCE_S) == Stop(reason="enough")
 
 
 def test_progress_to_nobody_is_dropped_at_once():
     link = Link("ipc:///nowhere/at/all", "w00/1")
     began = time.monotonic()
-    link.send(Progress(run=SPEC.ref, point=1, step=1, phase="train"))
+    link.send(Progress(run=SPEC.ref, milestone=1, step=1, phase="train"))
     link.close(finished=False)
     assert time.monotonic() - began < PATIENCE_S
 

@@ -18,20 +18,20 @@ from support.fake_worker import FAULT_VARIABLE
 from esper_ab.contracts.errors import WorkerFailed, WorkerHung
 from esper_ab.control.experiment_run import run
 from esper_ab.control.rules.liveness import Limits
-from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, PointReleased
+from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.launchers.local import LocalLauncher
 
 PATIENCE_S = 60.0
 
 
-def conduct(run_dir, plan, limits=None):
-    run(plan, run_dir, LocalLauncher("support.fake_worker:main"), (), limits)
-    return list(read(run_dir / JOURNAL_NAME))
+def conduct(experiment_dir, plan, limits=None):
+    run(plan, experiment_dir, LocalLauncher("support.fake_worker:main"), (), limits)
+    return list(read(experiment_dir / JOURNAL_NAME))
 
 
-def assert_nobody_left(run_dir, workers=2):
-    pids = worker_pids(run_dir)
+def assert_nobody_left(experiment_dir, workers=2):
+    pids = worker_pids(experiment_dir)
     assert len(pids) == workers
     assert not [pid for pid in pids if alive(pid)]
     assert multiprocessing.active_children() == []
@@ -68,15 +68,17 @@ def test_a_hung_worker_shows_where_it_is_stuck_and_is_ended(tmp_path, monkeypatc
     assert_nobody_left(tmp_path, workers=4)
 
 
-def start_experiment(run_dir, sockets, episodes=30_000):
+def start_experiment(experiment_dir, sockets, episodes=30_000):
     """A coordinator in its own session; returns once two workers have recorded an episode each."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "support.fake_experiment", run_dir, str(episodes)],
+        [sys.executable, "-m", "support.fake_experiment", experiment_dir, str(episodes)],
         env=environment(TMPDIR=sockets), stderr=subprocess.PIPE, text=True, start_new_session=True,
     )
-    journal, deadline = run_dir / JOURNAL_NAME, time.monotonic() + PATIENCE_S
+    journal, deadline = experiment_dir / JOURNAL_NAME, time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline and process.poll() is None:
-        if journal.exists() and any(isinstance(event, PointReleased) and event.point for event in read(journal)):
+        if journal.exists() and any(
+            isinstance(event, MilestoneReleased) and event.milestone for event in read(journal)
+        ):
             return process
         time.sleep(0.01)
     raise AssertionError(f"no episode was recorded: {process.communicate()[1]}")

@@ -13,7 +13,7 @@ from sensitivity import describe_agreement, make_grid, name_folder, summarise
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.load import load
-from esper_ab.plan.run_directory import check_name
+from esper_ab.plan.experiment_directory import check_name
 
 
 @pytest.mark.parametrize(

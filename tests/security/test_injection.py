@@ -21,13 +21,13 @@ from esper_ab.commands._exit_status import invoke
 from esper_ab.contracts.codec import ProtocolError, decode_from_worker, encode
 from esper_ab.contracts.errors import JournalError, UsageError, WorkerFailed
 from esper_ab.contracts.records import Checkpoint
-from esper_ab.control.rules.validation import Rejected, point_of
+from esper_ab.control.rules.validation import Rejected, milestone_of
 from esper_ab.journal.events import ExperimentEnded, Ledger
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.fold import fold
 from esper_ab.live.on_stderr import Warnings
 from esper_ab.live.terminal import LiveView
-from esper_ab.plan.run_directory import check_name
+from esper_ab.plan.experiment_directory import check_name
 from esper_ab.query.sql import VIEWS
 from esper_ab.report.content import content
 from esper_ab.report.markdown import render_markdown
@@ -49,7 +49,7 @@ def evil_events():
     plan = msgspec.structs.replace(started.plan, notes=(EVIL,))
     code, machine = {"commit": EVIL, "dirty": "yes"}, {"cpu": EVIL}
     started = msgspec.structs.replace(started, plan=plan, code=code, machine=machine, versions={"torch": EVIL})
-    entry = Ledger(category="worker_death", run="a/0", episode=1, detail=EVIL)
+    entry = Ledger(category="worker_death", run_name="a/0", episode=1, detail=EVIL)
     return [started, *events[:-1], entry, ExperimentEnded(status="failed", detail=EVIL)]
 
 
@@ -59,7 +59,7 @@ def events():
 
 
 @pytest.fixture(scope="module")
-def run_dir(events, tmp_path_factory):
+def experiment_dir(events, tmp_path_factory):
     folder = tmp_path_factory.mktemp("evil")
     journal = Journal(folder)
     for event in events:
@@ -119,9 +119,9 @@ def test_a_commit_cannot_become_a_command(events):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_sql_takes_everything_for_a_value(run_dir, view):
+def test_sql_takes_everything_for_a_value(experiment_dir, view):
     """The views answer, the text comes back as it was written, and nothing was dropped."""
-    result = CliRunner().invoke(cli.group, ["query", str(run_dir), f"SELECT * FROM {view}", "--json"])
+    result = CliRunner().invoke(cli.group, ["query", str(experiment_dir), f"SELECT * FROM {view}", "--json"])
     assert result.exit_code == 0
     rows = json.loads(result.output)
     assert rows
@@ -130,26 +130,26 @@ def test_sql_takes_everything_for_a_value(run_dir, view):
 
 
 @pytest.mark.parametrize("command", [("status",), ("report",), ("report", "--format", "md"), ("list",), ("attach",)])
-def test_commands_show_and_do_not_obey(run_dir, command):
+def test_commands_show_and_do_not_obey(experiment_dir, command):
     name, *flags = command
-    result = CliRunner().invoke(cli.group, [name, str(run_dir), *flags])
+    result = CliRunner().invoke(cli.group, [name, str(experiment_dir), *flags])
     assert result.exception is None
     assert acts(result.output) == set()
 
 
 @pytest.mark.parametrize("sql", ["SELECT detail FROM ledger", "SELECT 1 AS \"\x1b[2J\""])
-def test_answers_are_shown_and_not_obeyed(run_dir, sql):
-    result = CliRunner().invoke(cli.group, ["query", str(run_dir), sql])
+def test_answers_are_shown_and_not_obeyed(experiment_dir, sql):
+    result = CliRunner().invoke(cli.group, ["query", str(experiment_dir), sql])
     assert acts(result.output) == set()
     assert "\\x1b[2J" in result.output
     assert len(result.output.splitlines()) == 4
 
 
-def test_logs_are_shown_and_not_obeyed(run_dir):
-    log = run_dir / "logs" / "a-0.log"
+def test_logs_are_shown_and_not_obeyed(experiment_dir):
+    log = experiment_dir / "logs" / "a-0.log"
     log.parent.mkdir()
     log.write_text(f"fine\n{EVIL}\n")
-    result = CliRunner().invoke(cli.group, ["logs", str(run_dir)])
+    result = CliRunner().invoke(cli.group, ["logs", str(experiment_dir)])
     assert result.exception is None
     assert acts(result.output) == set()
     assert "\\x1b[2J" in result.output
@@ -172,7 +172,7 @@ def test_the_live_view_shows_and_does_not_obey(events, terminal):
 def test_warnings_and_errors_show_and_do_not_obey(capsys):
     told = Warnings(ledger=True)
     told.observe(EVIL)
-    told.observe(Ledger(category="restart", run="a/0", episode=None, detail=EVIL))
+    told.observe(Ledger(category="restart", run_name="a/0", episode=None, detail=EVIL))
 
     @click.command()
     def command():
@@ -198,7 +198,7 @@ def test_names_that_would_be_paths_or_markup_are_refused(name):
 @pytest.mark.parametrize("where", ["../../home/x.pt", "/etc/passwd", "a/../x", "checkpoints//x", "a\n", ".x", ""])
 def test_a_worker_cannot_name_a_file_elsewhere(where):
     finished, evaluated = report_of(SPEC, 1), report_of(SPEC, 3)
-    checkpoint = Checkpoint(point=1, file=where, sha256="0" * 64, size_bytes=1)
+    checkpoint = Checkpoint(milestone=1, file=where, sha256="0" * 64, size_bytes=1)
     for message in (
         msgspec.structs.replace(finished, checkpoint=checkpoint),
         msgspec.structs.replace(evaluated, record=msgspec.structs.replace(evaluated.record, policy_file=where)),
@@ -209,15 +209,15 @@ def test_a_worker_cannot_name_a_file_elsewhere(where):
 
 def test_a_worker_cannot_name_the_file_of_another_run():
     finished, evaluated = report_of(SPEC, 1), report_of(SPEC, 3)
-    checkpoint = Checkpoint(point=1, file="checkpoints/b/0/1.pt", sha256="0" * 64, size_bytes=1)
+    checkpoint = Checkpoint(milestone=1, file="checkpoints/b/0/1.pt", sha256="0" * 64, size_bytes=1)
     record = msgspec.structs.replace(evaluated.record, policy_file="policies/b/0.pt")
     for message in (
         msgspec.structs.replace(finished, checkpoint=checkpoint),
-        msgspec.structs.replace(finished, checkpoint=msgspec.structs.replace(checkpoint, point=2)),
+        msgspec.structs.replace(finished, checkpoint=msgspec.structs.replace(checkpoint, milestone=2)),
         msgspec.structs.replace(evaluated, record=record),
     ):
         with pytest.raises(Rejected):
-            point_of(message, SPEC)
+            milestone_of(message, SPEC)
 
 
 def test_a_journal_cannot_name_a_file_elsewhere(tmp_path):
@@ -228,7 +228,7 @@ def test_a_journal_cannot_name_a_file_elsewhere(tmp_path):
     for evil in (
         msgspec.structs.replace(spec, log_file="../../etc/passwd"),
         msgspec.structs.replace(spec, policy_file="/etc/passwd"),
-        msgspec.structs.replace(spec, ref=msgspec.structs.replace(spec.ref, run="../a/0")),
+        msgspec.structs.replace(spec, ref=msgspec.structs.replace(spec.ref, name="../a/0")),
         msgspec.structs.replace(spec, ref=msgspec.structs.replace(spec.ref, group_id=EVIL)),
     ):
         plan = msgspec.structs.replace(

@@ -54,4 +54,4 @@ def planned(events, change):
 
 
 def with_entry(category, run="simplified/2", detail="what happened"):
-    return [*planted_effect(), Ledger(category=category, run=run, episode=None, detail=detail)]
+    return [*planted_effect(), Ledger(category=category, run_name=run, episode=None, detail=detail)]

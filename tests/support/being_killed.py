@@ -18,16 +18,16 @@ from support.children import environment
 PATIENCE_S = 90.0
 
 
-def killed_at(run_dir, sockets, size, *arguments):
+def killed_at(experiment_dir, sockets, size, *arguments):
     """Start fake_experiment with `arguments` and kill it when its journal has that many bytes.
 
     Returns the events that it left, or all of them when it came to its end before.
     """
     process = subprocess.Popen(
-        [sys.executable, "-m", "support.fake_experiment", run_dir, *map(str, arguments)],
+        [sys.executable, "-m", "support.fake_experiment", experiment_dir, *map(str, arguments)],
         env=environment(TMPDIR=sockets), stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
-    journal, deadline = run_dir / JOURNAL_NAME, time.monotonic() + PATIENCE_S
+    journal, deadline = experiment_dir / JOURNAL_NAME, time.monotonic() + PATIENCE_S
     while process.poll() is None:
         assert time.monotonic() < deadline
         if journal.exists() and journal.stat().st_size >= size:
@@ -38,12 +38,12 @@ def killed_at(run_dir, sockets, size, *arguments):
     return list(read(journal))
 
 
-def workers_when_recorded(run_dir, process, episodes):
+def workers_when_recorded(experiment_dir, process, episodes):
     """Started workers (events), once every run of `process` has that many episodes on record."""
     deadline = time.monotonic() + PATIENCE_S
     while process.poll() is None and time.monotonic() < deadline:
         with suppress(UsageError):  # no journal yet, or one without a line
-            history = load(run_dir).history
+            history = load(experiment_dir).history
             if all(len(one.episodes) >= episodes for one in history.runs.values()):
                 return history.workers
         time.sleep(0.02)
@@ -59,5 +59,5 @@ def alive(pid):
         return False
 
 
-def worker_pids(run_dir):
-    return [event.pid for event in read(run_dir / JOURNAL_NAME) if isinstance(event, WorkerStarted)]
+def worker_pids(experiment_dir):
+    return [event.pid for event in read(experiment_dir / JOURNAL_NAME) if isinstance(event, WorkerStarted)]

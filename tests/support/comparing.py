@@ -68,7 +68,7 @@ def compared(
     if complete is None:
         complete = len(pairs) + len(lost.replicates)
     same_records, findings = changes.pop("same_records", False), changes.pop("findings", ())
-    asked = Question(a=A, b=B, design=rule, planned=max(rule.looks, default=complete), conditions="task t, 5 steps")
+    asked = Question(a=A, b=B, design=rule, planned=max(rule.looks, default=complete), scope="task t, 5 steps")
     course = follow(rule, {rule.comparisons[0]: pairs}, complete)[rule.comparisons[0]]
     return compare(
         msgspec.structs.replace(asked, **changes), pairs, course,

@@ -25,20 +25,20 @@ class Watcher:
         self._act(event)
 
 
-def run(run_dir, plan, *observers, launcher=THREADS, limits=None):
+def run(experiment_dir, plan, *observers, launcher=THREADS, limits=None):
     """The events of a whole experiment."""
-    run_dir.mkdir(exist_ok=True)
-    experiment_run.run(plan, run_dir, launcher, observers, limits)
-    return events_of(run_dir)
+    experiment_dir.mkdir(exist_ok=True)
+    experiment_run.run(plan, experiment_dir, launcher, observers, limits)
+    return events_of(experiment_dir)
 
 
-def resume(run_dir, *observers, launcher=THREADS, limits=None):
-    experiment_run.resume(run_dir, launcher, observers, limits)
-    return events_of(run_dir)
+def resume(experiment_dir, *observers, launcher=THREADS, limits=None):
+    experiment_run.resume(experiment_dir, launcher, observers, limits)
+    return events_of(experiment_dir)
 
 
-def events_of(run_dir):
-    return list(read(run_dir / JOURNAL_NAME))
+def events_of(experiment_dir):
+    return list(read(experiment_dir / JOURNAL_NAME))
 
 
 def of(kind, events):
@@ -50,10 +50,10 @@ def ledger(events, *categories):
 
 
 def records(events):
-    """Every record by run and point, with its checkpoint; AssertionError when one was journalled twice."""
-    episodes = [(event.record.run.run, event.record.episode + 1, event) for event in of(EpisodeRecorded, events)]
-    evaluations = [(event.record.run.run, -1, event) for event in of(RunEvaluated, events)]
-    found = {(run, point): event for run, point, event in (*episodes, *evaluations)}
+    """Every record by run and milestone, with its checkpoint; AssertionError when one was journalled twice."""
+    episodes = [(event.record.run.name, event.record.episode + 1, event) for event in of(EpisodeRecorded, events)]
+    evaluations = [(event.record.run.name, -1, event) for event in of(RunEvaluated, events)]
+    found = {(run, milestone): event for run, milestone, event in (*episodes, *evaluations)}
     assert len(found) == len(episodes) + len(evaluations)
     return found
 
@@ -71,7 +71,7 @@ def taken_up(events):
     """Run -> the points at which its workers were ready, in order."""
     found = {}
     for event in of(RunReady, events):
-        found.setdefault(event.run.run, []).append(event.point)
+        found.setdefault(event.run.name, []).append(event.milestone)
     return found
 
 

@@ -18,13 +18,16 @@ LANE = Lane(name="cpu:0", devices=("cpu:0",), uuids=("",))
 
 
 class Conversation:
-    """A worker thread on `run_dir`; use as a context: at its end the worker has left and its sockets are closed."""
+    """A worker thread on `experiment_dir`.
 
-    def __init__(self, run_dir: Path) -> None:
+    Use as a context: at its end the worker has left and its sockets are closed.
+    """
+
+    def __init__(self, experiment_dir: Path) -> None:
         self._hub = Hub()
         order = WorkerOrder(
             endpoint=self._hub.endpoint, worker="w00", incarnation=1, lane=LANE, arithmetic=Arithmetic(),
-            run_dir=str(run_dir), log_file="logs/w00.log",
+            experiment_dir=str(experiment_dir), log_file="logs/w00.log",
         )
         self._hub.admit(order.identity)
         self._order = order

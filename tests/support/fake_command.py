@@ -22,24 +22,24 @@ from support import fake_plans, stand_in
 
 
 @click.command()
-@click.argument("run_dir", type=click.Path(path_type=Path))
+@click.argument("experiment_dir", type=click.Path(path_type=Path))
 @click.argument("episodes", type=int)
 @click.option("--detach", is_flag=True)
 @click.option("--alone", is_flag=True, help="Nobody waits for it: it was detached.")
-def command(run_dir: Path, episodes: int, detach: bool, alone: bool) -> None:
+def command(experiment_dir: Path, episodes: int, detach: bool, alone: bool) -> None:
     if detach:
-        begun = detached("support.fake_command", [str(run_dir), str(episodes), "--alone"], run_dir)
+        begun = detached("support.fake_command", [str(experiment_dir), str(episodes), "--alone"], experiment_dir)
         click.echo(begun.shown(as_json=True))
         return
     if not alone:
         stand_in.die_with_parent()
     stand_in.without_torch()
-    outlive_terminal(run_dir)
-    run_dir.mkdir(exist_ok=True)
-    settle_console(run_dir)
+    outlive_terminal(experiment_dir)
+    experiment_dir.mkdir(exist_ok=True)
+    settle_console(experiment_dir)
     plan = fake_plans.plan(episodes=episodes)
     with LiveView(plan, Console()) as view:
-        experiment_run.run(plan, run_dir, LocalLauncher("support.fake_worker:main"), [view])
+        experiment_run.run(plan, experiment_dir, LocalLauncher("support.fake_worker:main"), [view])
     click.echo("the summary")
 
 

@@ -17,13 +17,13 @@ from support import fake_plans, stand_in
 if __name__ == "__main__":
     stand_in.die_with_parent()
     stand_in.without_torch()
-    run_dir, launcher = Path(sys.argv[1]), LocalLauncher("support.fake_worker:main")
+    experiment_dir, launcher = Path(sys.argv[1]), LocalLauncher("support.fake_worker:main")
     try:
         if sys.argv[2] == "resume":
-            experiment_run.resume(run_dir, launcher, ())
+            experiment_run.resume(experiment_dir, launcher, ())
         else:
             plan = fake_plans.plan(episodes=int(sys.argv[2]), **dict.fromkeys(sys.argv[3:], True))
-            experiment_run.run(plan, run_dir, launcher, ())
+            experiment_run.run(plan, experiment_dir, launcher, ())
     except EsperError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(error.exit_code)

@@ -8,10 +8,10 @@ release before it brought.
 
 It writes real checkpoints and takes runs up from them, by the code of the real worker, with a state of a few bytes.
 
-FAKE_FAULT="kind:run:point[:times][,…]" plants a fault when `run` comes to `point`, and not where it is only taken up
-again; with `times`, only in workers started that often at most: "die:a/0:2:1" strikes once if w00 did a/0 from its
-first start, without `times` at every attempt. The kinds are the functions of `_FAULTS`, and "protocol", which concerns
-a worker whose name is given as `run`.
+FAKE_FAULT="kind:run:milestone[:times][,…]" plants a fault when `run` comes to `milestone`, and not where it is only
+taken up again; with `times`, only in workers started that often at most: "die:a/0:2:1" strikes once if w00 did a/0 from
+its first start, without `times` at every attempt. The kinds are the functions of `_FAULTS`, and "protocol", which
+concerns a worker whose name is given as `run`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from esper_ab.contracts.messages import (
 from esper_ab.contracts.records import (
     EnvEpisode,
     EpisodeRecord,
-    EvaluationEpisode,
+    EvaluatedHost,
     EvaluationRecord,
     Moments,
     SeedEvent,
@@ -66,7 +66,7 @@ TIMING = Timing(total_s=0.0, train_s=0.0, validate_s=0.0, decide_s=0.0, update_s
 def main(order: WorkerOrder) -> None:
     """Entry point of a process: everything the real one does except torch."""
     process.die_with_parent()
-    process.redirect_output(Path(order.run_dir) / order.log_file)
+    process.redirect_output(Path(order.experiment_dir) / order.log_file)
     process.obey_the_coordinator_only()
     process.set_environment(order.lane, order.arithmetic)
     main_in_thread(order)
@@ -95,7 +95,7 @@ def hello(order):
 def _planted(order):
     listed = [fault.split(":") for fault in os.environ.get(FAULT_VARIABLE, "").split(",") if fault]
     return {
-        (kind, run, int(point)) for kind, run, point, *times in listed
+        (kind, run, int(milestone)) for kind, run, milestone, *times in listed
         if not times or order.incarnation <= int(times[0])
     }
 
@@ -109,36 +109,36 @@ def _serve(link, order):
 
 def _run(link, order: WorkerOrder, assign: Assign) -> bool:
     """False when told to stop."""
-    spec, run_dir = assign.spec, Path(order.run_dir)
-    start, damaged = take_up(run_dir, assign)
+    spec, experiment_dir = assign.spec, Path(order.experiment_dir)
+    start, damaged = take_up(experiment_dir, assign)
     brought = None  # by the last release
-    for point in range(start, spec.episodes + 2):
-        link.send(Progress(run=spec.ref, point=point, step=1, phase=phase_of(spec, point)))
-        if point == start:
-            report = Ready(run=spec.ref, warm_up_s=0.0, point=start, damaged=damaged)
+    for milestone in range(start, spec.episodes + 2):
+        link.send(Progress(run=spec.ref, milestone=milestone, step=1, phase=phase_of(spec, milestone)))
+        if milestone == start:
+            report = Ready(run=spec.ref, warm_up_s=0.0, milestone=start, damaged=damaged)
         else:
-            report = report_of(spec, point, save(run_dir, spec, point), brought)
+            report = report_of(spec, milestone, save(experiment_dir, spec, milestone), brought)
         for kind, run, at in sorted(_planted(order)):
-            if (run, at) == (spec.ref.run, point) and (point > start or start == 0):
+            if (run, at) == (spec.ref.name, milestone) and (milestone > start or start == 0):
                 report = _FAULTS[kind](link, report)
         link.send(report)
-        answer = _answer(link, spec, point)
+        answer = _answer(link, spec, milestone)
         if not isinstance(answer, Release):
             return isinstance(answer, Cancel)
         brought = answer.observations
-        if (brought is not None) != (spec.share_observation_norm and 1 <= point <= spec.episodes):
-            raise RuntimeError(f"point {point} was released with {brought}")
+        if (brought is not None) != (spec.share_observation_norm and 1 <= milestone <= spec.episodes):
+            raise RuntimeError(f"milestone {milestone} was released with {brought}")
     return True
 
 
-def _answer(link, spec, point):
-    """The release of `point`, or what ends the run or the worker."""
+def _answer(link, spec, milestone):
+    """The release of `milestone`, or what ends the run or the worker."""
     while True:
         message = link.receive()
         if isinstance(message, Stop):
             return message
-        mine = isinstance(message, Release | Cancel) and message.run == spec.ref.run
-        if mine and (isinstance(message, Cancel) or message.point == point):
+        mine = isinstance(message, Release | Cancel) and message.run_name == spec.ref.name
+        if mine and (isinstance(message, Cancel) or message.milestone == milestone):
             return message
 
 
@@ -146,47 +146,51 @@ def learns(spec):
     return spec.ref.controller == "ppo"
 
 
-def state(spec, point):
-    return f"{spec.ref.run} at {point}".encode()
+def state(spec, milestone):
+    return f"{spec.ref.name} at {milestone}".encode()
 
 
-def save(run_dir, spec, point):
-    if learns(spec) and 0 < point <= spec.episodes:
-        return checkpoint.store(run_dir, spec.ref, point, state(spec, point))
+def save(experiment_dir, spec, milestone):
+    if learns(spec) and 0 < milestone <= spec.episodes:
+        return checkpoint.store(experiment_dir, spec.ref, milestone, state(spec, milestone))
     return None
 
 
-def take_up(run_dir, assign):
+def take_up(experiment_dir, assign):
     """Where the run stands, and what was damaged: as in workers/process/loop.py."""
     spec = assign.spec
 
     def resume(data):
-        if data not in {state(spec, offered.point) for offered in assign.checkpoints}:
+        if data not in {state(spec, offered.milestone) for offered in assign.checkpoints}:
             raise Damaged("is no checkpoint of this run")
 
-    return checkpoint.take_up(run_dir, spec.ref, assign.checkpoints, resume) if learns(spec) else (assign.point, ())
+    return (
+        checkpoint.take_up(experiment_dir, spec.ref, assign.checkpoints, resume)
+        if learns(spec)
+        else (assign.milestone, ())
+    )
 
 
-def phase_of(spec, point):
-    return "warm-up" if point == 0 else "train" if point <= spec.episodes else "evaluate"
+def phase_of(spec, milestone):
+    return "warm-up" if milestone == 0 else "train" if milestone <= spec.episodes else "evaluate"
 
 
-def report_of(spec: RunSpec, point: int, saved=None, brought=None):
+def report_of(spec: RunSpec, milestone: int, saved=None, brought=None):
     """`brought`: the moments of observations of the release before, where they are shared."""
-    if point == 0:
+    if milestone == 0:
         return Ready(run=spec.ref, warm_up_s=0.0)
-    if point <= spec.episodes:
+    if milestone <= spec.episodes:
         return EpisodeFinished(
-            run=spec.ref, seq=point, record=episode(spec, point - 1, brought), checkpoint=saved,
-            observations=moments(spec, point) if spec.share_observation_norm else None,
+            run=spec.ref, seq=milestone, record=episode(spec, milestone - 1, brought), checkpoint=saved,
+            observations=moments(spec, milestone) if spec.share_observation_norm else None,
         )
-    return Evaluated(run=spec.ref, seq=point, record=evaluation(spec, brought))
+    return Evaluated(run=spec.ref, seq=milestone, record=evaluation(spec, brought))
 
 
-def moments(spec, point):
-    """Of a few rows by group and replicate, the number growing with every point."""
+def moments(spec, milestone):
+    """Of a few rows by group and replicate, the number growing with every milestone."""
     draws = run_path(spec.rng_seed, spec.ref.replicate, spec.ref.group_id) / "observations"
-    rows = (draws / "rows").generator().normal(0.3, 1.0, (2 + 3 * point, 4))
+    rows = (draws / "rows").generator().normal(0.3, 1.0, (2 + 3 * milestone, 4))
     mean = rows.mean(axis=0)
     squares = ((rows - mean) ** 2).sum(axis=0)
     return Moments(count=len(rows), mean=tuple(mean.tolist()), squares=tuple(squares.tolist()))
@@ -200,7 +204,7 @@ def accuracy(spec, episode, env):
 def _env(spec, episode, env):
     reached = accuracy(spec, episode, env)
     return EnvEpisode(
-        env=env, device=spec.env_devices[env], steps=spec.steps, final_accuracy=reached, val_accuracy=reached,
+        env=env, device=spec.env_devices[env], steps=spec.steps, held_out_accuracy=reached, val_accuracy=reached,
         best_val_accuracy=reached, val_loss=None, reward_sum=reached / 10, host_params=100, params_added=10,
         germinated=1, pruned=0, fossilized=1, contributing=1, op_counts=(spec.steps - 1, 1), diverged=False,
     )
@@ -220,14 +224,14 @@ def episode(spec, index, brought=None):
 
 def evaluation(spec, brought=None):
     episodes = tuple(
-        EvaluationEpisode(
-            episode=index, actions=actions, env=_env(spec, spec.episodes + index, env),
+        EvaluatedHost(
+            episode=index, actions=actions, outcome=_env(spec, spec.episodes + index, env),
             rewards=dict.fromkeys(spec.eval_reward_modes, 1.0),
         )
         for index in range(spec.eval_episodes) for env in range(spec.n_envs) for actions in ("sampled", "greedy")
     )
     return EvaluationRecord(
-        run=spec.ref, episodes=episodes, policy_file=spec.policy_file, policy_sha256="0" * 64, timing=TIMING,
+        run=spec.ref, hosts=episodes, policy_file=spec.policy_file, policy_sha256="0" * 64, timing=TIMING,
         digest=_digest(episodes, brought),
     )
 
@@ -286,7 +290,7 @@ def _skip(link, report):
 
 
 def _nan(link, report):
-    broken = msgspec.structs.replace(report.record.envs[0], final_accuracy=math.nan)
+    broken = msgspec.structs.replace(report.record.envs[0], held_out_accuracy=math.nan)
     return msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, envs=(broken,)))
 
 

@@ -1,4 +1,4 @@
-"""What must hold of a run directory after any faults: everything once, nothing lost, nothing left lying about."""
+"""What must hold of an experiment directory after any faults: everything once, nothing lost, nothing left behind."""
 
 from __future__ import annotations
 
@@ -14,59 +14,61 @@ from esper_ab.journal.events import (
     ExperimentEnded,
     ExperimentStarted,
     Ledger,
-    PointReleased,
+    MilestoneReleased,
     RunEvaluated,
     RunReady,
 )
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
 
-_FORBIDDEN = ("dropped_pair", "inexact_resume")  # by faults that leave a replicate two lives at every point
+_FORBIDDEN = ("dropped_pair", "inexact_resume")  # by faults that leave a replicate two lives at every milestone
 
 
-def check(run_dir: Path, expected_hash: str) -> list[AnyEvent]:
+def check(experiment_dir: Path, expected_hash: str) -> list[AnyEvent]:
     """The journal of a finished experiment; AssertionError for whatever was lost, doubled or left behind."""
-    events = list(read(run_dir / JOURNAL_NAME))
+    events = list(read(experiment_dir / JOURNAL_NAME))
     assert events[-1] == ExperimentEnded(status="finished", detail="")
     check_records(events)
     entries = [event for event in events if isinstance(event, Ledger) and event.category in _FORBIDDEN]
     assert not entries, entries
     assert result_hash(fold(events)) == expected_hash
-    check_files(run_dir, events)
+    check_files(experiment_dir, events)
     return events
 
 
 def check_records(events: Sequence[AnyEvent]) -> None:
-    """Every planned point of every run is recorded once, in order, before it is released; for finished journals."""
+    """Every planned milestone of every run is recorded once, in order, before it is released; for finished journals."""
     assert isinstance(events[0], ExperimentStarted)
     recorded: dict[str, int] = {}
     count = Counter[tuple[str, int]]()
-    specs = {spec.ref.run: spec for block in events[0].plan.blocks for spec in block.runs}
+    specs = {spec.ref.name: spec for block in events[0].plan.blocks for spec in block.runs}
     for event in events:
         match event:
             case RunReady():
-                assert event.point <= max(0, recorded.setdefault(event.run.run, 0))
+                assert event.milestone <= max(0, recorded.setdefault(event.run.name, 0))
             case EpisodeRecorded() | RunEvaluated():
-                name = event.record.run.run
+                name = event.record.run.name
                 at = event.record.episode + 1 if isinstance(event, EpisodeRecorded) else specs[name].episodes + 1
                 count[name, at] += 1
-                assert recorded[name] == at - 1, f"point {at} of {name} after point {recorded[name]}"
+                assert recorded[name] == at - 1, f"milestone {at} of {name} after milestone {recorded[name]}"
                 recorded[name] = at
-            case PointReleased():
+            case MilestoneReleased():
                 for name in event.runs:
-                    assert recorded[name] >= event.point, f"point {event.point} of {name} was released unrecorded"
-    wanted = {(name, point) for name, spec in specs.items() for point in range(1, spec.episodes + 2)}
+                    assert recorded[name] >= event.milestone, (
+                        f"milestone {event.milestone} of {name} was released unrecorded"
+                    )
+    wanted = {(name, milestone) for name, spec in specs.items() for milestone in range(1, spec.episodes + 2)}
     assert set(count) == wanted, f"lost: {sorted(wanted - set(count))}"
     assert set(count.values()) == {1}, "recorded twice"
 
 
-def check_files(run_dir: Path, events: Sequence[AnyEvent]) -> None:
+def check_files(experiment_dir: Path, events: Sequence[AnyEvent]) -> None:
     """The last checkpoint of every run is what was recorded of it, and no half-written file is left."""
     for run in fold(events).runs.values():
         for checkpoint in run.checkpoints[-1:]:
-            data = (run_dir / checkpoint.file).read_bytes()
+            data = (experiment_dir / checkpoint.file).read_bytes()
             assert (len(data), hashlib.sha256(data).hexdigest()) == (checkpoint.size_bytes, checkpoint.sha256)
-    unfinished = [path.name for path in run_dir.rglob(".*") if path.is_file() and path.name != ".lock"]
+    unfinished = [path.name for path in experiment_dir.rglob(".*") if path.is_file() and path.name != ".lock"]
     assert not unfinished, unfinished
 
 

@@ -71,7 +71,7 @@ class Outcome:
 
 
 def make_world(rng_seed: int) -> World:
-    """Faults by rng seed alone; never three deaths of a worker without a recorded point between them.
+    """Faults by rng seed alone; never three deaths of a worker without a recorded milestone between them.
 
     Where workers are stopped the coordinator lives: a stopped process cannot notice that it is gone.
     """
@@ -99,9 +99,9 @@ def _of_coordinator(rng: random.Random) -> Death:
 
 
 def _of_worker(rng: random.Random, incarnation: int, stops: bool) -> Death:
-    """Every second incarnation gets past one point before it dies."""
+    """Every second incarnation gets past one milestone before it dies."""
     place = rng.choice([place for place in PLACES if not place.startswith("journal")])
-    calls = {"checkpoint sync": 2, "send": 8}.get(place, 1)  # for one point, at most
+    calls = {"checkpoint sync": 2, "send": 8}.get(place, 1)  # for one milestone, at most
     least = 1 if incarnation % 2 else calls + 1
     how = "SIGSTOP" if stops else rng.choice(_SIGNALS)
     return Death(place=place, n=rng.randint(least, least + 2 * calls), moment=_moment(rng, place), how=how)
@@ -112,18 +112,18 @@ def _moment(rng: random.Random, place: str) -> str:
     return rng.choice(_MOMENTS if place.endswith("write") else ("before", "after"))
 
 
-def live(world: World, run_dir: Path, expected_hash: str) -> Outcome:
-    """Run the world's experiment in `run_dir`, life after life, and check what it has come to."""
+def live(world: World, experiment_dir: Path, expected_hash: str) -> Outcome:
+    """Run the world's experiment in `experiment_dir`, life after life, and check what it has come to."""
     outcome = Outcome(world=world)
-    log = run_dir.parent / f"{run_dir.name}.deaths"
+    log = experiment_dir.parent / f"{experiment_dir.name}.deaths"
     with _private_tmp() as tmp:
         blows = list(world.blows)
         try:
             for life in range(1, 2 * LIVES + 1):
                 outcome.lives = life
-                if _one_life(world, run_dir, log, tmp, (life, blows, outcome)) == 0:
+                if _one_life(world, experiment_dir, log, tmp, (life, blows, outcome)) == 0:
                     break
-            check(run_dir, expected_hash)
+            check(experiment_dir, expected_hash)
         except (AssertionError, subprocess.TimeoutExpired) as error:
             outcome.problem = f"{type(error).__name__}: {error}"
         outcome.planted = struck(log)
@@ -131,15 +131,15 @@ def live(world: World, run_dir: Path, expected_hash: str) -> Outcome:
     return outcome
 
 
-def _one_life(world: World, run_dir: Path, log: Path, tmp: Path, now: tuple[int, list[Blow], Outcome]) -> int:
+def _one_life(world: World, experiment_dir: Path, log: Path, tmp: Path, now: tuple[int, list[Blow], Outcome]) -> int:
     """Exit status of one coordinator; no process of its session may be left soon after."""
     life, blows, outcome = now
-    _begin(run_dir)
+    _begin(experiment_dir)
     environment = children.environment(**planted(world.deaths, log), TMPDIR=str(tmp), OMP_NUM_THREADS="1")
     if world.large:
         environment["FAKE_FAULT"] = "large:a/0:2,large:b/1:3"
-    command = [sys.executable, "-m", "support.faulty_experiment", str(run_dir), str(life), str(REPLICATES)]
-    with (run_dir.parent / f"{run_dir.name}.stderr").open("ab") as errors:
+    command = [sys.executable, "-m", "support.faulty_experiment", str(experiment_dir), str(life), str(REPLICATES)]
+    with (experiment_dir.parent / f"{experiment_dir.name}.stderr").open("ab") as errors:
         process = subprocess.Popen(
             [*command, str(EPISODES), str(world.floor_s)], env=environment, stderr=errors, start_new_session=True
         )
@@ -147,8 +147,8 @@ def _one_life(world: World, run_dir: Path, log: Path, tmp: Path, now: tuple[int,
         deadline = time.monotonic() + _PATIENCE_S
         while process.poll() is None:
             assert time.monotonic() < deadline, f"life {life} did not end"
-            if blows and _size(run_dir) >= blows[0].at_bytes:
-                outcome.blows += [blow for blow in [blows.pop(0)] if _strike(blow, process.pid, run_dir)]
+            if blows and _size(experiment_dir) >= blows[0].at_bytes:
+                outcome.blows += [blow for blow in [blows.pop(0)] if _strike(blow, process.pid, experiment_dir)]
             time.sleep(_POLL_S)
         ended = time.monotonic()
         while (left := alive_in_session(process.pid)) and time.monotonic() < ended + _GONE_S:
@@ -162,25 +162,27 @@ def _one_life(world: World, run_dir: Path, log: Path, tmp: Path, now: tuple[int,
     return process.returncode
 
 
-def _begin(run_dir: Path) -> None:
-    """A run directory whose journal has no complete line holds nothing to take up: it is begun anew."""
-    journal = run_dir / JOURNAL_NAME
+def _begin(experiment_dir: Path) -> None:
+    """An experiment directory whose journal has no complete line holds nothing to take up: it is begun anew."""
+    journal = experiment_dir / JOURNAL_NAME
     if journal.exists() and b"\n" not in journal.read_bytes():
-        shutil.rmtree(run_dir)
-    run_dir.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(experiment_dir)
+    experiment_dir.mkdir(parents=True, exist_ok=True)
 
 
-def _size(run_dir: Path) -> int:
+def _size(experiment_dir: Path) -> int:
     try:
-        return (run_dir / JOURNAL_NAME).stat().st_size
+        return (experiment_dir / JOURNAL_NAME).stat().st_size
     except FileNotFoundError:
         return 0
 
 
-def _strike(blow: Blow, coordinator: int, run_dir: Path) -> bool:
+def _strike(blow: Blow, coordinator: int, experiment_dir: Path) -> bool:
     """Whether there was somebody to kill."""
     pids = {"coordinator": coordinator}
-    pids |= {event.worker: event.pid for event in read(run_dir / JOURNAL_NAME) if isinstance(event, WorkerStarted)}
+    pids |= {
+        event.worker: event.pid for event in read(experiment_dir / JOURNAL_NAME) if isinstance(event, WorkerStarted)
+    }
     if str(pids.get(blow.victim)) not in {left.partition(":")[0] for left in alive_in_session(coordinator)}:
         return False
     os.kill(pids[blow.victim], signal.SIGKILL)

@@ -15,7 +15,7 @@ from support import stand_in
 START_UP_S = 60.0
 
 
-def main(run_dir: Path, life: str, replicates: int, episodes: int, floor_s: float) -> None:
+def main(experiment_dir: Path, life: str, replicates: int, episodes: int, floor_s: float) -> None:
     """Conduct or resume, with the fake worker."""
     from esper_ab.control import experiment_run
     from esper_ab.control.rules.liveness import Limits
@@ -25,10 +25,12 @@ def main(run_dir: Path, life: str, replicates: int, episodes: int, floor_s: floa
 
     planted_death.install(f"coordinator/{life}")
     launcher, limits = LocalLauncher("support.planted_death:worker"), Limits(floor_s=floor_s, start_up_s=START_UP_S)
-    if (run_dir / JOURNAL_NAME).exists():
-        experiment_run.resume(run_dir, launcher, (), limits)
+    if (experiment_dir / JOURNAL_NAME).exists():
+        experiment_run.resume(experiment_dir, launcher, (), limits)
     else:
-        experiment_run.run(fake_plans.plan(replicates=replicates, episodes=episodes), run_dir, launcher, (), limits)
+        experiment_run.run(
+            fake_plans.plan(replicates=replicates, episodes=episodes), experiment_dir, launcher, (), limits
+        )
 
 
 if __name__ == "__main__":

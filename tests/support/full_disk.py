@@ -28,37 +28,37 @@ def fill(path: Path) -> None:
                 continue
 
 
-def listing(run_dir: Path) -> list[str]:
-    return sorted(str(path.relative_to(run_dir)) for path in run_dir.rglob("*") if path.is_file())
+def listing(experiment_dir: Path) -> list[str]:
+    return sorted(str(path.relative_to(experiment_dir)) for path in experiment_dir.rglob("*") if path.is_file())
 
 
-def main(run_dir: Path) -> None:
+def main(experiment_dir: Path) -> None:
     torch.set_num_threads(1)
     spec = make_session().spec
     seen: dict[str, object] = {}
-    ballast = run_dir / "ballast"
-    with Conversation(run_dir) as worker:
+    ballast = experiment_dir / "ballast"
+    with Conversation(experiment_dir) as worker:
         worker.say(Assign(spec=spec))
         worker.hear(Ready)
-        worker.say(Release(run="a/0", point=0))
+        worker.say(Release(run_name="a/0", milestone=0))
         first = worker.hear(EpisodeFinished)
         fill(ballast)
-        worker.say(Release(run="a/0", point=1))
+        worker.say(Release(run_name="a/0", milestone=1))
         for _ in range(2):  # it says so, and says so again
             worker.hear(Progress, phase="disk full")
-        seen["while full"] = listing(run_dir)
+        seen["while full"] = listing(experiment_dir)
         kept = first.checkpoint
-        seen["previous intact"] = bool(durable.read(run_dir / kept.file, kept.sha256, kept.size_bytes))
+        seen["previous intact"] = bool(durable.read(experiment_dir / kept.file, kept.sha256, kept.size_bytes))
         ballast.unlink()
         second = worker.hear(EpisodeFinished)
         seen["digests"] = [first.record.digest, second.record.digest]
         fill(ballast)
-        worker.say(Release(run="a/0", point=2))
+        worker.say(Release(run_name="a/0", milestone=2))
         worker.hear(Progress, phase="disk full")
         ballast.unlink()
         seen["evaluation"] = worker.hear(Evaluated).record.digest
-        worker.say(Release(run="a/0", point=3))
-    seen["afterwards"] = listing(run_dir)
+        worker.say(Release(run_name="a/0", milestone=3))
+    seen["afterwards"] = listing(experiment_dir)
     sys.stdout.write(json.dumps(seen) + "\n")
 
 

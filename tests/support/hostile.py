@@ -22,12 +22,12 @@ from support.fake_worker import report_of
 PATIENCE_MS = 5000
 _SPEC = fake_plans.plan().blocks[0].runs[0]
 SPEC = msgspec.structs.replace(
-    _SPEC, ref=msgspec.structs.replace(_SPEC.ref, run="nobody/77", group_id="nobody", replicate=77)
+    _SPEC, ref=msgspec.structs.replace(_SPEC.ref, name="nobody/77", group_id="nobody", replicate=77)
 )
 MESSAGES = tuple(encode(message) for message in (
     Hello(worker="w77", incarnation=1, protocol=PROTOCOL, pid=42, uuids=("",), torch_version="none", sources=""),
-    *(report_of(SPEC, point) for point in range(4)),
-    Progress(run=SPEC.ref, point=1, step=7, phase="train"),
+    *(report_of(SPEC, milestone) for milestone in range(4)),
+    Progress(run=SPEC.ref, milestone=1, step=7, phase="train"),
     Failed(worker="w77", run=SPEC.ref, summary="\x1b[2J<script>'; DROP TABLE runs", traceback="…"),
     Chunk(seq=1, index=0, count=2, data=b"\x00\xff"),
 ))  # fmt: skip

@@ -16,7 +16,7 @@ from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import (
     EnvEpisode,
     EpisodeRecord,
-    EvaluationEpisode,
+    EvaluatedHost,
     EvaluationRecord,
     HeadUse,
     PPOUpdate,
@@ -29,13 +29,14 @@ from esper_ab.design.boundary_cache import calibrate
 from esper_ab.design.counterbalance import order
 from esper_ab.design.design import make_design
 from esper_ab.journal.events import (
+    SCHEMA,
     AnyEvent,
     EpisodeRecorded,
     ExperimentEnded,
     ExperimentStarted,
     Ledger,
+    MilestoneReleased,
     PlanExtended,
-    PointReleased,
     RunEvaluated,
     RunReady,
     RunStarted,
@@ -95,7 +96,7 @@ class Synthetic:
             rng_seed=self.rng_seed, endpoint=self.endpoint, devices=tuple(lane.name for lane in lanes),
         )
         blocks = tuple(
-            Block(index=r, replicate=r, runs=self._runs(groups, r))
+            Block(replicate=r, runs=self._runs(groups, r))
             for r in range(self.replicates)
         )
         modes = {group.name: group.settings.reward.mode for group in groups}
@@ -120,10 +121,10 @@ class Synthetic:
         run = f"{group.name}/{replicate}"
         return RunSpec(
             ref=RunRef(
-                run=run, group_id=group.name, replicate=replicate, reward_mode=group.settings.reward.mode,
-                controller=group.settings.controller.name, device=lane,
+                name=run, group_id=group.name, replicate=replicate, reward_mode=group.settings.reward.mode,
+                controller=group.settings.controller.name, lane=lane,
             ),
-            block=replicate, experiment_digest="0" * 64, rng_seed=self.rng_seed, rng_label="", task="digits",
+            experiment_digest="0" * 64, rng_seed=self.rng_seed, rng_label="", task="digits",
             data_dir="", slots=("early", "mid", "late"), n_envs=self.n_envs, episodes=self.episodes,
             steps=self.steps, eval_episodes=self.eval_episodes, eval_reward_modes=MODES,
             env_devices=(lane,) * self.n_envs, settings=group.settings, arithmetic=Arithmetic(), telemetry=True,
@@ -149,17 +150,17 @@ class Synthetic:
         return listed
 
     def _block(self, block: Block) -> list[AnyEvent]:
-        names = tuple(spec.ref.run for spec in block.runs)
+        names = tuple(spec.ref.name for spec in block.runs)
         listed: list[AnyEvent] = [
-            RunStarted(run=s.ref, block=block.index, worker="w0", incarnation=0) for s in block.runs
+            RunStarted(run=s.ref, worker="w0", incarnation=0) for s in block.runs
         ]
         listed += [RunReady(run=s.ref, warm_up_s=0.4) for s in block.runs]
-        listed.append(PointReleased(block=block.index, point=0, runs=names))
+        listed.append(MilestoneReleased(replicate=block.replicate, milestone=0, runs=names))
         for episode in range(self.episodes):
             listed += [EpisodeRecorded(record=self.episode(spec, episode)) for spec in block.runs]
-            listed.append(PointReleased(block=block.index, point=episode + 1, runs=names))
+            listed.append(MilestoneReleased(replicate=block.replicate, milestone=episode + 1, runs=names))
         listed += [RunEvaluated(record=self.evaluation(spec)) for spec in block.runs]
-        listed.append(PointReleased(block=block.index, point=self.episodes + 1, runs=names))
+        listed.append(MilestoneReleased(replicate=block.replicate, milestone=self.episodes + 1, runs=names))
         return listed
 
     def _generator(self, spec: RunSpec, episode: int) -> np.random.Generator:
@@ -174,7 +175,7 @@ class Synthetic:
         accuracy = float(np.clip(level + rng.normal(0, 2.0), 10.0, 100.0))
         fossilized = int(rng.integers(0, 3)) if grows else 0
         return EnvEpisode(
-            env=env, device=spec.env_devices[env], steps=self.steps, final_accuracy=accuracy,
+            env=env, device=spec.env_devices[env], steps=self.steps, held_out_accuracy=accuracy,
             val_accuracy=accuracy + 0.5, best_val_accuracy=accuracy + 1.0, val_loss=0.8,
             reward_sum=float(level / 10 + rng.normal()), host_params=1200,
             params_added=int(shape.params + rng.integers(-50, 50)) if grows else 0,
@@ -223,21 +224,21 @@ class Synthetic:
         shape, rng = self.groups[spec.ref.group_id], self._generator(spec, -1)
         level = shape.accuracy + rng.normal(0, 1.5)
         episodes = tuple(
-            EvaluationEpisode(
-                episode=episode, actions=actions, env=self._env(spec, env, level, rng),
+            EvaluatedHost(
+                episode=episode, actions=actions, outcome=self._env(spec, env, level, rng),
                 rewards={mode: float(level / (2 + 5 * i) + rng.normal()) for i, mode in enumerate(MODES)},
             )
             for actions in ("sampled", "greedy") for episode in range(self.eval_episodes) for env in range(self.n_envs)
         )
         return EvaluationRecord(
-            run=spec.ref, episodes=episodes, policy_file=spec.policy_file, policy_sha256="f" * 64, timing=TIMING,
+            run=spec.ref, hosts=episodes, policy_file=spec.policy_file, policy_sha256="f" * 64, timing=TIMING,
             digest=f"{shape.stream or spec.ref.group_id}-{spec.ref.replicate}",
         )
 
 
 def started(plan: Plan) -> ExperimentStarted:
     return ExperimentStarted(
-        schema=1, plan=plan, versions={"esper_ab": "0.1.0", "torch": "2.13"},
+        schema=SCHEMA, plan=plan, versions={"esper_ab": "0.1.0", "torch": "2.13"},
         machine={"cpu": "test processor", "cores": "2"}, code={"commit": "abc123", "dirty": "no"},
     )
 
@@ -269,12 +270,12 @@ def three_groups() -> list[AnyEvent]:
 def failed_run(kept: int = 3) -> list[AnyEvent]:
     """Six replicates planned; the worker of simplified dies in the second episode of the fourth block."""
     events = planted_effect()
-    block = [i for i, event in enumerate(events) if isinstance(event, RunStarted) and event.block == kept]
+    block = [i for i, event in enumerate(events) if isinstance(event, RunStarted) and event.run.replicate == kept]
     first, second = (i for i in range(block[0], len(events))
                      if isinstance(events[i], EpisodeRecorded) and events[i].record.episode == 1
                      and events[i].record.run.replicate == kept)
     last = next(events[i] for i in (first, second) if events[i].record.run.group_id == "shaped")
-    ledger = Ledger(category="worker_death", run=f"simplified/{kept}", episode=1, detail="exit code -9")
+    ledger = Ledger(category="worker_death", run_name=f"simplified/{kept}", episode=1, detail="exit code -9")
     ended = ExperimentEnded(status="failed", detail=f"worker w1 died in simplified/{kept}")
     return [*events[:first], last, ledger, ended]
 
@@ -282,21 +283,23 @@ def failed_run(kept: int = 3) -> list[AnyEvent]:
 def without_evaluations(events: list[AnyEvent]) -> list[AnyEvent]:
     """The same journal, every evaluation empty: no sampled episode at all."""
     return [
-        RunEvaluated(record=msgspec.structs.replace(event.record, episodes=()))
+        RunEvaluated(record=msgspec.structs.replace(event.record, hosts=()))
         if isinstance(event, RunEvaluated) else event
         for event in events
     ]
 
 
-def write(run_dir: Path, events: list[AnyEvent]) -> Path:
-    """`run_dir` with these events as its journal; a clock that gives the same times in every test."""
-    run_dir.mkdir(parents=True, exist_ok=True)
+def write(experiment_dir: Path, events: list[AnyEvent]) -> Path:
+    """`experiment_dir` with these events as its journal; a clock that gives the same times in every test."""
+    experiment_dir.mkdir(parents=True, exist_ok=True)
     clock = itertools.count()
-    journal = Journal(run_dir, wall_clock=lambda: datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=next(clock)))
+    journal = Journal(
+        experiment_dir, wall_clock=lambda: datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=next(clock))
+    )
     for event in events:
         journal.append(event)
     journal.close()
-    return run_dir
+    return experiment_dir
 
 
 def a_record_of_each_kind() -> tuple[EpisodeRecord, EvaluationRecord]:

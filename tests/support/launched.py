@@ -16,13 +16,13 @@ from workers.process import setup
 
 def main(order: WorkerOrder) -> None:
     """The entry point of a process, set up as a real worker's is."""
-    setup.redirect_output(Path(order.run_dir) / order.log_file)
+    setup.redirect_output(Path(order.experiment_dir) / order.log_file)
     setup.obey_the_coordinator_only()
     main_in_thread(order)
 
 
 def main_in_thread(order: WorkerOrder) -> None:
-    folder = Path(order.run_dir)
+    folder = Path(order.experiment_dir)
     if order.worker == "fails":
         raise RuntimeError("as it was told to")
     if order.worker == "ends":

@@ -50,7 +50,7 @@ class Hog:
                 self._taken.append(os.dup(0))
 
 
-def main(run_dir: Path, lanes: int, launcher: str, transport: str, kind: str) -> None:
+def main(experiment_dir: Path, lanes: int, launcher: str, transport: str, kind: str) -> None:
     """Two lanes per block, as many blocks as lanes allow."""
     from esper_ab.control import experiment_run, hub
     from esper_ab.control.preflight import check_launcher
@@ -70,7 +70,7 @@ def main(run_dir: Path, lanes: int, launcher: str, transport: str, kind: str) ->
     check_launcher(started_by, plan.lanes)
     taken = Hog(kind)
     limits = Limits(start_up_s=1.0 if kind == "miser" else 60.0)
-    experiment_run.run(plan, run_dir, started_by, (), limits, taken)
+    experiment_run.run(plan, experiment_dir, started_by, (), limits, taken)
     sys.stdout.write("exhausted\n" if taken.exhausted else "")
 
 

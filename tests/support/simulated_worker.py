@@ -10,8 +10,8 @@ from support.fake_worker import phase_of, report_of
 
 
 @functools.cache
-def checkpoint(run, point):
-    return Checkpoint(point=point, file=f"checkpoints/{run}/{point}", sha256="0" * 64, size_bytes=1)
+def checkpoint(run, milestone):
+    return Checkpoint(milestone=milestone, file=f"checkpoints/{run}/{milestone}", sha256="0" * 64, size_bytes=1)
 
 
 class SimulatedWorker:
@@ -21,7 +21,7 @@ class SimulatedWorker:
         self.order = order
         self.greeted = self.hung = False
         self.assign = None
-        self.at = None  # last point that it reported; None before Ready
+        self.at = None  # last milestone that it reported; None before Ready
         self.working = False
         self.said = []  # reports of this run, newest last
         self.brought = None
@@ -32,18 +32,18 @@ class SimulatedWorker:
 
     @property
     def run(self):
-        return self.assign.spec.ref.run if self.assign else ""
+        return self.assign.spec.ref.name if self.assign else ""
 
     def receive(self, message):
         match message:
             case Assign():
                 self.assign, self.at, self.working, self.said, self.brought = message, None, True, [], None
-            case Release() if message.run == self.run and message.point == self.at and not self.working:
+            case Release() if message.run_name == self.run and message.milestone == self.at and not self.working:
                 self.brought = message.observations
-                self.working = message.point <= self.assign.spec.episodes
+                self.working = message.milestone <= self.assign.spec.episodes
                 if not self.working:
                     self.assign = None
-            case Cancel() if message.run == self.run:
+            case Cancel() if message.run_name == self.run:
                 if self.working and self.at is not None:
                     self.report()  # was on its way
                 self.assign, self.working = None, False
@@ -57,23 +57,23 @@ class SimulatedWorker:
         )
 
     def progress(self):
-        spec, point = self.assign.spec, 0 if self.at is None else self.at + 1
-        return Progress(run=spec.ref, point=point, step=1, phase=phase_of(spec, point))
+        spec, milestone = self.assign.spec, 0 if self.at is None else self.at + 1
+        return Progress(run=spec.ref, milestone=milestone, step=1, phase=phase_of(spec, milestone))
 
     def starts(self):
         """Points where it could take the run up, the newest first: of intact checkpoints, or the beginning."""
-        return [one.point for one in self.assign.checkpoints] + [0]
+        return [one.milestone for one in self.assign.checkpoints] + [0]
 
-    def ready(self, point):
-        self.at, self.working = point, False
-        return self._say(Ready(run=self.assign.spec.ref, warm_up_s=0.0, point=point))
+    def ready(self, milestone):
+        self.at, self.working = milestone, False
+        return self._say(Ready(run=self.assign.spec.ref, warm_up_s=0.0, milestone=milestone))
 
     def report(self):
         """The next piece of work, done."""
         self.at, self.working = self.at + 1, False
-        spec, point = self.assign.spec, self.at
-        saved = checkpoint(self.run, point) if point <= spec.episodes else None
-        return self._say(report_of(spec, point, saved, self.brought))
+        spec, milestone = self.assign.spec, self.at
+        saved = checkpoint(self.run, milestone) if milestone <= spec.episodes else None
+        return self._say(report_of(spec, milestone, saved, self.brought))
 
     def _say(self, report):
         self.said.append(report)

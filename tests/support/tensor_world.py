@@ -88,16 +88,15 @@ def make_session(**changes: Any) -> Session:
     n_envs = changes.pop("n_envs", 2)
     replicate = changes.pop("replicate", 0)
     ref = RunRef(
-        run=f"{group}/{replicate}",
+        name=f"{group}/{replicate}",
         group_id=group,
         replicate=replicate,
         reward_mode=mode,
         controller=controller,
-        device="cpu:0",
+        lane="cpu:0",
     )
     fields: dict[str, Any] = {
         "ref": ref,
-        "block": 0,
         "experiment_digest": "",
         "rng_seed": 5,
         "rng_label": "",

@@ -39,10 +39,10 @@ def _items(items):
     return {item.key or ".".join(item.nested_key): json.loads(item.value_json) for item in items}
 
 
-def wandb_runs(run_dir):
+def wandb_runs(experiment_dir):
     """Run -> what its offline file says: project, group, tags, config, history by step, summary, exit code."""
     found = {}
-    for path in sorted((run_dir / "wandb").glob("offline-run-*/*.wandb")):
+    for path in sorted((experiment_dir / "wandb").glob("offline-run-*/*.wandb")):
         said = {"history": {}, "summary": {}}
         for record in wandb_records(path):
             kind = record.WhichOneof("record_type")
@@ -68,7 +68,7 @@ def _without_own(items):
     return {name: value for name, value in items.items() if not name.startswith("_")}
 
 
-def tensorboard_runs(run_dir):
+def tensorboard_runs(experiment_dir):
     """Run -> (scalars: name -> {step: value}, texts: name -> text, hyperparameters)."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # TensorBoard's, about its own dependencies
@@ -76,7 +76,7 @@ def tensorboard_runs(run_dir):
         from tensorboard.plugins.hparams import plugin_data_pb2
 
     found = {}
-    root = run_dir / "tensorboard"
+    root = experiment_dir / "tensorboard"
     for path in sorted(root.rglob("events.out.tfevents.*")):
         events = EventAccumulator(str(path.parent), size_guidance={"scalars": 0, "tensors": 0}).Reload()
         scalars = {tag: {one.step: one.value for one in events.Scalars(tag)} for tag in events.Tags()["scalars"]}

@@ -81,12 +81,12 @@ def task_facts(task: Task) -> TaskFacts:
     """Compute sizes and costs of a task from its host's shape."""
     side_h, side_w = task.image[1:]
     before, total, values = task.host.in_channels, 0, 0
-    for block in range(task.host.blocks):
-        after = task.host.base << block
+    for level in range(task.host.levels):
+        after = task.host.base << level
         total += before * after * task.host.kernel**2 * side_h * side_w
         values += after * side_h * side_w
         before = after
-        if block < task.host.pools:
+        if level < task.host.pools:
             side_h, side_w = side_h // 2, side_w // 2
     return TaskFacts(
         name=task.name,

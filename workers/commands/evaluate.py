@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from esper_ab.contracts import catalog
-from esper_ab.contracts.records import EvaluationEpisode
+from esper_ab.contracts.records import EvaluatedHost
 from esper_ab.contracts.settings import GroupSettings, RewardSettings
 from esper_ab.contracts.visible import visible_line
 from workers.datasets.task import Task
@@ -22,7 +22,7 @@ from workers.run import policy_file
 from workers.run.session import Session, evaluate_policy
 
 
-def evaluate_file(path: Path, episodes: int | None, rng_seed: int | None, device: str) -> tuple[EvaluationEpisode, ...]:
+def evaluate_file(path: Path, episodes: int | None, rng_seed: int | None, device: str) -> tuple[EvaluatedHost, ...]:
     """Evaluate one saved policy; ValueError or FileNotFoundError name the fault and the remedy.
 
     With the run's own number of episodes and rng seed this repeats the run's evaluation; to the bit where its
@@ -59,21 +59,21 @@ def torch_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def summary(path: Path, episodes: tuple[EvaluationEpisode, ...]) -> list[dict[str, object]]:
+def summary(path: Path, hosts: tuple[EvaluatedHost, ...]) -> list[dict[str, object]]:
     """Return means over environments and episodes, one row per kind of action."""
     rows: list[dict[str, object]] = []
-    for actions in dict.fromkeys(episode.actions for episode in episodes):
-        chosen = [episode for episode in episodes if episode.actions == actions]
+    for actions in dict.fromkeys(host.actions for host in hosts):
+        chosen = [host for host in hosts if host.actions == actions]
         rows.append(
             {
                 "policy": str(path),
                 "actions": actions,
                 "hosts": len(chosen),
-                "final_accuracy": float(np.mean([episode.env.final_accuracy for episode in chosen])),
-                "params_added": float(np.mean([episode.env.params_added for episode in chosen])),
-                "fossilized": float(np.mean([episode.env.fossilized for episode in chosen])),
-                "pruned": float(np.mean([episode.env.pruned for episode in chosen])),
-                "diverged": sum(episode.env.diverged for episode in chosen),
+                "held_out_accuracy": float(np.mean([host.outcome.held_out_accuracy for host in chosen])),
+                "params_added": float(np.mean([host.outcome.params_added for host in chosen])),
+                "fossilized": float(np.mean([host.outcome.fossilized for host in chosen])),
+                "pruned": float(np.mean([host.outcome.pruned for host in chosen])),
+                "diverged": sum(host.outcome.diverged for host in chosen),
             }
         )
     return rows
@@ -98,7 +98,7 @@ def main(policies: tuple[Path, ...], episodes: int | None, rng_seed: int | None,
     for row in rows:
         click.echo(
             f"{row['policy']} ({row['actions']}, {row['hosts']} hosts): held-out accuracy "
-            f"{row['final_accuracy']:.2f} %, {row['params_added']:.0f} parameters added, "
+            f"{row['held_out_accuracy']:.2f} %, {row['params_added']:.0f} parameters added, "
             f"{row['fossilized']:.1f} fossilised, {row['pruned']:.1f} pruned, {row['diverged']} diverged"
         )
 

@@ -87,7 +87,7 @@ def _host(episode: int, outcome: EnvEpisode, events: list[SeedEvent], watched: _
         episode=episode,
         env=i,
         seeds=_seeds([event for event in events if event.env == i]),
-        final_accuracy=outcome.final_accuracy,
+        held_out_accuracy=outcome.held_out_accuracy,
         params_added=outcome.params_added,
         settled_step=int(watched.settled[i]) or None,
         unsettled_steps=int(watched.unsettled[i]),

@@ -14,22 +14,22 @@ from workers.datasets.archive import Archive
 
 @dataclass(frozen=True, kw_only=True)
 class HostSpec:
-    """A small convolutional host: per block conv(kernel, padding kernel//2, no bias), batch norm, ReLU, 2x2 max-pool.
+    """A small convolutional host: per level conv(kernel, padding kernel//2, no bias), batch norm, ReLU, 2x2 max-pool.
 
-    One slot per block, after its pool. Block i has `base * 2**i` channels. Then global average pool and a linear layer.
+    One slot per level, after its pool. Level i has `base * 2**i` channels. Then global average pool and a linear layer.
     """
 
     in_channels: int
     base: int
-    blocks: int
+    levels: int
     kernel: int
-    pools: int  # the first `pools` blocks pool
+    pools: int  # the first `pools` levels pool
     classes: int
 
     @property
     def params(self) -> int:
         """Trainable parameters: convolutions, batch norms (scale and shift), the linear layer."""
-        widths = [self.in_channels, *(self.base << block for block in range(self.blocks))]
+        widths = [self.in_channels, *(self.base << level for level in range(self.levels))]
         convolutions = sum(before * after for before, after in pairwise(widths)) * self.kernel * self.kernel
         return convolutions + 2 * sum(widths[1:]) + (widths[-1] + 1) * self.classes
 
@@ -58,7 +58,7 @@ class Task:
     name: str
     title: str
     host: HostSpec
-    slots: tuple[str, ...]  # names, network order, one per block
+    slots: tuple[str, ...]  # names, network order, one per level
     image: tuple[int, int, int]  # C, H, W
     sizes: tuple[int, int, int]  # samples in train, validation, test
     load: Callable[[str], Splits]  # data_dir ("": default folder) -> splits; FileNotFoundError names the remedy

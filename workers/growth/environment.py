@@ -5,7 +5,7 @@
         view = env.advance()              # one host epoch, one validation
         facts = env.facts(decisions)      # before the decision changes anything
         env.execute(decisions)
-    env.test_accuracy()
+    env.held_out_accuracy()
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class GrowthEnv:
         self.events += self.lifecycle.execute(decisions, self.step, graft)
         self.events += self.lifecycle.end_step(self.step, graft)
 
-    def test_accuracy(self) -> Floats:
+    def held_out_accuracy(self) -> Floats:
         """Return the accuracy [E] on the test split, percent; chance for diverged hosts. Changes no state."""
         accuracy = np.full(self.n_envs, 100.0 / self.spec.task.host.classes)
         with self._stopwatch.phase("validate"):

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from workers.ppo.heads import Masks, choice_weights, joint_log_prob, masked_log_softmax, most_probable, sample
-from workers.ppo.policy import RecurrentPolicy, State
+from workers.ppo.policy import RecurrentPolicy, RecurrentState
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Decision:
     masks: NDArray[np.bool_]  # [E, heads, widest head]
     logits: NDArray[np.float32]  # [E, heads, widest head]; meaningless where masked
     values: NDArray[np.float64]  # [E], normalised
-    state: State  # after the step
+    state: RecurrentState  # after the step
 
 
 @torch.inference_mode()
@@ -40,7 +40,7 @@ def log_probs_of(
 def decide(
     policy: RecurrentPolicy,
     observation: NDArray[np.float32],
-    state: State,
+    state: RecurrentState,
     masks: Masks,
     uniforms: NDArray[np.float64] | None,
 ) -> Decision:

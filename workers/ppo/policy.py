@@ -22,7 +22,7 @@ from esper_ab.contracts.rng import RngPath
 from workers.ppo.heads import pad_heads
 from workers.ppo.initial import embedding, linear, lstm
 
-State = tuple[Tensor, Tensor]  # h and c of the LSTM, each [B, hidden]
+RecurrentState = tuple[Tensor, Tensor]  # h and c of the LSTM, each [B, hidden]
 
 _INNER_GAIN = math.sqrt(2.0)
 _LOGIT_GAIN = 0.01  # starts near uniform over the valid actions
@@ -81,17 +81,17 @@ class RecurrentPolicy(nn.Module):
         self.critic = nn.Sequential(*self._critic, nn.Tanh())
         self.value_out = linear(hidden, 1, _VALUE_GAIN, rng / "critic" / "out")
 
-    def initial_state(self, batch: int) -> State:
+    def initial_state(self, batch: int) -> RecurrentState:
         """Return the empty memory of a new episode."""
         zeros = self.value_out.weight.new_zeros(batch, self.hidden)
         return zeros, zeros.clone()
 
-    def features(self, observations: Tensor, state: State) -> tuple[Tensor, State]:
+    def features(self, observations: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
         """Return features [T, B, hidden] and the state after the last step, from observations [T, B, width]."""
         outputs, (h, c) = self.lstm(self.encoder(observations), (state[0][None], state[1][None]))
         return self.norm(outputs), (h[0], c[0])
 
-    def step(self, observation: Tensor, state: State) -> tuple[Tensor, State]:
+    def step(self, observation: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
         """Compute `features` for one step, [B, hidden] from [B, width], at a third of its cost for short batches."""
         first, norm = self._encoder
         x = torch.tanh(_normed(_linear(observation, first), norm))

@@ -47,7 +47,7 @@ class Batch:
         return tensor.flatten(0, 1) if self.valid.all() else tensor[self.valid]
 
 
-class Optimiser(Protocol):
+class PolicyOptimiser(Protocol):
     """What moves the policy."""
 
     def zero_grad(self) -> None:
@@ -57,7 +57,7 @@ class Optimiser(Protocol):
         """One update from the gradients."""
 
 
-class Evaluated(NamedTuple):
+class PolicyOutputs(NamedTuple):
     """The policy of now on the valid steps of a batch, N of them."""
 
     log_probs: Tensor  # [N] float64
@@ -82,12 +82,12 @@ def entropy_coefficient(settings: PPOSettings, episode: int, planned_episodes: i
     return settings.entropy_coef + (settings.entropy_coef_end - settings.entropy_coef) * progress
 
 
-def evaluate(policy: RecurrentPolicy, batch: Batch) -> Evaluated:
+def evaluate(policy: RecurrentPolicy, batch: Batch) -> PolicyOutputs:
     """The LSTM unrolled once over whole sequences; results for valid steps only."""
     features, _ = policy.features(batch.observations, policy.initial_state(batch.observations.shape[1]))
     alive, masks, actions = batch.steps(features), batch.steps(batch.masks), batch.steps(batch.actions)
     log_probs = masked_log_softmax(policy.logits(alive, actions), masks)
-    return Evaluated(
+    return PolicyOutputs(
         joint_log_prob(log_probs, masks, actions), head_entropies(log_probs, masks), policy.values(alive).double()
     )
 
@@ -114,7 +114,7 @@ def loss_terms(policy: RecurrentPolicy, batch: Batch, settings: PPOSettings, ent
 
 def ppo_update(
     policy: RecurrentPolicy,
-    optimiser: Optimiser,
+    optimiser: PolicyOptimiser,
     batch: Batch,
     settings: PPOSettings,
     entropy_coef: float,

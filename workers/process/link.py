@@ -1,7 +1,7 @@
 """The worker's connection: a DEALER socket for typed messages that resends reports until they are acknowledged.
 
 A successful send in ZeroMQ does not mean delivery: a run's reports (Ready, EpisodeFinished, Evaluated) are kept and
-sent again until the Release of their point arrives. The coordinator drops repeats, and answers those that it has
+sent again until the Release of their milestone arrives. The coordinator drops repeats, and answers those that it has
 released before.
 """
 
@@ -59,7 +59,7 @@ class Link:
         self._resend_after_s = resend_after_s
         self.run: RunRef | None = None  # last assigned
         self._sent = 0
-        self._point = -1  # of the last report
+        self._milestone = -1  # of the last report
         self._kept: list[bytes] = []  # frames of a report until its release
         self._waiting: deque[CoordinatorMessage] = deque()  # received by `cancelled`
 
@@ -78,7 +78,7 @@ class Link:
         self._sent += 1
         frames = split(encode(message), self._sent)
         if isinstance(message, Ready | EpisodeFinished | Evaluated):
-            self._point = self._point_of(message)
+            self._milestone = self._milestone_of(message)
             self._kept = frames
         self._send_frames(frames)
 
@@ -110,7 +110,9 @@ class Link:
         """
         while self._socket.poll(0):
             self._waiting.append(decode_from_coordinator(self._socket.recv()))
-        cancels = (message for message in self._waiting if isinstance(message, Cancel) and self._is_mine(message.run))
+        cancels = (
+            message for message in self._waiting if isinstance(message, Cancel) and self._is_mine(message.run_name)
+        )
         return next((cancel.reason for cancel in cancels), None)
 
     def close(self, finished: bool) -> None:
@@ -118,23 +120,23 @@ class Link:
         self._socket.close(_LINGER_FINISHED_MS if finished else 0)
         self._context.term()
 
-    def _point_of(self, message: Ready | EpisodeFinished | Evaluated) -> int:
+    def _milestone_of(self, message: Ready | EpisodeFinished | Evaluated) -> int:
         if isinstance(message, Ready):
-            return message.point
-        return message.record.episode + 1 if isinstance(message, EpisodeFinished) else self._point + 1
+            return message.milestone
+        return message.record.episode + 1 if isinstance(message, EpisodeFinished) else self._milestone + 1
 
     def _is_mine(self, run: str) -> bool:
-        return self.run is not None and run == self.run.run
+        return self.run is not None and run == self.run.name
 
     def _is_new(self, message: CoordinatorMessage) -> bool:
         """Record assignments and acknowledgements; False for a repeated release, which answers a repeated report."""
         if isinstance(message, Assign):
-            self.run, self._kept, self._point = message.spec.ref, [], -1
-        if isinstance(message, Cancel) and self._is_mine(message.run):
+            self.run, self._kept, self._milestone = message.spec.ref, [], -1
+        if isinstance(message, Cancel) and self._is_mine(message.run_name):
             self._kept = []
         if not isinstance(message, Release):
             return True
-        if not self._kept or message.point != self._point:
+        if not self._kept or message.milestone != self._milestone:
             return False
         self._kept = []
         return True

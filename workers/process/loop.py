@@ -1,9 +1,9 @@
-"""A worker's main loop: receive a run, execute it point by point, report, continue when released.
+"""A worker's main loop: receive a run, execute it milestone by milestone, report, continue when released.
 
     Assign → warm-up → Ready → [Release → episode → EpisodeFinished] × E → Release → evaluation → Evaluated → Release
 
-An Assign with a point > 0 resumes a run: Ready names the point of the restored state, and the episodes continue there.
-A Cancel ends the run at the next step, and the worker waits for the next Assign.
+An Assign with a milestone > 0 resumes a run: Ready names the milestone of the restored state, and the episodes continue
+there. A Cancel ends the run at the next step, and the worker waits for the next Assign.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def torch_devices(names: tuple[str, ...]) -> dict[str, torch.device]:
 
 def serve(link: Link, order: WorkerOrder, log_to: Callable[[Path], None]) -> None:
     """Execute runs until Stop, each with a log of its own. Errors are raised, for the entry to report."""
-    shelf, run_dir = DataShelf(order), Path(order.run_dir)
+    shelf, experiment_dir = DataShelf(order), Path(order.experiment_dir)
     while True:
         message = link.receive(None)
         if isinstance(message, Stop):
@@ -88,48 +88,48 @@ def serve(link: Link, order: WorkerOrder, log_to: Callable[[Path], None]) -> Non
         if isinstance(message, Assign):
             spec = message.spec
             try:
-                open_log = functools.partial(log_to, run_dir / spec.log_file)
-                _when_there_is_room(link, spec, message.point, open_log)
-                _run(link, run_dir, message, shelf)
+                open_log = functools.partial(log_to, experiment_dir / spec.log_file)
+                _when_there_is_room(link, spec, message.milestone, open_log)
+                _run(link, experiment_dir, message, shelf)
             except _Cancelled as cancelled:
-                _say(f"{spec.ref.run}: given up: {cancelled}")
+                _say(f"{spec.ref.name}: given up: {cancelled}")
             except _Stopped as stop:
                 _say(f"stop: {stop}")
                 return
 
 
-def _run(link: Link, run_dir: Path, order: Assign, shelf: DataShelf) -> None:
+def _run(link: Link, experiment_dir: Path, order: Assign, shelf: DataShelf) -> None:
     """Execute one run from its warm-up, or from the end of its records, to its evaluation."""
     spec = order.spec
-    _say(f"{spec.ref.run}: {spec.episodes} episodes of {spec.n_envs} environments on {spec.ref.device}")
+    _say(f"{spec.ref.name}: {spec.episodes} episodes of {spec.n_envs} environments on {spec.ref.lane}")
     task: Task = catalog.entry("workers.tasks", spec.task, "TASK")
-    session = Session(spec, task, shelf.take(task, spec.data_dir), as_planned(spec.reward_code, run_dir))
-    start, damaged = _take_up(session, run_dir, order)
+    session = Session(spec, task, shelf.take(task, spec.data_dir), as_planned(spec.reward_code, experiment_dir))
+    start, damaged = _take_up(session, experiment_dir, order)
     warm_up_s = session.warm_up(_progress(link, spec, start, "warm-up"))
-    link.send(Ready(run=spec.ref, warm_up_s=round(warm_up_s, 3), point=start, damaged=damaged))
+    link.send(Ready(run=spec.ref, warm_up_s=round(warm_up_s, 3), milestone=start, damaged=damaged))
     _go_on(link, session, start)
     for episode in range(start, spec.episodes):
-        point = episode + 1
-        on_step, on_update = _progress(link, spec, point, "train"), _progress(link, spec, point, "update")
+        milestone = episode + 1
+        on_step, on_update = _progress(link, spec, milestone, "train"), _progress(link, spec, milestone, "update")
         record = session.train(episode, on_step, on_update)
-        saved = _save(link, session, run_dir, point)
+        saved = _save(link, session, experiment_dir, milestone)
         observations = session.observations()
         link.send(
-            EpisodeFinished(run=spec.ref, seq=point, record=record, checkpoint=saved, observations=observations)
+            EpisodeFinished(run=spec.ref, seq=milestone, record=record, checkpoint=saved, observations=observations)
         )
-        _go_on(link, session, point)
-    point = spec.episodes + 1
-    on_step = _progress(link, spec, point, "evaluate")
-    evaluation = _when_there_is_room(link, spec, point, lambda: session.evaluate(run_dir, on_step))
-    link.send(Evaluated(run=spec.ref, seq=point, record=evaluation))
-    _await_release(link, spec, point)
-    _say(f"{spec.ref.run}: done")
+        _go_on(link, session, milestone)
+    milestone = spec.episodes + 1
+    on_step = _progress(link, spec, milestone, "evaluate")
+    evaluation = _when_there_is_room(link, spec, milestone, lambda: session.evaluate(experiment_dir, on_step))
+    link.send(Evaluated(run=spec.ref, seq=milestone, record=evaluation))
+    _await_release(link, spec, milestone)
+    _say(f"{spec.ref.name}: done")
 
 
-def _take_up(session: Session, run_dir: Path, order: Assign) -> tuple[int, tuple[str, ...]]:
+def _take_up(session: Session, experiment_dir: Path, order: Assign) -> tuple[int, tuple[str, ...]]:
     """Restore `session` to the end of its records, or as far back as intact checkpoints reach.
 
-    Returns the point of the restored state, and one sentence for every damaged checkpoint.
+    Returns the milestone of the restored state, and one sentence for every damaged checkpoint.
     """
 
     def resume(data: bytes) -> None:
@@ -139,26 +139,28 @@ def _take_up(session: Session, run_dir: Path, order: Assign) -> tuple[int, tuple
             raise Damaged(f"is no checkpoint of this run: {state_bytes.reason(error)}") from None
 
     if session.state() is None:  # a fixed controller has no state between episodes
-        return order.point, ()
-    point, damaged = checkpoint.take_up(run_dir, order.spec.ref, order.checkpoints, resume)
+        return order.milestone, ()
+    milestone, damaged = checkpoint.take_up(experiment_dir, order.spec.ref, order.checkpoints, resume)
     for sentence in damaged:
         _say(sentence)
-    if order.point > 0:
-        _say(f"{order.spec.ref.run}: taken up at point {point}")
-    return point, damaged
+    if order.milestone > 0:
+        _say(f"{order.spec.ref.name}: taken up at milestone {milestone}")
+    return milestone, damaged
 
 
-def _save(link: Link, session: Session, run_dir: Path, point: int) -> Checkpoint | None:
+def _save(link: Link, session: Session, experiment_dir: Path, milestone: int) -> Checkpoint | None:
     """Save the session's state, if it has any, before the record is sent, so that no record is without checkpoint."""
     state, spec = session.state(), session.spec
     if state is None:
         return None
-    link.send(Progress(run=spec.ref, point=point, step=spec.steps, phase="save"))
+    link.send(Progress(run=spec.ref, milestone=milestone, step=spec.steps, phase="save"))
     data = state_bytes.to_bytes(state)
-    return _when_there_is_room(link, spec, point, lambda: checkpoint.store(run_dir, spec.ref, point, data))
+    return _when_there_is_room(
+        link, spec, milestone, lambda: checkpoint.store(experiment_dir, spec.ref, milestone, data)
+    )
 
 
-def _when_there_is_room(link: Link, spec: RunSpec, point: int, write: Callable[[], T]) -> T:
+def _when_there_is_room(link: Link, spec: RunSpec, milestone: int, write: Callable[[], T]) -> T:
     """Call `write` and return its result; on a full disk report it, wait, and retry until it works or the run ends."""
     while True:
         try:
@@ -166,20 +168,20 @@ def _when_there_is_room(link: Link, spec: RunSpec, point: int, write: Callable[[
         except OSError as error:
             if error.errno not in NO_ROOM:
                 raise
-        link.send(Progress(run=spec.ref, point=point, step=0, phase="disk full"))
+        link.send(Progress(run=spec.ref, milestone=milestone, step=0, phase="disk full"))
         _listen(link, spec, _ASK_FOR_ROOM_S)
 
 
-def _go_on(link: Link, session: Session, point: int) -> None:
-    """Wait for the release of `point` and pass its contents to the session."""
-    session.released(point, _await_release(link, session.spec, point).observations)
+def _go_on(link: Link, session: Session, milestone: int) -> None:
+    """Wait for the release of `milestone` and pass its contents to the session."""
+    session.released(milestone, _await_release(link, session.spec, milestone).observations)
 
 
-def _await_release(link: Link, spec: RunSpec, point: int) -> Release:
-    """Wait for the release of `point`: its record is on disk, and the run may continue."""
+def _await_release(link: Link, spec: RunSpec, milestone: int) -> Release:
+    """Wait for the release of `milestone`: its record is on disk, and the run may continue."""
     while True:
         message = _listen(link, spec, None)
-        if isinstance(message, Release) and (message.run, message.point) == (spec.ref.run, point):
+        if isinstance(message, Release) and (message.run_name, message.milestone) == (spec.ref.name, milestone):
             return message
 
 
@@ -188,19 +190,19 @@ def _listen(link: Link, spec: RunSpec, timeout_s: float | None) -> CoordinatorMe
     message = link.receive(timeout_s)
     if isinstance(message, Stop):
         raise _Stopped(message.reason)
-    if isinstance(message, Cancel) and message.run == spec.ref.run:
+    if isinstance(message, Cancel) and message.run_name == spec.ref.name:
         raise _Cancelled(message.reason)
     return message
 
 
-def _progress(link: Link, spec: RunSpec, point: int, phase: str) -> OnStep:
+def _progress(link: Link, spec: RunSpec, milestone: int, phase: str) -> OnStep:
     """Return a callback that reports progress at every step and raises _Cancelled when the run was cancelled.
 
     Stop is not checked there: it can wait for the end of the episode.
     """
 
     def on_step(step: int) -> None:
-        link.send(Progress(run=spec.ref, point=point, step=step, phase=phase))
+        link.send(Progress(run=spec.ref, milestone=milestone, step=step, phase=phase))
         reason = link.cancelled()
         if reason is not None:
             raise _Cancelled(reason)

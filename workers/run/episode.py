@@ -92,14 +92,14 @@ def _known(value: float) -> float:
 
 
 def _outcomes(env: GrowthEnv, sums: dict[str, Floats]) -> tuple[EnvEpisode, ...]:
-    lifecycle, accuracy = env.lifecycle, env.test_accuracy()
+    lifecycle, accuracy = env.lifecycle, env.held_out_accuracy()
     own = next(iter(sums.values()), np.zeros(env.n_envs))
     return tuple(
         EnvEpisode(
             env=i,
             device=env.spec.env_devices[i],
             steps=int(env.steps_done[i]),
-            final_accuracy=float(accuracy[i]),
+            held_out_accuracy=float(accuracy[i]),
             val_accuracy=_known(float(env.val_acc[i])),
             best_val_accuracy=_known(float(env.best_val_acc[i])),
             val_loss=finite(float(env.val_loss[i])),

@@ -1,6 +1,6 @@
 """A saved policy: one file with everything needed to load and run it, which cannot execute code.
 
-    policy = load("runs/demo/policies/shaped/0.pt")
+    policy = load("experiments/demo/policies/shaped/0.pt")
     decisions = policy.decider(greedy=False).decide(view, uniforms)
 """
 
@@ -19,7 +19,7 @@ from workers.ppo.agent import PPOAgent
 from workers.run.deciders import AgentDecider
 from workers.storage import durable, state_bytes
 
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import (
     EnvEpisode,
     EpisodeRecord,
-    EvaluationEpisode,
+    EvaluatedHost,
     EvaluationRecord,
     Moments,
     PPOUpdate,
@@ -93,15 +93,17 @@ class Session:
             return None
         return self.agent.observations.moments.told()
 
-    def released(self, point: int, observations: Moments | None) -> None:
-        """Continue from `point` with the contents of its release.
+    def released(self, milestone: int, observations: Moments | None) -> None:
+        """Continue from `milestone` with the contents of its release.
 
         ValueError unless there are moments exactly where they are shared, after training episodes, and of the width
         that the policy observes.
         """
-        expected = self.spec.share_observation_norm and 1 <= point <= self.spec.episodes
+        expected = self.spec.share_observation_norm and 1 <= milestone <= self.spec.episodes
         if (observations is not None) != expected:
-            raise ValueError(f"point {point} was released with{'out' if expected else ''} moments of observations")
+            raise ValueError(
+                f"milestone {milestone} was released with{'out' if expected else ''} moments of observations"
+            )
         if observations is not None and self.agent is not None:
             self.agent.observations.apply(observations)
 
@@ -136,21 +138,21 @@ class Session:
             self._env.loss_scale.resume(state["loss_scale"])
         self.agent = agent
 
-    def evaluate(self, run_dir: Path, on_step: OnStep) -> EvaluationRecord:
+    def evaluate(self, experiment_dir: Path, on_step: OnStep) -> EvaluationRecord:
         """Save the last policy, freeze it with its normaliser, and grow fresh hosts on rng paths that all groups share.
 
         When the policy cannot be saved, OSError is raised before anything else is done, and the call may be repeated.
         """
         self._stopwatch.lap()
-        sha256 = policy_file.save(run_dir / self.spec.policy_file, self.spec, self.agent)
-        episodes = evaluate_policy(self, policy_file.SavedPolicy(self.spec, self.agent), on_step)
+        sha256 = policy_file.save(experiment_dir / self.spec.policy_file, self.spec, self.agent)
+        hosts = evaluate_policy(self, policy_file.SavedPolicy(self.spec, self.agent), on_step)
         return EvaluationRecord(
             run=self.spec.ref,
-            episodes=episodes,
+            hosts=hosts,
             policy_file=self.spec.policy_file,
             policy_sha256=sha256,
             timing=self._stopwatch.lap(),
-            digest=_digest(tuple(e.env for e in episodes), None, self._policy_bytes()),
+            digest=_digest(tuple(host.outcome for host in hosts), None, self._policy_bytes()),
         )
 
     def evaluation_episode(self, episode: int, decider: Controller, on_step: OnStep) -> EpisodeResult:
@@ -204,18 +206,18 @@ class Session:
 
 def evaluate_policy(
     session: Session, policy: policy_file.SavedPolicy, on_step: OnStep
-) -> tuple[EvaluationEpisode, ...]:
+) -> tuple[EvaluatedHost, ...]:
     """Play the evaluation episodes of a frozen policy: sampled actions, and greedy ones if it has probabilities."""
     kinds: tuple[Literal["sampled", "greedy"], ...] = ("sampled", "greedy") if policy.agent else ("sampled",)
-    episodes: list[EvaluationEpisode] = []
+    hosts: list[EvaluatedHost] = []
     for kind in kinds:
         decider = policy.decider(greedy=kind == "greedy")
         for episode in range(session.spec.eval_episodes):
             result = session.evaluation_episode(episode, decider, on_step)
             for i, env in enumerate(result.envs):
                 rewards = {mode: finite(float(values[i])) for mode, values in result.rewards.items()}
-                episodes.append(EvaluationEpisode(episode=episode, actions=kind, env=env, rewards=rewards))
-    return tuple(episodes)
+                hosts.append(EvaluatedHost(episode=episode, actions=kind, outcome=env, rewards=rewards))
+    return tuple(hosts)
 
 
 def _digest(

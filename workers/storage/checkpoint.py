@@ -1,6 +1,6 @@
-"""Generations of a run's checkpoints, as bytes: checkpoints/<group>/<replicate>/<point>.pt.
+"""Generations of a run's checkpoints, as bytes: checkpoints/<group>/<replicate>/<milestone>.pt.
 
-A checkpoint is written before the record of its point is sent, so a recorded episode never has to be run again.
+A checkpoint is written before the record of its milestone is sent, so a recorded episode never has to be run again.
 """
 
 from __future__ import annotations
@@ -15,37 +15,39 @@ from workers.storage.durable import Damaged
 GENERATIONS = 2  # number kept: the newest, and the one before in case the newest gets damaged
 
 
-def file_of(run: RunRef, point: int) -> str:
-    """Return the path of the checkpoint of `point`, relative to the run directory."""
-    return f"checkpoints/{run.run}/{point}.pt"
+def file_of(run: RunRef, milestone: int) -> str:
+    """Return the path of the checkpoint of `milestone`, relative to the experiment directory."""
+    return f"checkpoints/{run.name}/{milestone}.pt"
 
 
-def store(run_dir: Path, run: RunRef, point: int, data: bytes) -> Checkpoint:
+def store(experiment_dir: Path, run: RunRef, milestone: int, data: bytes) -> Checkpoint:
     """Write a generation, then remove those that are too old. OSError leaves all previous ones unchanged."""
-    file = file_of(run, point)
-    sha256 = durable.write(run_dir / file, data)
-    for old in (run_dir / file).parent.glob("*.pt"):
-        if old.stem.isdecimal() and int(old.stem) <= point - GENERATIONS:
+    file = file_of(run, milestone)
+    sha256 = durable.write(experiment_dir / file, data)
+    for old in (experiment_dir / file).parent.glob("*.pt"):
+        if old.stem.isdecimal() and int(old.stem) <= milestone - GENERATIONS:
             old.unlink(missing_ok=True)
-    return Checkpoint(point=point, file=file, sha256=sha256, size_bytes=len(data))
+    return Checkpoint(milestone=milestone, file=file, sha256=sha256, size_bytes=len(data))
 
 
 def take_up(
-    run_dir: Path, run: RunRef, offered: tuple[Checkpoint, ...], resume: Callable[[bytes], None]
+    experiment_dir: Path, run: RunRef, offered: tuple[Checkpoint, ...], resume: Callable[[bytes], None]
 ) -> tuple[int, tuple[str, ...]]:
     """Pass the first intact checkpoint of `offered` (newest first) to `resume`, which may raise Damaged, too.
 
-    Returns the point of the restored run, 0 when no checkpoint was intact, and one sentence per damaged one.
+    Returns the milestone of the restored run, 0 when no checkpoint was intact, and one sentence per damaged one.
     """
     damaged: list[str] = []
     for checkpoint in offered:
-        file = file_of(run, checkpoint.point)
+        file = file_of(run, checkpoint.milestone)
         try:
             if checkpoint.file != file:
-                raise Damaged(f"is where run {run.run} keeps point {checkpoint.point}, not {checkpoint.file[:200]!r}")
-            resume(durable.read(run_dir / file, checkpoint.sha256, checkpoint.size_bytes))
+                raise Damaged(
+                    f"is where run {run.name} keeps milestone {checkpoint.milestone}, not {checkpoint.file[:200]!r}"
+                )
+            resume(durable.read(experiment_dir / file, checkpoint.sha256, checkpoint.size_bytes))
         except Damaged as error:
             damaged.append(f"{file} {error}")
         else:
-            return checkpoint.point, tuple(damaged)
+            return checkpoint.milestone, tuple(damaged)
     return 0, tuple(damaged)

@@ -75,7 +75,7 @@ def load(data_dir: str = "") -> Splits:
 TASK = Task(
     name="cifar10",
     title="CIFAR-10, 32x32 colour photographs, host of 3x3 convolutions",
-    host=HostSpec(in_channels=3, base=8, blocks=3, kernel=3, pools=3, classes=10),
+    host=HostSpec(in_channels=3, base=8, levels=3, kernel=3, pools=3, classes=10),
     slots=("early", "mid", "late"),
     image=_IMAGE,
     sizes=_SIZES,

@@ -8,7 +8,7 @@ from workers.datasets.task import HostSpec, Task
 TASK = Task(
     name="digits",
     title="UCI handwritten digits, 8x8, host of 1x1 convolutions",
-    host=HostSpec(in_channels=1, base=8, blocks=3, kernel=1, pools=3, classes=10),
+    host=HostSpec(in_channels=1, base=8, levels=3, kernel=1, pools=3, classes=10),
     slots=("early", "mid", "late"),
     image=(1, 8, 8),
     sizes=SIZES,

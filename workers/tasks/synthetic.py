@@ -44,7 +44,7 @@ def load(data_dir: str = "") -> Splits:
 TASK = Task(
     name="synthetic",
     title="generated 8x8 gratings of four orientations, host of 1x1 convolutions",
-    host=HostSpec(in_channels=1, base=4, blocks=2, kernel=1, pools=2, classes=_CLASSES),
+    host=HostSpec(in_channels=1, base=4, levels=2, kernel=1, pools=2, classes=_CLASSES),
     slots=("early", "late"),
     image=(1, _SIDE, _SIDE),
     sizes=_SIZES,

@@ -49,20 +49,20 @@ def user_function(mode: str) -> tuple[RewardFunction, UserCode]:
     return _checked(_function(mode, code.module, attribute), mode), code
 
 
-def as_planned(codes: Sequence[RewardCode], run_dir: Path) -> Find:
+def as_planned(codes: Sequence[RewardCode], experiment_dir: Path) -> Find:
     """Return a `find_reward` that uses, for `codes`, their state at the time of planning.
 
-    They are loaded from the copies in `run_dir`. ValueError also when a copy, or an installed module without one, has
-    changed since planning.
+    They are loaded from the copies in `experiment_dir`. ValueError also when a copy, or an installed module without
+    one, has changed since planning.
     """
     known = {code.reference: code for code in codes}
-    return lambda mode: _planned(known[mode], run_dir) if mode in known else find_reward(mode)
+    return lambda mode: _planned(known[mode], experiment_dir) if mode in known else find_reward(mode)
 
 
-def _planned(code: RewardCode, run_dir: Path) -> RewardFunction:
+def _planned(code: RewardCode, experiment_dir: Path) -> RewardFunction:
     mode = code.reference
     place, _, attribute = mode.rpartition(":")
-    folder = run_dir / code.folder if code.folder else None
+    folder = experiment_dir / code.folder if code.folder else None
     loaded = _user_code.load_copy(mode, place, folder, code.file) if folder else _user_code.load(mode, place)
     if loaded.sha256 != code.sha256:
         what = f"its copy in {folder}" if folder else f"module {place!r}"

@@ -1,11 +1,12 @@
 """The barrier of one block: events in, releases out.
 
-A run passes the points 0 (warm), 1 … E (episodes recorded) and E+1 (evaluated). It *arrives* at a point when what it
-did is recorded, and is *released* from it when it may work towards the next one. Who waits for whom is the mode:
+A run passes the milestones 0 (warm), 1 … E (episodes recorded) and E+1 (evaluated). It *arrives* at a milestone when
+what it did is recorded, and is *released* from it when it may work towards the next one. Who waits for whom is the
+mode:
 
-- lockstep: a point opens for all runs once all have arrived at it;
+- lockstep: a milestone opens for all runs once all have arrived at it;
 - independent: each run is released from wherever it arrives;
-- alternate: as lockstep, but one run at a time works towards the next point, in the order given for that point;
+- alternate: as lockstep, but one run at a time works towards the next milestone, in the order given for that milestone;
 - sequence: once all are warm, one run after the other goes all the way, in start order.
 
 Repeated and late arrivals change nothing, so a journal may be folded into a state as often as one likes.
@@ -23,39 +24,42 @@ BEFORE_START = -1  # arrived nowhere, released from nowhere
 
 
 class Arrived(msgspec.Struct, frozen=True):
-    """The run's work up to `point` is recorded."""
+    """The run's work up to `milestone` is recorded."""
 
-    run: str
-    point: int
+    run_name: str
+    milestone: int
 
 
 class Died(msgspec.Struct, frozen=True):
     """The run's worker is gone: the run stands where its records end, and the others go on until they need it."""
 
-    run: str
-    recorded: int  # the last point that is recorded of the run
-    released: int  # the last point that any worker of the run was released from, as far as that is recorded
+    run_name: str
+    recorded: int  # the last milestone that is recorded of the run
+    released: int  # the last milestone that any worker of the run was released from, as far as that is recorded
 
 
 class Rejoined(msgspec.Struct, frozen=True):
-    """A worker stands at `point` for the run again: a checkpoint of something it arrived at before."""
+    """A worker stands at `milestone` for the run again: a checkpoint of something it arrived at before."""
 
-    run: str
-    point: int
+    run_name: str
+    milestone: int
 
 
 class ReleaseRuns(msgspec.Struct, frozen=True):
-    """These runs may go on from `point`; at the last point: they are done."""
+    """These runs may go on from `milestone`; at the last milestone: they are done."""
 
-    point: int
+    milestone: int
     runs: tuple[str, ...]
 
 
-Event = Arrived | Died | Rejoined
+BarrierEvent = Arrived | Died | Rejoined
 
 
 class Position(msgspec.Struct, frozen=True):
-    """Where one run stands. While `released == arrived` it works towards the next point; before point 0 it warms up."""
+    """Where one run stands.
+
+    While `released == arrived` it works towards the next milestone; before milestone 0 it warms up.
+    """
 
     arrived: int = BEFORE_START
     released: int = BEFORE_START
@@ -68,11 +72,11 @@ class BarrierState(msgspec.Struct, frozen=True):
     mode: Mode
     last: int  # E+1
     positions: dict[str, Position]  # by run, in start order
-    turns: tuple[tuple[str, ...], ...]  # alternate: turns[p] is the order of work after point p < last; else empty
+    turns: tuple[tuple[str, ...], ...]  # alternate: turns[p] is the order of work after milestone p < last; else empty
 
     @property
     def open(self) -> int:
-        """The last point at which every run has arrived."""
+        """The last milestone at which every run has arrived."""
         return min(at.arrived for at in self.positions.values())
 
     @property
@@ -81,40 +85,40 @@ class BarrierState(msgspec.Struct, frozen=True):
 
 
 def begin(mode: Mode, runs: tuple[str, ...], last: int, turns: tuple[tuple[str, ...], ...] = ()) -> BarrierState:
-    """A block before its first arrival; ValueError unless `turns` orders all runs at every point but the last."""
+    """A block before its first arrival; ValueError unless `turns` orders all runs at every milestone but the last."""
     if mode == "alternate" and [sorted(turn) for turn in turns] != [sorted(runs)] * last:
         raise ValueError(f"alternate needs {last} orders of {', '.join(runs)}")
     return BarrierState(mode, last, dict.fromkeys(runs, Position()), turns)
 
 
-def step(state: BarrierState, event: Event) -> tuple[BarrierState, tuple[ReleaseRuns, ...]]:
+def advance(state: BarrierState, event: BarrierEvent) -> tuple[BarrierState, tuple[ReleaseRuns, ...]]:
     """Return the state after `event`, and the releases that follow from it.
 
-    ValueError for an arrival ahead of its release and for a return to a point never reached: no worker of ours does
+    ValueError for an arrival ahead of its release and for a return to a milestone never reached: no worker of ours does
     either, so nothing sensible follows from them.
     """
-    at = state.positions[event.run]
+    at = state.positions[event.run_name]
     match event:
-        case Arrived(run, point):
-            if point <= at.arrived:
+        case Arrived(run, milestone):
+            if milestone <= at.arrived:
                 return state, ()
-            if point > min(at.released + 1, state.last):
-                raise ValueError(f"{run} arrived at point {point} but was released from {at.released}")
-            return _release_due(_moved(state, run, Position(arrived=point, released=at.released, dead=at.dead)))
+            if milestone > min(at.released + 1, state.last):
+                raise ValueError(f"{run} arrived at milestone {milestone} but was released from {at.released}")
+            return _release_due(_moved(state, run, Position(arrived=milestone, released=at.released, dead=at.dead)))
         case Died(run, recorded, released):
             if at.dead:
                 return state, ()
             before = max(at.released, min(released, recorded))
             return _release_due(_moved(state, run, Position(arrived=recorded, released=before, dead=True)))
-        case Rejoined(run, point):
-            if point > at.arrived:
-                raise ValueError(f"{run} cannot return to point {point}: it got to {at.arrived}")
-            before = max(BEFORE_START, min(at.released, point - 1))
-            return _release_due(_moved(state, run, Position(arrived=point, released=before)))
+        case Rejoined(run, milestone):
+            if milestone > at.arrived:
+                raise ValueError(f"{run} cannot return to milestone {milestone}: it got to {at.arrived}")
+            before = max(BEFORE_START, min(at.released, milestone - 1))
+            return _release_due(_moved(state, run, Position(arrived=milestone, released=before)))
 
 
 def restore(state: BarrierState, stood: Mapping[str, tuple[int, int]]) -> tuple[BarrierState, tuple[ReleaseRuns, ...]]:
-    """`state` before its first arrival, put where `stood` says: by run, the points arrived at and released from.
+    """`state` before its first arrival, put where `stood` says: by run, the milestones arrived at and released from.
 
     Whoever has work left is gone until it has rejoined; whoever has arrived at the end needs no worker any more.
     """
@@ -126,12 +130,16 @@ def restore(state: BarrierState, stood: Mapping[str, tuple[int, int]]) -> tuple[
 
 
 def opens(state: BarrierState, release: ReleaseRuns) -> bool:
-    """Whether this release begins the work after a point, rather than passing on the turn within it."""
-    return state.mode != "alternate" or release.point == state.last or release.runs[0] == state.turns[release.point][0]
+    """Whether this release begins the work after a milestone, rather than passing on the turn within it."""
+    return (
+        state.mode != "alternate"
+        or release.milestone == state.last
+        or release.runs[0] == state.turns[release.milestone][0]
+    )
 
 
 def working(state: BarrierState) -> tuple[str, ...]:
-    """Runs on their way to their next point."""
+    """Runs on their way to their next milestone."""
     return tuple(run for run, at in state.positions.items() if _works(state, at) and not at.dead)
 
 
@@ -143,15 +151,15 @@ def _release_due(state: BarrierState) -> tuple[BarrierState, tuple[ReleaseRuns, 
     """Everything that is due now; in sequence the end of one run is the start of the next."""
     commands: list[ReleaseRuns] = []
     while due := _due(state):
-        point = state.positions[due[0]].arrived
+        milestone = state.positions[due[0]].arrived
         freed = {run: Position(at.arrived, at.arrived) for run, at in state.positions.items() if run in due}
         state = msgspec.structs.replace(state, positions=state.positions | freed)
-        commands.append(ReleaseRuns(point, due))
+        commands.append(ReleaseRuns(milestone, due))
     return state, tuple(commands)
 
 
 def _due(state: BarrierState) -> tuple[str, ...]:
-    """Runs to be released now, which all stand at the same point."""
+    """Runs to be released now, which all stand at the same milestone."""
     if state.mode == "sequence":
         return _next_in_sequence(state)
     waiting = [run for run, at in state.positions.items() if at.released < at.arrived and not at.dead]

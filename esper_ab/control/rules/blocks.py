@@ -27,48 +27,48 @@ class BlocksInProgress:
 
     def begin(self, block: Block, plan: Plan) -> None:
         """Add a block before its first arrival."""
-        self._barriers[block.index] = barrier_of(block, plan)
+        self._barriers[block.replicate] = barrier_of(block, plan)
 
     def restore(self, block: Block, kept: Sequence[RunHistory], plan: Plan) -> None:
         """Add a block whose runs are recorded so far and have no workers."""
-        self._barriers[block.index], due = barrier_again(block, kept, plan)
-        self._due.extend((block.index, release) for release in due)
+        self._barriers[block.replicate], due = barrier_again(block, kept, plan)
+        self._due.extend((block.replicate, release) for release in due)
 
     def remove(self, block: int) -> None:
         """Forget a block that is done or given up, and what was decided about it."""
         self._barriers.pop(block, None)
         self._due = [(index, release) for index, release in self._due if index != block]
 
-    def arrived(self, run: RunHistory, point: int) -> None:
-        """The run's worker stands at a point; one that was gone has another worker from here on."""
-        position = self._barriers[run.spec.block].positions[run.ref.run]
+    def arrived(self, run: RunHistory, milestone: int) -> None:
+        """The run's worker stands at a milestone; one that was gone has another worker from here on."""
+        position = self._barriers[run.ref.replicate].positions[run.ref.name]
         if position.dead:
-            self._step(run, barrier.Rejoined(run.ref.run, min(position.arrived, point)))
-        self._step(run, barrier.Arrived(run.ref.run, point))
+            self._advance(run, barrier.Rejoined(run.ref.name, min(position.arrived, milestone)))
+        self._advance(run, barrier.Arrived(run.ref.name, milestone))
 
     def died(self, run: RunHistory) -> None:
         """The run's worker is gone."""
-        self._step(run, barrier.Died(run.ref.run, run.recorded, run.released))
+        self._advance(run, barrier.Died(run.ref.name, run.recorded, run.released))
 
-    def _step(self, run: RunHistory, event: barrier.Event) -> None:
-        block = run.spec.block
-        self._barriers[block], due = barrier.step(self._barriers[block], event)
+    def _advance(self, run: RunHistory, event: barrier.BarrierEvent) -> None:
+        block = run.ref.replicate
+        self._barriers[block], due = barrier.advance(self._barriers[block], event)
         self._due.extend((block, release) for release in due)
 
     def stands(self, run: RunHistory) -> int:
-        """Return the last point that the run's present worker has reported; NOWHERE without any."""
-        state = self._barriers.get(run.spec.block)
+        """Return the last milestone that the run's present worker has reported; NOWHERE without any."""
+        state = self._barriers.get(run.ref.replicate)
         if state is None:
             return run.recorded  # the block is done or given up
-        position = state.positions[run.ref.run]
+        position = state.positions[run.ref.name]
         return NOWHERE if position.dead else position.arrived
 
-    def may_pass(self, run: RunHistory, point: int) -> bool:
-        """Tell whether the run was released from a point, and that is recorded."""
-        if run.ref.run in self._unrecorded():
+    def may_pass(self, run: RunHistory, milestone: int) -> bool:
+        """Tell whether the run was released from a milestone, and that is recorded."""
+        if run.ref.name in self._unrecorded():
             return False
-        state = self._barriers.get(run.spec.block)
-        return (run.released if state is None else state.positions[run.ref.run].released) >= point
+        state = self._barriers.get(run.ref.replicate)
+        return (run.released if state is None else state.positions[run.ref.name].released) >= milestone
 
     def runs(self, block: int) -> tuple[str, ...]:
         """Return the names of a block's runs that take part, in start order."""
@@ -80,7 +80,10 @@ class BlocksInProgress:
         return bool(self._due)
 
     def take_due(self, *, stopping: bool) -> list[tuple[int, barrier.ReleaseRuns]]:
-        """Take the releases that are to be recorded now; a stop holds back those that begin the work after a point."""
+        """Take the releases that are to be recorded now.
+
+        A stop holds back those that begin the work after a milestone.
+        """
         due, self._due = self._due, []
         held = [release for block, release in due if stopping and self._begins_work(block, release)]
         self._held.update(name for release in held for name in release.runs)
@@ -88,7 +91,7 @@ class BlocksInProgress:
 
     def _begins_work(self, block: int, release: barrier.ReleaseRuns) -> bool:
         state = self._barriers[block]
-        return release.point < state.last and barrier.opens(state, release)
+        return release.milestone < state.last and barrier.opens(state, release)
 
     def _unrecorded(self) -> set[str]:
         return self._held.union(*(release.runs for _, release in self._due))
@@ -98,6 +101,6 @@ class BlocksInProgress:
         return self._barriers[block].done
 
     def at_work(self) -> list[str]:
-        """Return the runs on their way to their next point, without those whose release is not recorded."""
+        """Return the runs on their way to their next milestone, without those whose release is not recorded."""
         waiting = self._unrecorded()
         return [name for state in self._barriers.values() for name in barrier.working(state) if name not in waiting]

@@ -54,7 +54,7 @@ class EndWorker(msgspec.Struct, frozen=True):
     lane: str
     reason: str  # "": it ended by itself, and its exit status says how
     hung: bool
-    run_log: str  # relative to the run directory: the log of the run that it works on; "" without a run
+    run_log: str  # relative to the experiment directory: the log of the run that it works on; "" without a run
 
 
 class RestartWorker(msgspec.Struct, frozen=True):

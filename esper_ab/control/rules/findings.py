@@ -22,16 +22,16 @@ def findings(record: EpisodeRecord | EvaluationRecord, known: Collection[str] = 
     `known`: the `finding` of entries for earlier episodes of the run, which is not entered again. An evaluation has
     its own entry.
     """
-    run = record.run.run
+    run = record.run.name
     if isinstance(record, EvaluationRecord):
-        yield from _diverged(run, None, [episode.env for episode in record.episodes])
+        yield from _diverged(run, None, [host.outcome for host in record.hosts])
         return
     if DIVERGED not in known:
         yield from _diverged(run, record.episode, list(record.envs))
     for kind, detail in pathologies(record).items():
         if kind not in known:
             text = f"{kind}: {detail}"
-            yield Ledger(category="ppo_pathology", run=run, episode=record.episode, detail=text, finding=kind)
+            yield Ledger(category="ppo_pathology", run_name=run, episode=record.episode, detail=text, confounder=kind)
 
 
 def _diverged(run: str, episode: int | None, envs: list[EnvEpisode]) -> Iterator[Ledger]:
@@ -41,4 +41,4 @@ def _diverged(run: str, episode: int | None, envs: list[EnvEpisode]) -> Iterator
         count = sum(env.diverged for env in envs)
         detail = f"{count} of {len(envs)} {where} diverged (environments {', '.join(map(str, broken))})"
         finding = msgspec.UNSET if episode is None else DIVERGED
-        yield Ledger(category="non_finite", run=run, episode=episode, detail=detail, finding=finding)
+        yield Ledger(category="non_finite", run_name=run, episode=episode, detail=detail, confounder=finding)

@@ -43,7 +43,7 @@ def other_code(hello: Hello, lane: str, history: History) -> str:
 
 def run_started(worker: WorkerState, spec: RunSpec) -> RunStarted:
     order = worker.order
-    return RunStarted(run=spec.ref, block=spec.block, worker=order.worker, incarnation=order.incarnation)
+    return RunStarted(run=spec.ref, worker=order.worker, incarnation=order.incarnation)
 
 
 def reported(report: Report, run: RunHistory) -> Iterator[AnyEvent]:
@@ -51,24 +51,26 @@ def reported(report: Report, run: RunHistory) -> Iterator[AnyEvent]:
     yield event_of(report)
     if isinstance(report, Ready):
         for what in report.damaged:
-            yield Ledger(category="damaged_checkpoint", run=report.run.run, episode=None, detail=what)
+            yield Ledger(category="damaged_checkpoint", run_name=report.run.name, episode=None, detail=what)
     else:
         yield from findings(report.record, run.findings)
 
 
-def inexact(run: RunHistory, point: int, how: str) -> Ledger:
-    """What was recorded of a point stays; the entry says that it cannot be had again."""
-    detail = f"point {point} was {how} another result"
-    return Ledger(category="inexact_resume", run=run.ref.run, episode=episode_at(run.spec, point), detail=detail)
+def inexact(run: RunHistory, milestone: int, how: str) -> Ledger:
+    """What was recorded of a milestone stays; the entry says that it cannot be had again."""
+    detail = f"milestone {milestone} was {how} another result"
+    return Ledger(
+        category="inexact_resume", run_name=run.ref.name, episode=episode_at(run.spec, milestone), detail=detail
+    )
 
 
 def bad_message(run: str, detail: str) -> Ledger:
-    return Ledger(category="bad_message", run=run, episode=None, detail=detail)
+    return Ledger(category="bad_message", run_name=run, episode=None, detail=detail)
 
 
 def stop_begins(by: str) -> Ledger:
     detail = f"{by}: the barrier in progress is finished first; Ctrl-C now stops at once"
-    return Ledger(category="interrupted", run="", episode=None, detail=detail)
+    return Ledger(category="interrupted", run_name="", episode=None, detail=detail)
 
 
 def stop_waits(worker: WorkerState, run: RunHistory, stands: int, silence: Laggard | None) -> str:
@@ -80,37 +82,40 @@ def stop_waits(worker: WorkerState, run: RunHistory, stands: int, silence: Lagga
 
 def death(worker: WorkerState, run: RunHistory | None, line: str, log: str, *, hung: bool) -> Ledger:
     """`line`: which worker ended, how and where; `log`: the end of what it wrote."""
-    name, episode = (run.ref.run, episode_at(run.spec, run.recorded + 1)) if run else ("", None)
+    name, episode = (run.ref.name, episode_at(run.spec, run.recorded + 1)) if run else ("", None)
     category: Literal["hung_worker", "worker_death"] = "hung_worker" if hung else "worker_death"
     last_words = tuple(text[:_LINE_CHARS] for text in log.splitlines()[-LAST_WORDS_LINES:])
-    return Ledger(category=category, run=name, episode=episode, detail=line, last_words=last_words)
+    return Ledger(category=category, run_name=name, episode=episode, detail=line, last_words=last_words)
 
 
 def restart(worker: WorkerState, run: RunHistory | None) -> Ledger:
-    goes_on = f" to take up {run.ref.run} from point {max(0, run.recorded)}" if run else ""
-    name = run.ref.run if run else ""
-    return Ledger(category="restart", run=name, episode=None, detail=f"{worker.title} was started{goes_on}")
+    goes_on = f" to take up {run.ref.name} from milestone {max(0, run.recorded)}" if run else ""
+    name = run.ref.name if run else ""
+    return Ledger(category="restart", run_name=name, episode=None, detail=f"{worker.title} was started{goes_on}")
 
 
 def start_delayed(worker: WorkerState, lack: str, limit_s: float) -> Ledger:
-    run = worker.run.ref.run if worker.run else ""
+    run = worker.run.ref.name if worker.run else ""
     detail = f"{worker.title} cannot be started: {lack}; it is tried again for up to {limit_s:.0f} s"
-    return Ledger(category="start_delayed", run=run, episode=None, detail=detail)
+    return Ledger(category="start_delayed", run_name=run, episode=None, detail=detail)
 
 
 def run_given_up(spec: RunSpec, reason: str, *, failed: bool) -> Ledger:
     """The run gets no endpoint. `failed`: it is this run of its replicate that could not be completed."""
     category: Literal["dropped_pair", "cancelled"] = "dropped_pair" if failed else "cancelled"
-    return Ledger(category=category, run=spec.ref.run, episode=None, detail=reason)
+    return Ledger(category=category, run_name=spec.ref.name, episode=None, detail=reason)
 
 
 def whereabouts(worker: WorkerState, run: RunHistory | None, stands: int, sign: Sign | None) -> str:
-    """Say where a worker was, whose last reported point is `stands`; `sign`: its last one, None when it owed none."""
+    """Say where a worker was, whose last reported milestone is `stands`.
+
+    `sign`: its last one, None when it owed none.
+    """
     if run is None or not worker.greeted:
         return "between runs" if worker.greeted else "before it was ready for a run"
     if sign is None:
-        return f"while run {run.ref.run} waited at the barrier of point {stands}"
-    point = stands + 1
-    episode = episode_at(run.spec, point)
-    stage = f"episode {episode}" if episode is not None else "evaluation" if point else "warm-up"
-    return f"in {stage} of run {run.ref.run} (last sign: {sign.phase}, step {sign.step})"
+        return f"while run {run.ref.name} waited at the barrier of milestone {stands}"
+    milestone = stands + 1
+    episode = episode_at(run.spec, milestone)
+    stage = f"episode {episode}" if episode is not None else "evaluation" if milestone else "warm-up"
+    return f"in {stage} of run {run.ref.name} (last sign: {sign.phase}, step {sign.step})"

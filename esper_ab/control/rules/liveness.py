@@ -30,7 +30,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     pause_s: float = 10.0  # the coordinator itself stood still this long (suspended): nobody is blamed for it
     disk_full_s: float = 600.0  # for room on the disk, before the experiment ends with DiskFull
     say_s: float = 10.0  # a stop that takes longer says whom it waits for
-    deaths: int = 3  # at one point of a run: the last of them costs the replicate, the others are followed by a restart
+    # at one milestone of a run: the last of them costs the replicate, the others are followed by a restart
+    deaths: int = 3
 
     def of_steps(self, step_s: float) -> Limits:
         """The same for runs whose steps, the only signs of life, take about `step_s` each."""
@@ -41,8 +42,8 @@ class Sign(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker last said it was doing."""
 
     phase: str
-    run: str = ""  # "" before its first run
-    point: int = 0  # the one it works towards
+    run_name: str = ""  # "" before its first run
+    milestone: int = 0  # the one it works towards
     step: int = 0
 
 

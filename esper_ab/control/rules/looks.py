@@ -14,7 +14,7 @@ from esper_ab.plan.blocks import Block, extend
 
 def remaining(history: History, block: Block) -> Block:
     """The block without the runs that are not to be started: of groups that left, or given up."""
-    runs = tuple(spec for spec in block.runs if history.runs[spec.ref.run].expected)
+    runs = tuple(spec for spec in block.runs if history.runs[spec.ref.name].expected)
     return msgspec.structs.replace(block, runs=runs)
 
 
@@ -45,7 +45,7 @@ def look_due(history: History) -> bool:
 def _to_take(history: History) -> tuple[int, ...]:
     """Replicates that were left out as a whole are complete, but nobody looks at what never started."""
     complete, looked = complete_replicates(history), _looked_at(history)
-    while complete and all(history.runs[spec.ref.run].left_out for spec in history.blocks[complete - 1].runs):
+    while complete and all(history.runs[spec.ref.name].left_out for spec in history.blocks[complete - 1].runs):
         complete -= 1
     return tuple(look for look in _looks(history, complete) if look > looked)
 

@@ -31,9 +31,9 @@ from esper_ab.control.rules.blocks import BlocksInProgress
 from esper_ab.control.rules.commands import Command
 from esper_ab.control.rules.liveness import ASSIGNED, START_UP, Limits, Liveness, Sign
 from esper_ab.control.rules.recovery import Deaths, any_complete, nothing_left
-from esper_ab.control.rules.validation import Rejected, Report, check_hello, point_of
+from esper_ab.control.rules.validation import Rejected, Report, check_hello, milestone_of
 from esper_ab.control.rules.worker_state import Workers, WorkerState
-from esper_ab.journal.events import AnyEvent, PlanExtended, PointReleased
+from esper_ab.journal.events import AnyEvent, MilestoneReleased, PlanExtended
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.plan.blocks import Block
 
@@ -63,9 +63,7 @@ class ExperimentMachine:
     @property
     def in_progress(self) -> bool:
         """Whether there is anything to wait for: after a stop, only what is at work."""
-        if self._stopped_by:
-            return bool(self._blocks.at_work())
-        return bool(self._blocks or self._to_start)
+        return bool(self._blocks.at_work() if self._stopped_by else self._blocks or self._to_start)
 
     def error_at_end(self) -> EsperError | None:
         """Return why the experiment is not complete although nothing is in progress."""
@@ -103,7 +101,7 @@ class ExperimentMachine:
                 self._give_up(block, "the rest of a replicate that was being given up")
             for run in kept:
                 if run.evaluation is None:
-                    self._workers.on_lane(run.ref.device).run = run.spec
+                    self._workers.on_lane(run.ref.lane).run = run.spec
         if not self._blocks or looks.look_due(history):
             self._look()
         return self._taken()
@@ -137,7 +135,7 @@ class ExperimentMachine:
         if known and worker is None:
             return ()
         if new:
-            name = worker.run.ref.run if worker and worker.run else ""
+            name = worker.run.ref.name if worker and worker.run else ""
             self._record(ledger_entries.bad_message(name, f"{identity!r}: {reason}"))
         if worker and cut_off:
             worker.fault = f"keeps sending what is no message ({reason})"
@@ -204,7 +202,7 @@ class ExperimentMachine:
             worker.run = None
         else:
             self._blocks.died(run)
-            if self._deaths.in_run(run.ref.run, run.recorded):
+            if self._deaths.in_run(run.ref.name, run.recorded):
                 failure = self._drop(run, how, kind(account))
         self._do(commands.RestartWorker(lane) if failure is None else commands.Fail(failure))
         return self._taken()
@@ -235,38 +233,38 @@ class ExperimentMachine:
     def _note_progress(self, worker: WorkerState, progress: Progress, now: float) -> None:
         if worker.run is None or progress.run != worker.run.ref or self._liveness.last(worker.identity) is None:
             return  # overtaken by the run's own report
-        sign = Sign(phase=progress.phase, run=progress.run.run, point=progress.point, step=progress.step)
+        sign = Sign(phase=progress.phase, run_name=progress.run.name, milestone=progress.milestone, step=progress.step)
         self._liveness.sign(worker.identity, sign, now)
         self._do(commands.Show(progress))
 
     def _take_report(self, worker: WorkerState, report: Report, now: float) -> None:
-        name = report.run.run
+        name = report.run.name
         run = self._history.runs.get(name)
-        if run is None or not run.started or run.ref.device != worker.lane:
+        if run is None or not run.started or run.ref.lane != worker.lane:
             raise Rejected(f"reports about {name}, which it was not assigned")
         if run.lost:
             return  # sent before it was cancelled
         pooling.check_width(self._history, report)
-        point = point_of(report, run.spec)
-        heard = runs.arrival(run, self._blocks.stands(run), point, report)
+        milestone = milestone_of(report, run.spec)
+        heard = runs.arrival(run, self._blocks.stands(run), milestone, report)
         if heard == "repeat":
-            self._take_repeat(worker, run, point, report)
+            self._take_repeat(worker, run, milestone, report)
             return
         self._deaths.got_on(worker.lane)
         if heard == "new" or isinstance(report, Ready):
             for event in ledger_entries.reported(report, run):
                 self._record(event)
-        elif not runs.same_record(run, point, report):
-            self._record(ledger_entries.inexact(run, point, "done again after a restart and had"))
+        elif not runs.same_record(run, milestone, report):
+            self._record(ledger_entries.inexact(run, milestone, "done again after a restart and had"))
         self._liveness.rest(worker.identity, now)
-        self._blocks.arrived(run, point)
+        self._blocks.arrived(run, milestone)
 
-    def _take_repeat(self, worker: WorkerState, run: RunHistory, point: int, report: Report) -> None:
+    def _take_repeat(self, worker: WorkerState, run: RunHistory, milestone: int, report: Report) -> None:
         """Nothing new; a worker that has missed its release gets it again. One that is due comes in this round."""
-        if not runs.same_record(run, point, report):
-            self._record(ledger_entries.inexact(run, point, "reported again with"))
-        if self._blocks.may_pass(run, point):
-            self._send(worker, self._release(run, point))
+        if not runs.same_record(run, milestone, report):
+            self._record(ledger_entries.inexact(run, milestone, "reported again with"))
+        if self._blocks.may_pass(run, milestone):
+            self._send(worker, self._release(run, milestone))
 
     # --- releases and looks ---
 
@@ -276,32 +274,34 @@ class ExperimentMachine:
             return
         released = self._blocks.take_due(stopping=self._stopped_by != "")
         for block, release in released:
-            moments = pooling.to_release(self._history, block, release.point, self._blocks.runs(block))
-            self._record(PointReleased(block=block, point=release.point, runs=release.runs, observations=moments))
+            at = release.milestone
+            moments = pooling.to_release(self._history, block, at, self._blocks.runs(block))
+            self._record(MilestoneReleased(replicate=block, milestone=at, runs=release.runs, observations=moments))
         self._do(commands.Sync())
         for _, release in released:
             for name in release.runs:
-                self._send_on(self._history.runs[name], release.point, now)
+                self._send_on(self._history.runs[name], release.milestone, now)
         done = {block for block, _ in released if self._blocks.is_done(block)}
         for block in done:
             self._blocks.remove(block)
         if done and not self._stopped_by:
             self._look()
 
-    def _release(self, run: RunHistory, point: int) -> Release:
-        """Return what a worker is told that goes on from a point whose release is recorded."""
-        shared = self._history.shared.get((run.spec.block, point)) if run.spec.share_observation_norm else None
-        return Release(run=run.ref.run, point=point, observations=shared)
+    def _release(self, run: RunHistory, milestone: int) -> Release:
+        """Return what a worker is told that goes on from a milestone whose release is recorded."""
+        shared = self._history.shared.get((run.ref.replicate, milestone)) if run.spec.share_observation_norm else None
+        return Release(run_name=run.ref.name, milestone=milestone, observations=shared)
 
-    def _send_on(self, run: RunHistory, point: int, now: float) -> None:
+    def _send_on(self, run: RunHistory, milestone: int, now: float) -> None:
         """A worker that is gone meanwhile gets the release again when another one stands there."""
-        worker = self._workers.on_lane(run.ref.device)
-        self._send(worker, self._release(run, point))
-        if point > run.spec.episodes:
+        worker = self._workers.on_lane(run.ref.lane)
+        self._send(worker, self._release(run, milestone))
+        if milestone > run.spec.episodes:
             if worker.run == run.spec:
                 worker.run = None
-        elif self._blocks.stands(run) == point:
-            self._liveness.sign(worker.identity, Sign(phase="released", run=run.ref.run, point=point + 1), now)
+        elif self._blocks.stands(run) == milestone:
+            sign = Sign(phase="released", run_name=run.ref.name, milestone=milestone + 1)
+            self._liveness.sign(worker.identity, sign, now)
 
     def _look(self) -> None:
         """Some block is complete or given up: record what the plan's rule says now."""
@@ -321,7 +321,7 @@ class ExperimentMachine:
             if not looks.may_start(self._history, planned):
                 break
             block = looks.remaining(self._history, planned)
-            workers = [self._workers.on_lane(spec.ref.device) for spec in block.runs]
+            workers = [self._workers.on_lane(spec.ref.lane) for spec in block.runs]
             if all(worker.greeted and worker.run is None for worker in workers):
                 self._to_start.remove(planned)
                 if block.runs:
@@ -332,18 +332,18 @@ class ExperimentMachine:
 
     def _assign(self, worker: WorkerState, spec: RunSpec, now: float) -> None:
         """Have the worker begin the run, or take it up where its records end."""
-        run = self._history.runs[spec.ref.run]
+        run = self._history.runs[spec.ref.name]
         if not run.started:
             self._record(ledger_entries.run_started(worker, spec))
         self._send(worker, runs.assignment(run))
-        self._liveness.sign(worker.identity, Sign(phase=ASSIGNED, run=spec.ref.run), now)
+        self._liveness.sign(worker.identity, Sign(phase=ASSIGNED, run_name=spec.ref.name), now)
 
     def _drop(self, run: RunHistory, what: str, error: WorkerFailed | WorkerHung) -> EsperError | None:
-        """Give up the replicate of a run that keeps dying at one point; return why the experiment ends, if it does."""
+        """Give up the replicate of a run that keeps dying; return why the experiment ends, if it does."""
         times = "once" if self._limits.deaths == 1 else f"{self._limits.deaths} times"
-        where = f"after point {run.recorded}" if run.recorded > runs.NOWHERE else "before point 0"
-        block = next(block for block in self._history.blocks if block.index == run.spec.block)
-        self._give_up(block, f"{run.ref.run} died {times} {where}: {what}", failed=run.ref.run)
+        where = f"after milestone {run.recorded}" if run.recorded > runs.NOWHERE else "before milestone 0"
+        block = next(block for block in self._history.blocks if block.replicate == run.ref.replicate)
+        self._give_up(block, f"{run.ref.name} died {times} {where}: {what}", failed=run.ref.name)
         self._do(commands.Sync())
         if self._deaths.gave_up(what) and not any_complete(self._history):
             return type(error)(f"{error}\nno replicate was complete before several were given up for the same reason")
@@ -356,17 +356,17 @@ class ExperimentMachine:
     def _give_up(self, block: Block, why: str, failed: str = "") -> None:
         """The block's runs that have no endpoint get none, and all of its workers are free again, those that have
         done their runs and wait for the others among them. `failed`: the run to blame."""
-        self._blocks.remove(block.index)
+        self._blocks.remove(block.replicate)
         reason = f"replicate {block.replicate} was given up: {why}"
-        for spec in sorted(block.runs, key=lambda spec: spec.ref.run != failed):  # the one to blame is on record first
-            if self._history.runs[spec.ref.run].expected:
-                self._record(ledger_entries.run_given_up(spec, reason, failed=spec.ref.run == failed))
-            worker = self._workers.on_lane(spec.ref.device)
+        for spec in sorted(block.runs, key=lambda spec: spec.ref.name != failed):  # the one to blame is on record first
+            if self._history.runs[spec.ref.name].expected:
+                self._record(ledger_entries.run_given_up(spec, reason, failed=spec.ref.name == failed))
+            worker = self._workers.on_lane(spec.ref.lane)
             if worker.run != spec:
                 continue
             worker.run = None
             if worker.greeted:
-                self._send(worker, Cancel(run=spec.ref.run, reason=reason))
+                self._send(worker, Cancel(run_name=spec.ref.name, reason=reason))
                 self._liveness.forget(worker.identity)
 
     def _say_whom_it_waits_for(self, now: float) -> None:
@@ -375,14 +375,14 @@ class ExperimentMachine:
         self._say_at = now + _SAY_AGAIN_S
         for name in self._blocks.at_work():
             run = self._history.runs[name]
-            worker = self._workers.on_lane(run.ref.device)
+            worker = self._workers.on_lane(run.ref.lane)
             silence = self._liveness.silence(worker.identity, now)
             self._do(commands.Warn(ledger_entries.stop_waits(worker, run, self._blocks.stands(run), silence)))
 
     # --- commands ---
 
     def _run_of(self, worker: WorkerState) -> RunHistory | None:
-        return self._history.runs[worker.run.ref.run] if worker.run else None
+        return self._history.runs[worker.run.ref.name] if worker.run else None
 
     def _record(self, event: AnyEvent) -> None:
         self._history.add(event)

@@ -1,8 +1,8 @@
 """`--share-observation-norm`: one set of observation moments out of those of a block's learners.
 
-A learner reports the moments of all that it has trained on; the release of a point carries those of all learners of the
-block, and holds from the next episode on. The sum does not depend on the order of its terms, so neither start order nor
-who arrived first can move a bit.
+A learner reports the moments of all that it has trained on; the release of a milestone carries those of all learners of
+the block, and holds from the next episode on. The sum does not depend on the order of its terms, so neither start order
+nor who arrived first can move a bit.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ def pooled(parts: Sequence[Moments]) -> Moments:
     return Moments(count=total, mean=tuple(mean), squares=tuple(squares))
 
 
-def to_release(history: History, block: int, point: int, runs: Iterable[str]) -> Moments | msgspec.UnsetType:
-    """What the release of `point` carries to the learners among `runs`, all of the block's that take part.
+def to_release(history: History, block: int, milestone: int, runs: Iterable[str]) -> Moments | msgspec.UnsetType:
+    """What the release of `milestone` carries to the learners among `runs`, all of the block's that take part.
 
     What was released once stays, whoever comes later. UNSET where nothing is shared, and before the first episode and
     after the evaluation.
     """
     experiment = history.plan.experiment
-    if not experiment.share_observation_norm or not 1 <= point <= experiment.episodes:
+    if not experiment.share_observation_norm or not 1 <= milestone <= experiment.episodes:
         return msgspec.UNSET
-    if (block, point) in history.shared:
-        return history.shared[block, point]
+    if (block, milestone) in history.shared:
+        return history.shared[block, milestone]
     parts = [moments for run in runs if (moments := history.runs[run].observations) is not None]
     return pooled(parts) if parts else msgspec.UNSET
 
@@ -56,7 +56,7 @@ def check_width(history: History, report: Report) -> None:
     if not isinstance(report, EpisodeFinished) or report.observations is None:
         return
     width = len(report.observations.mean)
-    for spec in history.blocks[history.runs[report.run.run].spec.block].runs:
-        other = history.runs[spec.ref.run].observations
+    for spec in history.blocks[history.runs[report.run.name].spec.ref.replicate].runs:
+        other = history.runs[spec.ref.name].observations
         if other is not None and len(other.mean) != width:
-            raise Rejected(f"sent moments of {width} columns where {spec.ref.run} observes {len(other.mean)}")
+            raise Rejected(f"sent moments of {width} columns where {spec.ref.name} observes {len(other.mean)}")

@@ -21,17 +21,20 @@ class Deaths:
     """Counts deaths since the last progress."""
 
     def __init__(self, most: int) -> None:
-        """`most`: deaths at one point of a run that cost the replicate."""
+        """`most`: deaths at one milestone of a run that cost the replicate."""
         self._most = most
-        self._of_run: dict[str, tuple[int, int]] = {}  # run -> last recorded point, deaths since
+        self._of_run: dict[str, tuple[int, int]] = {}  # run -> last recorded milestone, deaths since
         self._of_lane: Counter[str] = Counter()
         self._reasons: Counter[str] = Counter()
 
-    def in_run(self, run: str, point: int) -> bool:
-        """One more death of `run`, whose last recorded point is `point`; whether its replicate is to be given up."""
-        before, deaths = self._of_run.get(run, (point, 0))
-        deaths = deaths + 1 if before == point else 1
-        self._of_run[run] = (point, deaths)
+    def in_run(self, run: str, milestone: int) -> bool:
+        """One more death of `run`, whose last recorded milestone is `milestone`.
+
+        Whether its replicate is to be given up.
+        """
+        before, deaths = self._of_run.get(run, (milestone, 0))
+        deaths = deaths + 1 if before == milestone else 1
+        self._of_run[run] = (milestone, deaths)
         return deaths >= self._most
 
     def outside(self, lane: str) -> bool:
@@ -53,7 +56,7 @@ class Deaths:
 def any_complete(history: History) -> bool:
     """Whether some replicate has the endpoints of all its runs that were not left out."""
     for block in history.blocks:
-        runs = [history.runs[spec.ref.run] for spec in block.runs]
+        runs = [history.runs[spec.ref.name] for spec in block.runs]
         begun = [run for run in runs if not run.left_out]
         if begun and all(run.evaluation is not None and not run.lost for run in begun):
             return True

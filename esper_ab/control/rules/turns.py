@@ -13,7 +13,7 @@ def barrier_of(block: Block, plan: Plan) -> barrier.BarrierState:
 
     Runs in sequence go in the block's start order, which the plan has chosen.
     """
-    runs = tuple(spec.ref.run for spec in block.runs)
+    runs = tuple(spec.ref.name for spec in block.runs)
     last = plan.experiment.episodes + 1
     if plan.experiment.placement == "alternate":
         return barrier.begin("alternate", runs, last, turns(plan.experiment.rng_seed, block.replicate, runs, last))
@@ -23,6 +23,6 @@ def barrier_of(block: Block, plan: Plan) -> barrier.BarrierState:
 
 
 def turns(rng_seed: int, replicate: int, runs: tuple[str, ...], last: int) -> tuple[tuple[str, ...], ...]:
-    """An order of `runs` drawn afresh for every point before `last`."""
+    """An order of `runs` drawn afresh for every milestone before `last`."""
     path = run_path(rng_seed, replicate) / "turns"
-    return tuple(tuple(runs[i] for i in shuffled(len(runs), path / point)) for point in range(last))
+    return tuple(tuple(runs[i] for i in shuffled(len(runs), path / milestone)) for milestone in range(last))

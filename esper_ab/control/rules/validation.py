@@ -1,4 +1,4 @@
-"""Validation of what workers send: their greeting, and their reports, whose point of arrival is the result."""
+"""Validation of what workers send: their greeting, and their reports, whose milestone of arrival is the result."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def check_hello(hello: Hello, order: WorkerOrder) -> None:
         raise Rejected(f"has devices {hello.uuids}, but its lane {order.lane.name} is {order.lane.uuids}")
 
 
-def point_of(report: Report, spec: RunSpec) -> int:
-    """The point that `report` arrives at; Rejected unless it is about this run and complete."""
+def milestone_of(report: Report, spec: RunSpec) -> int:
+    """The milestone that `report` arrives at; Rejected unless it is about this run and complete."""
     if report.run != spec.ref:
         raise Rejected(f"reports about {report.run}, but was assigned {spec.ref}")
     if isinstance(report, Ready):
         _check_finite("warm_up_s", report.warm_up_s)
-        if not 0 <= report.point <= spec.episodes:
-            raise Rejected(f"is ready at point {report.point} of a run of {spec.episodes} episodes")
-        return report.point
+        if not 0 <= report.milestone <= spec.episodes:
+            raise Rejected(f"is ready at milestone {report.milestone} of a run of {spec.episodes} episodes")
+        return report.milestone
     if report.record.run != spec.ref:
         raise Rejected(f"sent a record of {report.record.run} for {spec.ref}")
     if not all_finite(report.record):
@@ -60,18 +60,18 @@ def point_of(report: Report, spec: RunSpec) -> int:
     if isinstance(report, Evaluated):
         if report.record.policy_file != spec.policy_file:
             raise Rejected(f"saved its policy as {report.record.policy_file}, not {spec.policy_file}")
-        _check_envs([episode.env.env for episode in report.record.episodes], spec.n_envs)
+        _check_envs([host.outcome.env for host in report.record.hosts], spec.n_envs)
         return spec.episodes + 1
     if not 0 <= report.record.episode < spec.episodes:
         raise Rejected(f"sent episode {report.record.episode} of {spec.episodes}")
     _check_envs([env.env for env in report.record.envs], spec.n_envs)
-    _check_checkpoint(report.checkpoint, spec.ref.run, report.record.episode + 1)
+    _check_checkpoint(report.checkpoint, spec.ref.name, report.record.episode + 1)
     _check_observations(report.observations, spec)
     return report.record.episode + 1
 
 
 def digest_of(report: Report) -> str:
-    """What two reports of the same point must agree in."""
+    """What two reports of the same milestone must agree in."""
     return "" if isinstance(report, Ready) else report.record.digest
 
 
@@ -80,12 +80,15 @@ def _check_envs(found: list[int], n_envs: int) -> None:
         raise Rejected(f"sent a record of environments {sorted(set(found))} instead of 0 to {n_envs - 1}")
 
 
-def _check_checkpoint(checkpoint: Checkpoint | None, run: str, point: int) -> None:
-    """It is this run's and of this point: the file is verified, and may be handed to another worker."""
+def _check_checkpoint(checkpoint: Checkpoint | None, run: str, milestone: int) -> None:
+    """It is this run's and of this milestone: the file is verified, and may be handed to another worker."""
     if checkpoint is None:
         return
-    if checkpoint.point != point or not checkpoint.file.startswith(f"checkpoints/{run}/"):
-        raise Rejected(f"has a checkpoint of point {checkpoint.point} as {checkpoint.file}, at point {point} of {run}")
+    if checkpoint.milestone != milestone or not checkpoint.file.startswith(f"checkpoints/{run}/"):
+        raise Rejected(
+            f"has a checkpoint of milestone {checkpoint.milestone} as {checkpoint.file}, at milestone {milestone} of "
+            f"{run}"
+        )
 
 
 def _check_observations(moments: Moments | None, spec: RunSpec) -> None:
@@ -125,8 +128,8 @@ def all_finite(record: EpisodeRecord | EvaluationRecord) -> bool:
     """
     parts: list[Iterable[tuple[float | None, ...]]] = [[_OF_TIMING(record.timing)]]
     if isinstance(record, EvaluationRecord):
-        parts.append(_OF_ENV(episode.env) for episode in record.episodes)
-        parts.append(tuple(episode.rewards.values()) for episode in record.episodes)
+        parts.append(_OF_ENV(host.outcome) for host in record.hosts)
+        parts.append(tuple(host.rewards.values()) for host in record.hosts)
     else:
         parts.append(map(_OF_ENV, record.envs))
         parts.append(map(_OF_EVENT, record.seed_events))

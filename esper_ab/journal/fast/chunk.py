@@ -15,7 +15,7 @@ from pathlib import Path
 
 from esper_ab.contracts.records import Checkpoint, Moments
 from esper_ab.journal.columns import Columns
-from esper_ab.journal.events import AnyEvent, EpisodeRecorded, PointReleased
+from esper_ab.journal.events import AnyEvent, EpisodeRecorded, MilestoneReleased
 from esper_ab.journal.lean import LeanLine, LeanRecorded, lean_line_of
 from esper_ab.journal.line import Line, line_of, wrong_tail
 
@@ -43,7 +43,7 @@ class Stretch:
     lines: int = 0  # intact ones
     last_crc: str = ""
     runs: dict[str, RunPart] = field(default_factory=dict)
-    released: dict[str, int] = field(default_factory=dict)  # by run: the last point
+    released: dict[str, int] = field(default_factory=dict)  # by run: the last milestone
     others: list[bytes] = field(default_factory=list)  # lines that are neither episodes nor plain releases
     ends_in_numbers: bool = False  # its last line is not in `others`
     wall_time: str = ""  # of its last line, ISO 8601
@@ -107,9 +107,9 @@ def _add(found: Stretch, line: Line | LeanLine, data: bytes, at: int) -> bool:
     if isinstance(event, _RECORDED):
         if not _add_episode(found, event, at):
             return False
-    elif isinstance(event, PointReleased) and not isinstance(event.observations, Moments):
+    elif isinstance(event, MilestoneReleased) and not isinstance(event.observations, Moments):
         for name in event.runs:
-            found.released[name] = max(found.released.get(name, -1), event.point)
+            found.released[name] = max(found.released.get(name, -1), event.milestone)
     else:
         found.ends_in_numbers = False
         found.others.append(data)
@@ -121,9 +121,9 @@ def _add(found: Stretch, line: Line | LeanLine, data: bytes, at: int) -> bool:
 def _add_episode(found: Stretch, event: EpisodeRecorded | LeanRecorded, at: int) -> bool:
     """Add an episode; False when it does not come after the run's previous one, which no writer produces."""
     record = event.record
-    part = found.runs.get(record.run.run)
+    part = found.runs.get(record.run.name)
     if part is None:
-        part = found.runs[record.run.run] = RunPart()
+        part = found.runs[record.run.name] = RunPart()
     elif record.episode <= part.columns.newest:
         return False
     part.columns.add(record)

@@ -21,7 +21,7 @@ from esper_ab.report.figures.drawing import Drawing, grid, group_legend, shorten
 _POINTS_PER_FIGURE = 3000  # keeps the page small: longer curves are averaged over bins
 _TOGETHER = 3  # groups that share one panel; more of them get a panel each
 _RUNS_FOR_BAND = 4
-Curve = NDArray[np.float64]  # [points, (episode, value)], episodes ascending
+CurveValues = NDArray[np.float64]  # [points, (episode, value)], episodes ascending
 Value = Callable[[Columns], Sequence[float]]  # a number per episode; NaN where it is absent
 
 
@@ -99,7 +99,7 @@ def _curves(content: Content, words: _Words, value: Value) -> Drawing | None:
     )
 
 
-def _runs(axes: Axes, index: int, curves: Sequence[Curve], most: int) -> None:
+def _runs(axes: Axes, index: int, curves: Sequence[CurveValues], most: int) -> None:
     """Plot the single runs, the band of their middle half, and their mean."""
     colour = style.colour(index)
     for one in curves:
@@ -115,18 +115,18 @@ def _runs(axes: Axes, index: int, curves: Sequence[Curve], most: int) -> None:
     _line(axes, middle, color=colour, linestyle=style.line(index), linewidth=2.2, marker=single)
 
 
-def _line(axes: Axes, points: Curve, **look: object) -> None:
+def _line(axes: Axes, points: CurveValues, **look: object) -> None:
     axes.plot(points[:, 0], points[:, 1], **look)  # type: ignore[arg-type]
 
 
-def curve(run: RunHistory, value: Value) -> Curve:
+def curve(run: RunHistory, value: Value) -> CurveValues:
     """Return `value` of one run by episode, counted from 1; episodes without it are left out."""
     points = np.column_stack((np.array(run.columns.episodes) + 1.0, np.array(value(run.columns), dtype=np.float64)))
-    there: Curve = points[~np.isnan(points[:, 1])]
+    there: CurveValues = points[~np.isnan(points[:, 1])]
     return there
 
 
-def mean_curve(curves: Sequence[Curve]) -> Curve:
+def mean_curve(curves: Sequence[CurveValues]) -> CurveValues:
     """Return the mean curve; each episode is averaged over the runs that have reached it."""
     length = 1 + int(max((one[-1, 0] for one in curves if len(one)), default=0))
     total, count = np.zeros(length), np.zeros(length)
@@ -138,7 +138,7 @@ def mean_curve(curves: Sequence[Curve]) -> Curve:
     return np.column_stack((there, total[there] / count[there]))
 
 
-def _middle_half(curves: Sequence[Curve], most: int) -> list[tuple[float, float, float]]:
+def _middle_half(curves: Sequence[CurveValues], most: int) -> list[tuple[float, float, float]]:
     """Return (episode, lower quartile, upper quartile) over runs, of binned curves."""
     by_episode: dict[float, list[float]] = {}
     for one in curves:
@@ -160,14 +160,14 @@ def quantile(values: Sequence[float], share: float) -> float:
     return ordered[below] + (place - below) * (ordered[above] - ordered[below])
 
 
-def binned(points: Curve, most: int) -> Curve:
+def binned(points: CurveValues, most: int) -> CurveValues:
     """Reduce a curve to at most `most` points, each the mean of equally many episodes."""
     width = -(-len(points) // most)
     if width <= 1:
         return points
     starts = np.arange(0, len(points), width)
     lengths = np.diff(np.append(starts, len(points)))
-    means: Curve = np.add.reduceat(points, starts) / lengths[:, None]
+    means: CurveValues = np.add.reduceat(points, starts) / lengths[:, None]
     return means
 
 

@@ -126,7 +126,10 @@ def pairs(content: Content) -> Drawing | None:
 
 
 def cost(content: Content) -> Drawing | None:
-    """Plot added parameters against accuracy, one point per run and a large one per group. None without an endpoint."""
+    """Plot added parameters against accuracy, one milestone per run and a large one per group.
+
+    None without an endpoint.
+    """
     shown: list[tuple[int, str]] = []
     words = []
     wide = len(content.comparisons) > 1  # same width as the figure of pairs before it

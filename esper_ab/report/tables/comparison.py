@@ -154,8 +154,8 @@ def looks_table(comparisons: Sequence[Comparison]) -> Table:
             "comparison", "replicates", "pairs", "alpha", "bound", "reached", "effect", "repeated interval", "decision",
         ),
         rows=rows,
-        note="Alpha: what the comparison holds at the look, and 1 - alpha the level of its interval; one that is larger "
-        "than the margin passes its share on."
+        note="Alpha: what the comparison holds at the look, and 1 - alpha the level of its interval; one that is "
+        "larger than the margin passes its share on."
         if rows
         else "None so far: no verdict is given before the first look of the plan.",
         wide=True,

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from esper_ab.analysis.conduct import FAULTS, Conduct
-from esper_ab.contracts.shell_line import typed
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import mean
 from esper_ab.report.content import Content
@@ -84,7 +84,7 @@ def layout_table(content: Content) -> Table:
     if len(lanes) > _MOST_LANES:
         return Table(title="Where the runs were", columns=(), rows=(), note=f"{len(lanes)} lanes: see the query view.")
     rows = tuple(
-        (group, *(str(sum(run.ref.device == lane for run in content.history.of_group(group))) for lane in lanes))
+        (group, *(str(sum(run.ref.lane == lane for run in content.history.of_group(group))) for lane in lanes))
         for group in content.groups
     )
     adjusted = content.history.design.adjusted
@@ -101,7 +101,12 @@ def layout_table(content: Content) -> Table:
 def ledger_table(history: History) -> Table:
     """Build the table of everything that could confound the comparison."""
     rows = tuple(
-        (entry.category, entry.run or "experiment", NONE if entry.episode is None else str(entry.episode), entry.detail)
+        (
+            entry.category,
+            entry.run_name or "experiment",
+            NONE if entry.episode is None else str(entry.episode),
+            entry.detail,
+        )
         for entry in history.ledger
     )
     return Table(
@@ -117,7 +122,7 @@ def ledger_table(history: History) -> Table:
 def last_words_table(history: History) -> Table:
     """Build the last log lines of workers that died or hung, with the stack of a hung one."""
     rows = tuple(
-        (entry.run if n == 0 else "", line.rstrip())
+        (entry.run_name if n == 0 else "", line.rstrip())
         for entry in history.ledger
         for n, line in enumerate(entry.last_words)
     )
@@ -165,7 +170,7 @@ def versions_table(history: History) -> Table:
 
 
 def reproduction(history: History) -> tuple[str, ...]:
-    """Return shell lines that repeat the experiment, to be run in the run directory."""
+    """Return shell lines that repeat the experiment, to be run in the experiment directory."""
     code = history.started.code
     lines = []
     if code.get("commit"):
@@ -175,5 +180,5 @@ def reproduction(history: History) -> tuple[str, ...]:
     planned = len(history.plan.blocks)
     if history.replicates > planned and not history.plan.experiment.open_ended:
         again = f"again/{history.plan.experiment.name}"
-        lines.append(typed("extend", again, "--replicates", str(history.replicates)))
+        lines.append(shell_command("extend", again, "--replicates", str(history.replicates)))
     return tuple(lines)

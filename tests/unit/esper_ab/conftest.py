@@ -1,4 +1,4 @@
-"""A run directory to read."""
+"""An experiment directory to read."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from support.journals import three_groups, write
 
 
 @pytest.fixture(scope="module")
-def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def experiment_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of three groups, finished; for tests that do not write to it."""
     return write(tmp_path_factory.mktemp("runs") / "three", three_groups())

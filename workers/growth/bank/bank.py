@@ -25,7 +25,7 @@ from workers.growth.bank.chains import ends_in
 from workers.growth.bank.configurations import Pass, plan_pass
 from workers.growth.bank.host import (
     BatchStatistics,
-    MeasuredBlock,
+    MeasuredLevel,
     channels,
     fresh_statistics,
     head_forward,
@@ -37,7 +37,7 @@ from workers.growth.bank.slot_seeds import SeedGroup, SlotSeeds
 from workers.growth.bank.slot_step import SlotStep
 from workers.growth.bank.split import DeviceSplit
 from workers.growth.bank.stack import SGD, Borrowed, Optimiser, Stack
-from workers.growth.bank.training_step import BlockStep, TrainingStep, side_by_side
+from workers.growth.bank.training_step import LevelStep, TrainingStep, side_by_side
 from workers.growth.rules.seeds import SeedTable
 from workers.layers import device as _device
 from workers.layers.blueprint import Blueprint
@@ -80,7 +80,7 @@ class SlotLoan:
     step: SlotStep
 
 
-Slots = dict[int, SlotLoan]  # by block
+Slots = dict[int, SlotLoan]  # by level
 
 
 def _with_a_say(overflowed: list[Tensor | None], positions: list[Tensor], sound: Tensor) -> Tensor:
@@ -101,7 +101,7 @@ class Bank:
         self._rule = settings
         self._device, self._dtype = like.device, like.dtype
         self._computed = like.dtype if settings.amp == "off" else COMPUTED_IN[settings.amp]  # in host training
-        self._blocks = tuple(task.slots.index(slot) for slot in slots)  # of the enabled slots
+        self._levels = tuple(task.slots.index(slot) for slot in slots)  # of the enabled slots
         self._blueprints: tuple[Blueprint, ...] = tuple(
             catalog.entry("workers.blueprints", name, "BLUEPRINT") for name in settings.blueprints
         )
@@ -130,13 +130,13 @@ class Bank:
         """Seeds of one blueprint in one slot, each with its gate; made when first needed."""
         key = (slot, blueprint)
         if key not in self._seeds:
-            width = channels(self._spec, self._blocks[slot])
+            width = channels(self._spec, self._levels[slot])
             specs = (*self._blueprints[blueprint].params(width), *gate_params(width))
             self._seeds[key] = Stack(specs, len(self.envs), self._device, self._dtype)
         return self._seeds[key]
 
     def _gate_size(self, slot: int) -> int:
-        return sum(spec.size for spec in gate_params(channels(self._spec, self._blocks[slot])))
+        return sum(spec.size for spec in gate_params(channels(self._spec, self._levels[slot])))
 
     def sizes(self, slot: int, blueprint: int) -> tuple[int, int]:
         """Trainable parameters of one module in `slot`, and of its gate."""
@@ -188,7 +188,7 @@ class Bank:
 
     def _like(self, slot: int) -> Tensor:
         """Device, precision and channels of a slot's activations."""
-        return self.host.values.new_empty(0, channels(self._spec, self._blocks[slot]))
+        return self.host.values.new_empty(0, channels(self._spec, self._levels[slot]))
 
     def _index(self, values: Ints | Bools) -> Tensor:
         """On the device. The array is copied before this returns, or while it does: nobody waits for the device."""
@@ -205,9 +205,9 @@ class Bank:
         Returns per-sample mean loss [n] and accuracy in percent [n], both in training mode. Other rows are untouched.
         `loss_scale`: the run's, with float16. The device is waited for once, at the end.
         """
-        step = self._rows_at_once(split)
+        rows_at_once = self._rows_at_once(split)
         arranged = self._arranged(table, rows)
-        pieces = [arranged[start : start + step] for start in range(0, len(rows), step)]
+        pieces = [arranged[start : start + rows_at_once] for start in range(0, len(rows), rows_at_once)]
         scales = [None if loss_scale is None else loss_scale.part(self.host.values) for _ in pieces]
         parts = [
             self._train_rows(table, rows[piece], split, order[piece], scale)
@@ -256,12 +256,12 @@ class Bank:
         statistics = [BatchStatistics(s.mean[index], s.var[index]) for s in self.statistics]
         everyone = np.ones(len(rows), dtype=bool)
         slots: Slots = {}
-        for slot, block in enumerate(self._blocks):
+        for slot, level in enumerate(self._levels):
             seeds = self._seeds_in(table, slot, rows, everyone)
             idle = self._gate_size(slot) if seeds.blend.gated is None else 0  # a gate that nobody looks through
-            single = max(split.x.shape[2:]) >> min(block + 1, self._spec.pools) == 1
+            single = max(split.x.shape[2:]) >> min(level + 1, self._spec.pools) == 1
             loans = [group.stack.borrow(group.members, group.trained, idle, single) for group in seeds.groups]
-            slots[block] = SlotLoan(seeds, loans, seeds.step([loan.leaves for loan in loans]))
+            slots[level] = SlotLoan(seeds, loans, seeds.step([loan.leaves for loan in loans]))
         batches = Batches(split, self._index(order), scale)
         measured = self._sgd(host, statistics, slots, batches)
         self.host.give_back(index, host)
@@ -314,11 +314,11 @@ class Bank:
         return torch.stack([loss, 100.0 * correct])
 
     def _step(self, host: Borrowed, statistics: list[BatchStatistics], slots: Slots, batches: Batches) -> TrainingStep:
-        blocks = []
-        for block in range(self._spec.blocks):
-            at_once = self._fitting(batches.split, channels(self._spec, block), min(block, self._spec.pools))
-            blocks.append(BlockStep(host.leaves, block, self._spec, statistics[block], at_once))
-        return TrainingStep(host.leaves, blocks, {block: slot.step for block, slot in slots.items()})
+        levels = []
+        for level in range(self._spec.levels):
+            at_once = self._fitting(batches.split, channels(self._spec, level), min(level, self._spec.pools))
+            levels.append(LevelStep(host.leaves, level, self._spec, statistics[level], at_once))
+        return TrainingStep(host.leaves, levels, {level: slot.step for level, slot in slots.items()})
 
     # --- measuring --------------------------------------------------------------------------------------------------
 
@@ -337,14 +337,14 @@ class Bank:
         correct = torch.zeros(len(final), device=self._device, dtype=torch.int64)
         loss = torch.zeros(len(rows), device=self._device, dtype=self._dtype)
         samples = len(split.y)
-        step = self._samples_at_once(split, [block.hosts for block in hosts])
-        for start in range(0, samples, step):
-            x, y = split.x[start : start + step], split.y[start : start + step]
+        samples_at_once = self._samples_at_once(split, [level.hosts for level in hosts])
+        for start in range(0, samples, samples_at_once):
+            x, y = split.x[start : start + samples_at_once], split.y[start : start + samples_at_once]
             h = x  # the same for all: one convolution with every kernel
-            for block in range(self._spec.blocks):
-                h = hosts[block].forward(as_image(h), hosts[block].hosts) if block else hosts[0].forward(x, 1)
-                if block in self._blocks:
-                    slot = self._blocks.index(block)
+            for level in range(self._spec.levels):
+                h = hosts[level].forward(as_image(h), hosts[level].hosts) if level else hosts[0].forward(x, 1)
+                if level in self._levels:
+                    slot = self._levels.index(level)
                     parent = parents[slot]
                     if parent is not None:
                         h = h.index_select(3, parent)
@@ -358,13 +358,13 @@ class Bank:
         return PassResult(plan, acting, accuracy, accuracy[real], loss.cpu().double().numpy() / samples)
 
     def _samples_at_once(self, split: DeviceSplit, hosts: list[int]) -> int:
-        """Samples of one forward pass of so many hosts in each block, by shape alone.
+        """Samples of one forward pass of so many hosts in each level, by shape alone.
 
         On a CPU the first activation stays in the cache. On a GPU a pass costs its launches, and only memory ends it.
         """
         pixels, each = split.x[0, 0].numel(), split.x.element_size()
         if not _device.is_cpu(self._device):
-            quarters = [min(block, self._spec.pools) for block in range(len(hosts))]
+            quarters = [min(level, self._spec.pools) for level in range(len(hosts))]
             widest = max(n * channels(self._spec, b) * pixels >> 2 * quarters[b] for b, n in enumerate(hosts))
             return max(1, _GPU_BYTES // (widest * each))
         least, most = _EVALUATION_CHUNK
@@ -372,18 +372,18 @@ class Bank:
 
     def _measured_parts(
         self, table: SeedTable, rows: Ints, acting: Bools, plan: Pass
-    ) -> tuple[list[MeasuredBlock], list[SlotStep]]:
-        """Per block the host parameters of the rows that reach it, per slot the seeds of the rows behind it."""
-        hosts: list[MeasuredBlock] = []
+    ) -> tuple[list[MeasuredLevel], list[SlotStep]]:
+        """Per level the host parameters of the rows that reach it, per slot the seeds of the rows behind it."""
+        hosts: list[MeasuredLevel] = []
         seeds: list[SlotStep] = []
         current = np.arange(len(rows), dtype=np.int64)  # position in `rows` of each activation row
-        for block in range(self._spec.blocks):
+        for level in range(self._spec.levels):
             index = self._index(rows[current])
-            moments = self.statistics[block]
+            moments = self.statistics[level]
             own = BatchStatistics(moments.mean[index], moments.var[index])
-            hosts.append(MeasuredBlock.of(self.host.read(index), self._spec, block, own))
-            if block in self._blocks:
-                slot = self._blocks.index(block)
+            hosts.append(MeasuredLevel.of(self.host.read(index), self._spec, level, own))
+            if level in self._levels:
+                slot = self._levels.index(level)
                 widening = plan.slots[slot]
                 current = widening.env
                 found = self._seeds_in(table, slot, rows[current], widening.on & acting[current, slot])

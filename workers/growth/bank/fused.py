@@ -1,6 +1,6 @@
-"""One block of all hosts, forward and backward written out: convolution, batch norm, pool and ReLU.
+"""One level of all hosts, forward and backward written out: convolution, batch norm, pool and ReLU.
 
-It computes what host.block_forward does in training mode, with fewer passes over the widest activation, which is what
+It computes what host.level_forward does in training mode, with fewer passes over the widest activation, which is what
 a host of few channels spends its time on. Two facts carry it:
 
 - Batch norm is monotone in its input, so a maximum commutes with it: rising where the gain is positive, falling where
@@ -96,8 +96,8 @@ class Kept:
     inverse: Tensor
 
 
-def block_forward(image: Tensor, p: BlockParams, of_data: bool = False) -> tuple[Tensor, Kept]:
-    """A channels-last image [B,n*I,H,W], data or not -> [B,H',W',n,O], and what block_backward needs."""
+def level_forward(image: Tensor, p: BlockParams, of_data: bool = False) -> tuple[Tensor, Kept]:
+    """A channels-last image [B,n*I,H,W], data or not -> [B,H',W',n,O], and what level_backward needs."""
     n, out, into, k, _ = p.weight.shape
     kept, precise = image.dtype, p.weight.dtype
     sign = torch.ones_like(p.gain).copysign_(p.gain).view(-1)  # [n*O]
@@ -120,7 +120,7 @@ def block_forward(image: Tensor, p: BlockParams, of_data: bool = False) -> tuple
     return z.view(b, h, w, n, out), saved
 
 
-def block_backward(
+def level_backward(
     g: Tensor, saved: Kept, gain: Tensor, into_image: bool
 ) -> tuple[Tensor | None, tuple[Tensor, Tensor, Tensor]]:
     """Gradient of the output [B,H',W',n,O] -> that of the image as [B,H,W,n,I] (None unless asked for), and those of

@@ -1,4 +1,4 @@
-"""The host: what it is made of and its forward pass, block by block, for all environments at once. Knows no seed."""
+"""The host: what it is made of and its forward pass, level by level, for all environments at once. Knows no seed."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from workers.layers import device as _device
 from workers.layers.blueprint import Params, ParamSpec, conv, conv_params, fan_in_bound, linear, pooled
 
 
-def channels(spec: HostSpec, block: int) -> int:
-    """Channels after `block`, which are the channels of its slot."""
-    return int(spec.base * 2**block)
+def channels(spec: HostSpec, level: int) -> int:
+    """Channels after `level`, which are the channels of its slot."""
+    return int(spec.base * 2**level)
 
 
 def host_params(spec: HostSpec) -> tuple[ParamSpec, ...]:
     """Parameters of one host in forward order."""
     params: list[ParamSpec] = []
     into = spec.in_channels
-    for block in range(spec.blocks):
-        out = channels(spec, block)
-        params.append(conv_params(f"{block}.conv", out, into, spec.kernel))
-        params.append(ParamSpec(f"{block}.bn.gain", (out,), center=1.0))
-        params.append(ParamSpec(f"{block}.bn.bias", (out,)))
+    for level in range(spec.levels):
+        out = channels(spec, level)
+        params.append(conv_params(f"{level}.conv", out, into, spec.kernel))
+        params.append(ParamSpec(f"{level}.bn.gain", (out,), center=1.0))
+        params.append(ParamSpec(f"{level}.bn.bias", (out,)))
         into = out
     bound = fan_in_bound(into)
     params.append(ParamSpec("head.weight", (into, spec.classes), bound=bound))
@@ -37,14 +37,14 @@ def host_params(spec: HostSpec) -> tuple[ParamSpec, ...]:
 
 @dataclass
 class BatchStatistics:
-    """Running batch-norm moments of one block, [rows, C]."""
+    """Running batch-norm moments of one level, [rows, C]."""
 
     mean: Tensor
     var: Tensor
 
 
-def block_forward(
-    x: Tensor, p: Params, spec: HostSpec, block: int, statistics: BatchStatistics, *, training: bool
+def level_forward(
+    x: Tensor, p: Params, spec: HostSpec, level: int, statistics: BatchStatistics, *, training: bool
 ) -> Tensor:
     """conv, batch norm, pool (if any), ReLU: [B,H,W,N,Cin] -> [B,H',W',N,Cout].
 
@@ -52,13 +52,13 @@ def block_forward(
     ReLU after max-pool equals max-pool after ReLU, at a quarter of the work.
     """
     b, h, w, n, _ = x.shape
-    y = conv(x, p[f"{block}.conv"])
+    y = conv(x, p[f"{level}.conv"])
     out = y.shape[-1]
     image = y.reshape(b, h, w, n * out).permute(0, 3, 1, 2)
-    gain, bias = p[f"{block}.bn.gain"].reshape(-1), p[f"{block}.bn.bias"].reshape(-1)
+    gain, bias = p[f"{level}.bn.gain"].reshape(-1), p[f"{level}.bn.bias"].reshape(-1)
     mean, var = statistics.mean.view(-1), statistics.var.view(-1)
     image = F.batch_norm(image, mean, var, gain, bias, training, BN_MOMENTUM, BN_EPS)
-    if block < spec.pools:
+    if level < spec.pools:
         image = F.max_pool2d(image, 2)
     image = F.relu(image)
     h, w = image.shape[2:]
@@ -79,8 +79,8 @@ def halved(y: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class MeasuredBlock:
-    """A block in evaluation mode: there batch norm is a factor and a constant per channel, part of the convolution."""
+class MeasuredLevel:
+    """A level in evaluation mode: there batch norm is a factor and a constant per channel, part of the convolution."""
 
     kernel: Tensor  # [n*O,I,k,k] channels last
     bias: Tensor  # [n*O]
@@ -88,13 +88,13 @@ class MeasuredBlock:
     pools: bool
 
     @staticmethod
-    def of(p: Params, spec: HostSpec, block: int, statistics: BatchStatistics) -> MeasuredBlock:
+    def of(p: Params, spec: HostSpec, level: int, statistics: BatchStatistics) -> MeasuredLevel:
         """From stacked parameters [n, …] and running moments [n,O]."""
-        weight = p[f"{block}.conv"]
-        factor = p[f"{block}.bn.gain"] * torch.rsqrt(statistics.var + BN_EPS)
+        weight = p[f"{level}.conv"]
+        factor = p[f"{level}.bn.gain"] * torch.rsqrt(statistics.var + BN_EPS)
         kernel = (weight * factor[..., None, None, None]).flatten(0, 1).contiguous(memory_format=torch.channels_last)
-        bias = (p[f"{block}.bn.bias"] - statistics.mean * factor).flatten()
-        return MeasuredBlock(kernel, bias, len(weight), block < spec.pools)
+        bias = (p[f"{level}.bn.bias"] - statistics.mean * factor).flatten()
+        return MeasuredLevel(kernel, bias, len(weight), level < spec.pools)
 
     def forward(self, image: Tensor, groups: int) -> Tensor:
         """Images side by side [B,n*I,H,W], `groups` = n, or one for all [B,I,H,W], 1 -> [B,H',W',n,O]."""
@@ -117,7 +117,7 @@ def head_forward(x: Tensor, p: Params) -> Tensor:
 
 def fresh_statistics(spec: HostSpec, rows: int, device: torch.device, dtype: torch.dtype) -> list[BatchStatistics]:
     """Batch-norm moments of new hosts: mean 0, variance 1."""
-    sizes = [channels(spec, block) for block in range(spec.blocks)]
+    sizes = [channels(spec, level) for level in range(spec.levels)]
     return [
         BatchStatistics(
             torch.zeros(rows, c, device=device, dtype=dtype), torch.ones(rows, c, device=device, dtype=dtype)

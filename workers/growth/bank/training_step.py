@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from workers.datasets.task import HostSpec
-from workers.growth.bank.fused import BlockParams, Kept, block_backward, block_forward
+from workers.growth.bank.fused import BlockParams, Kept, level_backward, level_forward
 from workers.growth.bank.host import BatchStatistics
 from workers.growth.bank.slot_step import SlotStep
 from workers.layers import device as _device
@@ -35,22 +35,22 @@ def side_by_side(images: Tensor, batch: Tensor) -> Tensor:
     return y.view(b, h, w, n * c).permute(0, 3, 1, 2)
 
 
-class BlockStep:
-    """One block: hosts in pieces whose widest activation fits the cache, side by side within a piece."""
+class LevelStep:
+    """One level: hosts in pieces whose widest activation fits the cache, side by side within a piece."""
 
-    def __init__(self, p: Params, block: int, spec: HostSpec, statistics: BatchStatistics, at_once: int) -> None:
-        weight, gain, bias = (p[f"{block}.{name}"].detach() for name in ("conv", "bn.gain", "bn.bias"))
-        whole = BlockParams(weight, gain, bias, statistics.mean, statistics.var, block < spec.pools)
-        self._names = [f"{block}.{name}" for name in ("conv", "bn.gain", "bn.bias")]
+    def __init__(self, p: Params, level: int, spec: HostSpec, statistics: BatchStatistics, at_once: int) -> None:
+        weight, gain, bias = (p[f"{level}.{name}"].detach() for name in ("conv", "bn.gain", "bn.bias"))
+        whole = BlockParams(weight, gain, bias, statistics.mean, statistics.var, level < spec.pools)
+        self._names = [f"{level}.{name}" for name in ("conv", "bn.gain", "bn.bias")]
         self._rows = [slice(at, min(at + at_once, len(gain))) for at in range(0, len(gain), at_once)]
         self._parts = [whole.part(rows) for rows in self._rows]
-        self._first = block == 0  # its image is data
+        self._first = level == 0  # its image is data
         self._kept: list[Kept] = []
 
     def forward(self, pick: Pick) -> Tensor:
         """-> [B,H',W',n,O]."""
         found = [
-            block_forward(pick(rows), part, self._first) for rows, part in zip(self._rows, self._parts, strict=True)
+            level_forward(pick(rows), part, self._first) for rows, part in zip(self._rows, self._parts, strict=True)
         ]
         self._kept = [kept for _, kept in found]
         return found[0][0] if len(found) == 1 else torch.cat([z for z, _ in found], 3)
@@ -58,7 +58,7 @@ class BlockStep:
     def backward(self, g: Tensor, grads: Grads, into_image: bool) -> Tensor | None:
         """Gradient of the output -> that of the input, None unless asked for; of the parameters into `grads`."""
         found = [
-            block_backward(g[:, :, :, rows], kept, part.gain, into_image)
+            level_backward(g[:, :, :, rows], kept, part.gain, into_image)
             for rows, part, kept in zip(self._rows, self._parts, self._kept, strict=True)
         ]
         self._kept = []
@@ -77,21 +77,21 @@ def _beside(h: Tensor) -> Pick:
 
 
 class TrainingStep:
-    """Hosts and seeds during one epoch; `slots` by block."""
+    """Hosts and seeds during one epoch; `slots` by level."""
 
-    def __init__(self, p: Params, blocks: list[BlockStep], slots: dict[int, SlotStep]) -> None:
-        self._blocks, self._slots = blocks, slots
+    def __init__(self, p: Params, levels: list[LevelStep], slots: dict[int, SlotStep]) -> None:
+        self._levels, self._slots = levels, slots
         self._weight, self._bias = p["head.weight"].detach(), p["head.bias"].detach()
 
     @torch.no_grad()
     def forward(self, pick: Pick) -> Tensor:
         """-> logits [n,classes,B]: softmax over neighbours in memory costs a loop per sample."""
-        h = self._blocks[0].forward(pick)
-        for block, step in enumerate(self._blocks):
-            if block > 0:
+        h = self._levels[0].forward(pick)
+        for level, step in enumerate(self._levels):
+            if level > 0:
                 h = step.forward(_beside(h))
-            if block in self._slots:
-                h = self._slots[block].forward(h)
+            if level in self._slots:
+                h = self._slots[level].forward(h)
         self._shape, self._precision = h.shape, h.dtype
         self._pooled = pooled(h)
         return torch.baddbmm(self._bias[:, :, None], self._weight.transpose(1, 2), self._pooled.transpose(1, 2))
@@ -105,9 +105,9 @@ class TrainingStep:
         b, h, w, n, c = self._shape
         mean = torch.bmm(error.transpose(1, 2), self._weight.transpose(1, 2)).div_(h * w).transpose(0, 1)  # [B,n,C]
         g = mean.to(self._precision).contiguous()[:, None, None].expand(b, h, w, n, c).contiguous()
-        for block in range(len(self._blocks) - 1, -1, -1):
-            if block in self._slots:
-                g = self._slots[block].backward(g)
-            found = self._blocks[block].backward(g, grads, into_image=block > 0)
+        for level in range(len(self._levels) - 1, -1, -1):
+            if level in self._slots:
+                g = self._slots[level].backward(g)
+            found = self._levels[level].backward(g, grads, into_image=level > 0)
             g = g if found is None else found
         return grads

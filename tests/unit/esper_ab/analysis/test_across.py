@@ -1,4 +1,4 @@
-"""Several run directories: what can be compared, what is one condition, and that nothing becomes a verdict."""
+"""Several experiment directories: what can be compared, what is one treatment, and that nothing becomes a verdict."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from support.journals import Shape, Synthetic, failed_run, write
 
-from esper_ab.analysis.across import Member, across
+from esper_ab.analysis.across import SourceGroup, across
 from esper_ab.analysis.across_words import caveats, disagreement, sentence
 from esper_ab.analysis.comparable import Source, incomparable
 from esper_ab.commands._exit_status import invoke
@@ -104,9 +104,9 @@ def test_rewards_of_the_user_are_compared_by_their_source():
 
 def test_equal_settings_with_equal_records_are_one_condition():
     found = across([A, B])
-    assert [condition.name for condition in found.conditions] == ["shaped", "wait", "simplified"]
-    first = found.conditions[0]
-    assert first.members == (Member(source="a", group="shaped"), Member(source="b", group="base"))
+    assert [treatment.name for treatment in found.treatments] == ["shaped", "wait", "simplified"]
+    first = found.treatments[0]
+    assert first.members == (SourceGroup(source="a", group="shaped"), SourceGroup(source="b", group="base"))
     assert first.confirmed == tuple(range(6))
     assert sorted(first.endpoints) == list(range(8))  # two more in b
     assert found.disagreements == ()
@@ -134,7 +134,7 @@ def test_pairs_are_common_replicates_and_their_mean():
 
 def test_order_of_the_directories_does_not_change_what_is_found():
     one, other = across([A, B]), across([B, A])
-    assert {frozenset(c.members) for c in one.conditions} == {frozenset(c.members) for c in other.conditions}
+    assert {frozenset(c.members) for c in one.treatments} == {frozenset(c.members) for c in other.treatments}
     assert one.exploratory[0].plain.mean == pytest.approx(-other.exploratory[0].plain.mean)
 
 
@@ -142,7 +142,7 @@ def broken(replicate):
     """OTHER, with the evaluation of base in one replicate not what it was."""
     return [
         RunEvaluated(record=msgspec.structs.replace(event.record, digest="another"))
-        if isinstance(event, RunEvaluated) and event.record.run.run == f"base/{replicate}" else event
+        if isinstance(event, RunEvaluated) and event.record.run.name == f"base/{replicate}" else event
         for event in OTHER.events()
     ]  # fmt: skip
 
@@ -151,10 +151,10 @@ def test_equal_settings_with_other_records_are_said_and_kept_apart():
     other = source("b", OTHER, events=broken(2))
     found = across([A, other])
     (one,) = found.disagreements
-    assert (one.a, one.b) == (Member(source="a", group="shaped"), Member(source="b", group="base"))
+    assert (one.a, one.b) == (SourceGroup(source="a", group="shaped"), SourceGroup(source="b", group="base"))
     assert (one.replicates, one.common, one.first) == ((2,), 6, "replicate 2, evaluation")
     assert "must be equal, and they are not: in 1 of 6 common replicates" in disagreement(one)
-    assert [condition.name for condition in found.conditions] == ["shaped", "wait", "base", "simplified"]
+    assert [treatment.name for treatment in found.treatments] == ["shaped", "wait", "base", "simplified"]
     assert ("shaped", "base") not in {(item.a, item.b) for item in found.exploratory}
     assert any("Groups with equal settings gave different records" in text for text in caveats([A, other], found))
 
@@ -202,7 +202,8 @@ def test_the_command_says_all_of_it(folders):
     text = CliRunner().invoke(command, ["a", "b"], catch_exceptions=False).output
     for words in (
         "a: finished, shaped, wait, 6 replicates planned", "shaped in a; base in b  equal in 6 replicates",
-        "a: shaped is better than wait by", "EXPLORATORY, between run directories", "wait - simplified = -35.31 points",
+        "a: shaped is better than wait by", "EXPLORATORY, between experiment directories", "wait - simplified = -35.31 "
+        "points",
         "! Not declared before the runs", "under another --rng-seed",
     ):  # fmt: skip
         assert words in text
@@ -212,7 +213,7 @@ def test_json_has_no_verdict_for_what_was_not_declared(folders):
     document = json.loads(CliRunner().invoke(command, ["a", "b", "--json"], catch_exceptions=False).output)
     assert [one["run"] for one in document["runs"]] == ["a", "b"]
     assert [one["verdict"] for one in document["exploratory"]] == [None]
-    assert document["conditions"][0]["confirmed"] == list(range(6))
+    assert document["treatments"][0]["confirmed"] == list(range(6))
     assert len(document["caveats"]) == 4
 
 
@@ -220,8 +221,8 @@ def test_json_has_no_verdict_for_what_was_not_declared(folders):
     ("args", "words"),
     [
         (["a", "c"], "cannot be compared:\n  rng_seed: 11 in a; 12 in c\n  n_envs: 4 in a; 2 in c\n"),
-        (["a"], "two run directories at least"),
-        (["a", "./a"], "are one run directory"),
+        (["a"], "two experiment directories at least"),
+        (["a", "./a"], "are one experiment directory"),
         (["a", "nowhere"], "no journal"),
     ],
 )

@@ -60,7 +60,7 @@ def as_fixed(plan):
     for block in plan.blocks:
         specs = {spec.ref.group_id: spec for spec in block.runs}
         runs = tuple(
-            replace(specs[name], ref=replace(specs[name].ref, device=f"cpu:{i}")) for i, name in enumerate(names)
+            replace(specs[name], ref=replace(specs[name].ref, lane=f"cpu:{i}")) for i, name in enumerate(names)
         )
         blocks.append(replace(block, runs=runs))
     return replace(plan, blocks=tuple(blocks))
@@ -88,7 +88,7 @@ def test_without_adjustment_unbalanced_positions_are_noted():
         return replace(plan, design=replace(plan.design, adjusted=False))
 
     assert found(planned(planted_effect(), unadjusted)) == {}
-    lost = Ledger(category="dropped_pair", run="shaped/0", episode=None, detail="given up")
+    lost = Ledger(category="dropped_pair", run_name="shaped/0", episode=None, detail="given up")
     sentence = found([*planned(planted_effect(), unadjusted), lost])["positions", "notes", ("shaped", "simplified")]
     assert "-1 at 1, +1 at 2" in sentence
 
@@ -99,7 +99,7 @@ def test_the_rank_test_is_never_adjusted_so_its_unbalanced_positions_are_noted()
 
     assert planted_effect()[0].plan.design.adjusted
     assert found(planned(planted_effect(), by_ranks)) == {}
-    lost = Ledger(category="dropped_pair", run="shaped/0", episode=None, detail="given up")
+    lost = Ledger(category="dropped_pair", run_name="shaped/0", episode=None, detail="given up")
     assert ("positions", "notes", ("shaped", "simplified")) in found([*planned(planted_effect(), by_ranks), lost])
 
 
@@ -169,8 +169,8 @@ def test_unequal_work_blocks_and_a_diverged_host_does_not():
 
 def test_unequal_evaluation_blocks():
     events = [
-        RunEvaluated(record=replace(event.record, episodes=event.record.episodes[1:]))
-        if isinstance(event, RunEvaluated) and event.record.run.run == "shaped/3"
+        RunEvaluated(record=replace(event.record, hosts=event.record.hosts[1:]))
+        if isinstance(event, RunEvaluated) and event.record.run.name == "shaped/3"
         else event
         for event in planted_effect()
     ]

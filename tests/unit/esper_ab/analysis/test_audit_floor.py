@@ -11,8 +11,8 @@ from esper_ab.analysis.audit_floor import distance
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
 from esper_ab.report.text import render_text
-from esper_ab.verdict.condition import Condition, holds
 from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.requirement import Requirement, holds
 
 NEAR = {"shaped": Shape(accuracy=60.0), "simplified": Shape(accuracy=60.0, mode="simplified")}
 
@@ -50,7 +50,7 @@ def test_groups_that_guess_are_not_equivalent():
     assert result.capped_by == (finding.sentence,)
     assert "stand clear of what a group comes to that learns nothing" in result.headline
     for relation in ("equivalent-to", "not-worse-than"):
-        assert not holds(Condition(left="shaped", relation=relation, right="simplified"), result)
+        assert not holds(Requirement(left="shaped", relation=relation, right="simplified"), result)
     assert "allows no EQUIVALENT" in render_text(content(history))
 
 
@@ -84,7 +84,7 @@ def test_a_difference_that_was_found_stays_found():
     assert set(verdicts(events).values()) == {Verdict.BETTER}
     (result,) = analyse(fold(events)).comparisons
     assert result.capped_by == ()
-    assert holds(Condition(left="shaped", relation="better-than", right="simplified"), result)
+    assert holds(Requirement(left="shaped", relation="better-than", right="simplified"), result)
     for chance, verdict in ((60.0, Verdict.BETTER), (10.0, Verdict.BETTER_BELOW_MARGIN)):
         wide = journal(groups, chance=chance, margin=20.0, early_stop=False)
         assert set(verdicts(wide).values()) == {verdict}

@@ -23,7 +23,7 @@ def changed(events, change):
     return [
         RunEvaluated(
             record=msgspec.structs.replace(
-                event.record, episodes=tuple(change(event.record, episode) for episode in event.record.episodes)
+                event.record, hosts=tuple(change(event.record, host) for host in event.record.hosts)
             )
         )
         if isinstance(event, RunEvaluated)
@@ -67,7 +67,7 @@ def test_the_matrix_holds_means_over_runs_of_sampled_episodes():
     assert [row.group for row in found.rows] == list(history.groups)
     for row in found.rows:
         per_run = [
-            np.mean([episode.rewards["sparse"] for episode in run.evaluation.episodes if episode.actions == "sampled"])
+            np.mean([host.rewards["sparse"] for host in run.evaluation.hosts if host.actions == "sampled"])
             for run in history.of_group(row.group)
         ]
         assert row.runs == len(per_run) == 6
@@ -86,7 +86,7 @@ def test_greedy_actions_do_not_count():
 
 def test_a_reward_that_is_the_accuracy_means_it_and_a_constant_one_means_nothing():
     def rewards(record, episode):
-        accuracy = episode.env.final_accuracy
+        accuracy = episode.outcome.held_out_accuracy
         return msgspec.structs.replace(episode, rewards={"up": accuracy, "down": -2.0 * accuracy, "flat": 1.0})
 
     found = {meaning.mode: meaning for meaning in cross_evaluation(fold(changed(planted_effect(), rewards))).meanings}
@@ -99,7 +99,7 @@ def test_a_reward_that_is_the_accuracy_means_it_and_a_constant_one_means_nothing
 
 def test_a_reward_that_only_one_group_computes_and_one_that_is_never_finite():
     def rewards(record, episode):
-        own = {"mine": episode.env.final_accuracy} if record.run.group_id == "shaped" else {}
+        own = {"mine": episode.outcome.held_out_accuracy} if record.run.group_id == "shaped" else {}
         return msgspec.structs.replace(episode, rewards={"broken": None, **own})
 
     found = cross_evaluation(fold(changed(planted_effect(), rewards)))
@@ -111,7 +111,7 @@ def test_a_reward_that_only_one_group_computes_and_one_that_is_never_finite():
 
 
 def test_runs_that_were_given_up_do_not_count():
-    lost = Ledger(category="dropped_pair", run="shaped/0", episode=None, detail="given up")
+    lost = Ledger(category="dropped_pair", run_name="shaped/0", episode=None, detail="given up")
     found = cross_evaluation(fold([*planted_effect(), lost]))
     assert [row.runs for row in found.rows] == [5, 6]
 

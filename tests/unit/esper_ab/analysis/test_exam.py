@@ -108,7 +108,7 @@ def test_by_ranks_the_estimate_goes_with_its_interval():
 
 def test_runs_that_were_not_trained_to_their_end_say_nothing_about_decisiveness():
     events = Synthetic(groups={"good": Shape(), "random": Shape(controller="random")}).events()
-    events = [e for e in events if not (isinstance(e, RunEvaluated) and e.record.run.run == "good/5")]
+    events = [e for e in events if not (isinstance(e, RunEvaluated) and e.record.run.name == "good/5")]
     plan = events[0].plan
     experiment = msgspec.structs.replace(plan.experiment, exam=True, control="random")
     started = msgspec.structs.replace(events[0], plan=msgspec.structs.replace(plan, experiment=experiment))

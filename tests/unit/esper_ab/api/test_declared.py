@@ -17,7 +17,7 @@ import esper_ab
 from esper_ab import Experiment, Variant, create_experiment, parse_experiment
 from esper_ab.api.asked import about, parse_declaration, tracking_of
 from esper_ab.api.declared import ABExperiment, ABVariant
-from esper_ab.api.keys import dotted
+from esper_ab.api.setting_names import dotted
 from esper_ab.contracts.errors import UsageError
 from esper_ab.settings.differences import pairs_by_axes
 from esper_ab.trackers.settings import Tracking

@@ -1,4 +1,4 @@
-"""A run directory in Python: frames of every kind, verdicts, figures, and words for what cannot be had."""
+"""An experiment directory in Python: frames of every kind, verdicts, figures, and words for what cannot be had."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from matplotlib.image import imread
 from support.journals import Synthetic, failed_run, one_replicate, planted_effect, write
 
-from esper_ab import load_run
+from esper_ab import load_experiment
 from esper_ab.api.results import Results
 from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.journal.file import JOURNAL_NAME
@@ -24,8 +24,8 @@ from esper_ab.report.content import content
 
 
 @pytest.fixture(scope="module")
-def run(run_dir):
-    return load_run(str(run_dir))
+def run(experiment_dir):
+    return load_experiment(str(experiment_dir))
 
 
 def frame_of(run, table, as_=None):
@@ -45,8 +45,8 @@ def test_every_table_in_every_kind_has_the_same_rows(run, table):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_columns_and_numbers_are_those_of_sql(run, run_dir, view):
-    answer = query(run_dir, f"SELECT * FROM {view}")
+def test_columns_and_numbers_are_those_of_sql(run, experiment_dir, view):
+    answer = query(experiment_dir, f"SELECT * FROM {view}")
     found = frame_of(run, view, "duckdb")
     assert tuple(found.columns) == answer.columns
     assert sorted(map(repr, found.fetchall())) == sorted(map(repr, answer.rows))
@@ -79,12 +79,13 @@ def test_an_unknown_kind_is_refused(run):
         run.episodes("dask")
 
 
-def test_polars_needs_no_pyarrow(run_dir):
+def test_polars_needs_no_pyarrow(experiment_dir):
     code = (
         "import sys; sys.modules['pyarrow'] = None\n"
         "import importlib.util as u; there = u.find_spec\n"
         "u.find_spec = lambda name, *a: None if name.startswith('pyarrow') else there(name, *a)\n"
-        f"from esper_ab import load_run; print(load_run({str(run_dir)!r}).evaluations('polars').height)"
+        "from esper_ab import load_experiment; "
+        f"print(load_experiment({str(experiment_dir)!r}).evaluations('polars').height)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == str(3 * 6 * 2 * 2 * 4), done.stderr
@@ -142,21 +143,23 @@ def test_figures(run, tmp_path):
 
 
 def test_nothing_to_draw(tmp_path):
-    run = load_run(write(tmp_path / "run", one_replicate()[:1]))
+    run = load_experiment(write(tmp_path / "run", one_replicate()[:1]))
     with pytest.raises(UsageError, match="nothing to draw"):
         run.plot("effects")
 
 
 def test_the_state_is_said(tmp_path):
-    finished = load_run(write(tmp_path / "finished", planted_effect()))
-    failed = load_run(write(tmp_path / "failed", failed_run()))
+    finished = load_experiment(write(tmp_path / "finished", planted_effect()))
+    failed = load_experiment(write(tmp_path / "failed", failed_run()))
     stale_dir = write(tmp_path / "stale", planted_effect()[:60])
     lock = Lock(stale_dir)
-    running = load_run(stale_dir)
+    running = load_experiment(stale_dir)
     lock.close()
-    states = [run.state for run in (finished, failed, running, load_run(stale_dir))]
+    states = [run.state for run in (finished, failed, running, load_experiment(stale_dir))]
     assert states == ["finished", "failed", "running", "stale"]
-    assert repr(finished).startswith(f"<LoadedRun '{tmp_path / 'finished'}', finished: shaped against simplified")
+    assert repr(finished).startswith(
+        f"<LoadedExperiment '{tmp_path / 'finished'}', finished: shaped against simplified"
+    )
     assert "shaped - simplified: BETTER" in repr(finished)
     assert "12 of 12 runs evaluated" in finished._repr_html_()
     assert "in progress" not in repr(finished)
@@ -164,24 +167,24 @@ def test_the_state_is_said(tmp_path):
 
 def test_what_is_recorded_later_does_not_show(tmp_path):
     events = planted_effect()
-    run_dir = write(tmp_path / "run", events[:60])
-    run = load_run(run_dir)
+    experiment_dir = write(tmp_path / "run", events[:60])
+    run = load_experiment(experiment_dir)
     before = sum(len(one.episodes) for one in run.history.runs.values())
-    (run_dir / JOURNAL_NAME).unlink()
-    write(run_dir, events)  # the same lines first
+    (experiment_dir / JOURNAL_NAME).unlink()
+    write(experiment_dir, events)  # the same lines first
     assert run.episodes("polars").height == before
-    assert load_run(run_dir).episodes("polars").height > before
+    assert load_experiment(experiment_dir).episodes("polars").height > before
 
 
 def test_names_cannot_become_markup(tmp_path):
     synthetic = Synthetic(replicates=1)
-    run = load_run(write(tmp_path / "<b>run", synthetic.events()))
+    run = load_experiment(write(tmp_path / "<b>run", synthetic.events()))
     assert "<b>run" not in run._repr_html_()
     assert "&lt;b&gt;run" in run._repr_html_()
 
 
 def test_policies_that_cannot_be_had(tmp_path):
-    run = load_run(write(tmp_path / "failed", failed_run()))
+    run = load_experiment(write(tmp_path / "failed", failed_run()))
     for (group, replicate), words in {
         ("shape", 0): "no group 'shape' in .*; did you mean shaped",
         ("shaped", 6): "no replicate 6 of shaped in .*; there is 0 to 5",
@@ -197,19 +200,19 @@ def test_policies_that_cannot_be_had(tmp_path):
         run.policy("shaped", 0)
 
 
-def test_no_run_directory(tmp_path):
+def test_no_experiment_directory(tmp_path):
     with pytest.raises(UsageError, match="no journal"):
-        load_run(tmp_path)
-    run_dir = write(tmp_path / "run", planted_effect()[:60])
-    journal = run_dir / JOURNAL_NAME
+        load_experiment(tmp_path)
+    experiment_dir = write(tmp_path / "run", planted_effect()[:60])
+    journal = experiment_dir / JOURNAL_NAME
     journal.write_bytes(journal.read_bytes().replace(b'"env":1', b'"env":2', 1))
     with pytest.raises(JournalError):
-        load_run(run_dir)
+        load_experiment(experiment_dir)
 
 
-def test_loading_loads_no_torch_and_no_frame_library(run_dir):
+def test_loading_loads_no_torch_and_no_frame_library(experiment_dir):
     code = (
-        f"import sys; from esper_ab import load_run; run = load_run({str(run_dir)!r}); repr(run)\n"
+        f"import sys; from esper_ab import load_experiment; run = load_experiment({str(experiment_dir)!r}); repr(run)\n"
         "run.query('SELECT 1', 'duckdb').fetchall()\n"
         "print(sorted({'torch', 'polars', 'pyarrow', 'workers'} & set(sys.modules)))"
     )

@@ -15,7 +15,7 @@ ERROR = WorkerFailed(
     "worker w00/3 on cpu:0 crashed, training shaped/1\nthe end of logs/shaped-1.log:\n  Traceback\n  ValueError\n"
     "that was the third time in a row\nto go on: esper-ab resume elsewhere"
 )
-DEATH = Ledger(category="worker_death", run="shaped/1", episode=None, detail="crashed")
+DEATH = Ledger(category="worker_death", run_name="shaped/1", episode=None, detail="crashed")
 
 
 def test_it_is_one_line_with_what_where_and_what_now():

@@ -17,34 +17,36 @@ from esper_ab.query import records
 from esper_ab.query.sql import VIEWS, query
 
 
-def exported(run_dir, out, *args):
-    result = CliRunner().invoke(program.command, [str(run_dir), "--out", str(out), *args], catch_exceptions=False)
+def exported(experiment_dir, out, *args):
+    result = CliRunner().invoke(
+        program.command, [str(experiment_dir), "--out", str(out), *args], catch_exceptions=False
+    )
     assert result.exit_code == 0
     return result.output
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_every_table_has_its_rows(run_dir, tmp_path, form):
-    exported(run_dir, tmp_path / "out", "--format", form)
+def test_every_table_has_its_rows(experiment_dir, tmp_path, form):
+    exported(experiment_dir, tmp_path / "out", "--format", form)
     assert {file.name for file in (tmp_path / "out").iterdir()} == {f"{table}.{form}" for table in records.TABLES}
     for view in VIEWS:
         file = str(tmp_path / "out" / f"{view}.{form}")
-        count = len(query(run_dir, f"SELECT 1 FROM {view}").rows)
+        count = len(query(experiment_dir, f"SELECT 1 FROM {view}").rows)
         with duckdb.connect() as connection:
             found = connection.read_csv(file, header=True) if form == "csv" else connection.read_parquet(file)
-            assert tuple(found.columns) == query(run_dir, f"SELECT * FROM {view}").columns
+            assert tuple(found.columns) == query(experiment_dir, f"SELECT * FROM {view}").columns
             assert len(found.fetchall()) == count
 
 
-def test_parquet_keeps_the_values(run_dir, tmp_path):
-    exported(run_dir, tmp_path, "--format", "parquet", "--table", "evaluations")
+def test_parquet_keeps_the_values(experiment_dir, tmp_path):
+    exported(experiment_dir, tmp_path, "--format", "parquet", "--table", "evaluations")
     with duckdb.connect() as connection:
         rows = connection.read_parquet(str(tmp_path / "evaluations.parquet")).fetchall()
-    assert sorted(map(repr, rows)) == sorted(map(repr, query(run_dir, "SELECT * FROM evaluations").rows))
+    assert sorted(map(repr, rows)) == sorted(map(repr, query(experiment_dir, "SELECT * FROM evaluations").rows))
 
 
-def test_nested_values_are_json_in_csv(run_dir, tmp_path):
-    exported(run_dir, tmp_path, "--table", "env_episodes", "--table", "evaluations")
+def test_nested_values_are_json_in_csv(experiment_dir, tmp_path):
+    exported(experiment_dir, tmp_path, "--table", "env_episodes", "--table", "evaluations")
     with (tmp_path / "env_episodes.csv").open() as file:
         assert sum(json.loads(next(csv.DictReader(file))["op_counts"])) == 25
     with (tmp_path / "evaluations.csv").open() as file:
@@ -52,46 +54,48 @@ def test_nested_values_are_json_in_csv(run_dir, tmp_path):
     assert set(rewards) == {"minimal", "shaped", "simplified", "sparse"}
 
 
-def test_twice_gives_the_same_bytes(run_dir, tmp_path):
+def test_twice_gives_the_same_bytes(experiment_dir, tmp_path):
     for folder in ("one", "two"):
-        exported(run_dir, tmp_path / folder)
+        exported(experiment_dir, tmp_path / folder)
     for file in (tmp_path / "one").iterdir():
         assert file.read_bytes() == (tmp_path / "two" / file.name).read_bytes()
 
 
-def test_what_is_there_is_replaced_by_force_only(run_dir, tmp_path):
+def test_what_is_there_is_replaced_by_force_only(experiment_dir, tmp_path):
     (tmp_path / "pairs.csv").write_text("mine")
     with pytest.raises(UsageError, match=r"pairs.csv exists; --force replaces, --out names another folder"):
-        program.export(run_dir, tmp_path, "csv", records.TABLES, force=False)
+        program.export(experiment_dir, tmp_path, "csv", records.TABLES, force=False)
     assert [file.name for file in tmp_path.iterdir()] == ["pairs.csv"]
     assert (tmp_path / "pairs.csv").read_text() == "mine"
-    exported(run_dir, tmp_path, "--force")
+    exported(experiment_dir, tmp_path, "--force")
     assert (tmp_path / "pairs.csv").read_text().startswith("a,b,replicate,endpoint_a")
     with pytest.raises(UsageError, match=r"runs.csv exists, and 8 more; --force"):
-        program.export(run_dir, tmp_path, "csv", records.TABLES, force=False)
+        program.export(experiment_dir, tmp_path, "csv", records.TABLES, force=False)
 
 
 def test_the_default_folder_and_what_is_printed(tmp_path):
-    run_dir = write(tmp_path / "run's", planted_effect())
-    result = CliRunner().invoke(program.command, [str(run_dir), "--json", "--table", "runs", "--table", "runs"])
-    file = run_dir / "export" / "runs.csv"
+    experiment_dir = write(tmp_path / "run's", planted_effect())
+    result = CliRunner().invoke(program.command, [str(experiment_dir), "--json", "--table", "runs", "--table", "runs"])
+    file = experiment_dir / "export" / "runs.csv"
     assert json.loads(result.output) == {
-        "run": str(run_dir), "format": "csv",
+        "run": str(experiment_dir), "format": "csv",
         "files": [{"table": "runs", "file": str(file), "rows": 12, "bytes": file.stat().st_size}],
     }  # fmt: skip
     assert file.stat().st_mode & 0o777 == 0o644
 
 
 def test_a_stopped_run_gives_what_is_recorded(tmp_path):
-    run_dir = write(tmp_path / "run", failed_run())
-    lines = exported(run_dir, tmp_path / "out").splitlines()
+    experiment_dir = write(tmp_path / "run", failed_run())
+    lines = exported(experiment_dir, tmp_path / "out").splitlines()
     assert any(line.startswith(f"{tmp_path / 'out' / 'ledger.csv'}: 1 row, ") for line in lines)
     assert len((tmp_path / "out" / "pairs.csv").read_text().splitlines()) == 1 + 3
 
 
-def test_a_folder_that_cannot_be_made_is_one_line(run_dir, tmp_path, capsys):
+def test_a_folder_that_cannot_be_made_is_one_line(experiment_dir, tmp_path, capsys):
     (tmp_path / "file").touch()
-    status = invoke(program.command, [str(run_dir), "--out", str(tmp_path / "file" / "below")], "esper-ab export")
+    status = invoke(
+        program.command, [str(experiment_dir), "--out", str(tmp_path / "file" / "below")], "esper-ab export"
+    )
     assert status == 2
     assert "cannot be written: Not a directory; --out names another folder" in capsys.readouterr().err
 

@@ -23,41 +23,41 @@ from esper_ab.journal.load import load
 from esper_ab.journal.lock import Lock
 
 POLICY = b"a policy"
-RUN = "shaped/0"
+EXPERIMENT = "shaped/0"
 
 
-def checkpoint(point):
-    data = f"checkpoint {point}".encode()
+def checkpoint(milestone):
+    data = f"checkpoint {milestone}".encode()
     return data, Checkpoint(
-        point=point, file=f"checkpoints/{RUN}/{point}.pt", sha256=hashlib.sha256(data).hexdigest(),
+        milestone=milestone, file=f"checkpoints/{EXPERIMENT}/{milestone}.pt", sha256=hashlib.sha256(data).hexdigest(),
         size_bytes=len(data),
     )
 
 
-def with_files(run_dir, events):
+def with_files(experiment_dir, events):
     """The journal of `events` with the files it vouches for: every policy, the last two checkpoints of one run."""
     kept = []
     points = [
         event.record.episode + 1 for event in events
-        if isinstance(event, EpisodeRecorded) and event.record.run.run == RUN
+        if isinstance(event, EpisodeRecorded) and event.record.run.name == EXPERIMENT
     ]
     for event in events:
         if isinstance(event, RunEvaluated):
             record = msgspec.structs.replace(event.record, policy_sha256=hashlib.sha256(POLICY).hexdigest())
-            put(run_dir, record.policy_file, POLICY)
+            put(experiment_dir, record.policy_file, POLICY)
             kept.append(RunEvaluated(record=record))
-        elif isinstance(event, EpisodeRecorded) and event.record.run.run == RUN:
+        elif isinstance(event, EpisodeRecorded) and event.record.run.name == EXPERIMENT:
             data, saved = checkpoint(event.record.episode + 1)
-            if saved.point in points[-2:]:
-                put(run_dir, saved.file, data)
+            if saved.milestone in points[-2:]:
+                put(experiment_dir, saved.file, data)
             kept.append(EpisodeRecorded(record=event.record, checkpoint=saved))
         else:
             kept.append(event)
-    return journals.write(run_dir, kept)
+    return journals.write(experiment_dir, kept)
 
 
-def put(run_dir, file, data):
-    path = run_dir / file
+def put(experiment_dir, file, data):
+    path = experiment_dir / file
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     return path
@@ -82,12 +82,12 @@ def stopped(tmp_path):
     return with_files(tmp_path / "run", in_progress())
 
 
-def everything(run_dir):
-    return {path: path.read_bytes() for path in run_dir.rglob("*") if path.is_file()}
+def everything(experiment_dir):
+    return {path: path.read_bytes() for path in experiment_dir.rglob("*") if path.is_file()}
 
 
-def fsck(run_dir, *options):
-    return invoke(group, ["fsck", str(run_dir), *options], "esper-ab")
+def fsck(experiment_dir, *options):
+    return invoke(group, ["fsck", str(experiment_dir), *options], "esper-ab")
 
 
 def test_all_is_well(finished, capsys):
@@ -131,28 +131,28 @@ def damage(lines, how, at):
 
 @given(how=st.sampled_from(("flip", "delete", "swap", "double")), at=st.integers(1, 12))
 def test_damage_in_the_middle_is_cut_off_and_kept(tmp_path_factory, how, at):
-    run_dir = with_files(tmp_path_factory.mktemp("damaged") / "run", in_progress())
-    path = run_dir / JOURNAL_NAME
+    experiment_dir = with_files(tmp_path_factory.mktemp("damaged") / "run", in_progress())
+    path = experiment_dir / JOURNAL_NAME
     lines = path.read_bytes().splitlines(keepends=True)
     assert at + 1 < len(lines)
     first = at + (how == "double")
     damaged = b"".join(damage(lines, how, at))
     path.write_bytes(damaged)
-    before = everything(run_dir)
+    before = everything(experiment_dir)
 
-    found = examine(run_dir)
+    found = examine(experiment_dir)
     assert (found.exit_status, found.lines, found.repairable) == (5, first, True)
     assert f"line {first + 1}:" in found.damage
-    assert f"esper-ab fsck {run_dir} --repair" in fsck_text(found)
-    assert everything(run_dir) == before  # looking changes nothing
+    assert f"esper-ab fsck {experiment_dir} --repair" in fsck_text(found)
+    assert everything(experiment_dir) == before  # looking changes nothing
 
-    mended = repair(run_dir)
+    mended = repair(experiment_dir)
     assert mended.damage == ""
-    (kept,) = run_dir.glob("*.torn-*")
+    (kept,) = experiment_dir.glob("*.torn-*")
     assert path.read_bytes() == b"".join(lines[:first])
     assert path.read_bytes() + kept.read_bytes() == damaged
     assert all(path.is_file() for path in before)
-    journal, events = Journal.reopen(run_dir)
+    journal, events = Journal.reopen(experiment_dir)
     journal.close()
     assert len(events) == first
 
@@ -196,30 +196,30 @@ def test_lines_of_another_version_are_not_cut_off(stopped):
 
 @pytest.mark.parametrize("how", ["flip", "cut", "missing"])
 def test_a_policy_that_is_not_as_recorded_is_named(finished, how, capsys):
-    path = finished / load(finished).history.runs[RUN].evaluation.policy_file
+    path = finished / load(finished).history.runs[EXPERIMENT].evaluation.policy_file
     spoil(path, how)
     assert fsck(finished, "--json") == 5
     (fault,) = json.loads(capsys.readouterr().out)["faults"]
     assert fault["file"] == str(path.relative_to(finished))
-    assert fault["what"].startswith(f"policy of {RUN}: ")
+    assert fault["what"].startswith(f"policy of {EXPERIMENT}: ")
     assert fsck(finished, "--repair") == 5
 
 
 @pytest.mark.parametrize("how", ["flip", "cut", "missing"])
 def test_the_newest_checkpoint_of_an_unfinished_run_has_to_be_intact(stopped, how):
-    spoil(stopped / f"checkpoints/{RUN}/3.pt", how)
+    spoil(stopped / f"checkpoints/{EXPERIMENT}/3.pt", how)
     (fault,) = examine(stopped).faults
-    assert fault.file == f"checkpoints/{RUN}/3.pt"
+    assert fault.file == f"checkpoints/{EXPERIMENT}/3.pt"
     assert examine(stopped).exit_status == 5
 
 
 def test_checkpoints_that_nobody_needs_may_be_gone_but_not_rotten(finished):
     """Older generations are removed as a run goes on, all of them by gc."""
-    spoil(finished / f"checkpoints/{RUN}/7.pt", "missing")
+    spoil(finished / f"checkpoints/{EXPERIMENT}/7.pt", "missing")
     assert examine(finished).faults == ()
-    spoil(finished / f"checkpoints/{RUN}/8.pt", "flip")
+    spoil(finished / f"checkpoints/{EXPERIMENT}/8.pt", "flip")
     assert len(examine(finished).faults) == 1
-    spoil(finished / f"checkpoints/{RUN}/8.pt", "missing")
+    spoil(finished / f"checkpoints/{EXPERIMENT}/8.pt", "missing")
     assert examine(finished).faults == ()
 
 
@@ -243,8 +243,12 @@ def test_a_journal_cannot_point_outside(tmp_path, file):
 
 
 def test_temporary_files_are_named_and_removed_by_a_repair_only(stopped):
-    leftovers = [".report.html.k3j_x2a1", f"checkpoints/{RUN}/.4.pt.4711-4712", "policies/shaped/.0.pt.4711-4712"]
-    mine = [".notes.txt.bak", f"checkpoints/{RUN}/notes", ".summary.txt", "policies/shaped/.hidden"]
+    leftovers = [
+        ".report.html.k3j_x2a1",
+        f"checkpoints/{EXPERIMENT}/.4.pt.4711-4712",
+        "policies/shaped/.0.pt.4711-4712",
+    ]
+    mine = [".notes.txt.bak", f"checkpoints/{EXPERIMENT}/notes", ".summary.txt", "policies/shaped/.hidden"]
     for file in [*leftovers, *mine]:
         os.utime(put(stopped, file, b"half"), (0, 0))
     fresh = put(stopped, ".summary.txt.abcdefgh", b"being written by a report now")
@@ -256,8 +260,8 @@ def test_temporary_files_are_named_and_removed_by_a_repair_only(stopped):
     assert all((stopped / file).exists() for file in mine)
 
 
-def test_a_run_directory_in_use_is_looked_at_and_not_repaired(stopped):
-    spoil(stopped / f"checkpoints/{RUN}/3.pt", "missing")
+def test_a_experiment_directory_in_use_is_looked_at_and_not_repaired(stopped):
+    spoil(stopped / f"checkpoints/{EXPERIMENT}/3.pt", "missing")
     lock = Lock(stopped)
     found = examine(stopped)
     assert (found.faults, found.exit_status) == ((), 0)

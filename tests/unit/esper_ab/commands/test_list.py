@@ -1,4 +1,4 @@
-"""list, logs and the following of journals: what is read of run directories in every state."""
+"""list, logs and the following of journals: what is read of experiment directories in every state."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
     (tmp_path / "other").mkdir()
 
     found = list_runs(tmp_path)
-    by_name = {one.run_dir.rpartition("/")[2]: one for one in found}
+    by_name = {one.experiment_dir.rpartition("/")[2]: one for one in found}
     states = {name: one.state for name, one in by_name.items()}
     assert states == {
         "finished": "finished", "failed": "failed", "stale": "stale", "damaged": "damaged", "begun": "empty",
@@ -53,20 +53,20 @@ def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
 
 
 def test_many_verdicts_are_counted(tmp_path):
-    run_dir = write(tmp_path / "run", planted_effect())
+    experiment_dir = write(tmp_path / "run", planted_effect())
     many = [{"a": "x", "b": f"y{i}", "verdict": "BETTER" if i < 3 else "BLOCKED"} for i in range(8)]
-    (run_dir / "verdict.json").write_text(json.dumps({"comparisons": many}))
+    (experiment_dir / "verdict.json").write_text(json.dumps({"comparisons": many}))
     (found,) = list_runs(tmp_path)
     assert len(found.verdicts) == 8
     assert _table([found]).endswith("8 comparisons: 5 BLOCKED; 3 BETTER")
 
 
 def test_a_run_that_somebody_carries_out_is_running(tmp_path):
-    run_dir = write(tmp_path / "run", planted_effect()[:40])
-    assert holder(run_dir) is None
-    lock = Lock(run_dir)
-    assert holder(run_dir).pid > 0
-    assert list_runs(tmp_path)[0].state == Viewer(run_dir).state == "running"
+    experiment_dir = write(tmp_path / "run", planted_effect()[:40])
+    assert holder(experiment_dir) is None
+    lock = Lock(experiment_dir)
+    assert holder(experiment_dir).pid > 0
+    assert list_runs(tmp_path)[0].state == Viewer(experiment_dir).state == "running"
     lock.close()
     assert list_runs(tmp_path)[0].state == "stale"
 
@@ -96,8 +96,8 @@ def test_a_followed_journal_is_the_same_however_it_grows(tmp_path_factory, sourc
 
 
 def test_damage_is_told_while_following(tmp_path):
-    run_dir = write(tmp_path / "run", planted_effect()[:25])
-    path = run_dir / JOURNAL_NAME
+    experiment_dir = write(tmp_path / "run", planted_effect()[:25])
+    path = experiment_dir / JOURNAL_NAME
     whole = path.read_bytes()
     path.write_bytes(whole[:-40])
     following = follow(path)
@@ -109,7 +109,7 @@ def test_damage_is_told_while_following(tmp_path):
 
 def test_whoever_follows_a_run_holds_no_record_of_it(tmp_path):
     """Neither a viewer nor a coordinator that takes it up: they would come to hold all of it."""
-    run_dir = write(tmp_path / "run", planted_effect())
+    experiment_dir = write(tmp_path / "run", planted_effect())
     folded = []
 
     def nothing_more(history):
@@ -117,18 +117,18 @@ def test_whoever_follows_a_run_holds_no_record_of_it(tmp_path):
         raise UsageError("it is complete")
 
     with pytest.raises(UsageError, match="it is complete"):
-        extend(run_dir, nothing_more, None, ())
-    for history in (Viewer(run_dir).history, *folded):
+        extend(experiment_dir, nothing_more, None, ())
+    for history in (Viewer(experiment_dir).history, *folded):
         assert {len(run.columns) for run in history.runs.values()} == {8}
         assert {len(run.episodes) for run in history.runs.values()} == {0}
 
 
 def test_a_viewer_sees_an_experiment_go_on(tmp_path):
     """Interrupted, continued by another process, extended: nothing of it is an end as long as somebody is at work."""
-    run_dir = write(tmp_path / "run", failed_run())
-    assert Viewer(run_dir).state == "failed"
-    journal, _ = Journal.reopen(run_dir, wall_clock=lambda: datetime.now(UTC) + timedelta(days=1))
-    viewer = Viewer(run_dir)
+    experiment_dir = write(tmp_path / "run", failed_run())
+    assert Viewer(experiment_dir).state == "failed"
+    journal, _ = Journal.reopen(experiment_dir, wall_clock=lambda: datetime.now(UTC) + timedelta(days=1))
+    viewer = Viewer(experiment_dir)
     journal.append(next(event for event in planted_effect() if type(event).__name__ == "WorkerStarted"))
     journal.write()
     viewer.catch_up()
@@ -144,30 +144,30 @@ def test_a_viewer_sees_an_experiment_go_on(tmp_path):
 
 
 def test_logs_of_one_run_and_of_all(tmp_path):
-    run_dir = write(tmp_path / "run", planted_effect())
-    viewer = Viewer(run_dir)
-    (run_dir / "logs").mkdir(exist_ok=True)
-    sources(run_dir, viewer.history)["shaped/1"].write_bytes(b"one\ntwo \xff\nunfinished")
-    (run_dir / "logs" / "w00.log").write_text("between runs\n")
-    (run_dir / CONSOLE_NAME).write_text("on the console\n")
+    experiment_dir = write(tmp_path / "run", planted_effect())
+    viewer = Viewer(experiment_dir)
+    (experiment_dir / "logs").mkdir(exist_ok=True)
+    sources(experiment_dir, viewer.history)["shaped/1"].write_bytes(b"one\ntwo \xff\nunfinished")
+    (experiment_dir / "logs" / "w00.log").write_text("between runs\n")
+    (experiment_dir / CONSOLE_NAME).write_text("on the console\n")
     of_the_run = [("shaped/1", line) for line in ("one", "two \N{REPLACEMENT CHARACTER}", "unfinished")]
-    assert list(lines(run_dir, viewer, "shaped/1")) == of_the_run
-    assert list(lines(run_dir, viewer)) == [*of_the_run, ("w00", "between runs"), ("console", "on the console")]
+    assert list(lines(experiment_dir, viewer, "shaped/1")) == of_the_run
+    assert list(lines(experiment_dir, viewer)) == [*of_the_run, ("w00", "between runs"), ("console", "on the console")]
 
 
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("logs", "RUN", "shapd/1"), "did you mean shaped/1?"),
-        (("attach", "RUN/none"), "no journal at"),
-        (("stop", "RUN/none"), "no journal at"),
-        (("gc", "RUN/none"), "no journal at"),
-        (("list", "RUN/none"), "no folder"),
+        (("logs", "EXPERIMENT", "shapd/1"), "did you mean shaped/1?"),
+        (("attach", "EXPERIMENT/none"), "no journal at"),
+        (("stop", "EXPERIMENT/none"), "no journal at"),
+        (("gc", "EXPERIMENT/none"), "no journal at"),
+        (("list", "EXPERIMENT/none"), "no folder"),
     ],
 )
 def test_what_is_not_there_is_one_line(tmp_path, args, words):
-    run_dir = write(tmp_path / "run", planted_effect())
-    named = [arg.replace("RUN", str(run_dir)) for arg in args]
+    experiment_dir = write(tmp_path / "run", planted_effect())
+    named = [arg.replace("EXPERIMENT", str(experiment_dir)) for arg in args]
     code = (
         "import sys\nfrom esper_ab.commands.cli import main\nstatus = main()\n"
         "heavy = {'torch', 'numpy', 'scipy', 'matplotlib', 'zmq'} & set(sys.modules)\n"

@@ -73,13 +73,14 @@ def test_an_earlier_run_gives_its_spread_within_groups_and_that_of_its_pairs() -
     """A true difference of 20 points between the groups is no spread."""
     apart = Synthetic(groups={"x": Shape(accuracy=80.0), "y": Shape(accuracy=60.0)}, replicates=8)
     history = fold(apart.events())
-    known = known_from_pairs(history, "RUN")
+    known = known_from_pairs(history, "EXPERIMENT")
     samples = []
     for group in ("x", "y"):
         runs = history.of_group(group)
         assert all(run.evaluation for run in runs)
         samples.append(np.array([
-            np.mean([e.env.final_accuracy for e in run.evaluation.episodes if e.actions == "sampled"]) for run in runs
+            np.mean([host.outcome.held_out_accuracy for host in run.evaluation.hosts if host.actions == "sampled"])
+            for run in runs
         ]))  # fmt: skip
     assert known.df == 14
     assert known.sd == pytest.approx(math.sqrt((samples[0].var(ddof=1) + samples[1].var(ddof=1)) / 2))
@@ -92,7 +93,7 @@ def test_an_earlier_run_gives_its_spread_within_groups_and_that_of_its_pairs() -
 def test_power_of_a_run_and_its_report_ask_for_as_many_pairs() -> None:
     """But for the looks of the new plan, and for its replicates being even."""
     history = fold(Synthetic(groups={"x": Shape(accuracy=80.0), "y": Shape(accuracy=60.0)}, replicates=8).events())
-    known = known_from_pairs(history, "RUN")
+    known = known_from_pairs(history, "EXPERIMENT")
     found = answer(known, 8, PowerQuestion(margin=history.design.margin))
     reported = analyse(history).comparisons[0].pairs_anew
     assert found.tables[0].sd == known.sd_pairs
@@ -102,7 +103,7 @@ def test_power_of_a_run_and_its_report_ask_for_as_many_pairs() -> None:
 
 def test_a_correlation_that_is_given_takes_the_place_of_the_pairs(tmp_path: Path) -> None:
     run = write(tmp_path / "run", Synthetic().events())
-    done = CliRunner().invoke(command, ["--run", str(run), "--json", "--margin", "5", "--rho", "0.5"])
+    done = CliRunner().invoke(command, ["--experiment", str(run), "--json", "--margin", "5", "--rho", "0.5"])
     found = json.loads(done.output)
     assert found["known"]["sd_pairs"] is None
     assert found["tables"][0]["rho"] == 0.5
@@ -111,14 +112,14 @@ def test_a_correlation_that_is_given_takes_the_place_of_the_pairs(tmp_path: Path
 
 def test_one_pair_has_no_spread() -> None:
     with pytest.raises(UsageError, match="two finished replicates"):
-        known_from_pairs(fold(Synthetic(replicates=1).events()), "RUN")
+        known_from_pairs(fold(Synthetic(replicates=1).events()), "EXPERIMENT")
 
 
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        ((), "--sd-run SD, --calibration FILE or --run RUN"),
-        (("--sd-run", "3", "--run", "x"), "once"),
+        ((), "--sd-run SD, --calibration FILE or --run EXPERIMENT"),
+        (("--sd-run", "3", "--experiment", "x"), "once"),
         (("--sd-run", "0"), "--sd-run 0: it must be a positive number of points"),
         (("--sd-run", "nan"), "--sd-run nan"),
         (("--sd-run", "3", "--rho", "1"), "--rho 1: it must be from -1 to below 1"),
@@ -136,7 +137,7 @@ def test_what_cannot_be_planned_is_refused_in_one_line(args: tuple[str, ...], wo
 
 def test_json_is_one_object(tmp_path: Path) -> None:
     run = write(tmp_path / "run", Synthetic().events())
-    done = CliRunner().invoke(command, ["--run", str(run), "--json", "--margin", "5", "--replicates", "6"])
+    done = CliRunner().invoke(command, ["--experiment", str(run), "--json", "--margin", "5", "--replicates", "6"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.output)
     assert found["tables"][0]["sd"] == found["known"]["sd_pairs"]

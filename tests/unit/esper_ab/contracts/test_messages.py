@@ -52,7 +52,7 @@ SEED_EVENT = SeedEvent(
     env=0, step=3, slot="early", event="fossilized", seed_id="0-early-1", blueprint="norm", stage="FOSSILIZED",
     alpha=1.0, contribution=2.5, params=16,
 )
-CHECKPOINT = Checkpoint(point=1, file="checkpoints/a/0/1.pt", sha256="0" * 64, size_bytes=4096)
+CHECKPOINT = Checkpoint(milestone=1, file="checkpoints/a/0/1.pt", sha256="0" * 64, size_bytes=4096)
 MOMENTS = Moments(count=3, mean=(0.5, -1.0), squares=(0.25, 2.0))
 EPISODE = msgspec.structs.replace(report_of(SPEC, 1), checkpoint=CHECKPOINT)
 EXAMPLES = (
@@ -61,7 +61,7 @@ EXAMPLES = (
         sources="5a5a",
     ),
     report_of(SPEC, 0),
-    Progress(run=SPEC.ref, point=1, step=7, phase="train"),
+    Progress(run=SPEC.ref, milestone=1, step=7, phase="train"),
     msgspec.structs.replace(
         EPISODE, record=msgspec.structs.replace(EPISODE.record, ppo=PPO, seed_events=(SEED_EVENT,)),
         observations=MOMENTS,
@@ -69,9 +69,9 @@ EXAMPLES = (
     report_of(SPEC, 3),
     Failed(worker="w00", run=None, summary="ValueError: no", traceback="Traceback …"),
     Chunk(seq=1, index=0, count=2, data=b"\x00\xff"),
-    Assign(spec=SPEC, point=2, checkpoints=(CHECKPOINT,)),
-    Release(run="a/0", point=1, observations=MOMENTS),
-    Cancel(run="a/0", reason="its replicate cannot be completed"),
+    Assign(spec=SPEC, milestone=2, checkpoints=(CHECKPOINT,)),
+    Release(run_name="a/0", milestone=1, observations=MOMENTS),
+    Cancel(run_name="a/0", reason="its replicate cannot be completed"),
     Stop(reason="the experiment is finished"),
 )
 FROM_WORKER = get_args(WorkerMessage)

@@ -15,7 +15,7 @@ from support import fake_plans
 from support.fake_worker import episode
 
 from esper_ab.contracts.messages import Progress
-from esper_ab.control.chaos import KINDS, MOST_AT_ONE_POINT, Chaos, PlannedFault, plan_faults
+from esper_ab.control.chaos import KINDS, MOST_AT_ONE_MILESTONE, Chaos, PlannedFault, plan_faults
 from esper_ab.journal.events import EpisodeRecorded, Ledger, RunStarted, WorkerStarted
 
 
@@ -32,12 +32,12 @@ def test_no_replicate_can_be_lost_by_the_plan(rng_seed, episodes, steps, replica
     runs = specs(episodes=episodes, steps=steps, replicates=replicates)
     faults = plan_faults(rng_seed, runs)
     assert faults == plan_faults(rng_seed, runs)
-    assert max(Counter((fault.run, fault.point) for fault in faults).values()) <= MOST_AT_ONE_POINT
-    between = Counter((fault.run, fault.point) for fault in faults if fault.step == 0)
+    assert max(Counter((fault.run_name, fault.milestone) for fault in faults).values()) <= MOST_AT_ONE_MILESTONE
+    between = Counter((fault.run_name, fault.milestone) for fault in faults if fault.step == 0)
     assert all(count == 1 for count in between.values()), "a record is written once"
     assert {fault.kind for fault in faults} == set(KINDS)
-    assert {fault.run for fault in faults} <= {spec.ref.run for spec in runs}
-    assert all(2 <= fault.point <= episodes + 1 and 0 <= fault.step <= steps for fault in faults)
+    assert {fault.run_name for fault in faults} <= {spec.ref.name for spec in runs}
+    assert all(2 <= fault.milestone <= episodes + 1 and 0 <= fault.step <= steps for fault in faults)
 
 
 def test_rng_seeds_differ():
@@ -59,23 +59,25 @@ def started(pid, incarnation=1):
 
 
 def begun(spec):
-    return RunStarted(run=spec.ref, block=0, worker="w00", incarnation=1)
+    return RunStarted(run=spec.ref, worker="w00", incarnation=1)
 
 
 @pytest.mark.parametrize("step", [0, 2])
 def test_it_strikes_once_where_it_was_planned_and_says_so(step, victim):
     spec = specs()[0]
-    chaos = Chaos([PlannedFault(kind="SIGKILL", run=spec.ref.run, point=2, step=step)])
+    chaos = Chaos([PlannedFault(kind="SIGKILL", run_name=spec.ref.name, milestone=2, step=step)])
     quiet = [
-        started(victim.pid), begun(spec), Progress(run=spec.ref, point=1, step=2, phase="train"),
-        Progress(run=spec.ref, point=2, step=1, phase="train"), EpisodeRecorded(record=episode(spec, 1)),
+        started(victim.pid), begun(spec), Progress(run=spec.ref, milestone=1, step=2, phase="train"),
+        Progress(run=spec.ref, milestone=2, step=1, phase="train"), EpisodeRecorded(record=episode(spec, 1)),
     ]  # fmt: skip
     assert [chaos.after(event) for event in quiet] == [()] * len(quiet)
     assert victim.poll() is None
-    due = Progress(run=spec.ref, point=2, step=2, phase="train") if step else EpisodeRecorded(record=episode(spec, 0))
+    due = (
+        Progress(run=spec.ref, milestone=2, step=2, phase="train") if step else EpisodeRecorded(record=episode(spec, 0))
+    )
     (entry,) = chaos.after(due)
     assert isinstance(entry, Ledger)
-    assert (entry.category, entry.run, entry.episode) == ("chaos", spec.ref.run, 1)
+    assert (entry.category, entry.run_name, entry.episode) == ("chaos", spec.ref.name, 1)
     assert "chaos: SIGKILL" in entry.detail
     assert victim.wait(10) == -signal.SIGKILL
     assert chaos.after(started(os.getpid(), 2)) == chaos.after(due) == ()
@@ -86,8 +88,8 @@ def test_a_worker_that_has_died_meanwhile_is_left_to_its_successor(victim):
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     spec = specs()[0]
-    chaos = Chaos([PlannedFault(kind="SIGKILL", run=spec.ref.run, point=2, step=1)])
-    due = Progress(run=spec.ref, point=2, step=1, phase="train")
+    chaos = Chaos([PlannedFault(kind="SIGKILL", run_name=spec.ref.name, milestone=2, step=1)])
+    due = Progress(run=spec.ref, milestone=2, step=1, phase="train")
     assert [chaos.after(event) for event in (due, begun(spec), started(gone.pid), due)] == [()] * 4
     assert chaos.summary == "0 faults rehearsed (none); 1 planned for work that never came"
     chaos.after(started(victim.pid, 2))

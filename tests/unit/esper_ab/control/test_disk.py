@@ -12,8 +12,8 @@ from esper_ab.control.signals import CaughtSignals
 
 
 def progress(run="a/0", phase=PHASE):
-    ref = RunRef(run=run, group_id=run[0], replicate=0, reward_mode="shaped", controller="ppo", device="cpu:0")
-    return Progress(run=ref, point=1, step=0, phase=phase)
+    ref = RunRef(name=run, group_id=run[0], replicate=0, reward_mode="shaped", controller="ppo", lane="cpu:0")
+    return Progress(run=ref, milestone=1, step=0, phase=phase)
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_it_is_said_once_that_workers_wait_and_once_that_the_last_goes_on(room, 
     assert [text.partition(" on the disk")[0] for text in told] == ["no room"]
     entries.append(room.note(progress("b/0", phase="train")))
     assert room.note(progress("b/0", phase="train")) is None
-    assert [(entry.category, entry.run) for entry in entries] == [("disk_full", "a/0"), ("disk_full", "b/0")]
+    assert [(entry.category, entry.run_name) for entry in entries] == [("disk_full", "a/0"), ("disk_full", "b/0")]
     assert told[1:] == ["there is room for checkpoints again: going on"]
 
 

@@ -15,7 +15,7 @@ from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import begin
 
 PATIENCE_S = 60.0  # with another thread
-ENTRY = Ledger(category="restart", run="", episode=None, detail="w0 was started")
+ENTRY = Ledger(category="restart", run_name="", episode=None, detail="w0 was started")
 
 
 @pytest.fixture

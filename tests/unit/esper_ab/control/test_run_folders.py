@@ -10,7 +10,7 @@ from support import fake_plans
 from esper_ab.control.run_folders import RunFolders
 from esper_ab.journal.events import PlanExtended, RunStarted
 from esper_ab.plan.blocks import extend
-from esper_ab.plan.run_directory import run_toml
+from esper_ab.plan.experiment_directory import run_toml
 from esper_ab.settings.parse import Catalogue, Request, parse, read_toml
 
 CATALOGUE = Catalogue(rewards=("shaped",), controllers=("wait",))
@@ -18,11 +18,11 @@ PLAN = fake_plans.plan(replicates=2, looks=(2,), control="b", early_stop=False)
 
 
 def started(spec) -> RunStarted:
-    return RunStarted(run=spec.ref, block=spec.block, worker="w00", incarnation=1)
+    return RunStarted(run=spec.ref, worker="w00", incarnation=1)
 
 
-def config(run_dir: Path, name: str) -> Path:
-    return run_dir / "runs" / name / "config.toml"
+def config(experiment_dir: Path, name: str) -> Path:
+    return experiment_dir / "runs" / name / "config.toml"
 
 
 def test_only_runs_that_start_get_one_and_those_added_later_do_too(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_a_run_that_is_taken_up_again_keeps_its_file(tmp_path: Path) -> None:
     assert file.read_text() == "untouched"
 
 
-@pytest.mark.parametrize("spec", [spec for block in PLAN.blocks for spec in block.runs], ids=lambda spec: spec.ref.run)
+@pytest.mark.parametrize("spec", [spec for block in PLAN.blocks for spec in block.runs], ids=lambda spec: spec.ref.name)
 def test_its_settings_are_read_back_as_they_were_but_for_what_compares(tmp_path: Path, spec) -> None:
     path = tmp_path / "config.toml"
     path.write_text(run_toml(PLAN, spec))

@@ -77,7 +77,7 @@ def test_drawn_positions_stay_balanced_and_are_drawn(n: int) -> None:
 
 @pytest.mark.parametrize(("n", "size"), [(7, 3.0), (12, 6.0), (50, 40.0)])
 def test_drawn_positions_favour_no_group_and_the_square_itself_does(n: int, size: float) -> None:
-    """Errors of the paired t with 6 pairs when positions 0, 1, ... give more and more: over draws, and of one square."""
+    """Errors of the paired t with 6 pairs when positions 0, 1, ... give more and more: over draws, of one square."""
     rng, effects = np.random.default_rng(n), np.linspace(0.0, size, n)
 
     def errors(squares: list[list[tuple[int, ...]]]) -> float:

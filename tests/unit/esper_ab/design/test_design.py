@@ -99,6 +99,6 @@ def test_extending_a_plan_gives_the_blocks_that_a_longer_plan_has():
     assert [[run.ref for run in block.runs] for block in added.blocks] == [[run.ref for run in r] for r in relabelled]
     for block, runs in zip(added.blocks, relabelled, strict=True):
         for mine, planned in zip(block.runs, runs, strict=True):
-            assert (mine.env_devices, mine.policy_file, mine.log_file, mine.block) == (
-                planned.env_devices, planned.policy_file, planned.log_file, planned.block,
+            assert (mine.env_devices, mine.policy_file, mine.log_file, mine.ref.replicate) == (
+                planned.env_devices, planned.policy_file, planned.log_file, planned.ref.replicate,
             )

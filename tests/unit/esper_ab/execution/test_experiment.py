@@ -1,4 +1,4 @@
-"""Generated names of run directories: two launches in the same second both get one, whoever is faster."""
+"""Generated names of experiment directories: two launches in the same second both get one, whoever is faster."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ SETTINGS = GroupSettings(growth=GrowthSettings(blueprints=("norm",)))
 ASKED = AskedExperiment(groups=tuple(Group(name=name, settings=SETTINGS) for name in "ab"), replicates=1)
 
 
-def ready(run_dir, generated="synthetic-1"):
-    plan = plan_on(MACHINE, ASKED, run_dir.name)
-    return PlannedExperiment(asked=ASKED, machine=MACHINE, plan=plan, run_dir=run_dir, generated=generated)
+def ready(experiment_dir, generated="synthetic-1"):
+    plan = plan_on(MACHINE, ASKED, experiment_dir.name)
+    return PlannedExperiment(
+        asked=ASKED, machine=MACHINE, plan=plan, experiment_dir=experiment_dir, generated=generated
+    )
 
 
-def make(run_dir):
-    run_dir.mkdir(parents=True)
+def make(experiment_dir):
+    experiment_dir.mkdir(parents=True)
 
 
 def test_the_first_gets_the_name_and_the_others_a_suffix(tmp_path, capsys):
     found = [claim_directory(ready(tmp_path / "runs" / "synthetic-1"), make) for _ in range(3)]
-    assert [one.run_dir.name for one in found] == ["synthetic-1", "synthetic-1-2", "synthetic-1-3"]
+    assert [one.experiment_dir.name for one in found] == ["synthetic-1", "synthetic-1-2", "synthetic-1-3"]
     assert found[1].plan.experiment.name == "synthetic-1-2"
     assert found[1].plan.digest == found[0].plan.digest
     assert found[1].plan == plan_on(MACHINE, ASKED, "synthetic-1-2")  # made again, not altered
@@ -42,7 +44,7 @@ def test_the_first_gets_the_name_and_the_others_a_suffix(tmp_path, capsys):
 def test_many_at_the_same_time_get_different_names(tmp_path, take):
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: claim_directory(ready(tmp_path / "synthetic-1"), take), range(8)))
-    assert len({one.run_dir for one in found}) == 8
+    assert len({one.experiment_dir for one in found}) == 8
 
 
 def test_a_name_that_is_being_detached_is_taken(tmp_path):

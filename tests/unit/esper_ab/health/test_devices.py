@@ -21,7 +21,7 @@ _SCREEN = "| NVIDIA-SMI 570.12    Driver Version: 570.12    CUDA Version: 12.8 |
 
 
 def levels(machine: Machine, driver: devices.Driver, pool: str | None = None) -> dict[str, str]:
-    return {finding.topic: finding.level for finding in devices.gpu_findings(machine, driver, pool)}
+    return {diagnosis.topic: diagnosis.level for diagnosis in devices.gpu_diagnoses(machine, driver, pool)}
 
 
 def test_gpus_that_work() -> None:
@@ -32,7 +32,7 @@ def test_gpus_that_work() -> None:
 
 def test_no_gpu_is_no_problem() -> None:
     assert levels(_CPU, devices.parse_driver("", "", "")) == {"gpu": "ok", "torch": "ok"}
-    (gpu, _) = devices.gpu_findings(_CPU, devices.Driver(), "")
+    (gpu, _) = devices.gpu_diagnoses(_CPU, devices.Driver(), "")
     assert "CUDA_VISIBLE_DEVICES is empty" in gpu.what
 
 

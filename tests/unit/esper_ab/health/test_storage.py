@@ -48,14 +48,14 @@ def test_a_later_mount_on_the_same_place_covers_the_earlier() -> None:
 
 
 def test_room_lock_and_sync_are_tried_and_nothing_stays(tmp_path: Path) -> None:
-    found = {finding.topic: finding for finding in storage.storage_findings(tmp_path / "runs" / "deep", 1)}
+    found = {diagnosis.topic: diagnosis for diagnosis in storage.storage_diagnoses(tmp_path / "runs" / "deep", 1)}
     assert {"file system", "disk", "lock", "fsync", "clock"} <= set(found)
     assert found["lock"].level == "ok"
     assert list(tmp_path.iterdir()) == []
-    full = {finding.topic: finding.level for finding in storage.storage_findings(tmp_path, 1 << 62)}
+    full = {diagnosis.topic: diagnosis.level for diagnosis in storage.storage_diagnoses(tmp_path, 1 << 62)}
     assert full["disk"] == "problem"
     (tmp_path / "file").touch()
-    (only,) = storage.storage_findings(tmp_path / "file", 1)
+    (only,) = storage.storage_diagnoses(tmp_path / "file", 1)
     assert (only.topic, only.level) == ("run folder", "problem")
 
 

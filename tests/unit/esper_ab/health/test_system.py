@@ -17,7 +17,7 @@ from esper_ab.health import system
     ],
 )
 def test_limits(soft: dict[str, int], levels: list[str]) -> None:
-    assert [finding.level for finding in system.limits(soft)] == levels
+    assert [diagnosis.level for diagnosis in system.limits(soft)] == levels
 
 
 def test_a_socket_needs_a_short_path(tmp_path: Path) -> None:

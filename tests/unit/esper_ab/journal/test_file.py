@@ -21,15 +21,15 @@ from hypothesis import strategies as st
 
 from esper_ab.commands.fsck import repair
 from esper_ab.contracts.errors import DiskFull, JournalError, UsageError
-from esper_ab.journal.events import Ledger, PointReleased
+from esper_ab.journal.events import Ledger, MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.lock import LOCK_NAME, Lock, holder
 from esper_ab.journal.tail import follow
 
 EVENTS = [
-    PointReleased(block=0, point=0, runs=("a/0", "b/0")),
-    Ledger(category="bad_message", run="", episode=None, detail='quotes " and ünïcode, and\na newline'),
-    PointReleased(block=0, point=1, runs=("a/0", "b/0")),
+    MilestoneReleased(replicate=0, milestone=0, runs=("a/0", "b/0")),
+    Ledger(category="bad_message", run_name="", episode=None, detail='quotes " and ünïcode, and\na newline'),
+    MilestoneReleased(replicate=0, milestone=1, runs=("a/0", "b/0")),
 ]
 
 
@@ -200,8 +200,8 @@ def test_a_line_that_somebody_has_read_stays_when_the_disk_is_full(tmp_path, mon
     following, write_some = follow(path), os.write
     seen = list(following)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    for point in range(30):
-        journal.append(PointReleased(block=0, point=point, runs=("a/0", "b/0")))
+    for milestone in range(30):
+        journal.append(MilestoneReleased(replicate=0, milestone=milestone, runs=("a/0", "b/0")))
     monkeypatch.setattr(os, "write", lambda *what: (write_some(*what), seen.extend(following))[0])
     resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + room, hard))
     try:
@@ -284,7 +284,7 @@ def test_a_second_writer_is_refused_and_told_who_writes(tmp_path):
     assert f"in use by process {os.getpid()} on " in second.stderr
 
 
-def test_a_used_run_directory_is_refused(tmp_path):
+def test_a_used_experiment_directory_is_refused(tmp_path):
     write(tmp_path)
     with pytest.raises(UsageError, match="choose another name"):
         Journal(tmp_path)

@@ -25,7 +25,7 @@ from esper_ab.journal.events import (
     RunStarted,
 )
 from esper_ab.journal.fold import begin, fold
-from esper_ab.journal.outcomes import endpoint, evaluated_accuracy, held_out_accuracy, mean, outcomes
+from esper_ab.journal.outcomes import endpoint, held_out_accuracy, mean, outcomes
 from esper_ab.plan.blocks import extend
 
 
@@ -88,12 +88,12 @@ def test_a_journal_begins_with_its_plan():
 
 def test_endpoint_is_the_mean_over_sampled_evaluation_hosts():
     record = next(event.record for event in planted_effect() if isinstance(event, RunEvaluated))
-    sampled = [item.env.final_accuracy for item in record.episodes if item.actions == "sampled"]
+    sampled = [host.outcome.held_out_accuracy for host in record.hosts if host.actions == "sampled"]
     assert len(sampled) == 8
-    assert evaluated_accuracy(record) == math.fsum(sampled) / 8
-    greedy = tuple(item for item in record.episodes if item.actions == "greedy")
-    assert evaluated_accuracy(msgspec.structs.replace(record, episodes=greedy)) is None
-    assert evaluated_accuracy(None) is None
+    assert held_out_accuracy(record) == math.fsum(sampled) / 8
+    greedy = tuple(host for host in record.hosts if host.actions == "greedy")
+    assert held_out_accuracy(msgspec.structs.replace(record, hosts=greedy)) is None
+    assert held_out_accuracy(None) is None
 
 
 def test_gain_per_parameter_needs_the_never_grown_host():
@@ -129,7 +129,7 @@ def test_declared_endpoints_are_means_of_the_curve_or_of_its_end():
     curve = [held_out_accuracy(record) for record in run.curve()]
     assert endpoint(run, "curve-mean") == pytest.approx(math.fsum(curve) / 8)
     assert endpoint(run, "last-tenth") == curve[-1]
-    assert endpoint(run, "evaluation") == evaluated_accuracy(run.evaluation)
+    assert endpoint(run, "evaluation") == held_out_accuracy(run.evaluation)
     last = next(i for i, e in enumerate(planted_effect()) if isinstance(e, EpisodeRecorded) and e.record.episode == 7)
     run = fold(planted_effect()[:last]).runs["shaped/0"]
     assert endpoint(run, "curve-mean") is None
@@ -138,7 +138,7 @@ def test_declared_endpoints_are_means_of_the_curve_or_of_its_end():
 
 def test_a_look_leaves_out_what_its_groups_have_not_started():
     history = begin(three_groups()[0])
-    history.add(RunStarted(run=history.runs["shaped/1"].ref, block=1, worker="w0", incarnation=1))
+    history.add(RunStarted(run=history.runs["shaped/1"].ref, worker="w0", incarnation=1))
     history.add(LookTaken(replicates=6, decided=(), leaving=("shaped",)))
     states = {name: run.state for name, run in history.runs.items() if name.startswith("shaped")}
     assert states.pop("shaped/1") == "warming up"
@@ -157,5 +157,5 @@ def test_an_extension_adds_runs_and_replaces_the_rule_and_those_who_left_stay_aw
 
 def test_a_dropped_pair_is_lost_and_no_longer_expected():
     history = begin(planted_effect()[0])
-    history.add(Ledger(category="dropped_pair", run="shaped/2", episode=None, detail="three deaths at episode 1"))
+    history.add(Ledger(category="dropped_pair", run_name="shaped/2", episode=None, detail="three deaths at episode 1"))
     assert (history.runs["shaped/2"].state, history.runs["shaped/2"].expected) == ("lost", False)

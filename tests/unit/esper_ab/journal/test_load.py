@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from support.journals import one_replicate, write
 
-from esper_ab.journal.events import AnyEvent, EpisodeRecorded, ExperimentContinued, PointReleased
+from esper_ab.journal.events import SCHEMA, AnyEvent, EpisodeRecorded, ExperimentContinued, MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, OtherVersion
 from esper_ab.journal.load import load
 
@@ -18,9 +18,9 @@ NEVER = 1 << 60
 NEW = b'"GERMINATED",', b'"GERMINATED","new",'  # a seed event with one number more
 
 
-def rewrite(run_dir: Path, change: Callable[[int, bytes], bytes]) -> None:
+def rewrite(experiment_dir: Path, change: Callable[[int, bytes], bytes]) -> None:
     """Every line as another version writes it, which is what `change` makes of its place and of it; CRCs are right."""
-    path, prev = run_dir / JOURNAL_NAME, b"00000000"
+    path, prev = experiment_dir / JOURNAL_NAME, b"00000000"
     lines = path.read_bytes().splitlines()
     for place, line in enumerate(lines):
         body = line[: line.rindex(b',"crc"')].replace(line[line.index(b'"prev":"') + 8 :][:8], prev, 1)
@@ -32,7 +32,7 @@ def rewrite(run_dir: Path, change: Callable[[int, bytes], bytes]) -> None:
 
 @pytest.mark.parametrize("of", ["episode", "released"])
 def test_an_unknown_field_is_told_of_in_any_line(tmp_path, load_in_stretches, of):
-    run_dir = write(tmp_path / "run", one_replicate())
+    experiment_dir = write(tmp_path / "run", one_replicate())
     kind, changed = b'"kind":"%s"' % of.encode(), []
 
     def change(place: int, body: bytes) -> bytes:
@@ -41,36 +41,38 @@ def test_an_unknown_field_is_told_of_in_any_line(tmp_path, load_in_stretches, of
         changed.append(place)
         return body.replace(kind, kind + b',"mood":1', 1)
 
-    rewrite(run_dir, change)
+    rewrite(experiment_dir, change)
     assert changed
     with pytest.raises(OtherVersion, match="unknown field `mood`") as simple:
-        load(run_dir, NEVER)
+        load(experiment_dir, NEVER)
     with pytest.raises(OtherVersion) as fast:
-        load_in_stretches(run_dir)
+        load_in_stretches(experiment_dir)
     assert str(fast.value) == str(simple.value)
 
 
 def test_an_unknown_field_is_told_of_deep_in_an_episode_by_another_writer(tmp_path, load_in_stretches):
     """Who goes on with a journal begins with a line that is neither an episode nor a release."""
     events = one_replicate()
-    middle = 1 + next(n for n, event in enumerate(events) if isinstance(event, PointReleased) and event.point == 3)
+    middle = 1 + next(
+        n for n, event in enumerate(events) if isinstance(event, MilestoneReleased) and event.milestone == 3
+    )
     continued = ExperimentContinued(versions={"esper_ab": "2"}, machine={}, code={})
-    run_dir = write(tmp_path / "run", [*events[:middle], continued, *events[middle:]])
+    experiment_dir = write(tmp_path / "run", [*events[:middle], continued, *events[middle:]])
     old, new = b'"val_loss":', b'"mood":1,"val_loss":'
-    rewrite(run_dir, lambda place, body: body.replace(old, new) if place > middle else body)
+    rewrite(experiment_dir, lambda place, body: body.replace(old, new) if place > middle else body)
     with pytest.raises(OtherVersion, match="unknown field `mood`"):
-        load_in_stretches(run_dir)
+        load_in_stretches(experiment_dir)
 
 
 def test_seed_events_of_another_version_are_told_of_though_the_first_episodes_have_none(tmp_path, load_in_stretches):
     """A policy that has not learnt to germinate, or a group that never does."""
     events = [_without_seed_events(event) for event in one_replicate()]
-    run_dir = write(tmp_path / "run", events)
-    rewrite(run_dir, lambda _, body: body.replace(*NEW))
+    experiment_dir = write(tmp_path / "run", events)
+    rewrite(experiment_dir, lambda _, body: body.replace(*NEW))
     with pytest.raises(OtherVersion) as simple:
-        load(run_dir, NEVER)
+        load(experiment_dir, NEVER)
     with pytest.raises(OtherVersion) as fast:
-        load_in_stretches(run_dir)
+        load_in_stretches(experiment_dir)
     assert str(fast.value) == str(simple.value)
 
 
@@ -83,10 +85,24 @@ def _without_seed_events(event: AnyEvent) -> AnyEvent:
 
 def test_an_episode_of_another_version_is_told_of_when_it_is_asked_for(tmp_path):
     """When only what stands in some later seed events is unknown."""
-    run_dir = write(tmp_path / "run", one_replicate())
-    rewrite(run_dir, lambda place, body: body.replace(*NEW) if place > 15 else body)
+    experiment_dir = write(tmp_path / "run", one_replicate())
+    rewrite(experiment_dir, lambda place, body: body.replace(*NEW) if place > 15 else body)
     with pytest.raises(OtherVersion) as simple:
-        load(run_dir, NEVER)
+        load(experiment_dir, NEVER)
     with pytest.raises(OtherVersion) as fast:
-        [run.curve() for run in load(run_dir, 0).history.runs.values()]
+        [run.curve() for run in load(experiment_dir, 0).history.runs.values()]
     assert str(fast.value) == str(simple.value)
+
+
+@pytest.mark.parametrize("schema", [1, SCHEMA - 1, SCHEMA + 1])
+def test_a_journal_of_another_schema_is_answered_by_one_line_that_names_its_version(
+    tmp_path, load_in_stretches, schema
+):
+    """Whether its lines would decode or not."""
+    experiment_dir = write(tmp_path / "experiment", one_replicate())
+    old, new = b'"schema":%d,' % SCHEMA, b'"schema":%d,' % schema
+    rewrite(experiment_dir, lambda place, body: body.replace(old, new).replace(b'"milestone"', b'"point"'))
+    for reader in (lambda path: load(path, NEVER), load_in_stretches):
+        with pytest.raises(OtherVersion, match=r"was written by esper_ab 0\.1\.0: read it with that version") as told:
+            reader(experiment_dir)
+        assert "\n" not in str(told.value)

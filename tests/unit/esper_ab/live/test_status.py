@@ -54,7 +54,7 @@ def test_a_pipe_gets_a_line_per_barrier():
 
 def pathology(run, finding, detail):
     text = f"{finding}: {detail}"
-    return Ledger(category="ppo_pathology", run=run, episode=0, detail=text, finding=finding)
+    return Ledger(category="ppo_pathology", run_name=run, episode=0, detail=text, confounder=finding)
 
 
 def with_pathology(group, runs):
@@ -65,7 +65,7 @@ def with_pathology(group, runs):
         if isinstance(event, EpisodeRecorded) and event.record.episode == 0:
             ref = event.record.run
             if ref.group_id == group and ref.replicate < runs:
-                events.append(pathology(ref.run, "ratio explosion", "probability ratio up to 6.0"))
+                events.append(pathology(ref.name, "ratio explosion", "probability ratio up to 6.0"))
     return events
 
 
@@ -144,7 +144,7 @@ def test_signs_of_life_move_the_bar():
         before = view._done()
         for step in (5, 25):
             now[0] += 1
-            view.observe(Progress(run=plan.blocks[0].runs[0].ref, point=1, step=step, phase="train"))
+            view.observe(Progress(run=plan.blocks[0].runs[0].ref, milestone=1, step=step, phase="train"))
         assert view._done() == before + 1.0
 
 
@@ -177,25 +177,25 @@ def test_status_says_how_far_it_is(tmp_path, events, state):
 
 
 def test_status_of_a_run_that_somebody_works_on(tmp_path):
-    run_dir = write(tmp_path / "run", planted_effect()[:50])
-    holder = Lock(run_dir)
-    assert status(run_dir).state == "running"
+    experiment_dir = write(tmp_path / "run", planted_effect()[:50])
+    holder = Lock(experiment_dir)
+    assert status(experiment_dir).state == "running"
     holder.close()
-    text = status_text(run_dir)
+    text = status_text(experiment_dir)
     assert "stale" in text
     assert "coordinator is gone" in text
     assert "shaped/2" in text
 
 
 def test_status_json_and_torn_tail(tmp_path):
-    run_dir = write(tmp_path / "run", failed_run())
-    with (run_dir / JOURNAL_NAME).open("ab") as file:
+    experiment_dir = write(tmp_path / "run", failed_run())
+    with (experiment_dir / JOURNAL_NAME).open("ab") as file:
         file.write(b'{"n":1')
-    document = json.loads(status_json(run_dir))
+    document = json.loads(status_json(experiment_dir))
     assert (document["state"], document["torn_bytes"], document["ledger"]) == ("failed", 6, 1)
-    assert "6 bytes of an unfinished last line do not count" in status_text(run_dir)
+    assert "6 bytes of an unfinished last line do not count" in status_text(experiment_dir)
     assert document["runs"][6] == {
-        "run": "simplified/3", "state": "stopped", "device": "cpu:0", "episodes": 1, "of_episodes": 8,
+        "name": "simplified/3", "state": "stopped", "lane": "cpu:0", "episodes": 1, "of_episodes": 8,
     }  # fmt: skip
 
 
@@ -205,11 +205,13 @@ def test_status_without_a_journal(tmp_path):
 
 
 def test_looking_loads_nothing_heavy(tmp_path):
-    run_dir = write(tmp_path / "run", planted_effect())
+    experiment_dir = write(tmp_path / "run", planted_effect())
     code = (
         "import sys; from pathlib import Path; import esper_ab.live.terminal\n"
         "from esper_ab.live.status import status_text; status_text(Path(sys.argv[1]))\n"
         "print(sorted({'numpy', 'scipy', 'torch', 'matplotlib', 'duckdb'} & set(sys.modules)))"
     )
-    child = subprocess.run([sys.executable, "-c", code, str(run_dir)], capture_output=True, text=True, check=True)
+    child = subprocess.run(
+        [sys.executable, "-c", code, str(experiment_dir)], capture_output=True, text=True, check=True
+    )
     assert child.stdout.strip() == "[]"

@@ -1,4 +1,4 @@
-"""SQL over a run directory: every view, every column, and what a query must not be able to do."""
+"""SQL over an experiment directory: every view, every column, and what a query must not be able to do."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ def failed_dir(tmp_path_factory):
     return write(tmp_path_factory.mktemp("runs") / "failed", failed_run())
 
 
-def test_the_question_everybody_asks(run_dir):
-    answer = query(run_dir, "SELECT group_id, reward_mode, AVG(final_accuracy) FROM env_episodes GROUP BY ALL")
+def test_the_question_everybody_asks(experiment_dir):
+    answer = query(
+        experiment_dir, "SELECT group_id, reward_mode, AVG(held_out_accuracy) FROM env_episodes GROUP BY ALL"
+    )
     assert {row[:2] for row in answer.rows} == {("shaped", "shaped"), ("simplified", "simplified"), ("wait", "shaped")}
     found = outcomes(fold(three_groups()))
     for group, _, accuracy in answer.rows:
@@ -35,30 +37,30 @@ def test_the_question_everybody_asks(run_dir):
 
 
 @pytest.mark.parametrize("view", [view for view in VIEWS if view != "ledger"])
-def test_no_column_is_always_null(run_dir, view):
-    answer = query(run_dir, f"SELECT * FROM {view}")
+def test_no_column_is_always_null(experiment_dir, view):
+    answer = query(experiment_dir, f"SELECT * FROM {view}")
     assert answer.rows
     for index, column in enumerate(answer.columns):
         assert any(row[index] is not None for row in answer.rows), column
 
 
-def test_one_select_at_a_time(run_dir):
+def test_one_select_at_a_time(experiment_dir):
     with pytest.raises(UsageError, match="one SELECT at a time, not 2 statements"):
-        query(run_dir, "SELECT 1; SELECT 2")
-    assert query(run_dir, "CREATE TEMP TABLE t AS SELECT 1 AS x; SELECT x FROM t").rows == ((1,),)
+        query(experiment_dir, "SELECT 1; SELECT 2")
+    assert query(experiment_dir, "CREATE TEMP TABLE t AS SELECT 1 AS x; SELECT x FROM t").rows == ((1,),)
 
 
-def test_the_ledger_is_empty_or_complete(run_dir, failed_dir):
-    assert query(run_dir, "SELECT * FROM ledger").rows == ()
+def test_the_ledger_is_empty_or_complete(experiment_dir, failed_dir):
+    assert query(experiment_dir, "SELECT * FROM ledger").rows == ()
     answer = query(failed_dir, "SELECT category, run, episode, detail FROM ledger")
     assert answer.rows == (("worker_death", "simplified/3", 1, "exit code -9"),)
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_every_column_is_documented(run_dir, view):
+def test_every_column_is_documented(experiment_dir, view):
     section = re.search(rf"^## {view}\n(.*?)(?=^## |\Z)", DOCS.read_text(), flags=re.DOTALL | re.MULTILINE).group(1)
     documented = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
-    assert tuple(documented) == query(run_dir, f"SELECT * FROM {view}").columns
+    assert tuple(documented) == query(experiment_dir, f"SELECT * FROM {view}").columns
 
 
 def test_views_agree_with_the_fold(failed_dir):
@@ -87,7 +89,7 @@ def test_an_endpoint_of_the_curve_waits_for_the_whole_curve(tmp_path):
     whole = Synthetic(endpoint="last-tenth").events()
     last = max(n for n, event in enumerate(whole) if isinstance(event, EpisodeRecorded))
     cut = whole[:last]
-    run = whole[last].record.run.run
+    run = whole[last].record.run.name
     known = outcomes(fold(cut))
     rows = dict(query(write(tmp_path / "run", cut), "SELECT run, endpoint FROM runs").rows)
     assert rows[run] is None
@@ -95,36 +97,36 @@ def test_an_endpoint_of_the_curve_waits_for_the_whole_curve(tmp_path):
     assert sum(value is None for value in rows.values()) == sum(one.endpoint is None for one in known.values())
 
 
-def test_evaluations_hold_every_reward(run_dir):
+def test_evaluations_hold_every_reward(experiment_dir):
     sql = "SELECT group_id, AVG(rewards['sparse']) FROM evaluations WHERE actions = 'sampled' GROUP BY 1"
-    answer = query(run_dir, sql)
+    answer = query(experiment_dir, sql)
     found = outcomes(fold(three_groups()))
     for group, reward in answer.rows:
         rewards = [outcome.rewards["sparse"] for outcome in found.values() if outcome.run.group_id == group]
         assert reward == pytest.approx(sum(rewards) / len(rewards))
 
 
-def test_seed_events_are_rows(run_dir):
-    answer = query(run_dir, "SELECT DISTINCT event, contribution IS NULL FROM seed_events")
+def test_seed_events_are_rows(experiment_dir):
+    answer = query(experiment_dir, "SELECT DISTINCT event, contribution IS NULL FROM seed_events")
     assert set(answer.rows) == {("germinated", True), ("advanced", True), ("pruned", False), ("fossilized", False)}
 
 
 def test_empty_evaluations_are_no_rows(tmp_path):
-    run_dir = write(tmp_path / "run", without_evaluations(planted_effect()))
-    assert query(run_dir, "SELECT count(*) FROM evaluations").rows == ((0,),)
-    assert query(run_dir, "SELECT count(endpoint) FROM runs").rows == ((0,),)
+    experiment_dir = write(tmp_path / "run", without_evaluations(planted_effect()))
+    assert query(experiment_dir, "SELECT count(*) FROM evaluations").rows == ((0,),)
+    assert query(experiment_dir, "SELECT count(endpoint) FROM runs").rows == ((0,),)
 
 
 def test_a_torn_tail_does_not_break_queries(tmp_path):
-    run_dir = write(tmp_path / "run", planted_effect()[:60])
-    journal = run_dir / JOURNAL_NAME
-    before = query(run_dir, "SELECT count(*) FROM journal").rows
+    experiment_dir = write(tmp_path / "run", planted_effect()[:60])
+    journal = experiment_dir / JOURNAL_NAME
+    before = query(experiment_dir, "SELECT count(*) FROM journal").rows
     with journal.open("ab") as file:
         file.write(b'{"n":61,"prev":"12')
-    assert query(run_dir, "SELECT count(*) FROM journal").rows == before == ((60,),)
+    assert query(experiment_dir, "SELECT count(*) FROM journal").rows == before == ((60,),)
     journal.write_bytes(journal.read_bytes().replace(b'"env":1', b'"env":2', 1))
     with pytest.raises(JournalError):
-        query(run_dir, "SELECT 1")
+        query(experiment_dir, "SELECT 1")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +139,7 @@ def test_a_torn_tail_does_not_break_queries(tmp_path):
         ("SELECT * FROM nowhere", "Table with name nowhere does not exist"),
         ("SELECT * FROM read_csv('/etc/hosts')", "disabled by configuration"),
         ("SELECT * FROM '/etc/hosts'", "does not exist"),
-        ("SELECT * FROM run_dir", "does not exist"),
+        ("SELECT * FROM experiment_dir", "does not exist"),
         ("COPY runs TO 'stolen.csv'", "disabled by configuration"),
         ("ATTACH 'other.db'", "disabled by configuration"),
         ("INSTALL httpfs", "configuration"),
@@ -145,9 +147,9 @@ def test_a_torn_tail_does_not_break_queries(tmp_path):
         ("SELECT 'x'::INTEGER", "Could not convert"),
     ],
 )
-def test_a_bad_query_is_one_line_with_the_views(run_dir, sql, words):
+def test_a_bad_query_is_one_line_with_the_views(experiment_dir, sql, words):
     with pytest.raises(UsageError) as caught:
-        query(run_dir, sql)
+        query(experiment_dir, sql)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
     assert "views: runs, episodes" in str(caught.value)
@@ -167,29 +169,29 @@ def test_a_bad_query_is_one_line_with_the_views(run_dir, sql, words):
     ],
 )
 def test_the_journal_stays_as_it_is_and_nothing_beside_it_is_read(tmp_path, sql):
-    run_dir = write(tmp_path / "run", planted_effect()[:60])
-    path = run_dir / JOURNAL_NAME
+    experiment_dir = write(tmp_path / "run", planted_effect()[:60])
+    path = experiment_dir / JOURNAL_NAME
     before = path.read_bytes()
     path.with_name(f"{JOURNAL_NAME}.torn-1").write_bytes(b"secret")
     with pytest.raises(UsageError, match="disabled by configuration"):
-        query(run_dir, sql.format(path))
+        query(experiment_dir, sql.format(path))
     assert path.read_bytes() == before
-    assert sorted(file.name for file in run_dir.iterdir()) == [".lock", JOURNAL_NAME, f"{JOURNAL_NAME}.torn-1"]
+    assert sorted(file.name for file in experiment_dir.iterdir()) == [".lock", JOURNAL_NAME, f"{JOURNAL_NAME}.torn-1"]
 
 
 @pytest.mark.parametrize("name", ["ru[n]", "r*n?", "it's", "{a,b}"])
 def test_a_folder_of_any_name(tmp_path, name):
     (tmp_path / "run").mkdir()
-    run_dir = write(tmp_path / name, planted_effect()[:60])
+    experiment_dir = write(tmp_path / name, planted_effect()[:60])
     recorded = sum(isinstance(event, EpisodeRecorded) for event in planted_effect()[:60])
-    assert query(run_dir, "SELECT count(*) FROM episodes").rows == ((recorded,),)
+    assert query(experiment_dir, "SELECT count(*) FROM episodes").rows == ((recorded,),)
 
 
 def test_what_is_written_later_does_not_count(tmp_path):
     events = planted_effect()
-    run_dir = write(tmp_path / "run", events)
-    path = run_dir / JOURNAL_NAME
-    with viewed(run_dir, 60) as connection:
+    experiment_dir = write(tmp_path / "run", events)
+    path = experiment_dir / JOURNAL_NAME
+    with viewed(experiment_dir, 60) as connection:
         path.write_bytes(path.read_bytes()[:-200])  # as a writer has it in between
         found = connection.execute("SELECT count(*), max(n) FROM journal").fetchall()
     assert found == [(60, 59)]
@@ -208,15 +210,15 @@ def test_output_as_table_json_and_csv(failed_dir):
     assert table[1]["endpoint"] == ""
 
 
-def test_long_results_are_cut_for_the_terminal_only(run_dir):
-    text = query_text(run_dir, "SELECT env FROM env_episodes")
+def test_long_results_are_cut_for_the_terminal_only(experiment_dir):
+    text = query_text(experiment_dir, "SELECT env FROM env_episodes")
     assert len(text.splitlines()) == 203
     assert "576 rows, the first 200 shown" in text
-    assert len(json.loads(query_json(run_dir, "SELECT env FROM env_episodes"))) == 576
+    assert len(json.loads(query_json(experiment_dir, "SELECT env FROM env_episodes"))) == 576
 
 
-def test_json_has_no_infinity(run_dir):
-    text = query_json(run_dir, "SELECT 'inf'::DOUBLE AS x, ['nan'::DOUBLE] AS y")
+def test_json_has_no_infinity(experiment_dir):
+    text = query_json(experiment_dir, "SELECT 'inf'::DOUBLE AS x, ['nan'::DOUBLE] AS y")
     assert json.loads(text) == [{"x": None, "y": [None]}]
 
 

@@ -1,4 +1,4 @@
-"""Reports as files of a run directory: the same bytes every time, from whatever journal is there."""
+"""Reports as files of an experiment directory: the same bytes every time, from whatever journal is there."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from esper_ab.report.build import build_report, render_report
 
 
 def test_a_report_of_what_nobody_carries_out_any_more_says_so(tmp_path):
-    run_dir = write(tmp_path / "run", planted_effect()[:40])
-    assert "INCOMPLETE (stale). The journal has no end and nobody works on it" in build_report(run_dir).text
-    lock = Lock(run_dir)
+    experiment_dir = write(tmp_path / "run", planted_effect()[:40])
+    assert "INCOMPLETE (stale). The journal has no end and nobody works on it" in build_report(experiment_dir).text
+    lock = Lock(experiment_dir)
     try:
-        assert "INCOMPLETE (in progress)." in build_report(run_dir).text
+        assert "INCOMPLETE (in progress)." in build_report(experiment_dir).text
     finally:
         lock.close()
 
 
 def test_the_same_journal_gives_the_same_bytes(tmp_path):
-    run_dir = write(tmp_path / "run", planted_effect())
-    first = build_report(run_dir)
+    experiment_dir = write(tmp_path / "run", planted_effect())
+    first = build_report(experiment_dir)
     before = [path.read_bytes() for path in (first.summary, first.verdict, first.page)]
     with mpl.rc_context({"lines.markeredgewidth": 5, "xtick.direction": "in"}):  # a user's matplotlibrc
-        second = build_report(run_dir)
+        second = build_report(experiment_dir)
     assert [path.read_bytes() for path in (second.summary, second.verdict, second.page)] == before
-    assert sorted(path.name for path in run_dir.iterdir()) == [
+    assert sorted(path.name for path in experiment_dir.iterdir()) == [
         ".lock", JOURNAL_NAME, "report.html", "summary.txt", "verdict.json",
     ]  # fmt: skip
     assert render_report(second).endswith("report.html")
@@ -42,15 +42,15 @@ def test_the_same_journal_gives_the_same_bytes(tmp_path):
 
 
 def test_a_torn_tail_is_not_an_event(tmp_path):
-    run_dir = write(tmp_path / "run", planted_effect())
-    whole = build_report(run_dir).text
-    journal = run_dir / JOURNAL_NAME
+    experiment_dir = write(tmp_path / "run", planted_effect())
+    whole = build_report(experiment_dir).text
+    journal = experiment_dir / JOURNAL_NAME
     with journal.open("ab") as file:
         file.write(b'{"n":999,"prev":"')
-    assert build_report(run_dir).text == whole
+    assert build_report(experiment_dir).text == whole
     journal.write_bytes(journal.read_bytes().replace(b'"episode":3', b'"episode":4', 1))
     with pytest.raises(JournalError):
-        build_report(run_dir)
+        build_report(experiment_dir)
 
 
 def test_no_journal_is_a_usage_error(tmp_path):

@@ -24,7 +24,7 @@ from support.journals import (
 
 from esper_ab.design.boundary_cache import calibrate
 from esper_ab.design.design import make_design
-from esper_ab.journal.events import Ledger, LookTaken, PointReleased, RunEvaluated, RunReady, RunStarted
+from esper_ab.journal.events import Ledger, LookTaken, MilestoneReleased, RunEvaluated, RunReady, RunStarted
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
 from esper_ab.report.figures.catalogue import drawn
@@ -96,7 +96,7 @@ def one_group():
     for event in events[1:]:
         about = event if isinstance(event, RunStarted | RunReady) else getattr(event, "record", None)
         run = about and about.run
-        if isinstance(event, PointReleased):
+        if isinstance(event, MilestoneReleased):
             event = msgspec.structs.replace(event, runs=tuple(n for n in event.runs if n.startswith(group.name)))
         if not run or run.group_id == group.name:
             kept.append(event)
@@ -114,9 +114,9 @@ def lost_run():
     lost = ("simplified/1", "simplified/4")
     events = [
         event for event in Synthetic(replicates=10).events()
-        if not (isinstance(event, RunEvaluated) and event.record.run.run in lost)
+        if not (isinstance(event, RunEvaluated) and event.record.run.name in lost)
     ]
-    entries = [Ledger(category="dropped_pair", run=run, episode=None, detail="worker died twice") for run in lost]
+    entries = [Ledger(category="dropped_pair", run_name=run, episode=None, detail="worker died twice") for run in lost]
     return [*events[:-1], *entries, events[-1]]
 
 
@@ -124,7 +124,7 @@ def left_out():
     """Decided at the first look: the last four replicates are not needed."""
     whole = Synthetic(groups={"a": Shape(accuracy=80.0), "b": Shape(accuracy=60.0)}, replicates=10).events()
     contrast = whole[0].plan.design.comparisons[0]
-    cut = next(i for i, event in enumerate(whole) if isinstance(event, RunStarted) and event.block == 6)
+    cut = next(i for i, event in enumerate(whole) if isinstance(event, RunStarted) and event.run.replicate == 6)
     look = LookTaken(replicates=6, decided=(contrast,), leaving=("a", "b"))
     return [*whole[:cut], look, whole[-1]]
 
@@ -206,7 +206,7 @@ def test_verdict_json_says_the_same_as_the_text():
     assert only["effect"]["mean"] == found.comparisons[0].effect.mean
     assert only["looks"][0]["crossed"] is True
     assert len(only["pairs"]) == 6
-    assert {run["run"]["run"] for run in document["runs"]} == set(found.outcomes)
+    assert {run["run"]["name"] for run in document["runs"]} == set(found.outcomes)
 
 
 @pytest.mark.parametrize("name", JOURNALS)

@@ -98,7 +98,7 @@ def test_every_field_of_an_update_and_of_the_wall_time_is_among_the_numbers():
         assert name == "heads" or numbers[f"ppo/{name}"] == float(getattr(record.ppo, name))
     assert numbers["ppo/head/op/entropy"] == record.ppo.heads["op"].entropy
     assert {f"time/{name}" for name in record.timing.__struct_fields__} <= set(numbers)
-    assert numbers["train/held_out_accuracy"] == sum(env.final_accuracy for env in record.envs) / len(record.envs)
+    assert numbers["train/held_out_accuracy"] == sum(env.held_out_accuracy for env in record.envs) / len(record.envs)
 
 
 def test_a_number_that_does_not_exist_is_left_out():
@@ -112,8 +112,8 @@ def test_a_number_that_does_not_exist_is_left_out():
 
 def test_a_lost_run_is_told_as_failed_and_an_unfinished_experiment_has_no_comparison():
     events = [event for event in SMALL.events() if not isinstance(event, RunEvaluated)][:-1]
-    lost = next(event.run.run for event in events if isinstance(event, RunStarted))
-    tracker = listened([*events, Ledger(category="dropped_pair", run=lost, episode=1, detail="its worker died")])
+    lost = next(event.run.name for event in events if isinstance(event, RunStarted))
+    tracker = listened([*events, Ledger(category="dropped_pair", run_name=lost, episode=1, detail="its worker died")])
     assert tracker.concluded[lost].state == "failed"
     assert tracker.concluded[lost].words == {"lost": "its worker died"}
     assert set(tracker.concluded) == {lost}

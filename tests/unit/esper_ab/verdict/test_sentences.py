@@ -12,9 +12,9 @@ from support.comparing import A, B, compared, design, lost, pairs_of
 
 from esper_ab.design.design import Boundary, extended
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
-from esper_ab.verdict.condition import RELATIONS, Condition, holds
 from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.finding import Finding
+from esper_ab.verdict.requirement import RELATIONS, Requirement, holds
 
 UP = (Verdict.BETTER, Verdict.BETTER_BELOW_MARGIN)
 DOWN = (Verdict.WORSE, Verdict.WORSE_BELOW_MARGIN)
@@ -100,10 +100,10 @@ def test_nothing_that_is_said_contradicts_another(rule, d, gone, floored):
 
 
 def agrees(result):
-    """The conditions hold only where verdict, estimate and interval say so."""
+    """The requirements hold only where verdict, estimate and interval say so."""
     margin, verdict = result.question.design.margin, result.verdict
     for left, right, sign in ((A, B, 1.0), (B, A, -1.0)):
-        held = {one for one in RELATIONS if holds(Condition(left=left, relation=one, right=right), result)}
+        held = {one for one in RELATIONS if holds(Requirement(left=left, relation=one, right=right), result)}
         low = None if result.low is None else (result.low if sign > 0 else -result.high)
         assert ("better-than" in held) == (verdict in (UP if sign > 0 else DOWN))
         assert ("worse-than" in held) == (verdict in (DOWN if sign > 0 else UP))

@@ -67,7 +67,7 @@ def test_an_episode_with_seeds_is_that_on_one_device() -> None:
     (one, alone), (two, spread) = (grown(devices, torch.float64, STEPS) for devices in (ONE, TWO))
     assert one.lifecycle.table.present.any()
     np.testing.assert_allclose(spread, alone, rtol=1e-9, atol=1e-9, equal_nan=True)
-    np.testing.assert_allclose(two.test_accuracy(), one.test_accuracy())
+    np.testing.assert_allclose(two.held_out_accuracy(), one.held_out_accuracy())
 
 
 def test_a_run_on_two_devices_has_the_records_of_a_run_on_one() -> None:

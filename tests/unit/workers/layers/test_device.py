@@ -100,7 +100,7 @@ def test_the_ways_of_a_gpu_give_the_numbers_of_a_cpu(task: Task, monkeypatch: py
         trained = bank.train_epoch(table, ROWS, split, orders(ENVS, 2 * BATCH + 3))
         measured = bank.measure(table, ROWS, split, ablate=True)
         seeds = [stack.values.numpy() for stack in bank._seeds.values()]
-        moments = [moment.numpy() for block in bank.statistics for moment in (block.mean, block.var)]
+        moments = [moment.numpy() for level in bank.statistics for moment in (level.mean, level.var)]
         results = [*trained, measured.accuracy, measured.loss, bank.host.values.numpy(), *seeds, *moments]
         found.append(results)
     for mine, theirs in zip(*found, strict=True):

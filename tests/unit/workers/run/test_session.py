@@ -44,7 +44,7 @@ def reference(tmp_path_factory) -> list[str]:
     [
         {"group": "another"},
         {"telemetry": False},
-        {"block": 3, "log_file": "logs/x.log", "experiment_digest": "ff"},
+        {"log_file": "logs/x.log", "experiment_digest": "ff"},
         {"eval_reward_modes": ("sparse",)},
     ],
 )
@@ -78,7 +78,9 @@ def test_groups_share_the_hosts_of_an_evaluation(tmp_path) -> None:
     """A controller that never grows sees the same hosts whatever the group is called: pairing is by address."""
     _, first = run(make_session(controller="wait", group="x"), tmp_path)
     _, second = run(make_session(controller="wait", group="y", mode="sparse"), tmp_path)
-    assert [e.env.final_accuracy for e in first.episodes] == [e.env.final_accuracy for e in second.episodes]
+    assert [host.outcome.held_out_accuracy for host in first.hosts] == [
+        host.outcome.held_out_accuracy for host in second.hosts
+    ]
 
 
 def test_first_epoch_ratio_is_one(tmp_path) -> None:
@@ -91,10 +93,14 @@ def test_a_saved_policy_repeats_its_evaluation(tmp_path) -> None:
     _, evaluation = run(session, tmp_path)
     path = tmp_path / evaluation.policy_file
     again = evaluate_file(path, None, None, "cpu")
-    assert [e.env.final_accuracy for e in again] == [e.env.final_accuracy for e in evaluation.episodes]
-    assert [e.rewards for e in again] == [e.rewards for e in evaluation.episodes]
+    assert [host.outcome.held_out_accuracy for host in again] == [
+        host.outcome.held_out_accuracy for host in evaluation.hosts
+    ]
+    assert [host.rewards for host in again] == [host.rewards for host in evaluation.hosts]
     other = evaluate_file(path, None, 99, "cpu")
-    assert [e.env.final_accuracy for e in other] != [e.env.final_accuracy for e in evaluation.episodes]
+    assert [host.outcome.held_out_accuracy for host in other] != [
+        host.outcome.held_out_accuracy for host in evaluation.hosts
+    ]
 
 
 def test_a_file_that_is_no_policy_is_refused(tmp_path) -> None:
@@ -113,7 +119,7 @@ def test_a_diverged_host_ends_its_own_episode_only(tmp_path) -> None:
     session = make_session(growth={"host_lr": 1e30, "max_grad_norm": 1e30}, n_envs=3)
     record = session.train(0, quiet, quiet)
     assert all(env.diverged for env in record.envs)
-    assert {env.final_accuracy for env in record.envs} == {25.0}
+    assert {env.held_out_accuracy for env in record.envs} == {25.0}
     assert record.ppo is not None
     session.evaluate(tmp_path, quiet)
 
@@ -216,25 +222,25 @@ def test_a_saved_policy_keeps_the_normaliser_that_it_was_evaluated_with(tmp_path
     assert saved.observations.applied.told() != saved.observations.moments.told()
 
 
-@pytest.mark.parametrize("point", [1, 2])
-def test_a_run_taken_up_goes_on_with_its_own_moments_and_those_of_the_release(point: int) -> None:
+@pytest.mark.parametrize("milestone", [1, 2])
+def test_a_run_taken_up_goes_on_with_its_own_moments_and_those_of_the_release(milestone: int) -> None:
     whole = [make_session(**SHARED), make_session(**SHARED, group="b", mode="sparse")]
     digests, _ = train_together(*whole)
     before = [make_session(**SHARED), make_session(**SHARED, group="b", mode="sparse")]
-    train_together(*before, upto=point)
+    train_together(*before, upto=milestone)
     released = before[0].agent.observations.applied.told()
     again = make_session(**SHARED)
     again.resume(state_bytes.from_bytes(state_bytes.to_bytes(before[0].state())))
-    again.released(point, released)
-    assert again.train(point, quiet, quiet).digest == digests[point]
+    again.released(milestone, released)
+    assert again.train(milestone, quiet, quiet).digest == digests[milestone]
 
 
 def test_a_release_that_does_not_fit_the_orders_is_an_error() -> None:
     shared, plain = make_session(**SHARED), make_session()
     some = moments_of(np.ones((2, 3)))
-    for session, point, observations in ((shared, 1, None), (shared, 0, some), (plain, 1, some), (shared, 4, some)):
-        with pytest.raises(ValueError, match=f"point {point} was released with"):
-            session.released(point, observations)
+    for session, milestone, observations in ((shared, 1, None), (shared, 0, some), (plain, 1, some), (shared, 4, some)):
+        with pytest.raises(ValueError, match=f"milestone {milestone} was released with"):
+            session.released(milestone, observations)
     with pytest.raises(ValueError, match="moments of 3 columns"):
         shared.released(1, some)
 
@@ -243,10 +249,10 @@ def test_a_worker_reports_the_moments_of_all_its_episodes(tmp_path: Path) -> Non
     with Conversation(tmp_path) as worker:
         worker.say(Assign(spec=make_session(**SHARED).spec))
         worker.hear(Ready)
-        worker.say(Release(run="a/0", point=0))
+        worker.say(Release(run_name="a/0", milestone=0))
         first = worker.hear(EpisodeFinished)
         assert first.observations.count == 2 * 8
-        worker.say(Release(run="a/0", point=1, observations=first.observations))
+        worker.say(Release(run_name="a/0", milestone=1, observations=first.observations))
         second = worker.hear(EpisodeFinished)
         assert second.observations.count == 2 * first.observations.count
     expected, _ = train_together(make_session(**SHARED), make_session(**SHARED, group="b"), upto=1)

@@ -41,14 +41,14 @@ class Whole:
     evaluation: EvaluationRecord
 
 
-def rest_of(session: Session, start: int, run_dir: Path) -> Whole:
-    """From point `start` to the end."""
+def rest_of(session: Session, start: int, experiment_dir: Path) -> Whole:
+    """From milestone `start` to the end."""
     records, states = [], []
     for episode in range(start, session.spec.episodes):
         records.append(timeless(session.train(episode, quiet, quiet)))
         state = session.state()
         states.append(b"" if state is None else state_bytes.to_bytes(state))
-    return Whole(records, states, timeless(session.evaluate(run_dir, quiet)))
+    return Whole(records, states, timeless(session.evaluate(experiment_dir, quiet)))
 
 
 @pytest.fixture(scope="module")
@@ -58,30 +58,30 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     return rest_of(session, 0, tmp_path_factory.mktemp("undisturbed"))
 
 
-@pytest.mark.parametrize("point", range(1, EPISODES + 1))
-def test_a_run_taken_up_at_any_point_is_the_undisturbed_one(point: int, whole: Whole, tmp_path: Path) -> None:
+@pytest.mark.parametrize("milestone", range(1, EPISODES + 1))
+def test_a_run_taken_up_at_any_point_is_the_undisturbed_one(milestone: int, whole: Whole, tmp_path: Path) -> None:
     """Records, states byte by byte, evaluation, and with it the sha256 of the policy's file."""
     session = make_session(episodes=EPISODES)
-    session.resume(state_bytes.from_bytes(whole.states[point - 1]))
+    session.resume(state_bytes.from_bytes(whole.states[milestone - 1]))
     session.warm_up(quiet)
-    taken_up = rest_of(session, point, tmp_path)
-    assert taken_up.records == whole.records[point:]
-    assert taken_up.states == whole.states[point:]
+    taken_up = rest_of(session, milestone, tmp_path)
+    assert taken_up.records == whole.records[milestone:]
+    assert taken_up.states == whole.states[milestone:]
     assert taken_up.evaluation == whole.evaluation
 
 
 @pytest.mark.parametrize("item", ["policy", "optimiser", "observations", "returns"])
 def test_no_item_of_the_state_can_be_left_out(item: str, whole: Whole) -> None:
     """Each is put back to where a fresh run has it: the next two episodes must differ."""
-    point = 2
-    state = state_bytes.from_bytes(whole.states[point - 1])
+    milestone = 2
+    state = state_bytes.from_bytes(whole.states[milestone - 1])
     fresh = make_session(episodes=EPISODES).state()
     assert fresh is not None
     assert set(state["agent"]) == set(fresh["agent"]) == {"spec", "policy", "optimiser", "observations", "returns"}
     state["agent"][item] = fresh["agent"][item]
     session = make_session(episodes=EPISODES)
     session.resume(state)
-    found = [timeless(session.train(episode, quiet, quiet)).digest for episode in range(point, EPISODES)]
+    found = [timeless(session.train(episode, quiet, quiet)).digest for episode in range(milestone, EPISODES)]
     assert found[-1] != whole.records[-1].digest
 
 
@@ -137,19 +137,21 @@ def test_code_in_a_checkpoint_is_not_executed(tmp_path: Path) -> None:
 REF = make_session().spec.ref
 
 
-def generations(run_dir: Path, *data: bytes) -> tuple[Checkpoint, ...]:
-    """Points 1, 2, … written one after the other; newest first."""
-    return tuple(checkpoint.store(run_dir, REF, point, item) for point, item in enumerate(data, start=1))[::-1]
+def generations(experiment_dir: Path, *data: bytes) -> tuple[Checkpoint, ...]:
+    """Milestones 1, 2, … written one after the other; newest first."""
+    return tuple(
+        checkpoint.store(experiment_dir, REF, milestone, item) for milestone, item in enumerate(data, start=1)
+    )[::-1]
 
 
-def taken(run_dir: Path, offered: tuple[Checkpoint, ...]) -> tuple[int, list[bytes], tuple[str, ...]]:
+def taken(experiment_dir: Path, offered: tuple[Checkpoint, ...]) -> tuple[int, list[bytes], tuple[str, ...]]:
     found: list[bytes] = []
-    point, damaged = checkpoint.take_up(run_dir, REF, offered, found.append)
-    return point, found, damaged
+    milestone, damaged = checkpoint.take_up(experiment_dir, REF, offered, found.append)
+    return milestone, found, damaged
 
 
 def test_two_generations_are_kept(tmp_path: Path) -> None:
-    written = generations(tmp_path, *(bytes([point]) for point in range(1, 13)))
+    written = generations(tmp_path, *(bytes([milestone]) for milestone in range(1, 13)))
     assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.pt")} == {
         "checkpoints/a/0/11.pt", "checkpoints/a/0/12.pt",
     }
@@ -165,13 +167,13 @@ def test_no_flipped_bit_and_no_cut_is_taken_up(whole: Whole, tmp_path: Path) -> 
         flipped = bytearray(new)
         flipped[bit // 8] ^= 1 << bit % 8
         path.write_bytes(flipped)
-        point, found, (sentence,) = taken(tmp_path, offered)
-        assert (point, found) == (1, [old])
+        milestone, found, (sentence,) = taken(tmp_path, offered)
+        assert (milestone, found) == (1, [old])
         assert sentence.startswith("checkpoints/a/0/2.pt has the sha256 ")
     for length in (0, 1, len(new) - 1, *draw.sample(range(len(new)), 100)):
         path.write_bytes(new[:length])
-        point, found, (sentence,) = taken(tmp_path, offered)
-        assert (point, found) == (1, [old])
+        milestone, found, (sentence,) = taken(tmp_path, offered)
+        assert (milestone, found) == (1, [old])
         assert sentence == f"checkpoints/a/0/2.pt has {length} bytes where {len(new)} were recorded"
     path.write_bytes(new + b"x")
     assert taken(tmp_path, offered)[2] == (
@@ -183,8 +185,8 @@ def test_without_an_intact_generation_a_run_begins_anew(tmp_path: Path) -> None:
     offered = generations(tmp_path, b"one", b"two")
     (tmp_path / offered[0].file).unlink()
     (tmp_path / offered[1].file).write_bytes(b"0ne")
-    point, found, damaged = taken(tmp_path, offered)
-    assert (point, found) == (0, [])
+    milestone, found, damaged = taken(tmp_path, offered)
+    assert (milestone, found) == (0, [])
     assert damaged[0] == "checkpoints/a/0/2.pt cannot be read: No such file or directory"
     assert damaged[1].startswith("checkpoints/a/0/1.pt has the sha256 ")
     assert taken(tmp_path, ()) == (0, [], ())
@@ -193,9 +195,9 @@ def test_without_an_intact_generation_a_run_begins_anew(tmp_path: Path) -> None:
 @pytest.mark.parametrize("file", ["/etc/passwd", "../../x.pt", "checkpoints/b/0/1.pt", "checkpoints/a/0/2.pt"])
 def test_only_the_runs_own_files_are_opened(file: str, tmp_path: Path) -> None:
     (offered,) = generations(tmp_path, b"one")
-    point, found, (sentence,) = taken(tmp_path, (msgspec.structs.replace(offered, file=file),))
-    assert (point, found) == (0, [])
-    assert sentence == f"checkpoints/a/0/1.pt is where run a/0 keeps point 1, not {file!r}"
+    milestone, found, (sentence,) = taken(tmp_path, (msgspec.structs.replace(offered, file=file),))
+    assert (milestone, found) == (0, [])
+    assert sentence == f"checkpoints/a/0/1.pt is where run a/0 keeps milestone 1, not {file!r}"
 
 
 # --- writing ---
@@ -251,21 +253,23 @@ def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path: Path) -> Non
 # --- the loop ---
 
 
-def release(point: int) -> Release:
-    return Release(run="a/0", point=point)
+def release(milestone: int) -> Release:
+    return Release(run_name="a/0", milestone=milestone)
 
 
-def stored(run_dir: Path, whole: Whole, *points: int) -> tuple[Checkpoint, ...]:
-    return tuple(checkpoint.store(run_dir, REF, point, whole.states[point - 1]) for point in points)[::-1]
+def stored(experiment_dir: Path, whole: Whole, *milestones: int) -> tuple[Checkpoint, ...]:
+    return tuple(
+        checkpoint.store(experiment_dir, REF, milestone, whole.states[milestone - 1]) for milestone in milestones
+    )[::-1]
 
 
 def test_a_worker_takes_a_run_up_where_its_records_end(whole: Whole, tmp_path: Path) -> None:
     spec = make_session(episodes=EPISODES).spec
     offered = stored(tmp_path, whole, 1, 2)
     with Conversation(tmp_path) as worker:
-        worker.say(Assign(spec=spec, point=2, checkpoints=offered))
+        worker.say(Assign(spec=spec, milestone=2, checkpoints=offered))
         ready = worker.hear(Ready)
-        assert (ready.point, ready.damaged) == (2, ())
+        assert (ready.milestone, ready.damaged) == (2, ())
         worker.say(release(2))
         third = worker.hear(EpisodeFinished)
     assert timeless(third.record) == whole.records[2]
@@ -280,9 +284,9 @@ def test_episodes_done_again_after_damage_are_the_same_to_the_byte(whole: Whole,
     offered = stored(tmp_path, whole, 1, 2)
     (tmp_path / offered[0].file).write_bytes(b"rot")
     with Conversation(tmp_path) as worker:
-        worker.say(Assign(spec=spec, point=2, checkpoints=offered))
+        worker.say(Assign(spec=spec, milestone=2, checkpoints=offered))
         ready = worker.hear(Ready)
-        assert ready.point == 1
+        assert ready.milestone == 1
         assert ready.damaged == (f"checkpoints/a/0/2.pt has 3 bytes where {offered[0].size_bytes} were recorded",)
         worker.say(release(1))
         again = worker.hear(EpisodeFinished)
@@ -293,9 +297,9 @@ def test_episodes_done_again_after_damage_are_the_same_to_the_byte(whole: Whole,
 def test_a_checkpoint_of_other_orders_is_not_taken_up(whole: Whole, tmp_path: Path) -> None:
     offered = stored(tmp_path, whole, 1)
     with Conversation(tmp_path) as worker:
-        worker.say(Assign(spec=make_session(episodes=EPISODES, rng_seed=6).spec, point=1, checkpoints=offered))
+        worker.say(Assign(spec=make_session(episodes=EPISODES, rng_seed=6).spec, milestone=1, checkpoints=offered))
         ready = worker.hear(Ready)
-    assert ready.point == 0
+    assert ready.milestone == 0
     assert ready.damaged == (
         "checkpoints/a/0/1.pt is no checkpoint of this run: written under the orders of another run",
     )
@@ -304,8 +308,8 @@ def test_a_checkpoint_of_other_orders_is_not_taken_up(whole: Whole, tmp_path: Pa
 def test_a_fixed_controller_writes_nothing_and_stands_where_it_is_told(tmp_path: Path) -> None:
     spec = make_session(controller="wait", episodes=EPISODES).spec
     with Conversation(tmp_path) as worker:
-        worker.say(Assign(spec=spec, point=3))
-        assert worker.hear(Ready).point == 3
+        worker.say(Assign(spec=spec, milestone=3))
+        assert worker.hear(Ready).milestone == 3
         worker.say(release(3))
         finished = worker.hear(EpisodeFinished)
     assert (finished.record.episode, finished.checkpoint) == (3, None)
@@ -320,21 +324,21 @@ def test_a_cancelled_run_is_given_up_at_the_next_step(tmp_path: Path) -> None:
         worker.hear(Ready)
         worker.say(release(0))
         worker.hear(Progress, phase="train")
-        worker.say(Cancel(run="b/0", reason="not this one"))
+        worker.say(Cancel(run_name="b/0", reason="not this one"))
         for _ in range(20):  # more than can have been on their way
             worker.hear(Progress, phase="train")
-        worker.say(Cancel(run="a/0", reason="its replicate cannot be completed"))
+        worker.say(Cancel(run_name="a/0", reason="its replicate cannot be completed"))
         worker.say(Assign(spec=after))
-        assert worker.hear(Ready).run.run == "b/0"
+        assert worker.hear(Ready).run.name == "b/0"
 
 
 def test_a_cancelled_run_is_given_up_while_it_waits(tmp_path: Path) -> None:
     with Conversation(tmp_path) as worker:
         worker.say(Assign(spec=make_session().spec))
         worker.hear(Ready)
-        worker.say(Cancel(run="a/0", reason="its replicate cannot be completed"))
+        worker.say(Cancel(run_name="a/0", reason="its replicate cannot be completed"))
         worker.say(Assign(spec=make_session(group="b").spec))
-        assert worker.hear(Ready).run.run == "b/0"
+        assert worker.hear(Ready).run.name == "b/0"
 
 
 def small_disk(size: str, command: list[str], path: Path) -> subprocess.CompletedProcess[str]:

@@ -200,12 +200,12 @@ def test_a_users_function_is_called_before_anything_is_spent(user_file, body, pr
     assert "\n" not in found.problem
 
 
-def kept(reference: str, run_dir: Path):
+def kept(reference: str, experiment_dir: Path):
     """As a run finds it: what the preflight loaded, copied."""
     reward: UserReward = user_reward(reference, 3)
     assert reward.problem == ""
-    keep(run_dir, [reward])
-    return as_planned([code_of(reward)], run_dir)
+    keep(experiment_dir, [reward])
+    return as_planned([code_of(reward)], experiment_dir)
 
 
 ALWAYS = REWARD.replace("acc_delta", "val_acc")  # finite at step 1, too

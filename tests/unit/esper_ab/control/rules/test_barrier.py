@@ -28,29 +28,30 @@ class World:
 
     def __init__(self, state):
         self.state = state
-        self.at = dict.fromkeys(RUNS, -1)  # last point that the present worker has reached; of the records for nobody
+        # last milestone that the present worker has reached; of the records for nobody
+        self.at = dict.fromkeys(RUNS, -1)
         self.recorded = dict.fromkeys(RUNS, -1)
         self.working = set(RUNS)
         self.dead = set()
         self.got = {run: [] for run in RUNS}  # releases received
 
     def feed(self, event):
-        self.state, releases = barrier.step(self.state, event)
+        self.state, releases = barrier.advance(self.state, event)
         for release in releases:
             for run in release.runs:
-                self.receive(run, release.point)
+                self.receive(run, release.milestone)
         return releases
 
-    def receive(self, run, point):
+    def receive(self, run, milestone):
         assert run not in self.dead
-        assert point == self.at[run]
+        assert milestone == self.at[run]
         assert run not in self.working
         if self.state.mode in ("lockstep", "alternate"):
-            assert min(self.at.values()) >= point
-        if self.state.mode in ("alternate", "sequence") and point < LAST:
+            assert min(self.at.values()) >= milestone
+        if self.state.mode in ("alternate", "sequence") and milestone < LAST:
             assert not self.working
-        self.got[run].append(point)
-        if point < LAST:
+        self.got[run].append(milestone)
+        if milestone < LAST:
             self.working.add(run)
 
     def arrive(self, run):
@@ -68,15 +69,15 @@ class World:
     def death(self, run):
         return Died(run, self.recorded[run], max(self.got[run], default=-1))
 
-    def rejoin(self, run, point):
+    def rejoin(self, run, milestone):
         self.dead.remove(run)
-        self.at[run] = point
-        if point == barrier.BEFORE_START:
+        self.at[run] = milestone
+        if milestone == barrier.BEFORE_START:
             self.working.add(run)
-        return self.feed(Rejoined(run, point))
+        return self.feed(Rejoined(run, milestone))
 
-    def repeat(self, run, point):
-        assert self.feed(Arrived(run, point)) == ()
+    def repeat(self, run, milestone):
+        assert self.feed(Arrived(run, milestone)) == ()
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -176,32 +177,32 @@ def test_sequence_warms_all_up_and_then_takes_whole_runs_in_start_order(choices)
 
 def test_lockstep_opens_a_point_for_all_at_once():
     state = barrier.begin("lockstep", ("a/0", "b/0"), LAST)
-    state, commands = barrier.step(state, Arrived("a/0", 0))
+    state, commands = barrier.advance(state, Arrived("a/0", 0))
     assert commands == ()
-    state, commands = barrier.step(state, Arrived("b/0", 0))
+    state, commands = barrier.advance(state, Arrived("b/0", 0))
     assert commands == (ReleaseRuns(0, ("a/0", "b/0")),)
 
 
 def test_an_arrival_ahead_of_its_release_is_refused():
     state = barrier.begin("lockstep", ("a/0", "b/0"), LAST)
-    state, _ = barrier.step(state, Arrived("a/0", 0))
-    with pytest.raises(ValueError, match="arrived at point 1 but was released from -1"):
-        barrier.step(state, Arrived("a/0", 1))
+    state, _ = barrier.advance(state, Arrived("a/0", 0))
+    with pytest.raises(ValueError, match="arrived at milestone 1 but was released from -1"):
+        barrier.advance(state, Arrived("a/0", 1))
 
 
 def test_nothing_comes_after_the_last_point():
     state = barrier.begin("independent", ("a/0",), 1)
-    for point in (0, 1):
-        state, _ = barrier.step(state, Arrived("a/0", point))
+    for milestone in (0, 1):
+        state, _ = barrier.advance(state, Arrived("a/0", milestone))
     assert state.done
-    with pytest.raises(ValueError, match="arrived at point 2"):
-        barrier.step(state, Arrived("a/0", 2))
+    with pytest.raises(ValueError, match="arrived at milestone 2"):
+        barrier.advance(state, Arrived("a/0", 2))
 
 
 def test_nobody_returns_to_where_it_never_was():
     state = barrier.begin("lockstep", ("a/0",), LAST)
-    with pytest.raises(ValueError, match="cannot return to point 3"):
-        barrier.step(state, Rejoined("a/0", 3))
+    with pytest.raises(ValueError, match="cannot return to milestone 3"):
+        barrier.advance(state, Rejoined("a/0", 3))
 
 
 def test_alternate_needs_an_order_for_every_point():

@@ -31,12 +31,12 @@ def test_diverged_hosts_are_counted_and_named(records) -> None:
     episode, evaluation = records
     envs = tuple(msgspec.structs.replace(env, diverged=env.env == 1) for env in episode.envs)
     (entry,) = findings(msgspec.structs.replace(episode, envs=envs))
-    assert (entry.category, entry.run, entry.episode) == ("non_finite", episode.run.run, episode.episode)
+    assert (entry.category, entry.run_name, entry.episode) == ("non_finite", episode.run.name, episode.episode)
     assert f"1 of {len(envs)} hosts diverged (environments 1)" in entry.detail
     broken = msgspec.structs.replace(
-        evaluation.episodes[0], env=msgspec.structs.replace(evaluation.episodes[0].env, diverged=True)
+        evaluation.hosts[0], outcome=msgspec.structs.replace(evaluation.hosts[0].outcome, diverged=True)
     )
-    (entry,) = findings(msgspec.structs.replace(evaluation, episodes=(broken, *evaluation.episodes[1:])))
+    (entry,) = findings(msgspec.structs.replace(evaluation, hosts=(broken, *evaluation.hosts[1:])))
     assert entry.episode is None
     assert "evaluation hosts diverged" in entry.detail
 
@@ -56,7 +56,7 @@ def test_diverged_hosts_are_counted_and_named(records) -> None:
 def test_pathologies_of_an_update(records, change, words) -> None:
     broken = later(records[0], **change)
     (entry,) = findings(broken)
-    assert (entry.category, entry.run, entry.episode) == ("ppo_pathology", broken.run.run, UNTRAINED_UPDATES)
+    assert (entry.category, entry.run_name, entry.episode) == ("ppo_pathology", broken.run.name, UNTRAINED_UPDATES)
     assert words in entry.detail
 
 
@@ -89,7 +89,7 @@ def test_a_critic_that_has_hardly_learnt_is_not_judged(records) -> None:
 def test_the_ledger_has_one_entry_per_run_and_kind(records) -> None:
     run = [later(records[0], number, ratio_max=6.0, entropy=0.0 if number > 2 else 1.0) for number in range(1, 6)]
     entries = entered(run)
-    assert [(entry.episode, entry.finding) for entry in entries] == [
+    assert [(entry.episode, entry.confounder) for entry in entries] == [
         (1, "ratio explosion"), (3, "entropy collapse"),
     ]  # fmt: skip
     envs = tuple(msgspec.structs.replace(env, diverged=True) for env in records[0].envs)
@@ -101,9 +101,9 @@ def test_what_was_entered_before_a_resume_is_not_entered_again(records) -> None:
     history = fold([*planted_effect(), *findings(later(records[0], 1, ratio_max=6.0))], keeps_records=False)
     record = later(records[0], 2, ratio_max=6.0, entropy=0.0)
     report = EpisodeFinished(run=record.run, seq=3, record=record)
-    event, entry = reported(report, history.runs[record.run.run])
+    event, entry = reported(report, history.runs[record.run.name])
     assert event == EpisodeRecorded(record=record)
-    assert entry.finding == "entropy collapse"
+    assert entry.confounder == "entropy collapse"
 
 
 def entered(run: list[EpisodeRecord]) -> list[Ledger]:
@@ -112,7 +112,7 @@ def entered(run: list[EpisodeRecord]) -> list[Ledger]:
     for record in run:
         for entry in findings(record, known):
             entries.append(entry)
-            known.add(entry.finding)
+            known.add(entry.confounder)
     return entries
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from esper_ab.control.rules.liveness import Laggard, Limits, Liveness, Sign
 
 LIMITS = Limits(floor_s=60.0, start_up_s=300.0, factor=5.0, pause_s=10.0)
-TRAIN = Sign(phase="train", run="a/0", point=1, step=3)
+TRAIN = Sign(phase="train", run_name="a/0", milestone=1, step=3)
 
 
 def late_workers(liveness, start, end, every=1.0):

@@ -26,8 +26,8 @@ from esper_ab.journal.events import (
     ExperimentStarted,
     Ledger,
     LookTaken,
+    MilestoneReleased,
     PlanExtended,
-    PointReleased,
     RunEvaluated,
     RunReady,
 )
@@ -85,7 +85,7 @@ class World:
     def launch(self, lane, worker):
         order = WorkerOrder(
             endpoint="", worker=worker, incarnation=self.started[worker] + 1, lane=lane, arithmetic=Arithmetic(),
-            run_dir="", log_file="",
+            experiment_dir="", log_file="",
         )  # fmt: skip
         self.workers[lane.name] = SimulatedWorker(order)
         if self.lacking:
@@ -131,34 +131,34 @@ class World:
 
     def check_sent(self, message):
         if isinstance(message, Release):
-            run = self.durable.runs[message.run]
-            assert run.released >= message.point, "its release is not on the disk"
-            assert run.recorded >= message.point, "what it is released from is not on the disk"
+            run = self.durable.runs[message.run_name]
+            assert run.released >= message.milestone, "its release is not on the disk"
+            assert run.recorded >= message.milestone, "what it is released from is not on the disk"
             assert not run.lost
-            worker = self.workers[run.ref.device]
-            if worker.run == message.run and worker.at == message.point and not worker.working:
-                self.check_barrier(run, message.point)  # else it is the answer to a repeat, and changes nothing
+            worker = self.workers[run.ref.lane]
+            if worker.run == message.run_name and worker.at == message.milestone and not worker.working:
+                self.check_barrier(run, message.milestone)  # else it is the answer to a repeat, and changes nothing
         elif isinstance(message, Assign):
-            run = self.recorded.runs[message.spec.ref.run]
+            run = self.recorded.runs[message.spec.ref.name]
             assert run.started
             assert run.expected, "it has its endpoint, or will have none"
-            assert message.point == max(0, run.recorded)
+            assert message.milestone == max(0, run.recorded)
         elif isinstance(message, Cancel):
-            assert not self.recorded.runs[message.run].expected
+            assert not self.recorded.runs[message.run_name].expected
 
-    def check_barrier(self, run, point):
-        """Nobody works towards a point before everybody who has to be at the one before is there."""
+    def check_barrier(self, run, milestone):
+        """Nobody works towards a milestone before everybody who has to be at the one before is there."""
         experiment = self.plan.experiment
-        block = [self.durable.runs[spec.ref.run] for spec in self.durable.blocks[run.spec.block].runs]
+        block = [self.durable.runs[spec.ref.name] for spec in self.durable.blocks[run.ref.replicate].runs]
         others = [other for other in block if not other.left_out]
         if experiment.placement == "sequence":
-            assert point == run.spec.episodes + 1 or all(
+            assert milestone == run.spec.episodes + 1 or all(
                 other.released > run.spec.episodes for other in others[: others.index(run)]
             )
         elif experiment.sync == "lockstep":
-            assert min(other.recorded for other in others) >= point
-        if experiment.placement in ("alternate", "sequence") and point <= run.spec.episodes:
-            at_work = [worker for worker in self.workers.values() if worker.working and worker.run != run.ref.run]
+            assert min(other.recorded for other in others) >= milestone
+        if experiment.placement in ("alternate", "sequence") and milestone <= run.spec.episodes:
+            at_work = [worker for worker in self.workers.values() if worker.working and worker.run != run.ref.name]
             assert not [worker for worker in at_work if worker.at is not None]
 
     # --- what may happen ---
@@ -264,21 +264,21 @@ class World:
 
 
 def records(events):
-    """Every record, by run and point; AssertionError for one that was recorded twice or out of order."""
+    """Every record, by run and milestone; AssertionError for one that was recorded twice or out of order."""
     found = {}
     for event in events:
         if isinstance(event, EpisodeRecorded | RunEvaluated):
-            ref, history = event.record.run, len(found.setdefault(event.record.run.run, []))
+            ref, history = event.record.run, len(found.setdefault(event.record.run.name, []))
             if isinstance(event, EpisodeRecorded):
-                assert event.record.episode == history, f"{ref.run}: {event.record.episode} after {history - 1}"
-            found[ref.run].append(event)
+                assert event.record.episode == history, f"{ref.name}: {event.record.episode} after {history - 1}"
+            found[ref.name].append(event)
     return found
 
 
 def check_blocks(history):
     """A given-up replicate takes its block with it: no run of it is still to come, and one is to blame."""
     for block in history.blocks:
-        there = [run for spec in block.runs if not (run := history.runs[spec.ref.run]).left_out]
+        there = [run for spec in block.runs if not (run := history.runs[spec.ref.name]).left_out]
         if any(run.lost for run in there):
             assert not any(run.expected for run in there)
             assert not any(run.lost and run.evaluation is not None for run in there)
@@ -292,7 +292,7 @@ def check_end(world):
     for name, run in history.runs.items():
         if run.evaluation is not None:
             assert len(found[name]) == run.spec.episodes + 1
-            given_up = any(history.runs[spec.ref.run].lost for spec in history.blocks[run.spec.block].runs)
+            given_up = any(history.runs[spec.ref.name].lost for spec in history.blocks[run.ref.replicate].runs)
             assert given_up or world.error or run.released == run.spec.episodes + 1
     if world.error is None:
         assert not any(run.expected for run in history.runs.values())
@@ -391,8 +391,8 @@ def sequel(events):
         match event:
             case EpisodeRecorded() | RunEvaluated():
                 found.setdefault(event.record.run.replicate, []).append(event)
-            case PointReleased():
-                found.setdefault(event.block, []).append(event)
+            case MilestoneReleased():
+                found.setdefault(event.replicate, []).append(event)
             case LookTaken() | PlanExtended():
                 found.setdefault("looks", []).append(event)
     return found

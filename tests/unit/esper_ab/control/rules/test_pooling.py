@@ -19,9 +19,9 @@ from esper_ab.contracts.records import Moments
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings, GrowthSettings
 from esper_ab.control.rules.pooling import check_width, pooled, to_release
 from esper_ab.control.rules.runs import event_of
-from esper_ab.control.rules.validation import OBSERVED_AT_MOST, Rejected, point_of
-from esper_ab.design.calibration_file import conditions_of
-from esper_ab.journal.events import EpisodeRecorded, ExperimentStarted, PointReleased
+from esper_ab.control.rules.validation import OBSERVED_AT_MOST, Rejected, milestone_of
+from esper_ab.design.calibration_file import circumstances_of
+from esper_ab.journal.events import SCHEMA, EpisodeRecorded, ExperimentStarted, MilestoneReleased
 from esper_ab.journal.fold import begin, fold
 from esper_ab.plan.notes import notes
 from esper_ab.settings.experiment import AskedExperiment, Group
@@ -86,21 +86,23 @@ def test_different_widths_are_not_merged():
 # --- what a release carries ---
 
 
-def history_at(point, plan=PLAN):
-    """Both runs have recorded everything up to `point`."""
-    history = begin(ExperimentStarted(schema=2, plan=plan, versions={}, machine={}, code={}))
-    for done in range(1, point + 1):
+def history_at(milestone, plan=PLAN):
+    """Both runs have recorded everything up to `milestone`."""
+    history = begin(ExperimentStarted(schema=SCHEMA, plan=plan, versions={}, machine={}, code={}))
+    for done in range(1, milestone + 1):
         for spec in plan.blocks[0].runs:
             history.add(event_of(report_of(spec, done)))
     return history
 
 
 def test_a_release_carries_the_moments_of_all_learners_after_every_episode_and_only_there():
-    runs = [spec.ref.run for spec in (A, B)]
-    for point in (1, 2):
-        assert to_release(history_at(point), 0, point, runs) == pooled([moments(A, point), moments(B, point)])
-    for point in (0, 3):
-        assert to_release(history_at(2), 0, point, runs) is msgspec.UNSET
+    runs = [spec.ref.name for spec in (A, B)]
+    for milestone in (1, 2):
+        assert to_release(history_at(milestone), 0, milestone, runs) == pooled(
+            [moments(A, milestone), moments(B, milestone)]
+        )
+    for milestone in (0, 3):
+        assert to_release(history_at(2), 0, milestone, runs) is msgspec.UNSET
     plain = fake_plans.plan()
     assert to_release(history_at(1, plain), 0, 1, runs) is msgspec.UNSET
 
@@ -108,15 +110,15 @@ def test_a_release_carries_the_moments_of_all_learners_after_every_episode_and_o
 def test_what_was_released_once_stays():
     history = history_at(2)
     first = moments(A, 1)
-    history.add(PointReleased(block=0, point=1, runs=(A.ref.run,), observations=first))
-    assert to_release(history, 0, 1, [A.ref.run, B.ref.run]) == first
-    assert to_release(history, 0, 2, [A.ref.run, B.ref.run]) != first
+    history.add(MilestoneReleased(replicate=0, milestone=1, runs=(A.ref.name,), observations=first))
+    assert to_release(history, 0, 1, [A.ref.name, B.ref.name]) == first
+    assert to_release(history, 0, 2, [A.ref.name, B.ref.name]) != first
 
 
 def test_a_journal_without_sharing_has_the_lines_it_had():
     """A field that is not used leaves no trace."""
     spec = fake_plans.plan().blocks[0].runs[0]
-    for event in (event_of(report_of(spec, 1)), PointReleased(block=0, point=1, runs=("a/0",))):
+    for event in (event_of(report_of(spec, 1)), MilestoneReleased(replicate=0, milestone=1, runs=("a/0",))):
         assert b"observations" not in msgspec.json.encode(event)
     shared = event_of(report_of(A, 1))
     assert isinstance(shared, EpisodeRecorded)
@@ -140,13 +142,13 @@ def told(**changes):
 ])  # fmt: skip
 def test_moments_that_cannot_be_are_rejected(report, why):
     with pytest.raises(Rejected, match=why):
-        point_of(report, A)
+        milestone_of(report, A)
 
 
 def test_moments_that_nobody_asked_for_are_rejected():
     spec = fake_plans.plan().blocks[0].runs[0]
     with pytest.raises(Rejected, match="not shared"):
-        point_of(replace(report_of(spec, 1), observations=moments(spec, 1)), spec)
+        milestone_of(replace(report_of(spec, 1), observations=moments(spec, 1)), spec)
 
 
 def test_moments_of_another_width_than_the_other_learners_are_rejected():
@@ -242,5 +244,5 @@ def test_the_audit_notes_the_coupling_and_a_change_of_company():
 
 def test_no_calibration_fits_runs_that_share():
     plain = fake_plans.plan().experiment
-    assert "share_observation_norm" not in conditions_of(plain)
-    assert conditions_of(replace(plain, share_observation_norm=True)) != conditions_of(plain)
+    assert "share_observation_norm" not in circumstances_of(plain)
+    assert circumstances_of(replace(plain, share_observation_norm=True)) != circumstances_of(plain)

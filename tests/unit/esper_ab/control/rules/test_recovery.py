@@ -17,14 +17,14 @@ from esper_ab.journal.events import SCHEMA, ExperimentStarted, Ledger, RunEvalua
 from esper_ab.journal.fold import begin, fold
 
 SPEC = plan().blocks[0].runs[0]
-LOST = [Ledger(category="dropped_pair", run=run, episode=None, detail="") for run in ("shaped/0", "simplified/0")]
+LOST = [Ledger(category="dropped_pair", run_name=run, episode=None, detail="") for run in ("shaped/0", "simplified/0")]
 
 
-@given(points=st.lists(st.integers(0, 3), max_size=20).map(sorted), most=st.integers(1, 4))
-def test_a_run_is_given_up_at_the_last_death_without_progress_and_not_before(points, most):
+@given(milestones=st.lists(st.integers(0, 3), max_size=20).map(sorted), most=st.integers(1, 4))
+def test_a_run_is_given_up_at_the_last_death_without_progress_and_not_before(milestones, most):
     deaths = Deaths(most)
-    for n, point in enumerate(points):
-        assert deaths.in_run("a/0", point) == (points[: n + 1].count(point) >= most)
+    for n, milestone in enumerate(milestones):
+        assert deaths.in_run("a/0", milestone) == (milestones[: n + 1].count(milestone) >= most)
 
 
 def test_deaths_of_one_run_are_not_those_of_another():
@@ -56,54 +56,57 @@ def test_what_is_complete_and_what_is_left():
     assert not nothing_left(fold(alone))
 
 
-def recorded_up_to(point):
+def recorded_up_to(milestone):
     history = begin(ExperimentStarted(schema=SCHEMA, plan=plan(), versions={}, machine={}, code={}))
-    for done in range(point + 1):
+    for done in range(milestone + 1):
         history.add(event_of(report_of(SPEC, done)))
-    return history.runs[SPEC.ref.run]
+    return history.runs[SPEC.ref.name]
 
 
 @pytest.mark.parametrize("recorded", range(4))
 @pytest.mark.parametrize("back", range(4))
 def test_points_done_again_are_told_from_new_ones(recorded, back):
     run, start = recorded_up_to(recorded), max(0, min(recorded, SPEC.episodes) - back)
-    heard = [arrival(run, NOWHERE, start, msgspec.structs.replace(report_of(SPEC, 0), point=start))]
-    heard += [arrival(run, point - 1, point, report_of(SPEC, point)) for point in range(start + 1, SPEC.episodes + 2)]
+    heard = [arrival(run, NOWHERE, start, msgspec.structs.replace(report_of(SPEC, 0), milestone=start))]
+    heard += [
+        arrival(run, milestone - 1, milestone, report_of(SPEC, milestone))
+        for milestone in range(start + 1, SPEC.episodes + 2)
+    ]
     again = recorded - start + 1
     assert heard == ["again"] * again + ["new"] * (len(heard) - again)
     assert arrival(run, SPEC.episodes + 1, SPEC.episodes + 1, report_of(SPEC, SPEC.episodes + 1)) == "repeat"
 
 
-@pytest.mark.parametrize(("recorded", "stands", "point", "why"), [
+@pytest.mark.parametrize(("recorded", "stands", "milestone", "why"), [
     (1, NOWHERE, 2, "its next one is 0"),  # a record before it is ready
     (1, 0, 2, "its next one is 1"),
     (2, 1, 3, "its next one is 2"),
 ])  # fmt: skip
-def test_nobody_reports_a_point_out_of_turn(recorded, stands, point, why):
+def test_nobody_reports_a_point_out_of_turn(recorded, stands, milestone, why):
     with pytest.raises(Rejected, match=why):
-        arrival(recorded_up_to(recorded), stands, point, report_of(SPEC, point))
+        arrival(recorded_up_to(recorded), stands, milestone, report_of(SPEC, milestone))
 
 
 def test_nobody_is_ready_beyond_what_is_recorded_or_twice():
     ready = report_of(SPEC, 0)
-    with pytest.raises(Rejected, match="is ready at point 2 of a/0, but point 1 is the last one"):
+    with pytest.raises(Rejected, match="is ready at milestone 2 of a/0, but milestone 1 is the last one"):
         arrival(recorded_up_to(1), NOWHERE, 2, ready)
-    with pytest.raises(Rejected, match="reports point 2"):
+    with pytest.raises(Rejected, match="reports milestone 2"):
         arrival(recorded_up_to(2), 1, 2, ready)
     assert arrival(recorded_up_to(2), 1, 0, ready) == "repeat"
 
 
 def test_an_order_offers_the_newest_checkpoints_first():
     run = fold(planted_effect()).runs["shaped/0"]
-    assert assignment(run).point == run.spec.episodes + 1
+    assert assignment(run).milestone == run.spec.episodes + 1
     fresh = recorded_up_to(NOWHERE)
     fresh.checkpoints = list(range(9))
-    assert [assignment(fresh).checkpoints, assignment(fresh).point] == [(8, 7, 6), 0]
+    assert [assignment(fresh).checkpoints, assignment(fresh).milestone] == [(8, 7, 6), 0]
 
 
 def test_what_is_in_progress_in_a_history():
     history = fold(failed_run(kept=3))
-    names = [[run.ref.run for run in in_progress(history, block)] for block in history.blocks]
+    names = [[run.ref.name for run in in_progress(history, block)] for block in history.blocks]
     assert [sorted(runs) for runs in names] == [[], [], [], ["shaped/3", "simplified/3"], [], []]
     history.runs["shaped/3"].lost = True
     assert not in_progress(history, history.blocks[3])

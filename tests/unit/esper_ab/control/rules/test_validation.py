@@ -13,12 +13,12 @@ from support.journals import a_record_of_each_kind
 from esper_ab.contracts.messages import PROTOCOL, Hello, Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.control.rules.turns import turns
-from esper_ab.control.rules.validation import Rejected, all_finite, check_hello, digest_of, not_finite, point_of
+from esper_ab.control.rules.validation import Rejected, all_finite, check_hello, digest_of, milestone_of, not_finite
 
 SPEC, OTHER = fake_plans.plan(n_envs=2).blocks[0].runs
 ORDER = WorkerOrder(
     endpoint="", worker="w00", incarnation=2, lane=Lane(name="cuda:0", devices=("cuda:0",), uuids=("GPU-1",)),
-    arithmetic=Arithmetic(), run_dir="", log_file="",
+    arithmetic=Arithmetic(), experiment_dir="", log_file="",
 )
 HELLO = Hello(worker="w00", incarnation=2, protocol=PROTOCOL, pid=1, uuids=("GPU-1",), torch_version="", sources="")
 
@@ -30,9 +30,9 @@ def changed(report, **fields):
     return msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, **fields))
 
 
-@pytest.mark.parametrize("point", range(4))
-def test_a_right_report_arrives_at_its_point(point):
-    assert point_of(report_of(SPEC, point), SPEC) == point
+@pytest.mark.parametrize("milestone", range(4))
+def test_a_right_report_arrives_at_its_point(milestone):
+    assert milestone_of(report_of(SPEC, milestone), SPEC) == milestone
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_right_report_arrives_at_its_point(point):
         (changed(report_of(SPEC, 1), episode=2), "sent episode 2 of 2"),
         (changed(report_of(SPEC, 1), episode=-1), "sent episode -1 of 2"),
         (changed(report_of(SPEC, 1), envs=()), r"environments \[\] instead of 0 to 1"),
-        (changed(report_of(SPEC, 3), episodes=report_of(SPEC, 3).record.episodes[:2]), r"environments \[0\] instead"),
+        (changed(report_of(SPEC, 3), hosts=report_of(SPEC, 3).record.hosts[:2]), r"environments \[0\] instead"),
         (msgspec.structs.replace(report_of(SPEC, 0), warm_up_s=math.inf), "not finite: warm_up_s"),
         (
             changed(report_of(SPEC, 2), timing=msgspec.structs.replace(TIMING, total_s=math.nan)),
@@ -53,7 +53,7 @@ def test_a_right_report_arrives_at_its_point(point):
 )
 def test_a_report_that_cannot_be_right_is_rejected(report, why):
     with pytest.raises(Rejected, match=why):
-        point_of(report, SPEC)
+        milestone_of(report, SPEC)
 
 
 def test_a_digest_tells_results_apart():

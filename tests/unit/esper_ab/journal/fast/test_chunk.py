@@ -24,8 +24,8 @@ from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentContinued,
     Ledger,
+    MilestoneReleased,
     PlanExtended,
-    PointReleased,
     RunEvaluated,
     WorkerStarted,
 )
@@ -55,14 +55,18 @@ def troubled() -> list[AnyEvent]:
     """Three groups and nearly everything that can happen: missing numbers, deaths, a pair lost, more blocks."""
     events: list[AnyEvent] = []
     for event in three_groups():
-        if isinstance(event, RunEvaluated) and event.record.run.run in ("simplified/2", "shaped/2", "wait/2"):
+        if isinstance(event, RunEvaluated) and event.record.run.name in ("simplified/2", "shaped/2", "wait/2"):
             category = "dropped_pair" if event.record.run.group_id == "simplified" else "cancelled"
-            events.append(Ledger(category=category, run=event.record.run.run, episode=8, detail="worker died twice"))
+            events.append(
+                Ledger(category=category, run_name=event.record.run.name, episode=8, detail="worker died twice")
+            )
         else:
             events.append(_marked(event))
         if isinstance(event, EpisodeRecorded) and event.record.episode == 3 and event.record.run.replicate == 1:
             events += [
-                Ledger(category="worker_death", run=event.record.run.run, episode=3, detail='"-9",\n"kind":"episode"'),
+                Ledger(
+                    category="worker_death", run_name=event.record.run.name, episode=3, detail='"-9",\n"kind":"episode"'
+                ),
                 WorkerStarted(worker="w1", incarnation=1, lane="cpu:1", pid=7, uuids=("",), torch_version="2.13"),
             ]
     before = fold(events)
@@ -72,7 +76,7 @@ def troubled() -> list[AnyEvent]:
 
 def _marked(event: AnyEvent) -> AnyEvent:
     """Checkpoints, shared moments, hosts that diverged, heads and numbers that are not there; by episode."""
-    if isinstance(event, PointReleased) and event.point == 2:
+    if isinstance(event, MilestoneReleased) and event.milestone == 2:
         return msgspec.structs.replace(event, observations=Moments(count=2, mean=(0.5,), squares=(0.25,)))
     if not isinstance(event, EpisodeRecorded):
         return event
@@ -85,11 +89,11 @@ def _marked(event: AnyEvent) -> AnyEvent:
     if ppo is not None and change == 3:
         late = msgspec.structs.replace(ppo.heads["op"], entropy=None)
         ppo = msgspec.structs.replace(ppo, heads={"late": late, **ppo.heads})
-    point = record.episode + 1
+    milestone = record.episode + 1
     return msgspec.structs.replace(
         event, record=msgspec.structs.replace(record, ppo=ppo, envs=envs),
-        checkpoint=Checkpoint(point=point, file=f"checkpoints/{point}.pt", sha256="0" * 64, size_bytes=9),
-        observations=Moments(count=point, mean=(0.1, 1e300), squares=(0.0, 5e-324)),
+        checkpoint=Checkpoint(milestone=milestone, file=f"checkpoints/{milestone}.pt", sha256="0" * 64, size_bytes=9),
+        observations=Moments(count=milestone, mean=(0.1, 1e300), squares=(0.0, 5e-324)),
     )  # fmt: skip
 
 
@@ -105,13 +109,13 @@ def said_twice() -> list[AnyEvent]:
 def ends_in_a_release() -> list[AnyEvent]:
     """Whatever comes after an end means: it goes on."""
     events = one_replicate()
-    return [*events, *(event for event in events if isinstance(event, PointReleased))]
+    return [*events, *(event for event in events if isinstance(event, MilestoneReleased))]
 
 
 @pytest.mark.parametrize("events", [one_replicate, three_groups, failed_run, said_twice, ends_in_a_release])
 def test_stretches_give_the_same_history(tmp_path, load_in_stretches, events):
-    run_dir = write(tmp_path / "run", events())
-    simple, fast = load(run_dir, NEVER), load_in_stretches(run_dir)
+    experiment_dir = write(tmp_path / "run", events())
+    simple, fast = load(experiment_dir, NEVER), load_in_stretches(experiment_dir)
     assert (fast.lines, fast.wall_time, fast.torn_bytes) == (simple.lines, simple.wall_time, simple.torn_bytes)
     assert fast.history == simple.history
     for name, run in simple.history.runs.items():
@@ -121,8 +125,8 @@ def test_stretches_give_the_same_history(tmp_path, load_in_stretches, events):
 
 @pytest.mark.parametrize("events", [troubled, failed_run, said_twice])
 def test_stretches_give_the_same_report_to_the_byte(tmp_path, events):
-    run_dir = write(tmp_path / "run", events())
-    simple, fast = load(run_dir, NEVER).history, load(run_dir, 0, 50_000).history
+    experiment_dir = write(tmp_path / "run", events())
+    simple, fast = load(experiment_dir, NEVER).history, load(experiment_dir, 0, 50_000).history
     for name, run in simple.runs.items():
         assert numbers(fast.runs[name].columns) == numbers(run.columns)
         kept = chunk.CHECKPOINTS_KEPT
@@ -135,36 +139,36 @@ def test_stretches_give_the_same_report_to_the_byte(tmp_path, events):
 
 
 def test_a_torn_tail_is_counted_in_both(tmp_path, load_in_stretches):
-    run_dir = write(tmp_path / "run", one_replicate())
-    path = run_dir / JOURNAL_NAME
+    experiment_dir = write(tmp_path / "run", one_replicate())
+    path = experiment_dir / JOURNAL_NAME
     path.write_bytes(path.read_bytes()[:-700])
-    simple, fast = load(run_dir, NEVER), load_in_stretches(run_dir)
+    simple, fast = load(experiment_dir, NEVER), load_in_stretches(experiment_dir)
     assert fast.torn_bytes == simple.torn_bytes > 0
     assert fast.history == simple.history
 
 
 @pytest.mark.parametrize(("what", "by"), [(b'"steps":25', b'"steps":24'), (b'"event":', b'"event" :')])
 def test_damage_is_told_as_by_the_reading_line_by_line(tmp_path, load_in_stretches, what, by):
-    run_dir = write(tmp_path / "run", one_replicate())
-    path = run_dir / JOURNAL_NAME
+    experiment_dir = write(tmp_path / "run", one_replicate())
+    path = experiment_dir / JOURNAL_NAME
     data = path.read_bytes()
     at = data.rindex(what, 0, data.rindex(b'"kind":"episode"') + 2_000)
     path.write_bytes(data[:at] + by + data[at + len(what) :])
     with pytest.raises(JournalError) as simple:
-        load(run_dir, NEVER)
+        load(experiment_dir, NEVER)
     with pytest.raises(JournalError) as fast:
-        load_in_stretches(run_dir)
+        load_in_stretches(experiment_dir)
     assert str(fast.value) == str(simple.value)
 
 
 def test_damage_in_the_last_line_is_found(tmp_path, load_in_stretches):
     """No line comes after it that would miss its CRC."""
-    run_dir = write(tmp_path / "run", ends_in_a_release())
-    path = run_dir / JOURNAL_NAME
-    before, _, after = path.read_bytes().rpartition(b'"block":0')
-    path.write_bytes(before + b'"block":1' + after)
+    experiment_dir = write(tmp_path / "run", ends_in_a_release())
+    path = experiment_dir / JOURNAL_NAME
+    before, _, after = path.read_bytes().rpartition(b'"replicate":0,"milestone"')
+    path.write_bytes(before + b'"replicate":1,"milestone"' + after)
     with pytest.raises(JournalError, match="its CRC does not match"):
-        load_in_stretches(run_dir)
+        load_in_stretches(experiment_dir)
 
 
 @pytest.mark.parametrize(
@@ -199,30 +203,35 @@ print(loaded.lines, all(found is not None for found in answers), len(answers) > 
 def test_a_script_without_a_guard_reads_in_processes(tmp_path, monkeypatch, how):
     """Its main module runs once, and modules that lie about in the working directory are not taken for Python's."""
     monkeypatch.setattr(pool.os, "sched_getaffinity", lambda _: {0, 1})
-    run_dir = write(tmp_path / "run", one_replicate())
+    experiment_dir = write(tmp_path / "run", one_replicate())
     there, elsewhere = tmp_path / "there", tmp_path / "elsewhere"
     there.mkdir(), elsewhere.mkdir()
     (there / "script.py").write_text(SCRIPT)
     (elsewhere / "pickle.py").write_text("raise SystemExit('not this one')\n")
     words = {"script": [str(there / "script.py")], "-c": ["-P", "-c", SCRIPT], "stdin": ["-P", "-"]}[how]
     done = subprocess.run(
-        [sys.executable, *words, str(run_dir)], input=SCRIPT, cwd=elsewhere, capture_output=True, text=True, check=True
+        [sys.executable, *words, str(experiment_dir)],
+        input=SCRIPT,
+        cwd=elsewhere,
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert done.stdout.splitlines() == ["main module", f"{load(run_dir, NEVER).lines} True True"]
+    assert done.stdout.splitlines() == ["main module", f"{load(experiment_dir, NEVER).lines} True True"]
     assert done.stderr == ""
 
 
 @pytest.mark.parametrize("python", ["/bin/false", "/bin/echo", "/nowhere/python", ""])
 def test_without_processes_it_is_read_all_the_same(tmp_path, monkeypatch, python):
-    run_dir = write(tmp_path / "run", one_replicate())
-    simple = load(run_dir, NEVER)
+    experiment_dir = write(tmp_path / "run", one_replicate())
+    simple = load(experiment_dir, NEVER)
     monkeypatch.setattr(sys, "executable", python)
-    assert load(run_dir, 0, 20_000).history == simple.history
+    assert load(experiment_dir, 0, 20_000).history == simple.history
 
 
 def test_a_reader_that_dies_in_between_is_done_without(tmp_path, monkeypatch):
-    run_dir = write(tmp_path / "run", three_groups())
-    simple = load(run_dir, NEVER)
+    experiment_dir = write(tmp_path / "run", three_groups())
+    simple = load(experiment_dir, NEVER)
     monkeypatch.setattr(pool.os, "sched_getaffinity", lambda _: {0, 1})
     answer, asked = pool._answer, []
 
@@ -233,17 +242,17 @@ def test_a_reader_that_dies_in_between_is_done_without(tmp_path, monkeypatch):
         return answer(reader, path, place)
 
     monkeypatch.setattr(pool, "_answer", killed)
-    assert load(run_dir, 0, 20_000).history == simple.history
+    assert load(experiment_dir, 0, 20_000).history == simple.history
     assert len(asked) > 4
 
 
 def test_a_line_that_is_gone_is_noticed(tmp_path, load_in_stretches):
-    run_dir = write(tmp_path / "run", one_replicate())
-    path = run_dir / JOURNAL_NAME
+    experiment_dir = write(tmp_path / "run", one_replicate())
+    path = experiment_dir / JOURNAL_NAME
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:10] + lines[11:]))
     with pytest.raises(JournalError, match="line 11"):
-        load_in_stretches(run_dir)
+        load_in_stretches(experiment_dir)
 
 
 def test_episodes_that_come_out_of_order_are_sorted_and_the_last_word_counts():
@@ -263,7 +272,7 @@ BASE = next(event.record for event in one_replicate() if isinstance(event, Episo
 SOME = st.none() | st.floats(-1e6, 1e6)
 HOSTS = st.builds(
     lambda **change: msgspec.structs.replace(BASE.envs[0], **change),
-    final_accuracy=st.floats(0, 100), reward_sum=SOME, params_added=st.integers(0, 10**6), steps=st.integers(0, 25),
+    held_out_accuracy=st.floats(0, 100), reward_sum=SOME, params_added=st.integers(0, 10**6), steps=st.integers(0, 25),
     diverged=st.booleans(), host_params=st.integers(1, 3),
     op_counts=st.lists(st.integers(0, 25), min_size=N_OPS - 1, max_size=N_OPS + 1).map(tuple),
 )  # fmt: skip
@@ -308,7 +317,7 @@ def by_hand(record: EpisodeRecord) -> dict[str, float]:
     found["diverged"] = sum(host.diverged for host in hosts)
     if hosts:
         rewards = [host.reward_sum for host in hosts if host.reward_sum is not None]
-        found["accuracy"] = math.fsum(host.final_accuracy for host in hosts) / n
+        found["accuracy"] = math.fsum(host.held_out_accuracy for host in hosts) / n
         found["reward"] = math.fsum(rewards) / len(rewards) if rewards else math.nan
         found["params_added"] = sum(host.params_added for host in hosts) / n
         for place in range(min(N_OPS, *(len(host.op_counts) for host in hosts))):

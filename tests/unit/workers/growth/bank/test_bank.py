@@ -86,7 +86,7 @@ def test_row_of_a_bank_is_the_bank_of_one_in_float64_for_an_episode() -> None:
         assert (mine.op_counts, mine.params_added, mine.germinated) == (
             theirs.op_counts, theirs.params_added, theirs.germinated,
         )  # fmt: skip
-        assert theirs.final_accuracy == pytest.approx(mine.final_accuracy, abs=1e-9)
+        assert theirs.held_out_accuracy == pytest.approx(mine.held_out_accuracy, abs=1e-9)
         assert theirs.val_loss == pytest.approx(mine.val_loss, rel=1e-9)
 
 
@@ -177,9 +177,9 @@ def test_losses_are_per_sample_means_of_the_real_network() -> None:
     bank.train_epoch(table, np.array([0]), data.train, orders(1, SAMPLES))
     p = {name: value[0] for name, value in bank.host.read(torch.tensor([0])).items()}
     h = data.validation.x
-    for block, moments in enumerate(bank.statistics):
-        h = F.conv2d(h, p[f"{block}.conv"])
-        h = F.batch_norm(h, moments.mean[0], moments.var[0], p[f"{block}.bn.gain"], p[f"{block}.bn.bias"])
+    for level, moments in enumerate(bank.statistics):
+        h = F.conv2d(h, p[f"{level}.conv"])
+        h = F.batch_norm(h, moments.mean[0], moments.var[0], p[f"{level}.bn.gain"], p[f"{level}.bn.bias"])
         h = F.max_pool2d(F.relu(h), 2)
     logits = h.mean((2, 3)) @ p["head.weight"] + p["head.bias"]
     result = bank.measure(table, np.array([0]), data.validation, ablate=True)

@@ -17,7 +17,7 @@ from esper_ab.contracts import catalog
 from workers.growth.bank import fused
 from workers.growth.bank.blend import Blend, gate_params, seed_delta, seed_input
 from workers.growth.bank.chains import Member, ends_in
-from workers.growth.bank.host import BatchStatistics, MeasuredBlock, block_forward
+from workers.growth.bank.host import BatchStatistics, MeasuredLevel, level_forward
 from workers.growth.bank.slot_step import GATE_NAMES, SlotStep
 from workers.growth.bank.stack import Stack
 from workers.growth.bank.training_step import side_by_side
@@ -52,11 +52,11 @@ def close(mine: torch.Tensor | None, theirs: torch.Tensor | None, tolerance: flo
 @pytest.mark.parametrize("kernel", [1, 3])
 @pytest.mark.parametrize("pools", [0, 1])
 @pytest.mark.parametrize("side", [1, 2, 7, 16])
-def test_a_block_in_one_step_is_conv_norm_pool_and_relu(networks: int, kernel: int, pools: int, side: int) -> None:
+def test_a_level_in_one_step_is_conv_norm_pool_and_relu(networks: int, kernel: int, pools: int, side: int) -> None:
     """Gains of both signs, odd sides, few and many channels; a second step on the moments of the first."""
     if side == 1 and pools:
         pytest.skip("nothing to pool")
-    spec = dataclasses.replace(TASK.host, in_channels=3, blocks=1, kernel=kernel, pools=pools)
+    spec = dataclasses.replace(TASK.host, in_channels=3, levels=1, kernel=kernel, pools=pools)
     p = {
         "0.conv": random(networks, 8, 3, kernel, kernel, rng_seed=1),
         "0.bn.gain": random(networks, 8, rng_seed=2),
@@ -66,16 +66,16 @@ def test_a_block_in_one_step_is_conv_norm_pool_and_relu(networks: int, kernel: i
     for step in range(2):
         x = random(6, side, side, networks, 3, rng_seed=4 + step).requires_grad_()
         leaves = [x, *(value.requires_grad_() for value in p.values())]
-        plain = block_forward(x, p, spec, 0, moments[0], training=True)
+        plain = level_forward(x, p, spec, 0, moments[0], training=True)
         own = fused.BlockParams(*(leaf.detach() for leaf in leaves[1:]), moments[1].mean, moments[1].var, pools > 0)
-        z, kept = fused.block_forward(as_image(x.detach()), own)
+        z, kept = fused.level_forward(as_image(x.detach()), own)
         g = random(*plain.shape, rng_seed=9)
         assert plain.shape == z.shape
         assert close(z, plain)
-        dx, grads = fused.block_backward(g, kept, own.gain, into_image=True)
+        dx, grads = fused.level_backward(g, kept, own.gain, into_image=True)
         pairs = zip([dx, *grads], torch.autograd.grad(plain, leaves, g), strict=True)
         assert all(close(mine, theirs) for mine, theirs in pairs)
-        assert fused.block_backward(g, kept, own.gain, into_image=False)[0] is None
+        assert fused.level_backward(g, kept, own.gain, into_image=False)[0] is None
     assert close(moments[0].mean, moments[1].mean)
     assert close(moments[0].var, moments[1].var)
 
@@ -146,15 +146,15 @@ STAGES = [Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED]
 @pytest.mark.parametrize("kernel", [1, 3])
 @pytest.mark.parametrize("pools", [0, 1])
 @pytest.mark.parametrize("shared", [False, True])
-def test_a_measured_block_is_the_block_in_evaluation_mode(kernel: int, pools: int, shared: bool) -> None:
+def test_a_measured_level_is_the_level_in_evaluation_mode(kernel: int, pools: int, shared: bool) -> None:
     """Images of each host, or the same for all."""
-    spec = dataclasses.replace(TASK.host, in_channels=3, blocks=1, kernel=kernel, pools=pools)
+    spec = dataclasses.replace(TASK.host, in_channels=3, levels=1, kernel=kernel, pools=pools)
     gain, bias = random(5, 8, rng_seed=2), random(5, 8, rng_seed=3)
     p = {"0.conv": random(5, 8, 3, kernel, kernel, rng_seed=1), "0.bn.gain": gain, "0.bn.bias": bias}
     moments = BatchStatistics(random(5, 8), random(5, 8).square() + 0.1)
     x = random(6, 4, 4, 1 if shared else 5, 3, rng_seed=4)
-    plain = block_forward(x.expand(-1, -1, -1, 5, -1), p, spec, 0, moments, training=False)
-    measured = MeasuredBlock.of(p, spec, 0, moments).forward(as_image(x), 1 if shared else 5)
+    plain = level_forward(x.expand(-1, -1, -1, 5, -1), p, spec, 0, moments, training=False)
+    measured = MeasuredLevel.of(p, spec, 0, moments).forward(as_image(x), 1 if shared else 5)
     assert close(measured, plain)
 
 

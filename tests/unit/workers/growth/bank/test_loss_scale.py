@@ -12,7 +12,7 @@ from support.tensor_world import device_data, make_bank, make_session, orders, p
 
 from workers.growth.bank import loss_scale
 from workers.growth.bank.bank import COMPUTED_IN, Bank, Batches
-from workers.growth.bank.fused import BlockParams, block_backward, block_forward
+from workers.growth.bank.fused import BlockParams, level_backward, level_forward
 from workers.growth.bank.loss_scale import CLEAN_STEPS, LARGEST, LossScale
 from workers.growth.bank.split import DeviceSplit
 from workers.growth.bank.stack import SGD
@@ -60,7 +60,7 @@ def relative(mine: torch.Tensor, theirs: torch.Tensor) -> float:
 
 @pytest.mark.parametrize("half", HALVES)
 @pytest.mark.parametrize(("kernel", "pools"), [(1, 0), (3, 1), (3, 0)])
-def test_a_block_in_half_precision_is_nearly_the_block(half: torch.dtype, kernel: int, pools: int) -> None:
+def test_a_level_in_half_precision_is_nearly_the_level(half: torch.dtype, kernel: int, pools: int) -> None:
     """Outputs and gradients within a few roundings; parameters, their gradients and moments in float32.
 
     Not for 1x1 kernels before a pool: of four nearly equal pixels another one wins, and hands on another gradient.
@@ -72,9 +72,9 @@ def test_a_block_in_half_precision_is_nearly_the_block(half: torch.dtype, kernel
         mean, var = torch.zeros(4, 8), torch.ones(4, 8)
         weight = random(4, 8, 3, kernel, kernel, rng_seed=1)
         p = BlockParams(weight, random(4, 8, rng_seed=2), random(4, 8, rng_seed=3), mean, var, pools > 0)
-        y, kept = block_forward(as_image(x.to(dtype)), p)
+        y, kept = level_forward(as_image(x.to(dtype)), p)
         assert y.dtype == dtype
-        dx, own = block_backward(g.to(dtype), kept, p.gain, into_image=True)
+        dx, own = level_backward(g.to(dtype), kept, p.gain, into_image=True)
         grads = (dx, *own)
         assert [grad.dtype for grad in grads] == [dtype, *[torch.float32] * 3]
         found[dtype] = (y, *grads, mean, var)
@@ -91,7 +91,7 @@ def test_what_is_kept_for_the_backward_pass_is_half_as_large(half: torch.dtype) 
         step = bank._step(host, bank.statistics, {}, Batches(one_batch(), torch.zeros(4, BATCH), None))
         logits = step.forward(lambda rows: as_image(random(BATCH, 8, 8, 4, 1)[:, :, :, rows].to(dtype)))
         assert logits.dtype == torch.float32
-        parts = [part for block in step._blocks for part in block._kept]
+        parts = [part for level in step._levels for part in level._kept]
         tensors = [getattr(part, field.name) for part in parts for field in dataclasses.fields(part)]
         activations = [t for t in tensors if t is not None and t.is_floating_point() and t.numel() > 4096]
         return sum({t.data_ptr(): t.nbytes for t in activations}.values())

@@ -50,7 +50,7 @@ def _coupled(history: History) -> Iterator[Finding]:
     yield _whole("coupled", "notes", sentence)
     companies: dict[frozenset[str], int] = {}
     for block in history.blocks:
-        runs = [history.runs[spec.ref.run] for spec in block.runs]
+        runs = [history.runs[spec.ref.name] for spec in block.runs]
         if any(run.evaluation is not None for run in runs):
             company = frozenset(run.ref.group_id for run in runs if run.observations is not None)
             companies[company] = companies.get(company, 0) + 1
@@ -109,7 +109,7 @@ def _torch(history: History) -> Iterator[Finding]:
 
 def _orders(specs: Sequence[RunSpec], digest: str) -> Iterator[Finding]:
     differing = [key for key in _COMMON if len({repr(getattr(spec, key)) for spec in specs}) > 1]
-    foreign = [spec.ref.run for spec in specs if spec.experiment_digest != digest]
+    foreign = [spec.ref.name for spec in specs if spec.experiment_digest != digest]
     if differing:
         yield _whole("orders", "blocks", f"Runs had different orders in what must be common: {', '.join(differing)}.")
     elif foreign:

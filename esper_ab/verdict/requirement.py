@@ -1,6 +1,6 @@
-"""Conditions on a verdict, for continuous integration: --fail-unless "simplified better-than shaped".
+"""Requirements on a verdict, for continuous integration: --fail-unless "simplified better-than shaped".
 
-Loads no numpy: `launch` checks conditions before anything starts.
+Loads no numpy: `launch` checks requirements before anything starts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EXAMPLE = '--fail-unless "simplified better-than shaped"'
 
 
 @dataclass(frozen=True, kw_only=True)
-class Condition:
+class Requirement:
     """`left` `relation` `right`, as asked."""
 
     left: str
@@ -33,7 +33,7 @@ class Condition:
         return f"{self.left} {self.relation} {self.right}"
 
 
-def parse_condition(text: str, groups: Sequence[str], comparisons: Iterable[Contrast]) -> Condition:
+def parse_requirement(text: str, groups: Sequence[str], comparisons: Iterable[Contrast]) -> Requirement:
     """UsageError for another form, an unknown word or group, or two groups that the experiment does not compare."""
     words = text.split()
     at = [place for place, word in enumerate(words) if word in RELATIONS]
@@ -49,25 +49,25 @@ def parse_condition(text: str, groups: Sequence[str], comparisons: Iterable[Cont
     if (left, right) not in compared and (right, left) not in compared:
         listed = ", ".join(f"{a} with {b}" for a, b in compared)
         raise UsageError(f'--fail-unless "{text}": these two are not compared; compared are {listed}')
-    return Condition(left=left, relation=words[at[0]], right=right)
+    return Requirement(left=left, relation=words[at[0]], right=right)
 
 
-def require(conditions: Iterable[Condition], comparisons: Sequence[Comparison]) -> None:
-    """ConditionNotMet, with every condition that does not hold and what holds instead."""
+def require(requirements: Iterable[Requirement], comparisons: Sequence[Comparison]) -> None:
+    """ConditionNotMet, with every requirement that does not hold and what holds instead."""
     failed = []
-    for condition in conditions:
-        names = {condition.left, condition.right}
+    for requirement in requirements:
+        names = {requirement.left, requirement.right}
         comparison = next(item for item in comparisons if {item.question.a, item.question.b} == names)
-        if not holds(condition, comparison):
+        if not holds(requirement, comparison):
             question = comparison.question
-            said = f"{question.a} against {question.b} is {comparison.verdict}{_too_few(condition, comparison)}"
-            failed.append(f'"{condition}" does not hold: {said}')
+            said = f"{question.a} against {question.b} is {comparison.verdict}{_too_few(requirement, comparison)}"
+            failed.append(f'"{requirement}" does not hold: {said}')
     if failed:
         raise ConditionNotMet("; ".join(failed))
 
 
-def holds(condition: Condition, comparison: Comparison) -> bool:
-    """Whether the verdict supports the condition; without a look at enough pairs, or under a cap, it does not.
+def holds(requirement: Requirement, comparison: Comparison) -> bool:
+    """Whether the verdict supports the requirement; without a look at enough pairs, or under a cap, it does not.
 
     better-than, worse-than: the direction was shown, whatever its size. equivalent-to: the difference was shown to be
     smaller than the margin, or both groups were one computation. not-worse-than: worse by the margin or more was
@@ -78,30 +78,30 @@ def holds(condition: Condition, comparison: Comparison) -> bool:
     if look is None or look.pairs < LEAST_PAIRS or comparison.capped_by:
         return False
     verdict = str(comparison.verdict)
-    forwards = comparison.question.a == condition.left
-    if condition.relation in ("better-than", "worse-than"):
-        wanted = "BETTER" if (condition.relation == "better-than") == forwards else "WORSE"
+    forwards = comparison.question.a == requirement.left
+    if requirement.relation in ("better-than", "worse-than"):
+        wanted = "BETTER" if (requirement.relation == "better-than") == forwards else "WORSE"
         return verdict.split(",")[0] == wanted
     if verdict == "EQUIVALENT" or verdict.endswith("BELOW MARGIN"):
         return True
     if verdict == "IDENTICAL":
         return comparison.lost.a == comparison.lost.b
-    if condition.relation == "equivalent-to":
+    if requirement.relation == "equivalent-to":
         return False
     if verdict == "INCONCLUSIVE":
         return _not_worse(comparison, forwards=forwards)
     return verdict == ("BETTER" if forwards else "WORSE")
 
 
-def _too_few(condition: Condition, comparison: Comparison) -> str:
-    """What a condition asks for, where the pairs are too few for it; "" otherwise."""
+def _too_few(requirement: Requirement, comparison: Comparison) -> str:
+    """What a requirement asks for, where the pairs are too few for it; "" otherwise."""
     look, pairs = comparison.last_look, len(comparison.pairs)
     counted = f"{pairs} {'pair' if pairs == 1 else 'pairs'}"
     if look is not None and look.pairs >= LEAST_PAIRS:
-        if condition.relation in RELATIONS[:2] or look.pairs >= LEAST_EQUIVALENCE_PAIRS:
+        if requirement.relation in RELATIONS[:2] or look.pairs >= LEAST_EQUIVALENCE_PAIRS:
             return ""
         return f" of {counted}; that a difference is smaller than the margin needs {LEAST_EQUIVALENCE_PAIRS}"
-    return f" of {counted}; every condition needs a planned look with at least {LEAST_PAIRS}"
+    return f" of {counted}; every requirement needs a planned look with at least {LEAST_PAIRS}"
 
 
 def _not_worse(comparison: Comparison, *, forwards: bool) -> bool:

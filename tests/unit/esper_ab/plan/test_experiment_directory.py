@@ -14,11 +14,11 @@ from esper_ab.commands._options import gather_lists
 from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Device, Machine, TaskFacts
-from esper_ab.control.preflight import check_run_dir, expected_bytes
+from esper_ab.control.preflight import check_experiment_dir, expected_bytes
 from esper_ab.design.boundary_cache import calibrate
 from esper_ab.plan.blocks import Plan, make_plan
 from esper_ab.plan.estimate import Estimate, estimate
-from esper_ab.plan.run_directory import check_name, experiment_toml, make_run_directory
+from esper_ab.plan.experiment_directory import check_name, experiment_toml, make_experiment_directory
 from esper_ab.plan.text import plan_text
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse, read_toml
@@ -71,22 +71,22 @@ def test_experiment_toml_keeps_lists_and_says_what_was_there(tmp_path: Path) -> 
     assert set(record["devices"]) == {"cpu:0", "cpu:1"}
 
 
-def test_an_existing_run_directory_is_refused(tmp_path: Path) -> None:
+def test_an_existing_experiment_directory_is_refused(tmp_path: Path) -> None:
     plan = planned("shaped", "wait")
-    make_run_directory(tmp_path / "a" / "b", plan, MACHINE)
+    make_experiment_directory(tmp_path / "a" / "b", plan, MACHINE)
     with pytest.raises(UsageError, match="--name or --out"):
-        check_run_dir(tmp_path / "a" / "b", 0)
+        check_experiment_dir(tmp_path / "a" / "b", 0)
     with pytest.raises(UsageError, match="--name or --out"):
-        make_run_directory(tmp_path / "a" / "b", plan, MACHINE)
+        make_experiment_directory(tmp_path / "a" / "b", plan, MACHINE)
 
 
 def test_a_place_without_room_or_that_is_a_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="MiB free"):
-        check_run_dir(tmp_path / "x", 1 << 60)
+        check_experiment_dir(tmp_path / "x", 1 << 60)
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="not a folder"):
-        check_run_dir(tmp_path / "file" / "x", 0)
-    check_run_dir(tmp_path / "new" / "x", 0)
+        check_experiment_dir(tmp_path / "file" / "x", 0)
+    check_experiment_dir(tmp_path / "new" / "x", 0)
     assert expected_bytes(1000) > expected_bytes(10)
 
 

@@ -1,4 +1,4 @@
-"""Commands that a user is told to type work as they stand, whatever the run directory is called."""
+"""Commands that a user is told to type work as they stand, whatever the experiment directory is called."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from esper_ab.commands.gc import removable
 from esper_ab.contracts.errors import DiskFull
 from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.records import RunRef
-from esper_ab.contracts.shell_line import typed
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.control.disk import PHASE, DiskSpaceWait
 from esper_ab.control.signals import CaughtSignals
 from esper_ab.execution.detach import Detached
@@ -24,7 +24,7 @@ from esper_ab.live.status import status_text
 @given(st.lists(st.text()))
 @example(["my runs/one", "it's", "$HOME", "a;b", "*"])
 def test_a_shell_reads_back_what_was_meant(arguments):
-    assert shlex.split(typed("logs", *arguments)) == ["esper-ab", "logs", *arguments]
+    assert shlex.split(shell_command("logs", *arguments)) == ["esper-ab", "logs", *arguments]
 
 
 def quoted(text, command):
@@ -33,17 +33,17 @@ def quoted(text, command):
 
 
 def test_a_path_with_a_space_can_be_typed_as_it_is_printed(tmp_path):
-    run_dir = write(tmp_path / "my runs" / "one", planted_effect()[:30])
-    assert quoted(status_text(run_dir), "resume") == [str(run_dir)]
-    assert quoted(removable(run_dir).kept, "resume") == [str(run_dir)]
-    shown = Detached(run_dir=run_dir, pid=1, console=run_dir / "console.log").shown(as_json=False)
+    experiment_dir = write(tmp_path / "my runs" / "one", planted_effect()[:30])
+    assert quoted(status_text(experiment_dir), "resume") == [str(experiment_dir)]
+    assert quoted(removable(experiment_dir).kept, "resume") == [str(experiment_dir)]
+    shown = Detached(experiment_dir=experiment_dir, pid=1, console=experiment_dir / "console.log").shown(as_json=False)
     commands = [shlex.split(line.partition(":")[2]) for line in shown.splitlines()[1:]]
-    assert commands == [["esper-ab", "attach", str(run_dir)], ["esper-ab", "stop", str(run_dir)]]
+    assert commands == [["esper-ab", "attach", str(experiment_dir)], ["esper-ab", "stop", str(experiment_dir)]]
 
 
 def test_so_can_that_of_a_run_without_room():
-    ref = RunRef(run="a/0", group_id="a", replicate=0, reward_mode="shaped", controller="ppo", device="cpu:0")
+    ref = RunRef(name="a/0", group_id="a", replicate=0, reward_mode="shaped", controller="ppo", lane="cpu:0")
     room = DiskSpaceWait(Path("my runs/one"), lambda _: None)
     with CaughtSignals() as signals, room.heeding(signals, 0.0), pytest.raises(DiskFull) as caught:
-        room.note(Progress(run=ref, point=1, step=0, phase=PHASE))
+        room.note(Progress(run=ref, milestone=1, step=0, phase=PHASE))
     assert quoted(str(caught.value), "resume") == ["my runs/one"]

@@ -15,10 +15,10 @@ from esper_ab.contracts.errors import ConditionNotMet, UsageError
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
-from esper_ab.verdict.condition import RELATIONS, holds, parse_condition, require
 from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.question import HalfPair, Lost
+from esper_ab.verdict.requirement import RELATIONS, holds, parse_requirement, require
 
 GROUPS = ("shaped", "simplified", "wait")
 COMPARED = (Contrast(a="shaped", b="simplified"), Contrast(a="shaped", b="wait"))
@@ -39,11 +39,11 @@ COMPARED = (Contrast(a="shaped", b="simplified"), Contrast(a="shaped", b="wait")
 )
 def test_what_cannot_be_judged_is_refused(text, said):
     with pytest.raises(UsageError, match=said):
-        parse_condition(text, GROUPS, COMPARED)
+        parse_requirement(text, GROUPS, COMPARED)
 
 
 def test_names_may_have_spaces_and_stand_on_either_side():
-    found = parse_condition(" my  group better-than b ", ("my group", "b"), (Contrast(a="b", b="my group"),))
+    found = parse_requirement(" my  group better-than b ", ("my group", "b"), (Contrast(a="b", b="my group"),))
     assert (found.left, found.relation, found.right) == ("my group", "better-than", "b")
 
 
@@ -57,7 +57,7 @@ def supported(comparison, left="shaped", right="simplified"):
     return {
         relation
         for relation in RELATIONS
-        if holds(parse_condition(f"{left} {relation} {right}", GROUPS, COMPARED), comparison)
+        if holds(parse_requirement(f"{left} {relation} {right}", GROUPS, COMPARED), comparison)
     }
 
 
@@ -132,7 +132,7 @@ def test_identical_with_runs_lost_in_one_group_only_supports_nothing(comparison)
 def test_too_few_pairs_are_named_as_the_reason(tmp_path, capsys):
     run = write(tmp_path / "run", same_twice(replicates=2))
     assert report(run, "--fail-unless", "a equivalent-to b") == 12
-    said = "a against b is IDENTICAL of 2 pairs; every condition needs a planned look with at least 6"
+    said = "a against b is IDENTICAL of 2 pairs; every requirement needs a planned look with at least 6"
     assert said in capsys.readouterr().err
     whole = write(tmp_path / "whole", same_twice())
     assert report(whole, "--fail-unless", "a equivalent-to b", "--fail-unless", "b not-worse-than a") == 0
@@ -143,14 +143,14 @@ def test_what_speaks_of_the_margin_says_how_many_pairs_it_needs(comparison):
     said = "INCONCLUSIVE of 6 pairs; that a difference is smaller than the margin needs 15"
     for relation in ("equivalent-to", "not-worse-than"):
         with pytest.raises(ConditionNotMet, match=said):
-            require([parse_condition(f"shaped {relation} simplified", GROUPS, COMPARED)], [judged])
+            require([parse_requirement(f"shaped {relation} simplified", GROUPS, COMPARED)], [judged])
     with pytest.raises(ConditionNotMet, match=r"is INCONCLUSIVE$"):
-        require([parse_condition("shaped better-than simplified", GROUPS, COMPARED)], [judged])
+        require([parse_requirement("shaped better-than simplified", GROUPS, COMPARED)], [judged])
 
 
 def test_every_condition_that_does_not_hold_is_named(comparison):
     asked = [
-        parse_condition(text, GROUPS, COMPARED)
+        parse_requirement(text, GROUPS, COMPARED)
         for text in ("shaped better-than simplified", "shaped worse-than simplified", "shaped equivalent-to simplified")
     ]
     require(asked[:1], [comparison])

@@ -1,4 +1,7 @@
-"""A new run directory and its experiment.toml, which `--config` reads again. The journal is none of its business."""
+"""A new experiment directory and its experiment.toml, which `--config` reads again.
+
+The journal is none of its business.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,12 @@ from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import RunRef
-from esper_ab.contracts.shell_line import typed
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.plan.blocks import Plan
 from esper_ab.plan.reward_code import keep
 from esper_ab.settings.experiment import ResolvedExperiment
 
-FOLDER_OF_RUNS, CONFIG_NAME = "runs", "config.toml"  # in a run directory, and in the folder of each of its runs
+FOLDER_OF_RUNS, CONFIG_NAME = "runs", "config.toml"  # in an experiment directory, and in the folder of each of its runs
 _PACKAGES = ("esper-ab", "torch", "numpy", "scipy", "msgspec", "pyzmq", "msgpack", "duckdb")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
@@ -77,16 +80,16 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
     )  # fmt: skip
     tree = _settings(experiment)
     tree["record"] = {
-        "run": ref.run, "replicate": ref.replicate, "lane": ref.device, "env_devices": list(spec.env_devices),
+        "run": ref.name, "replicate": ref.replicate, "lane": ref.lane, "env_devices": list(spec.env_devices),
         "experiment_digest": plan.digest, "policy_file": spec.policy_file, "log_file": spec.log_file,
     }  # fmt: skip
     file = f"{FOLDER_OF_RUNS}/{run_folder(ref)}/{CONFIG_NAME}"
     beside = "wait" if ref.group_id != "wait" else "random"
-    command = typed("launch", "--config", file, "--groups", f"{ref.group_id},{beside}", "--name", "again")
+    command = shell_command("launch", "--config", file, "--groups", f"{ref.group_id},{beside}", "--name", "again")
     again = f"It is trained again by: {command}"
     if experiment.share_observation_norm:
         again = "It shared its observation moments with the other groups: without them its records are others."
-    return f"# Run {ref.run}. {again}\n" + "\n".join(_toml(tree)) + "\n"
+    return f"# Run {ref.name}. {again}\n" + "\n".join(_toml(tree)) + "\n"
 
 
 def run_folder(ref: RunRef) -> str:
@@ -120,10 +123,10 @@ def _key(name: str) -> str:
     return name if _BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 
 
-def make_run_directory(
-    run_dir: Path, plan: Plan, machine: Machine, about: dict[str, Any] | None = None, *, claimed: bool = False
+def make_experiment_directory(
+    experiment_dir: Path, plan: Plan, machine: Machine, about: dict[str, Any] | None = None, *, claimed: bool = False
 ) -> None:
-    """Create `run_dir` with experiment.toml and copies of users' reward functions.
+    """Create `experiment_dir` with experiment.toml and copies of users' reward functions.
 
     `claimed`: it was made before, empty, by the caller.
 
@@ -131,16 +134,18 @@ def make_run_directory(
     left of it.
     """
     try:
-        run_dir.mkdir(parents=True, exist_ok=claimed)
-        (run_dir / "experiment.toml").write_text(experiment_toml(plan, machine, about), encoding="utf-8")
+        experiment_dir.mkdir(parents=True, exist_ok=claimed)
+        (experiment_dir / "experiment.toml").write_text(experiment_toml(plan, machine, about), encoding="utf-8")
         try:
-            keep(run_dir, machine.user_rewards)
+            keep(experiment_dir, machine.user_rewards)
         except UsageError:
-            shutil.rmtree(run_dir)
+            shutil.rmtree(experiment_dir)
             raise
     except FileExistsError:
         raise UsageError(
-            f"{run_dir} exists already; choose another with ", Setting("name"), " or ", Setting("out")
+            f"{experiment_dir} exists already; choose another with ", Setting("name"), " or ", Setting("out")
         ) from None
     except OSError as error:
-        raise UsageError(f"{run_dir} cannot be made: {error.strerror}; choose another with ", Setting("out")) from None
+        raise UsageError(
+            f"{experiment_dir} cannot be made: {error.strerror}; choose another with ", Setting("out")
+        ) from None

@@ -6,6 +6,6 @@ import shlex
 from pathlib import Path
 
 
-def typed(command: str, *arguments: str | Path) -> str:
+def shell_command(command: str, *arguments: str | Path) -> str:
     """Return `esper-ab COMMAND ARGUMENT …`; arguments with spaces or shell characters are quoted."""
     return shlex.join(["esper-ab", command, *map(str, arguments)])

@@ -33,7 +33,7 @@ CODE = {"sources": "5a5a", "commit": "abc123", "dirty": "no"}
 def continued(*, after=3, worker="", **change):
     """Stopped when replicate `after` was to begin, and continued; `worker`: the sources of cpu:0's worker from then."""
     started, *events = planted_effect()
-    at = next(i for i, event in enumerate(events) if isinstance(event, RunStarted) and event.block == after)
+    at = next(i for i, event in enumerate(events) if isinstance(event, RunStarted) and event.run.replicate == after)
     workers = [replace(event, incarnation=1) for event in events if isinstance(event, WorkerStarted)]
     workers[0] = replace(workers[0], sources=worker)
     again = ExperimentContinued(**({"code": CODE, **SAME} | change))
@@ -102,26 +102,26 @@ def test_a_sitting_that_recorded_nothing_changes_nothing():
 
 def test_a_run_that_was_taken_up_by_other_code_is_of_both():
     events = continued(after=5, code=CODE | {"sources": "6b6b"})
-    run = next(event.run for event in events if isinstance(event, RunStarted) and event.block == 4)
+    run = next(event.run for event in events if isinstance(event, RunStarted) and event.run.replicate == 4)
     at = next(i for i, event in enumerate(events)
               if isinstance(event, EpisodeRecorded) and event.record.run == run and event.record.episode == 3)
     again = [ExperimentContinued(**SAME, code=CODE | {"sources": "7c7c"}),
-             RunReady(run=run, warm_up_s=0.1, point=3)]  # fmt: skip
+             RunReady(run=run, warm_up_s=0.1, milestone=3)]  # fmt: skip
     states = code_states(fold([*events[:at], *again, *events[at:]]))
     by = {state.code["sources"]: state.runs for state in states}
-    assert run.run in by["5a5a"]
-    assert run.run in by["7c7c"]
+    assert run.name in by["5a5a"]
+    assert run.name in by["7c7c"]
 
 
 def test_who_took_a_run_up_and_got_nowhere_made_nothing_of_it():
     events = continued(after=5)
-    run = next(event.run for event in events if isinstance(event, RunStarted) and event.block == 4)
+    run = next(event.run for event in events if isinstance(event, RunStarted) and event.run.replicate == 4)
     at = next(i for i, event in enumerate(events)
               if isinstance(event, EpisodeRecorded) and event.record.run == run and event.record.episode == 3)
     again = []
     for sources in ("7c7c", "5a5a"):
         again += [ExperimentContinued(**SAME, code=CODE | {"sources": sources}),
-                  RunReady(run=run, warm_up_s=0.1, point=3)]  # fmt: skip
+                  RunReady(run=run, warm_up_s=0.1, milestone=3)]  # fmt: skip
     assert [state.code["sources"] for state in code_states(fold([*events[:at], *again, *events[at:]]))] == ["5a5a"]
 
 
@@ -175,7 +175,7 @@ def test_different_hardware_is_noted_when_balanced_and_caps_when_not():
     (key, sentence) = only(events)
     assert key == ("hardware", "notes", ())
     assert "CPU core, NVIDIA H200" in sentence
-    lost = Ledger(category="dropped_pair", run="simplified/0", episode=None, detail="given up")
+    lost = Ledger(category="dropped_pair", run_name="simplified/0", episode=None, detail="given up")
     sentence = found([*events, lost])["hardware", "caps", ("shaped", "simplified")]
     assert "+1 on CPU core, -1 on NVIDIA H200" in sentence
 
