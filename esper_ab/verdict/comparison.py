@@ -21,6 +21,7 @@ from esper_ab.verdict.imputation import imputed
 from esper_ab.verdict.looks import Course
 from esper_ab.verdict.question import Lost, Question
 from esper_ab.verdict.sample_size import needed_anew, needed_here, smallest_difference, spread
+from esper_ab.verdict.sentences_on_losses import losses_cap
 from esper_ab.verdict.unseen import unseen
 
 _CLAIMS = (
@@ -98,7 +99,7 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
     caps = [finding.sentence for finding in findings if finding.weight == "caps"]
     floors = [finding.sentence for finding in findings if finding.weight == "caps equivalence"]
     if again is not None and not again.survives:
-        caps.append(sentences.losses_cap(question, again))
+        caps.append(losses_cap(question, again))
     # Equal endpoints of differing records are what a coarse or saturated outcome gives: they show no equality.
     equal = bool(pairs) and all(pair.a == pair.b for pair in pairs)
     grounds = Grounds(

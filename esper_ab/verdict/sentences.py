@@ -12,8 +12,7 @@ from esper_ab.stats.text import digits_apart, n_pairs, p_text, percent, points
 from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence
-from esper_ab.verdict.imputation import Imputed, recurs_in
-from esper_ab.verdict.question import Lost, Question
+from esper_ab.verdict.sentences_on_losses import on_collapse, on_losses
 
 _MANY = 10_000
 _TOO_FEW = f"That it is smaller than the margin is not claimed before {LEAST_EQUIVALENCE_PAIRS} pairs."
@@ -44,11 +43,6 @@ def rule_sentence(design: Design) -> str:
         f"at the margin reach the bound of the first share; otherwise INCONCLUSIVE. The audit and lost runs can block "
         f"or cap it."
     )
-
-
-def losses_cap(question: Question, again: Imputed) -> str:
-    """Explain why lost runs leave no decision."""
-    return f"{_losses(question, again.lost_a, again.lost_b)}; {_imputation(question, again)} overturns the decision."
 
 
 def sentence(evidence: Evidence) -> str:
@@ -277,9 +271,9 @@ def _about(needed: PairsNeeded, there: int) -> tuple[str, str]:
 def caveats(evidence: Evidence) -> tuple[str, ...]:
     """Write what a careful reader must know besides the verdict, a sentence or two each."""
     if not evidence.pairs:
-        return (*_on_progress(evidence), *_on_losses(evidence))
+        return (*_on_progress(evidence), *on_losses(evidence))
     return (
-        *_on_progress(evidence), *_on_losses(evidence), *_on_collapse(evidence), *_on_design(evidence),
+        *_on_progress(evidence), *on_losses(evidence), *on_collapse(evidence), *_on_design(evidence),
         *_on_numbers(evidence),
     )  # fmt: skip
 
@@ -294,58 +288,6 @@ def _on_progress(evidence: Evidence) -> list[str]:
     return [
         f"{said} A verdict is given at the planned looks only: looking at other times and stopping at a good moment "
         "raises the false alarms."
-    ]
-
-
-def _losses(question: Question, lost_a: int, lost_b: int) -> str:
-    def runs(count: int) -> str:
-        return "no run" if count == 0 else "1 run" if count == 1 else f"{count} runs"
-
-    were = "was" if max(lost_a, lost_b) == 1 and min(lost_a, lost_b) == 0 else "were"
-    return f"{runs(lost_a)} of {question.a} and {runs(lost_b)} of {question.b} {were} lost"
-
-
-def _imputation(question: Question, again: Imputed) -> str:
-    given = ((question.a, again.given_a), (question.b, again.given_b))
-    each = " and ".join(f"of {name} {value:.2f} %" for name, value in given if value is not None)
-    return f"giving the lost runs {each}, the observed endpoint that speaks most against it,"
-
-
-def _cancelled(question: Question, lost: Lost) -> str:
-    """Write how many runs are without a partner because the other one of their pair failed; "" for none."""
-    counts = zip((question.a, question.b), lost.cancelled, strict=True)
-    each = [f"{count} of {name}" for name, count in counts if count]
-    if not each:
-        return ""
-    one = sum(lost.cancelled) == 1
-    return f" With them {' and '.join(each)} {'was' if one else 'were'} cancelled or left without a partner."
-
-
-def _on_losses(evidence: Evidence) -> list[str]:
-    lost, question = evidence.lost, evidence.question
-    if not lost.replicates:
-        return []
-    said = f"{_losses(question, lost.a, lost.b)}.{_cancelled(question, lost)}"
-    cause = recurs_in(question.a, question.b, lost)
-    if cause is not None:
-        said += f" Losses that recur in one group only count as caused by it: {cause}."
-    if evidence.imputed is not None:
-        outcome = "leaves the decision standing" if evidence.imputed.survives else "overturns the decision"
-        imputation = _imputation(question, evidence.imputed)
-        said += f" {imputation[0].upper()}{imputation[1:]} {outcome}."
-    return [said[0].upper() + said[1:]]
-
-
-def _on_collapse(evidence: Evidence) -> list[str]:
-    """Say what a claim could not have seen."""
-    unseen, n = evidence.unseen, n_pairs(evidence.used)
-    if unseen is None:
-        return []
-    stands = "is still made" if unseen.survives else "is not made"
-    return [
-        f"{n} need not show a collapse that strikes up to {percent(unseen.rate)} of a group's runs. With one more "
-        f"pair, in which a collapse to the worst endpoint seen ({unseen.worst:.2f} %) contradicts it, the claim "
-        f"{stands}."
     ]
 
 

@@ -444,3 +444,34 @@ def test_under_the_anytime_rule_the_evidence_is_asked_again():
     result = compared(open_ended(), pairs, lost=lost((0, None, 76.0)))
     assert result.verdict is Verdict.INCONCLUSIVE
     assert result.imputed.e < 20.0
+
+
+# --- what INCONCLUSIVE means ---------------------------------------------------------------------------------------
+
+
+def test_inconclusive_says_whether_the_margin_was_within_reach():
+    d = np.array([1.5, -1.4, 1.0, -0.9, 2.2, -0.2, 0.9, -1.6, 1.8, 0.4, 0.7, -1.1, 1.9, -0.7, 1.3, 0.6])
+    d = 2.4 * (d - d.mean()) / d.std(ddof=1)
+    bounded = compared(design(16), pairs_of(71.1 + d, np.full(16, 70.0)))
+    assert (bounded.verdict, bounded.inconclusive) == (Verdict.INCONCLUSIVE, "bounded")
+    assert f"Bounded: differences beyond {bounded.high:.2f} points are ruled out." in bounded.sentence
+    assert bounded.smallest_resolvable <= 2.0 < bounded.high
+    wide = compared(design(16), pairs_of(70.6 + 3.0 * d, np.full(16, 70.0)))
+    assert (wide.verdict, wide.inconclusive) == (Verdict.INCONCLUSIVE, "uninformative")
+    assert "Uninformative: a difference of 2 points was beyond this plan's reach; differences beyond" in wide.sentence
+    assert wide.smallest_resolvable > 2.0
+    assert compared(design(10), pairs_of(70.0 + d[:6], np.full(6, 70.0))).inconclusive is None  # in progress
+    assert small(findings=(exploded(),)).inconclusive is None  # not for want of pairs
+
+
+# --- several comparisons -------------------------------------------------------------------------------------------
+
+
+def test_below_margin_rests_on_the_simultaneous_interval_and_prints_it():
+    above, base = 75.0 + SMALL, np.full(16, 70.0)
+    result = compared(design(16, 3, margin=6.0), pairs_of(above, base))
+    assert result.verdict is Verdict.BETTER_BELOW_MARGIN
+    low, high, level = result.simultaneous
+    assert (low, high) == (result.last_look.simultaneous_low, result.last_look.simultaneous_high)
+    assert str(level) == "95 % simultaneous interval"
+    assert f"smaller than the margin of 6 points (95 % simultaneous interval {low:+.2f} to {high:+.2f})" in result.sentence
