@@ -98,6 +98,7 @@ class _Evidence:
     p: float | None
     mean: float | None  # what the test estimates
     average: float | None  # what is to be estimated; differs from `mean` under the rank test only
+    of_average: AdjustedDifference | None  # its t, which the rank test asks as well about what is small
 
 
 def follow(design: Design, pairs: Mapping[Contrast, Sequence[Pair]], complete: int) -> dict[Contrast, Course]:
@@ -179,13 +180,19 @@ def _evidence(design: Design, replicates: int, pairs: Sequence[Pair]) -> _Eviden
         rank = signed_rank(a, b)
         p = None if degenerate(d) or not rank.n else rank.p
         average = math.fsum(d) / len(d)
-        return _Evidence(pairs=len(used), effect=None, differences=d, p=p, mean=rank.estimate, average=average)
+        return _Evidence(
+            pairs=len(used), effect=None, differences=d, p=p, mean=rank.estimate, average=average,
+            of_average=adjusted_difference(a, b, sides, 1),
+        )  # fmt: skip
     effect = adjusted_difference(a, b, sides, design.positions if design.adjusted else 1)
     if effect is None:
-        return _Evidence(pairs=len(used), effect=None, differences=d, p=None, mean=None, average=None)
+        return _Evidence(
+            pairs=len(used), effect=None, differences=d, p=None, mean=None, average=None, of_average=None
+        )
     return _Evidence(
-        pairs=len(used), effect=effect, differences=d, p=effect.p, mean=effect.mean, average=effect.mean
-    )
+        pairs=len(used), effect=effect, differences=d, p=effect.p, mean=effect.mean, average=effect.mean,
+        of_average=None,
+    )  # fmt: skip
 
 
 def _anytime(design: Design, replicates: int) -> bool:
@@ -209,9 +216,9 @@ def _look(design: Design, replicates: int, evidence: _Evidence, n_open: int) -> 
         p=evidence.p, e=None, mean=evidence.mean, low=interval[0] if interval else None,
         high=interval[1] if interval else None, simultaneous_low=simultaneous[0] if simultaneous else None,
         simultaneous_high=simultaneous[1] if simultaneous else None, crossed=crossed,
-        small=_small(evidence, simultaneous, design.margin), equivalence_p=first,
+        small=_small(evidence, simultaneous, design.margin, first), equivalence_p=first,
         equivalence_low=equal[0] if equal else None, equivalence_high=equal[1] if equal else None,
-        equivalent=not reached and _small(evidence, equal, design.margin),
+        equivalent=not reached and _small(evidence, equal, design.margin, None if first is None else 2.0 * first),
     )  # fmt: skip
 
 
@@ -263,8 +270,16 @@ def _crosses(evidence: _Evidence, interval: Interval) -> bool:
     return (interval[0] > 0.0 and evidence.average > 0.0) if above else (interval[1] < 0.0 and evidence.average < 0.0)
 
 
-def _small(evidence: _Evidence, interval: Interval, margin: float) -> bool:
-    """Return whether there are pairs enough, and the interval and the mean lie within the margin."""
+def _small(evidence: _Evidence, interval: Interval, margin: float, p: float | None = None) -> bool:
+    """Return whether there are pairs enough, and the interval and the mean lie within the margin.
+
+    Ranks hardly see rare collapses, in which all of a mean difference can lie: under the rank test the interval of the
+    mean at two-sided `p` must lie there, too.
+    """
     if evidence.pairs < LEAST_EQUIVALENCE_PAIRS or evidence.average is None or interval is None:
         return False
+    if evidence.of_average is not None:
+        also = evidence.of_average.interval(p) if p else None
+        if also is None or not -margin < also[0] <= also[1] < margin:
+            return False
     return -margin < interval[0] and interval[1] < margin and abs(evidence.average) < margin

@@ -94,7 +94,7 @@ def _decided(evidence: Evidence) -> str:
         tost = f" (TOST p {p_text(evidence.equivalence.p)})" if evidence.equivalence else ""
         return (
             f"EQUIVALENT within +-{margin:g} points ({n}). {numbers} A difference of the margin or more is rejected in "
-            f"both directions{tost}."
+            f"both directions{tost}.{_also_of_the_mean(evidence)}"
         )
     said = f"{evidence.verdict} ({n}). {numbers}"
     if evidence.verdict in (Verdict.BETTER, Verdict.WORSE):
@@ -103,6 +103,10 @@ def _decided(evidence: Evidence) -> str:
     if len(question.design.comparisons) > 1:
         at_once = f" ({limits_text(evidence.simultaneous, margin)})"
     return f"{said} There is a difference, smaller than the margin of {margin:g} points{at_once}."
+
+
+def _also_of_the_mean(evidence: Evidence) -> str:
+    return " The paired t rejects it of the mean, too." if _by_ranks(evidence) else ""
 
 
 def _test(evidence: Evidence) -> str:

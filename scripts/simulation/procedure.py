@@ -1,13 +1,13 @@
 """The rule of a Design, followed for many experiments at once. Written apart from esper_ab.stats; agreement.py
 compares the two.
 
-Shapes: N experiments, m comparisons, R replicates. No pair is ever missing here.
+Shapes: N experiments, m comparisons, R replicates.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -69,8 +69,13 @@ def looks(design: Design, horizon: int) -> Iterator[Look]:
             yield Look(replicates=replicates, anytime=True, p=p)
 
 
-def follow(design: Design, d: Array, sides: Sides, horizon: int, *, equivalence: bool = True) -> Courses:
-    """d [N, m, R]: differences a - b. Without `equivalence` no comparison stops for being equivalent."""
+def follow(
+    design: Design, d: Array, sides: Sides, horizon: int, *, equivalence: bool = True, lost: Collection[int] = ()
+) -> Courses:
+    """d [N, m, R]: differences a - b; `lost`: replicates without a pair, the same in all experiments.
+
+    Without `equivalence` no comparison stops for being equivalent.
+    """
     count, m, _ = d.shape
     courses = Courses(
         crossed=np.zeros((count, m), bool), passed_on=np.zeros((count, m), bool), small=np.zeros((count, m), bool),
@@ -83,11 +88,15 @@ def follow(design: Design, d: Array, sides: Sides, horizon: int, *, equivalence:
         rows = np.flatnonzero(open_ones.any(axis=1))
         if not rows.size:
             break
-        seen = d[rows, :, : look.replicates]
+        there = [replicate for replicate in range(look.replicates) if replicate not in lost]
+        if len(there) < LEAST_PAIRS:
+            continue
+        seen = d[rows][:, :, there]
         if design.test == "rank" and not look.anytime:
             view: TView | RankView = RankView(seen, look)
         else:
-            view = TView(seen, sides, design.positions if design.adjusted else 1, look)
+            kept = [[of_one[replicate] for replicate in there] for of_one in sides]
+            view = TView(seen, kept, design.positions if design.adjusted else 1, look)
         _take(courses, rows, open_ones[rows], view, design.margin, equivalence=equivalence)
     return courses
 
@@ -124,9 +133,10 @@ def _take(
         kept[rows] = np.where(looked, bound, kept[rows])
     if view.replicates < LEAST_EQUIVALENCE_PAIRS:
         return
-    near = np.abs(view.average) < margin
+    near = np.abs(view.average) + view.mean_half(twice=False) < margin
     courses.small[rows] |= looked & ~left & near & (low > -margin) & (high < margin)
     if equivalence:
+        near = np.abs(view.average) + view.mean_half(twice=True) < margin
         low, high = view.of_equivalence(first)
         courses.equivalent[rows] |= left & near & (low > -margin) & (high < margin) & ~view.reaches(share)
 
@@ -140,7 +150,7 @@ class TView:
         self.mean, self.se = np.empty((count, m)), np.empty((count, m))
         self.df, self.information = np.empty(m), np.empty(m)
         for index in range(m):
-            x = _matrix(sides[index][:n], positions)
+            x = _matrix(sides[index], positions)
             q, r = np.linalg.qr(x)
             weights = np.linalg.solve(r, q.T)[0]  # tau = weights . d
             self.df[index], self.information[index] = n - x.shape[1], 1.0 / (weights @ weights)
@@ -171,6 +181,11 @@ class TView:
         return np.asarray((low >= 0.0) | (high <= 0.0))
 
     crosses = reaches
+
+    def mean_half(self, *, twice: bool) -> Array:
+        """What the rank test asks of the mean besides; here the interval is the mean's own."""
+        del twice
+        return np.zeros_like(self.mean)
 
     def interval(self, share: NDArray[np.int64]) -> tuple[Array, Array]:
         return self._around(self.reach, share)
@@ -217,7 +232,13 @@ class RankView:
         rows, columns = np.triu_indices(n)
         self.walsh = np.sort((d[:, :, rows] + d[:, :, columns]) / 2.0, axis=2)
         self.mean, self.average = np.median(self.walsh, axis=2), d.mean(axis=2)
+        self.se = d.std(axis=2, ddof=1) / math.sqrt(n)
         self.two_sided = rank_p(n)  # p by the smaller rank sum
+
+    def mean_half(self, *, twice: bool) -> Array:
+        """Half the t-interval of the mean, at the first share or at twice its p."""
+        p = self.look.p[-1] * (2.0 if twice else 1.0)
+        return np.asarray(stats.t.isf(p / 2.0, self.replicates - 1) * self.se)
 
     def reaches(self, share: NDArray[np.int64]) -> Flags:
         return np.asarray(self.two_sided[self.smaller] <= np.array(self.look.p)[share - 1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 
@@ -36,6 +37,20 @@ _KIND = r"(?:repeated |anytime-valid )?interval(?: \(not [^)]*\))?"
 _INTERVAL = re.compile(rf"(\S+) % {_KIND} ([-+]?[\d.]+) to ([-+]?[\d.]+)")
 _ALL_AT_ONCE = re.compile(r"simultaneous interval ([-+]?[\d.]+) to ([-+]?[\d.]+)")
 _SPAN = re.compile(r"(\S+) % interval,? ([\d.]+)( worse)? to ([\d.]+)( worse| better)?")
+
+
+PIECE = 500  # comparisons of one piece of work
+
+
+def check(rng_seed: int, number: int) -> tuple[Counter[str], list[str]]:
+    """Verdicts of PIECE comparisons, and every contradiction with the comparison that it is of."""
+    seen: Counter[str] = Counter()
+    broken = []
+    for index in range(number * PIECE, (number + 1) * PIECE):
+        found = drawn(np.random.default_rng([rng_seed, index]))
+        seen[str(found.verdict)] += 1
+        broken += [f"comparison {index}: {wrong}" for wrong in contradictions(found)]
+    return seen, broken
 
 
 def drawn(rng: np.random.Generator) -> Comparison:

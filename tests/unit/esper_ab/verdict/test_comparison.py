@@ -474,4 +474,5 @@ def test_below_margin_rests_on_the_simultaneous_interval_and_prints_it():
     low, high, level = result.simultaneous
     assert (low, high) == (result.last_look.simultaneous_low, result.last_look.simultaneous_high)
     assert str(level) == "95 % simultaneous interval"
-    assert f"smaller than the margin of 6 points (95 % simultaneous interval {low:+.2f} to {high:+.2f})" in result.sentence
+    said = f"smaller than the margin of 6 points (95 % simultaneous interval {low:+.2f} to {high:+.2f})"
+    assert said in result.sentence
