@@ -218,7 +218,8 @@ def claims(found: Sequence[Row]) -> str:
         "MARGIN of a difference of the margin or more (limit: upper end 5.6). True differences are 0, the margin and "
         f"twice the margin: {'; '.join(LATTICE)}. A cell is the worst of these and of runs with an SD of {spreads} "
         "points, in percent, with the upper end of its 95 % interval; then how often all simultaneous intervals hold. "
-        "Normal law without correlation; of other laws, with 0.3 within pairs, the first pattern and SDs of 1.6 and 2: "
+        "Normal law without correlation; of other laws, with 0.3 within pairs, and of twelve groups the first pattern "
+        "and SDs of 1.6 and 2: "
         f"{others}.",
         _grid(head, body),
         f"**Replicates lost with a chance of {100 * LOST:.0f} %**, {tables.of('lost', lost[0][0])[0].experiments:,} "
