@@ -1,9 +1,9 @@
 """An experiment directory in Python: its records as data frames, its verdicts, its figures, its policies.
 
-    run = load_experiment("experiments/demo")
-    run.episodes()
-    run.verdicts
-    run.plot("pairs")
+    loaded = load_experiment("experiments/demo")
+    loaded.episodes()
+    loaded.verdicts
+    loaded.plot("pairs")
 
 Errors are those of `esper_ab.contracts.errors`, each one line with the remedy: UsageError for what cannot be had,
 JournalError for a damaged experiment directory.
@@ -59,7 +59,7 @@ def load_experiment(path: str | Path) -> LoadedExperiment:
     UsageError when there is no journal or nothing in it yet; JournalError when it is damaged.
     """
     experiment_dir = Path(path)
-    held = holder(experiment_dir) is not None  # before reading: a run that ends in between is then seen as finished
+    held = holder(experiment_dir) is not None  # before reading: one that ends in between is then seen as finished
     return LoadedExperiment(experiment_dir, load(experiment_dir), held=held)
 
 
@@ -71,7 +71,7 @@ class LoadedExperiment:
     """
 
     def __init__(self, path: Path, loaded: Loaded, *, held: bool) -> None:
-        """Take a loaded journal; `held`: whether a process is at work on the run."""
+        """Take a loaded journal; `held`: whether a process is at work on it."""
         self.path = path
         self.history: History = loaded.history
         self.state: ExperimentState = state_of(loaded.history, held=held)
@@ -94,7 +94,7 @@ class LoadedExperiment:
 
     @property
     def verdicts(self) -> dict[tuple[str, str], str]:
-        """(a, b) -> the verdict on a - b: "BETTER", "INCONCLUSIVE", ... (docs/statistics.md). Of a run in progress,
+        """(a, b) -> the verdict on a - b: "BETTER", "INCONCLUSIVE", ... (docs/statistics.md). Of one in progress,
         what is decided so far."""
         return Verdicts({(one.question.a, one.question.b): str(one.verdict) for one in self.comparisons})
 

@@ -78,7 +78,7 @@ class Results(Mapping[str, list[RunResult]]):
         return {name: runs for name, runs in failed.items() if runs}
 
     @property
-    def run(self) -> LoadedExperiment:
+    def loaded(self) -> LoadedExperiment:
         """The experiment directory as data frames, figures and policies."""
         return load_experiment(self.path)
 

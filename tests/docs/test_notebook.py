@@ -43,10 +43,10 @@ def test_it_runs_clean(stored, tmp_path, monkeypatch):
     by_source = {cell.source.splitlines()[-1]: cell for cell in code}
     assert not any(output["output_type"] == "error" or output.get("name") == "stderr"
                    for cell in code for output in cell.outputs)
-    assert "finished: 12 of 12 runs evaluated" in last(by_source["run"])["text/html"]
+    assert "finished: 12 of 12 runs evaluated" in last(by_source["loaded"])["text/html"]
     assert last(by_source['run.verdicts["schedule", "wait"]'])["text/plain"] == "'BETTER'"
     assert "image/png" in last(by_source['run.plot("pairs")'])
     assert last(by_source["policy.spec.settings.controller.name, policy.agent is None"])["text/plain"] == (
         "('schedule', True)"
     )
-    assert {path.name for path in folder.iterdir()} == {"runs"}
+    assert {path.name for path in folder.iterdir()} == {"experiments"}

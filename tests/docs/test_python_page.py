@@ -41,7 +41,7 @@ def test_the_blocks_run_in_order(executed) -> None:
 
 def test_what_is_said_to_be_left_behind_is_there(executed) -> None:
     folder, _ = executed
-    experiment_dir = folder / "runs" / "rates"
+    experiment_dir = folder / "experiments" / "rates"
     assert (experiment_dir / "runs" / "fast-1" / "config.toml").is_file()
     settings = (experiment_dir / "experiment.toml").read_text()
     assert '[record.about.variants.fast]\ndescription = "Ten times as much"' in settings

@@ -65,7 +65,7 @@ def test_dry_run_prints_the_plan_and_makes_nothing(tmp_path: Path) -> None:
 )
 def test_bad_input_is_one_line_and_status_2(tmp_path: Path, args: tuple[str, ...], words: str) -> None:
     (tmp_path / "bad.toml").write_text("episodes = = 3")
-    (tmp_path / "runs" / "there").mkdir(parents=True)
+    (tmp_path / "experiments" / "there").mkdir(parents=True)
     done = launch(tmp_path, *args)
     assert done.returncode == 2
     assert words in done.stderr
@@ -87,4 +87,4 @@ def test_what_is_not_there_is_refused_before_anything_starts(tmp_path: Path, arg
     assert done.returncode == 2
     assert words in json.loads(done.stdout)["error"]
     assert len(done.stderr.strip().splitlines()) == 1
-    assert not (tmp_path / "runs").exists()
+    assert not (tmp_path / "experiments").exists()

@@ -117,7 +117,7 @@ def test_several_blocks_at_once_when_lanes_allow(tmp_path):
     first_done = next(
         i for i, event in enumerate(events) if isinstance(event, MilestoneReleased) and event.milestone == 3
     )
-    assert {event.block for event in of(RunStarted, events[:first_done])} == {0, 1}
+    assert {event.run.replicate for event in of(RunStarted, events[:first_done])} == {0, 1}
     assert {run.state for run in fold(events).runs.values()} == {"finished"}
 
 
@@ -147,7 +147,7 @@ def test_a_record_sent_twice_counts_once(tmp_path, monkeypatch):
 def test_a_repeat_with_another_result_is_told(tmp_path, monkeypatch):
     monkeypatch.setenv(FAULT_VARIABLE, "altered:a/0:1")
     (ledger,) = of(Ledger, conduct(tmp_path, fake_plans.plan()))
-    assert (ledger.category, ledger.run, ledger.episode) == ("inexact_resume", "a/0", 0)
+    assert (ledger.category, ledger.run_name, ledger.episode) == ("inexact_resume", "a/0", 0)
 
 
 def test_a_record_in_several_chunks_arrives(tmp_path, monkeypatch):
@@ -202,7 +202,7 @@ def test_a_hung_worker_is_named_with_its_last_sign_and_its_stacks(tmp_path, monk
 def test_one_bad_message_is_counted_and_the_run_goes_on(tmp_path, monkeypatch):
     monkeypatch.setenv(FAULT_VARIABLE, "slip:b/0:1")
     (ledger,) = of(Ledger, conduct(tmp_path, fake_plans.plan()))
-    assert (ledger.category, ledger.run) == ("bad_message", "b/0")
+    assert (ledger.category, ledger.run_name) == ("bad_message", "b/0")
 
 
 def test_a_stranger_changes_nothing(tmp_path, monkeypatch):

@@ -53,7 +53,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "heuristic": ("--task", "synthetic", "--steps", "3", "--n-envs", "1"),
     "init": ("made.toml", "--force"),
     "launch": (*_TINY, "--dry-run"),
-    "list": ("runs",),
+    "list": ("experiments",),
     "logs": ("EXPERIMENT",),
     "power": ("--sd-run", "3", "--rho", "0.3", "--replicates", "6"),
     "query": ("EXPERIMENT", "SELECT count(*) AS n FROM runs"),
@@ -82,7 +82,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = trained("--name", "one", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert not CODES.search(done.stdout + done.stderr)  # the live view, too
-    shutil.copytree(folder / "runs" / "one", folder / "runs" / "two")
+    shutil.copytree(folder / "experiments" / "one", folder / "experiments" / "two")
     for name in ("made.toml", "experiment.py", "experiment.toml"):
         assert invoke(group, ["init", str(folder / name)], "esper-ab") == 0
     return folder
@@ -98,7 +98,7 @@ def place(finished: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def arguments(name: str) -> list[str]:
-    words = {"EXPERIMENT": "runs/one", "COPY": "runs/two"}
+    words = {"EXPERIMENT": "experiments/one", "COPY": "experiments/two"}
     return [re.sub("|".join(words), lambda found: words[found[0]], arg) for arg in CALLS[name]]
 
 
@@ -123,7 +123,7 @@ def test_examples_of_the_group_exist() -> None:
 
 DRY = sorted(
     line for name in NAMES for line in examples_of(load_command(name).epilog)
-    if "--dry-run" in line and "runs/" not in line
+    if "--dry-run" in line and "experiments/" not in line
 )  # fmt: skip
 
 
@@ -221,13 +221,13 @@ def test_what_stands_in_place_of_a_lock_is_neither_written_nor_waited_for(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], name: str,
     kind: str,
 ) -> None:  # fmt: skip
-    shutil.copytree(place / "runs", tmp_path / "runs", ignore=shutil.ignore_patterns(".lock"))
-    journal = tmp_path / "runs" / "two" / "events.jsonl"
+    shutil.copytree(place / "experiments", tmp_path / "experiments", ignore=shutil.ignore_patterns(".lock"))
+    journal = tmp_path / "experiments" / "two" / "events.jsonl"
     journal.write_bytes(journal.read_bytes().rpartition(b"\n")[0].rpartition(b"\n")[0] + b"\n")  # without its end
     (tmp_path / "precious").write_text("thesis")
     for run in ("one", "two"):
-        LOCK_STANDS_FOR[kind](tmp_path / "runs" / run / ".lock")
-    words = {"EXPERIMENT": "runs/one", "UNFINISHED": "runs/two", "COPY": "runs/two"}
+        LOCK_STANDS_FOR[kind](tmp_path / "experiments" / run / ".lock")
+    words = {"EXPERIMENT": "experiments/one", "UNFINISHED": "experiments/two", "COPY": "experiments/two"}
     args = [words.get(arg, arg) for arg in TAKE_THE_LOCK.get(name, CALLS[name])]
     monkeypatch.chdir(tmp_path)
     with within(60):
@@ -238,7 +238,7 @@ def test_what_stands_in_place_of_a_lock_is_neither_written_nor_waited_for(
     if name in TAKE_THE_LOCK:
         what = "is a symbolic link" if "link" in kind else "is no regular file"
         assert (status, error.count("\n")) == (2, 1), out + error
-        assert re.match(rf"error: runs/(one|two)/\.lock {what}: remove it", error)
+        assert re.match(rf"error: experiments/(one|two)/\.lock {what}: remove it", error)
     else:
         assert status == 0, error
 

@@ -88,14 +88,14 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An experiment directory to read."""
     path = tmp_path_factory.mktemp("finished")
     Folder(path).gives(*LAUNCH, *SMALL, "--groups", "random,wait", "--name", "run")
-    return path / "runs" / "run"
+    return path / "experiments" / "run"
 
 
 @pytest.mark.parametrize("launcher", ["local", "inline"])
 def test_an_experiment_with_a_reward_that_lies_there(trapped: Folder, launcher: str) -> None:
     trapped.gives(*LAUNCH, *SMALL, "--groups", "wait", "--group", "own:reward=mine.py:reward", "--launcher", launcher,
                   "--name", "run")  # fmt: skip
-    assert all(run.evaluation for run in load(trapped.path / "runs" / "run").history.runs.values())
+    assert all(run.evaluation for run in load(trapped.path / "experiments" / "run").history.runs.values())
 
 
 def test_the_other_programs(trapped: Folder, finished: Path) -> None:
@@ -110,16 +110,16 @@ def test_the_other_programs(trapped: Folder, finished: Path) -> None:
 def test_a_detached_experiment(tmp_path: Path) -> None:
     there = Folder(tmp_path, "workers/__init__.py", "esper_ab/__init__.py", "queue.py")
     there.gives(*INSTALLED, "launch", *SMALL, "--groups", "random,wait", "--name", "run", "--detach")
-    there.gives(*INSTALLED, "attach", "runs/run")
-    assert load(tmp_path / "runs" / "run").history.ended is not None
+    there.gives(*INSTALLED, "attach", "experiments/run")
+    assert load(tmp_path / "experiments" / "run").history.ended is not None
 
 
 def test_names_of_libraries_shadow_nothing_in_the_children_of_the_installed_command(tmp_path: Path) -> None:
     there = Folder(tmp_path, "workers/__init__.py", "esper_ab/__init__.py", "queue.py", "signal.py", "numpy.py",
                    "torch.py", "msgspec.py", "zmq/__init__.py", "tensorboard/__init__.py", "pickle.py")  # fmt: skip
     there.gives(*INSTALLED, "launch", *SMALL, "--groups", "random,wait", "--name", "run", "--track", "tensorboard")
-    there.gives(*INSTALLED, "track", "runs/run", "--tensorboard")
-    assert load(tmp_path / "runs" / "run").history.ended is not None
+    there.gives(*INSTALLED, "track", "experiments/run", "--tensorboard")
+    assert load(tmp_path / "experiments" / "run").history.ended is not None
 
 
 def test_a_process_that_has_imported_another_package_of_the_name(tmp_path: Path, finished: Path) -> None:

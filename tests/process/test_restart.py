@@ -64,12 +64,12 @@ def test_a_worker_that_fails_once_costs_nothing(tmp_path, monkeypatch, undisturb
     assert records(events) == records(before)
     assert conclusions(events) == conclusions(before)
     (death,) = ledger(events, "worker_death")
-    assert (death.run, death.episode) == ("b/0", episode)
+    assert (death.run_name, death.episode) == ("b/0", episode)
     assert said in death.detail
     assert "worker w01/1 on cpu:1" in death.detail
     (restart,) = ledger(events, "restart")
     how = f"worker w01/2 on cpu:1 was started to take up b/0 from milestone {milestone}"
-    assert (restart.run, restart.detail) == ("b/0", how)
+    assert (restart.run_name, restart.detail) == ("b/0", how)
     assert taken_up(events)["b/0"] == ([0] if episode is None and milestone == 0 else [0, milestone])
     assert taken_up(events)["a/0"] == [0]
     assert [(event.worker, event.incarnation) for event in of(WorkerStarted, events)][2:] == [("w01", 2)]
@@ -162,7 +162,7 @@ def test_three_deaths_at_one_point_give_the_replicate_up_in_every_group(tmp_path
     lost = {name for name, state in found.items() if state == "lost"}
     given_up = ledger(events, "dropped_pair", "cancelled")
     assert {entry.run_name for entry in given_up} == lost
-    assert (given_up[0].category, given_up[0].run) == ("dropped_pair", "b/1")
+    assert (given_up[0].category, given_up[0].run_name) == ("dropped_pair", "b/1")
     assert {entry.category for entry in given_up[1:]} <= {"cancelled"}
     why = (
         "replicate 1 was given up: b/1 died 3 times after milestone 1: reported an error: "

@@ -131,7 +131,7 @@ def test_a_damaged_checkpoint_is_told_and_what_is_done_again_has_to_be_the_same(
     assert records(events) == records(whole)
     assert taken_up(events)["b/0"] == [0, milestone - 1]
     (told,) = ledger(events, "damaged_checkpoint")
-    assert (told.run, f"checkpoints/b/0/{milestone}.pt" in told.detail) == ("b/0", True)
+    assert (told.run_name, f"checkpoints/b/0/{milestone}.pt" in told.detail) == ("b/0", True)
     assert counts(events) == {"interrupted": 1, "damaged_checkpoint": 1}
 
 
@@ -141,7 +141,7 @@ def test_what_is_done_again_with_another_result_is_an_alarm_and_the_first_stays(
     monkeypatch.setenv(FAULT_VARIABLE, f"other:b/0:{milestone}")
     events = resume(experiment_dir)
     (alarm,) = ledger(events, "inexact_resume")
-    assert (alarm.run, alarm.episode) == ("b/0", milestone - 1)
+    assert (alarm.run_name, alarm.episode) == ("b/0", milestone - 1)
     assert alarm.detail == f"milestone {milestone} was done again after a restart and had another result"
     assert records(events) == records(whole)
 

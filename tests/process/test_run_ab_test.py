@@ -114,7 +114,7 @@ def test_results_are_by_variant_with_what_is_known_of_each_run(results) -> None:
 
 
 def test_the_comparison_is_that_of_the_report(results) -> None:
-    loaded = results.run
+    loaded = results.loaded
     assert loaded.verdicts == results.verdicts == load_experiment(results.path).verdicts
     assert list(results.verdicts) == [("a", "b")]
     assert results.verdict.splitlines()[0] in (results.path / "verdict.json").read_text()

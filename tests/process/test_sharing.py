@@ -33,7 +33,7 @@ def released(events):
     found = {}
     for event in of(MilestoneReleased, events):
         carried = event.observations if isinstance(event.observations, Moments) else None
-        assert found.setdefault((event.block, event.milestone), carried) == carried
+        assert found.setdefault((event.replicate, event.milestone), carried) == carried
     return found
 
 

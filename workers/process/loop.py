@@ -98,13 +98,13 @@ def serve(link: Link, order: WorkerOrder, log_to: Callable[[Path], None]) -> Non
                 return
 
 
-def _run(link: Link, experiment_dir: Path, order: Assign, shelf: DataShelf) -> None:
+def _run(link: Link, experiment_dir: Path, assigned: Assign, shelf: DataShelf) -> None:
     """Execute one run from its warm-up, or from the end of its records, to its evaluation."""
-    spec = order.spec
+    spec = assigned.spec
     _say(f"{spec.ref.name}: {spec.episodes} episodes of {spec.n_envs} environments on {spec.ref.lane}")
     task: Task = catalog.entry("workers.tasks", spec.task, "TASK")
     session = Session(spec, task, shelf.take(task, spec.data_dir), as_planned(spec.reward_code, experiment_dir))
-    start, damaged = _take_up(session, experiment_dir, order)
+    start, damaged = _take_up(session, experiment_dir, assigned)
     warm_up_s = session.warm_up(_progress(link, spec, start, "warm-up"))
     link.send(Ready(run=spec.ref, warm_up_s=round(warm_up_s, 3), milestone=start, damaged=damaged))
     _go_on(link, session, start)
@@ -126,7 +126,7 @@ def _run(link: Link, experiment_dir: Path, order: Assign, shelf: DataShelf) -> N
     _say(f"{spec.ref.name}: done")
 
 
-def _take_up(session: Session, experiment_dir: Path, order: Assign) -> tuple[int, tuple[str, ...]]:
+def _take_up(session: Session, experiment_dir: Path, assigned: Assign) -> tuple[int, tuple[str, ...]]:
     """Restore `session` to the end of its records, or as far back as intact checkpoints reach.
 
     Returns the milestone of the restored state, and one sentence for every damaged checkpoint.
@@ -139,12 +139,12 @@ def _take_up(session: Session, experiment_dir: Path, order: Assign) -> tuple[int
             raise Damaged(f"is no checkpoint of this run: {state_bytes.reason(error)}") from None
 
     if session.state() is None:  # a fixed controller has no state between episodes
-        return order.milestone, ()
-    milestone, damaged = checkpoint.take_up(experiment_dir, order.spec.ref, order.checkpoints, resume)
+        return assigned.milestone, ()
+    milestone, damaged = checkpoint.take_up(experiment_dir, assigned.spec.ref, assigned.checkpoints, resume)
     for sentence in damaged:
         _say(sentence)
-    if order.milestone > 0:
-        _say(f"{order.spec.ref.name}: taken up at milestone {milestone}")
+    if assigned.milestone > 0:
+        _say(f"{assigned.spec.ref.name}: taken up at milestone {milestone}")
     return milestone, damaged
 
 

@@ -118,7 +118,7 @@ def test_one_pair_has_no_spread() -> None:
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        ((), "--sd-run SD, --calibration FILE or --run EXPERIMENT"),
+        ((), "--sd-run SD, --calibration FILE or --experiment EXPERIMENT"),
         (("--sd-run", "3", "--experiment", "x"), "once"),
         (("--sd-run", "0"), "--sd-run 0: it must be a positive number of points"),
         (("--sd-run", "nan"), "--sd-run nan"),

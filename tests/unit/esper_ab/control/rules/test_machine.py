@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from support import fake_plans
 from support.drawn import Choices
-from support.simulated_worker import SimulatedWorker
+from support.machine_world import World, limits_of
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import Interrupted, WorkerFailed, WorkerHung
-from esper_ab.contracts.messages import Assign, Cancel, Release, WorkerOrder
-from esper_ab.contracts.settings import Arithmetic
+from esper_ab.contracts.messages import Release
 from esper_ab.control.rules import commands
-from esper_ab.control.rules.liveness import Limits
-from esper_ab.control.rules.machine import CTRL_C, ExperimentMachine
+from esper_ab.control.rules.machine import CTRL_C
 from esper_ab.control.rules.recovery import nothing_left
 from esper_ab.journal.events import (
-    SCHEMA,
     EpisodeRecorded,
-    ExperimentContinued,
-    ExperimentStarted,
     Ledger,
     LookTaken,
     MilestoneReleased,
@@ -33,8 +26,6 @@ from esper_ab.journal.events import (
 )
 from esper_ab.journal.fold import fold
 
-ROUND_S = (1.0, 1.0, 9.0, 60.0)  # the last: the coordinator itself stood still
-MOST_ROUNDS = 300  # of a world without further faults; those here take a tenth of it
 PLANS = {
     "lockstep": fake_plans.plan(replicates=3, groups=("a", "b", "c"), cores=3),
     "two blocks at once": fake_plans.plan(replicates=3, cores=4),
@@ -51,216 +42,6 @@ EVERY_PLAN = pytest.mark.parametrize("name", PLANS)
 PHASES = [Phase.reuse, Phase.generate, Phase.shrink]
 EXAMPLES = {"early stop": 15}  # its looks are statistics
 WORLDS = st.binary(min_size=600, max_size=600).map(Choices)
-FAULTS = ("progress", "repeat", "die", "die", "fail", "hang", "garbage", "late word")
-
-
-def limits_of(deaths=3):
-    """A hung worker is found within a few rounds."""
-    return Limits(floor_s=5.0, start_up_s=20.0, deaths=deaths)
-
-
-class World:
-    """A coordinator that performs commands on simulated workers, and holds every one of them against what must hold."""
-
-    def __init__(self, plan, events=(), limits=None):
-        self.plan = plan
-        first = ExperimentStarted(schema=SCHEMA, plan=plan, versions={}, machine={}, code={})
-        self.journal = [*events] or [first]
-        self.recorded = fold(self.journal)  # what a reader of the journal would see
-        self.durable = fold(self.journal)  # what would be left after a power cut
-        self.unsynced = []
-        self.now = 0.0
-        self.limits = limits or limits_of()
-        self.workers = {}  # by lane
-        self.gone = []  # earlier incarnations
-        self.delayed = []  # orders of workers that could not be started
-        self.lacking = 0  # rounds until they can
-        self.started = Counter(event.worker for event in self.journal if type(event).__name__ == "WorkerStarted")
-        self.error = None
-        self.machine = ExperimentMachine(fold(self.journal), self.limits, self.now)
-        for n, lane in enumerate(plan.lanes):
-            self.launch(lane, f"w{n:02d}")
-        self.perform(self.machine.take_over())
-
-    def launch(self, lane, worker):
-        order = WorkerOrder(
-            endpoint="", worker=worker, incarnation=self.started[worker] + 1, lane=lane, arithmetic=Arithmetic(),
-            experiment_dir="", log_file="",
-        )  # fmt: skip
-        self.workers[lane.name] = SimulatedWorker(order)
-        if self.lacking:
-            self.workers[lane.name].hung = True
-            self.delayed.append(lane.name)
-            self.perform(self.machine.start_delayed(order, "no descriptor is free"))
-            return
-        self.started[worker] += 1
-        self.perform(self.machine.launched(order, self.now))
-
-    # --- performing, as the coordinator does ---
-
-    def perform(self, wanted):
-        for command in wanted:
-            if self.error is not None:
-                return
-            match command:
-                case commands.Append() | commands.Sync():
-                    self.keep(command)
-                case commands.Send(identity, message):
-                    self.check_sent(message)
-                    for worker in self.workers.values():
-                        if worker.identity == identity and not worker.hung:
-                            worker.receive(message)
-                case commands.EndWorker(lane, reason, hung):
-                    self.gone.append(self.workers[lane])
-                    self.perform(self.machine.lost(lane, reason or "was killed", "", hung=hung))
-                case commands.RestartWorker(lane):
-                    order = self.workers[lane].order
-                    self.launch(order.lane, order.worker)
-                case commands.Fail(error):
-                    self.error = error
-
-    def keep(self, command):
-        if isinstance(command, commands.Append):
-            self.journal.append(command.event)
-            self.recorded.add(command.event)
-            self.unsynced.append(command.event)
-            return
-        for event in self.unsynced:
-            self.durable.add(event)
-        self.unsynced.clear()
-
-    def check_sent(self, message):
-        if isinstance(message, Release):
-            run = self.durable.runs[message.run_name]
-            assert run.released >= message.milestone, "its release is not on the disk"
-            assert run.recorded >= message.milestone, "what it is released from is not on the disk"
-            assert not run.lost
-            worker = self.workers[run.ref.lane]
-            if worker.run == message.run_name and worker.at == message.milestone and not worker.working:
-                self.check_barrier(run, message.milestone)  # else it is the answer to a repeat, and changes nothing
-        elif isinstance(message, Assign):
-            run = self.recorded.runs[message.spec.ref.name]
-            assert run.started
-            assert run.expected, "it has its endpoint, or will have none"
-            assert message.milestone == max(0, run.recorded)
-        elif isinstance(message, Cancel):
-            assert not self.recorded.runs[message.run_name].expected
-
-    def check_barrier(self, run, milestone):
-        """Nobody works towards a milestone before everybody who has to be at the one before is there."""
-        experiment = self.plan.experiment
-        block = [self.durable.runs[spec.ref.name] for spec in self.durable.blocks[run.ref.replicate].runs]
-        others = [other for other in block if not other.left_out]
-        if experiment.placement == "sequence":
-            assert milestone == run.spec.episodes + 1 or all(
-                other.released > run.spec.episodes for other in others[: others.index(run)]
-            )
-        elif experiment.sync == "lockstep":
-            assert min(other.recorded for other in others) >= milestone
-        if experiment.placement in ("alternate", "sequence") and milestone <= run.spec.episodes:
-            at_work = [worker for worker in self.workers.values() if worker.working and worker.run != run.ref.name]
-            assert not [worker for worker in at_work if worker.at is not None]
-
-    # --- what may happen ---
-
-    def hear(self, worker, message):
-        self.perform(self.machine.heard(worker.identity, message, self.now))
-
-    def go_on(self, worker, choices):
-        """The worker's next step in peace."""
-        if worker.hung:
-            return
-        if not worker.greeted:
-            self.hear(worker, worker.hello())
-        elif worker.working and worker.at is None:
-            self.hear(worker, worker.ready(choices.one(worker.starts())))
-        elif worker.working:
-            self.hear(worker, worker.report())
-
-    def act(self, action, worker, choices):
-        match action:
-            case "progress" if worker.assign and not worker.hung:
-                self.hear(worker, worker.progress())
-            case "repeat" if worker.said and not worker.hung:
-                self.hear(worker, choices.one(worker.said))
-            case "die" if not worker.hung:
-                worker.hung = True
-                self.perform(self.machine.exited(worker.order.lane.name, self.now))
-            case "fail" if not worker.hung:
-                self.hear(worker, worker.failed())
-            case "hang":
-                worker.hung = True
-            case "garbage":
-                cut_off = choices.number(4) == 3
-                self.perform(
-                    self.machine.heard_garbage(worker.identity, "noise", known=True, new=True, cut_off=cut_off)
-                )
-            case "late word" if self.gone:
-                before = choices.one(self.gone)
-                if before.said:
-                    self.hear(before, before.said[-1])
-
-    def round(self, seconds=ROUND_S[0]):
-        self.now += seconds
-        self.lacking = max(0, self.lacking - 1)
-        if not self.lacking:
-            due, self.delayed = self.delayed, []
-            for lane in due:
-                self.launch(self.workers[lane].order.lane, self.workers[lane].order.worker)
-        for check in (self.machine.check_ended, self.machine.check_silent, self.machine.end_round):
-            if self.error is None:
-                self.perform(check(self.now))
-
-    @property
-    def over(self):
-        return self.error is not None or not self.machine.in_progress
-
-    def some_faults(self, choices):
-        """Rounds in peace first, then some in which a share of what happens are faults."""
-        for _ in range(choices.number(40)):
-            self.in_peace()
-        share = 1 + choices.number(8)
-        for _ in range(choices.number(60)):
-            for _ in range(1 + choices.number(4)):
-                worker = choices.one(list(self.workers.values()))
-                if self.over:
-                    return
-                if choices.number(32) == share:
-                    self.lacking = 1 + choices.number(4)
-                elif choices.number(16) < share and worker.order.lane.name not in self.delayed:
-                    self.act(choices.one(FAULTS), worker, choices)
-                else:
-                    self.go_on(worker, choices)
-            self.round(choices.one(ROUND_S))
-
-    def in_peace(self):
-        for worker in list(self.workers.values()):
-            if not self.over:
-                self.go_on(worker, Choices(b""))
-        if not self.over:
-            self.round()
-
-    def lose_all_workers(self):
-        """Those that have a run; the others would die without having got anywhere."""
-        for worker in list(self.workers.values()):
-            if worker.assign or worker.hung:
-                self.act("die", worker, Choices(b""))
-                self.perform(self.machine.exited(worker.order.lane.name, self.now))
-        self.round()
-
-    def to_the_end(self):
-        """No more faults: whatever is commanded comes to an end."""
-        for _ in range(MOST_ROUNDS):
-            if self.over:
-                self.error = self.error or self.machine.error_at_end()
-                return self
-            self.in_peace()
-        raise AssertionError("it does not end")
-
-    def resumed(self, keep):
-        """The world of another coordinator that finds the first `keep` lines of the journal."""
-        again = ExperimentContinued(versions={}, machine={}, code={})
-        return World(self.plan, [*self.journal[:keep], again], self.limits)
 
 
 def records(events):
