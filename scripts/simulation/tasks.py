@@ -116,7 +116,7 @@ def _equivalence(task: Task, law: Law) -> Tally:
 def _claims(task: Task, law: Law) -> Tally:
     tally: Tally = {}
     for rule in rules.CLAIM_RULES:
-        # Of laws other than the normal one, and of twelve groups, the pattern and spreads in which most claims are false
+        # Of other laws than the normal one, and of twelve groups: where most claims are false
         whole = law.name == "normal" and rule.groups < 12
         patterns = LATTICE if whole else {"one a margin up": LATTICE["one a margin up"]}
         share = {4: 2, 6: 2, 12: 1 if law.name == "normal" else 5}.get(rule.groups, 1)
