@@ -23,9 +23,9 @@ def evaluated(events, change):
     """The journal with the accuracy of every evaluation host replaced by `change(run, accuracy)`."""
 
     def changed(record):
-        return replace(record, episodes=tuple(
-            replace(one, env=replace(one.env, final_accuracy=change(record.run, one.env.final_accuracy)))
-            for one in record.episodes
+        return replace(record, hosts=tuple(
+            replace(one, outcome=replace(one.outcome, held_out_accuracy=change(record.run, one.outcome.held_out_accuracy)))
+            for one in record.hosts
         ))  # fmt: skip
 
     return [
@@ -35,14 +35,14 @@ def evaluated(events, change):
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_an_endpoint_that_is_no_number_is_a_finding_and_no_error(value):
-    events = evaluated(planted_effect(), lambda run, seen: value if run.run == "shaped/3" else seen)
+    events = evaluated(planted_effect(), lambda run, seen: value if run.name == "shaped/3" else seen)
     sentence = found(events)["endpoint", "blocks", ("shaped",)]
     assert sentence == "The endpoint of shaped/3 is no finite number: the record is damaged or foreign."
     history = fold(events)
     (result,) = analyse(history).comparisons
     assert (result.verdict, len(result.pairs)) == (Verdict.BLOCKED, 5)
     verdict = msgspec.json.decode(render_verdict(content(history)))
-    assert [run["run"]["run"] for run in verdict["runs"] if run["endpoint"] is None] == ["shaped/3"]
+    assert [run["run"]["name"] for run in verdict["runs"] if run["endpoint"] is None] == ["shaped/3"]
 
 
 def test_a_group_that_gets_better_with_every_replicate_is_noted():

@@ -83,7 +83,7 @@ def test_more_groups_than_a_look_has_pairs_stand_where_the_lot_puts_them(n: int,
     by_lane: dict[str, Counter[str]] = {}
     for block in plan.blocks:
         for run in block.runs:
-            by_lane.setdefault(run.ref.device, Counter())[run.ref.group_id] += 1
+            by_lane.setdefault(run.ref.lane, Counter())[run.ref.group_id] += 1
     assert max(max(counts.values()) for counts in by_lane.values()) <= -(-replicates // n)
     first, second = ([run.ref.group_id for run in one.blocks[0].runs] for one in (plan, other))
     assert first != second
@@ -97,7 +97,7 @@ def test_every_comparison_is_told_from_lanes_at_every_look(n: int, replicates: i
     for look in plan.design.looks:
         for one in plan.design.comparisons:
             places = [
-                tuple(next(run.ref.device for run in block.runs if run.ref.group_id == name) for name in (one.a, one.b))
+                tuple(next(run.ref.lane for run in block.runs if run.ref.group_id == name) for name in (one.a, one.b))
                 for block in plan.blocks[:look]
             ]
             assert told_apart(places)
