@@ -22,14 +22,15 @@ replace = msgspec.structs.replace
 def evaluated(events, change):
     """The journal with the accuracy of every evaluation host replaced by `change(run, accuracy)`."""
 
-    def changed(record):
-        return replace(record, hosts=tuple(
-            replace(one, outcome=replace(one.outcome, held_out_accuracy=change(record.run, one.outcome.held_out_accuracy)))
-            for one in record.hosts
-        ))  # fmt: skip
+    def changed(run, host):
+        accuracy = change(run, host.outcome.held_out_accuracy)
+        return replace(host, outcome=replace(host.outcome, held_out_accuracy=accuracy))
+
+    def of(record):
+        return replace(record, hosts=tuple(changed(record.run, host) for host in record.hosts))
 
     return [
-        RunEvaluated(record=changed(event.record)) if isinstance(event, RunEvaluated) else event for event in events
+        RunEvaluated(record=of(event.record)) if isinstance(event, RunEvaluated) else event for event in events
     ]
 
 
