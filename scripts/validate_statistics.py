@@ -9,6 +9,8 @@ broken.
     scripts/validate_statistics              writes docs/benchmarks/statistics.json and the tables of docs/statistics.md
     scripts/validate_statistics --quick      few experiments, writes nothing; a limit is broken only when surely so
     scripts/validate_statistics --equivalence    only false EQUIVALENT among several groups: its table and data
+    scripts/validate_statistics --claims         only all claims together, lost runs, rare collapses: table and data
+    scripts/validate_statistics --sentences      only whether words, numbers and requirements contradict one another
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from marks import between
-from simulation import agreement, engine, laws, rules, table
+from simulation import agreement, engine, laws, rules, sentences, table
 from simulation.results import COVERAGE_LIMIT, ERROR_LIMIT, Limit, Row, checks, rows
 from simulation.tasks import SHIFTS, Tally, Task, add, tasks, work
 
@@ -33,6 +35,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE, DATA = ROOT / "docs" / "statistics.md", ROOT / "docs" / "benchmarks" / "statistics.json"
 MARK = "statistics table"
 EQUIVALENCE_MARK, EQUIVALENCE_DATA = "equivalence table", ROOT / "docs" / "benchmarks" / "equivalence.json"
+CLAIMS_MARK, CLAIMS_DATA = "claims table", ROOT / "docs" / "benchmarks" / "claims.json"
 RNG_SEED = 20_260_000
 WORKERS = 2
 
@@ -46,12 +49,23 @@ class Scale:
     groups: int
     naive: int
     equivalence: int
+    claims: int  # of the normal law; several groups of a part of them
+    claims_beside: int  # of every other law, of one pattern and two spreads
+    collapse: int
+    lost: int
+    sentences: int
     compared: int
     engine: int  # experiments without effect, and as many with one
 
 
-FULL = Scale(pairs=100_000, beyond=20_000, groups=100_000, naive=10_000, equivalence=20_000, compared=1_000, engine=200)
-QUICK = Scale(pairs=2_000, beyond=1_000, groups=2_000, naive=500, equivalence=1_000, compared=50, engine=10)
+FULL = Scale(
+    pairs=100_000, beyond=20_000, groups=100_000, naive=10_000, equivalence=20_000, claims=10_000, claims_beside=20_000,
+    collapse=20_000, lost=20_000, sentences=100_000, compared=1_000, engine=200,
+)  # fmt: skip
+QUICK = Scale(
+    pairs=2_000, beyond=1_000, groups=2_000, naive=500, equivalence=1_000, claims=500, claims_beside=200,
+    collapse=2_000, lost=200, sentences=1_000, compared=50, engine=10,
+)  # fmt: skip
 
 
 def compare(scale: Scale, pool: ProcessPoolExecutor) -> dict[str, dict[str, int]]:
@@ -95,6 +109,29 @@ def equivalence(scale: Scale, pool: ProcessPoolExecutor) -> list[Row]:
     return _done(pool, list(tasks("equivalence", laws.LAWS[:1], scale.equivalence, RNG_SEED, rhos=(0.0,))))
 
 
+def claims(scale: Scale, pool: ProcessPoolExecutor) -> list[Row]:
+    """All claims of all comparisons together, with lost runs, and where a difference lies in rare collapses."""
+    return _done(pool, [
+        *tasks("claims", laws.LAWS[:1], scale.claims, RNG_SEED, rhos=(0.0,)),
+        *tasks("claims", (*laws.LAWS[1:], *laws.SHAPES), scale.claims_beside, RNG_SEED, rhos=(0.3,)),
+        *tasks("collapse", (laws.COLLAPSE,), scale.collapse, RNG_SEED, rhos=(0.0,)),
+        *tasks("lost", laws.LAWS[:1], scale.lost, RNG_SEED, rhos=(0.0,)),
+    ])  # fmt: skip
+
+
+def of_sentences(scale: Scale, pool: ProcessPoolExecutor, *, quick: bool) -> tuple[int, list[str]]:
+    """Made-up comparisons by verdict, printed, and what contradicts."""
+    del quick  # nothing is written
+    parts = pool.map(sentences.check, itertools.repeat(RNG_SEED), range(scale.sentences // sentences.PIECE))
+    seen: Counter[str] = Counter()
+    broken: list[str] = []
+    for verdicts, wrong in parts:
+        seen += verdicts
+        broken += wrong
+    print(f"{sum(seen.values())} made-up comparisons, {len(broken)} contradictions: {dict(seen.most_common())}")
+    return sum(seen.values()), broken
+
+
 def _done(pool: ProcessPoolExecutor, todo: list[Task]) -> list[Row]:
     total: Tally = {}
     start = time.monotonic()
@@ -135,6 +172,17 @@ def of_equivalence(scale: Scale, pool: ProcessPoolExecutor, *, quick: bool) -> t
     return len(limits), broken
 
 
+def of_claims(scale: Scale, pool: ProcessPoolExecutor, *, quick: bool) -> tuple[int, list[str]]:
+    """The same of the table of claims."""
+    found = claims(scale, pool)
+    limits, broken = judged(found, quick=quick)
+    text = f"{table.claims(found)}\n\n{table.verdict(limits, broken)}"
+    print(text)
+    if not quick:
+        write((CLAIMS_DATA, CLAIMS_MARK), found, {}, text, broken)
+    return len(limits), broken
+
+
 def of_the_rest(scale: Scale, pool: ProcessPoolExecutor, *, quick: bool) -> tuple[int, list[str]]:
     """The same of all other tables."""
     agreed = compare(scale, pool)
@@ -157,9 +205,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="2,000 experiments per law, for trying; writes nothing")
     parser.add_argument("--equivalence", action="store_true", help="only false EQUIVALENT among several groups")
+    parser.add_argument("--claims", action="store_true", help="only all claims of all comparisons together")
+    parser.add_argument("--sentences", action="store_true", help="only contradictions in words and numbers")
     asked = parser.parse_args()
     scale = QUICK if asked.quick else FULL
-    parts = [of_equivalence] if asked.equivalence else [of_the_rest, of_equivalence]
+    only = {of_equivalence: asked.equivalence, of_claims: asked.claims, of_sentences: asked.sentences}
+    parts = [part for part, chosen in only.items() if chosen] or [of_the_rest, *only]
     with ProcessPoolExecutor(WORKERS) as pool:
         done = [part(scale, pool, quick=asked.quick) for part in parts]
     broken = [sentence for _, sentences in done for sentence in sentences]

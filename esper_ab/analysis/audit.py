@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from esper_ab.analysis import audit_conduct, audit_floor, audit_ppo, audit_setup
+from esper_ab.analysis import audit_conduct, audit_endpoints, audit_floor, audit_ppo, audit_setup
 from esper_ab.analysis.pairs import Pairs
 from esper_ab.contracts.messages import Lane
 from esper_ab.design.design import Contrast
@@ -43,6 +43,7 @@ def audit(history: History, pairs: Pairs) -> Audit:
         *audit_conduct.findings(history),
         *audit_ppo.findings(history),
         *audit_floor.findings(history, pairs),
+        *audit_endpoints.findings(history, pairs),
     ]
     return Audit(findings=tuple(sorted(found, key=lambda finding: _WEIGHTS.index(finding.weight))))
 
@@ -99,8 +100,11 @@ def _places(blocks: Sequence[Block], contrast: Contrast, replicates: set[int] | 
 
 
 def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pairs: int) -> Iterator[Finding]:
-    """Report an aliased design; with few pairs so far only if the whole plan cannot do better."""
-    if pairs < 2 or places_estimable(places):
+    """Report an aliased design; with few pairs so far only if the whole plan cannot do better.
+
+    Where positions were drawn by lot their effects are noise like any other.
+    """
+    if pairs < 2 or history.design.positions_drawn or places_estimable(places):
         return
     if pairs < LEAST_PAIRS and places_estimable(_places(history.blocks, contrast, None)):
         return
@@ -115,7 +119,7 @@ def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pair
 def _position_balance(history: History, contrast: Contrast, places: Sequence[Place]) -> Iterator[Finding]:
     """Report unequal start positions, only without adjustment: then their effects cancel by balance or not at all."""
     adjusted = history.design.adjusted and history.design.test == "t"  # rank tests never adjust
-    if adjusted or len(places) < 4:  # with one pair there is nothing to balance
+    if adjusted or history.design.positions_drawn or len(places) < 4:  # with one pair there is nothing to balance
         return
     excess: Counter[int] = Counter()
     for place in places:

@@ -43,6 +43,8 @@ def _faults(history: History, groups: Sequence[Conduct]) -> Iterator[Finding]:
         said = _counted(group.faults)
         if group.lost:
             said.append(f"{group.lost} of {group.runs} runs lost")
+        if group.cancelled:
+            said.append(f"{group.cancelled} cancelled with another group's lost run")
         if said:
             yield _note("faults", f"{group.group}: {', '.join(said)}.", group.group)
     outside = Counter[str](entry.category for entry in history.ledger if entry.run_name not in history.runs)

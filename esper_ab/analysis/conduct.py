@@ -31,7 +31,8 @@ class Conduct(msgspec.Struct, frozen=True, kw_only=True):
     runs: int  # planned so far
     finished: int  # evaluated
     left_out: int  # never started, because every comparison of the group was decided before
-    lost: int  # given up after failures
+    lost: int  # given up after failures of their own
+    cancelled: int  # given up because another run of their replicate was lost
     episodes: int  # training episodes recorded
     env_steps: int  # host epochs recorded in training
     evaluation_hosts: int
@@ -74,7 +75,8 @@ def _of_group(group: str, runs: Sequence[RunHistory], ledger: Sequence[Ledger]) 
         runs=len(runs),
         finished=sum(run.evaluation is not None for run in runs),
         left_out=sum(run.left_out for run in runs),
-        lost=sum(run.lost for run in runs),
+        lost=sum(run.lost and run.failed for run in runs),
+        cancelled=sum(run.lost and not run.failed for run in runs),
         episodes=sum(len(of_run) for of_run in times),
         env_steps=env_steps,
         evaluation_hosts=len(evaluated),

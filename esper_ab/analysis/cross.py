@@ -6,6 +6,7 @@ never with another mode's: each has its own scale. Sampled actions only, as in t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import msgspec
@@ -92,5 +93,6 @@ def _meaning(mode: str, runs: Sequence[Hosts]) -> RewardMeaning:
 
 
 def _correlation(pairs: Sequence[tuple[float | None, float | None]]) -> Correlation:
-    known = [(reward, accuracy) for reward, accuracy in pairs if reward is not None and accuracy is not None]
+    both = [(reward, accuracy) for reward, accuracy in pairs if reward is not None and accuracy is not None]
+    known = [(reward, accuracy) for reward, accuracy in both if math.isfinite(reward) and math.isfinite(accuracy)]
     return correlation([reward for reward, _ in known], [accuracy for _, accuracy in known])

@@ -6,10 +6,12 @@ tied. Williams (1949), "Experimental designs balanced for the estimation of resi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 
 from esper_ab.contracts.rng import RngPath
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 
 
 def williams_square(n: int) -> tuple[tuple[int, ...], ...]:
@@ -35,6 +37,49 @@ def order(n: int, block: int) -> tuple[int, ...]:
     """Return the group in each position of the block with index `block` on its set of lanes."""
     rows = williams_square(n)
     return rows[block % len(rows)]
+
+
+def draws_positions(n: int) -> bool:
+    """Return whether the positions of a square of `n` groups are drawn by lot: a first look can be half a square.
+
+    Then every group has stood in some positions only, and which those are has to be chance.
+    """
+    return n > LEAST_PAIRS
+
+
+def order_drawn(n: int, block: int, path: RngPath) -> tuple[int, ...]:
+    """Return the order of a block in the square whose positions are permuted as drawn at `path`, alike in all blocks.
+
+    Still no group stands twice in a position before all others did. A permutation of groups would not do: positions
+    that follow one another in the square would meet the same two groups in a row.
+    """
+    row = order(n, block)
+    return tuple(row[column] for column in shuffled(n, path))
+
+
+def told_apart(places: Sequence[tuple[Hashable, Hashable]]) -> bool:
+    """Return whether the difference of two groups can be told from effects of places (lane, start order).
+
+    `places` of the first and of the second group, per pair. It cannot exactly if some effects of places give every
+    pair the same difference: an edge per pair, and no closed way may have more edges forwards than backwards.
+    """
+    edges = defaultdict(list)
+    for a, b in places:
+        edges[b].append((a, 1))
+        edges[a].append((b, -1))
+    level: dict[Hashable, int] = {}
+    for start in edges:
+        waiting = [] if start in level else [start]
+        level.setdefault(start, 0)
+        while waiting:
+            here = waiting.pop()
+            for there, step in edges[here]:
+                if there not in level:
+                    level[there] = level[here] + step
+                    waiting.append(there)
+                elif level[there] != level[here] + step:
+                    return True
+    return False
 
 
 def shuffled(n: int, path: RngPath) -> tuple[int, ...]:

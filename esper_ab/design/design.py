@@ -12,7 +12,7 @@ import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.settings import Settings
-from esper_ab.design.counterbalance import orders_estimable
+from esper_ab.design.counterbalance import draws_positions, orders_estimable
 from esper_ab.settings.experiment import ExperimentSettings
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
@@ -52,6 +52,12 @@ class Design(Settings, frozen=True, kw_only=True):
     boundaries: tuple[Boundary, ...]  # by `open`, from all comparisons down to one
     anytime_after: int | None  # replicates after which the anytime-valid rule holds; None: nothing after the last look
     evidence: float  # e-value that the anytime-valid rule asks for while one comparison is open
+    positions_drawn: bool = False  # by lot for this experiment: their effects are noise in every comparison
+
+    @property
+    def too_few_to_adjust(self) -> bool:
+        """Whether the first look has too few replicates for an adjustment for positions."""
+        return (self.looks[0] if self.looks else LEAST_PAIRS) - self.positions < _LEAST_DF
 
     def boundary(self, n_open: int) -> Boundary:
         """Return the boundary that holds while `n_open` comparisons are undecided."""
@@ -71,6 +77,11 @@ def default_looks(replicates: int) -> tuple[int, ...]:
     shares = (0.6,) if replicates < 16 else (0.4, 0.7) if replicates < 20 else (0.3, 0.5, 0.7)
     even = {max(LEAST_PAIRS, 2 * round(share * replicates / 2)) for share in shares}
     return (*sorted(even), replicates)
+
+
+def looks_of(experiment: ExperimentSettings) -> tuple[int, ...]:
+    """Return the looks asked for, or the default ones; none in an open-ended plan."""
+    return () if experiment.open_ended else experiment.looks or default_looks(experiment.replicates)
 
 
 def comparisons(experiment: ExperimentSettings) -> tuple[Contrast, ...]:
@@ -131,7 +142,7 @@ def make_design(experiment: ExperimentSettings, orders: Sequence[tuple[str, ...]
     check_design(experiment)
     contrasts, positions = comparisons(experiment), len(experiment.groups)
     open_ended = experiment.open_ended
-    looks = () if open_ended else experiment.looks or default_looks(experiment.replicates)
+    looks = looks_of(experiment)
     first = looks[0] if looks else LEAST_PAIRS
     # Positions that are aliased with the groups cannot be removed; the audit says so and blocks the verdict.
     numbers = {group.name: index for index, group in enumerate(experiment.groups)}
@@ -151,6 +162,7 @@ def make_design(experiment: ExperimentSettings, orders: Sequence[tuple[str, ...]
         endpoint=experiment.endpoint, test=experiment.test, alpha=experiment.alpha, margin=experiment.margin,
         comparisons=contrasts, positions=positions, adjusted=adjusted, early_stop=experiment.early_stop, looks=looks,
         boundaries=boundaries, anytime_after=0 if open_ended else None, evidence=1.0 / experiment.alpha,
+        positions_drawn=experiment.order == "balanced" and draws_positions(positions),
     )  # fmt: skip
 
 
@@ -165,7 +177,8 @@ def rule(design: Design) -> str:
     """Describe test, looks and bounds, as plan and report print them."""
     said = [_at_looks(design)] if design.boundaries else []
     if design.anytime_after is not None:
-        share = f" times the {len(design.comparisons)} comparisons still open" if len(design.comparisons) > 1 else ""
+        shared = len(design.comparisons) > 1
+        share = f" times the {len(design.comparisons)} comparisons that share alpha" if shared else ""
         since = f"after replicate {design.anytime_after}, " if design.anytime_after else ""
         first = f" from the {LEAST_PAIRS}th on" if design.anytime_after < LEAST_PAIRS else ""
         evidence = f"decided at an e-value of {design.evidence:g}{share}"
@@ -184,7 +197,8 @@ def _at_looks(design: Design) -> str:
     shared = ""
     if len(design.comparisons) > 1:
         shared = (
-            f"; {len(design.comparisons)} comparisons share alpha {design.alpha:g}, a decided one passes its share on"
+            f"; {len(design.comparisons)} comparisons share alpha {design.alpha:g}, one that is larger than the margin "
+            "passes its share on"
         )
     stops = "" if design.early_stop or len(design.looks) == 1 else "; no early stop"
     return f"{plural} at replicates {bounds}{shared}{stops}"

@@ -63,7 +63,7 @@ def smallest_resolvable(sd: float, pairs: int, alpha: float, columns: int = 1) -
     if pairs - columns < 1 or alpha <= 0.0:
         return None
     df = pairs - columns
-    # With this noncentrality the power is above 0.92: P(chi above its 95 % milestone) + P(normal below -2) < 0.08.
+    # With this noncentrality the power is above 0.92: P(chi above its 95 % point) + P(normal below -2) < 0.08.
     shift = float(stats.t.isf(alpha / 2.0, df)) * math.sqrt(float(stats.chi2.ppf(0.95, df)) / df) + 2.0
     most = shift / math.sqrt(pairs)
     return sd * float(optimize.brentq(lambda size: power(1.0, size, pairs, alpha, columns) - POWER, 0.0, most))

@@ -35,15 +35,17 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def mean(values: Iterable[float | None]) -> float | None:
-    """Return the exactly rounded mean of the values that are not None; None when there are none."""
-    present = [value for value in values if value is not None]
-    return math.fsum(present) / len(present) if present else None
+    """Return the exactly rounded mean of the values that are not None; None without any, or where one is not finite."""
+    return _finite_mean([value for value in values if value is not None])
 
 
 def mean_known(values: Iterable[float]) -> float | None:
     """Return the exactly rounded mean of the values that are not NaN (absent in `Columns`); None without any."""
-    known = [value for value in values if value == value]
-    return math.fsum(known) / len(known) if known else None
+    return _finite_mean([value for value in values if value == value])
+
+
+def _finite_mean(values: list[float]) -> float | None:
+    return math.fsum(values) / len(values) if values and all(map(math.isfinite, values)) else None
 
 
 def episode_mean(record: EpisodeRecord, value: Callable[[EnvEpisode], float | None]) -> float | None:
@@ -59,7 +61,10 @@ def held_out_accuracy(record: EpisodeRecord | EvaluationRecord | None) -> float 
 
 
 def endpoint(run: RunHistory, declared: str) -> float | None:
-    """Return the endpoint of one run, percent; `declared` as in the design. None until all its records exist."""
+    """Return the endpoint of one run, percent; `declared` as in the design.
+
+    None until all its records exist, or where it is no finite number.
+    """
     if declared == "evaluation":
         return held_out_accuracy(run.evaluation)
     curve = run.columns.of("accuracy")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,15 +13,23 @@ from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.machine import Device, Machine
 from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import RunRef
-from esper_ab.contracts.rng import run_path
+from esper_ab.contracts.rng import RngPath, run_path
 from esper_ab.contracts.settings import Settings
-from esper_ab.design.counterbalance import blocks_needed, order, shuffled
-from esper_ab.design.design import Calibrate, Design, extended, make_design
+from esper_ab.design.counterbalance import (
+    blocks_needed,
+    draws_positions,
+    order,
+    order_drawn,
+    shuffled,
+    told_apart,
+)
+from esper_ab.design.design import Calibrate, Design, comparisons, extended, looks_of, make_design
 from esper_ab.plan.estimate import estimate
 from esper_ab.plan.notes import estimand, notes
 from esper_ab.plan.reward_code import code_of
 from esper_ab.settings.differences import Difference, differences
 from esper_ab.settings.experiment import Group, ResolvedExperiment
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 
 LaneSet = tuple[Lane, ...]  # the lanes of one block, by position
 
@@ -68,7 +77,7 @@ def make_plan(
     sets = _lane_sets(experiment, machine)
     digest = digest_of(experiment, machine)
     blocks = tuple(
-        _block(experiment, machine, digest, replicate, sets[replicate % len(sets)], replicate // len(sets))
+        _block(experiment, machine, digest, replicate, sets)
         for replicate in range(experiment.replicates)
     )
     lanes = tuple(lane for lane_set in sets for lane in lane_set)
@@ -103,7 +112,7 @@ def extend(plan: Plan, design: Design, planned: int, more: int) -> Extension:
     blocks = []
     for replicate in range(planned, planned + more):
         lanes = sets[replicate % len(sets)]
-        places = positions(plan.experiment, replicate, replicate // len(sets))
+        places = positions(plan.experiment, replicate, len(sets))
         names = [plan.experiment.groups[group].name for group in places]
         runs = tuple(_again(templates[name], replicate, lane) for name, lane in zip(names, lanes, strict=True))
         blocks.append(Block(replicate=replicate, runs=runs))
@@ -122,13 +131,15 @@ def _names(block: Block) -> tuple[str, ...]:
     return tuple(spec.ref.group_id for spec in block.runs)
 
 
-def positions(experiment: ResolvedExperiment, replicate: int, turn: int) -> tuple[int, ...]:
-    """Group in each position of the block of `replicate`, the `turn`-th on its set of lanes."""
-    n_groups = len(experiment.groups)
+def positions(experiment: ResolvedExperiment, replicate: int, n_sets: int) -> tuple[int, ...]:
+    """Group in each position of the block of `replicate`, where blocks go round `n_sets` sets of lanes."""
+    n_groups, (turn, lane_set) = len(experiment.groups), divmod(replicate, n_sets)
     if experiment.order == "fixed":
         return tuple(range(n_groups))
     if experiment.order == "shuffled":
         return shuffled(n_groups, run_path(experiment.rng_seed, replicate) / "order")
+    if draws_positions(n_groups):
+        return order_drawn(n_groups, turn, RngPath(experiment.rng_seed) / "positions" / lane_set)
     return order(n_groups, turn)
 
 
@@ -159,11 +170,48 @@ def _lane_sets(experiment: ResolvedExperiment, machine: Machine) -> tuple[LaneSe
     pool = experiment.devices
     units = [pool[i : i + per_run] for i in range(0, len(pool) - per_run + 1, per_run)]
     _refuse_too_few(experiment, len(units))
-    at_once = min(max(1, experiment.replicates // blocks_needed(n_groups)), _most_blocks(experiment))
+    at_once = _sets_at_once(experiment, len(units) // (n_groups if experiment.placement == "spread" else 1))
     if experiment.placement == "spread":
         chosen = [units[i : i + n_groups] for i in range(0, len(units) - n_groups + 1, n_groups)]
         return tuple(tuple(_lane(unit, devices) for unit in one_set) for one_set in chosen[:at_once])
     return tuple(tuple(_lane(unit, devices, f"/{i}") for i in range(n_groups)) for unit in units[:at_once])
+
+
+def _sets_at_once(experiment: ResolvedExperiment, most: int) -> int:
+    """Return how many sets of lanes to use, up to `most`; UsageError where no comparison could ever be decided.
+
+    So many that each has enough blocks by the first look, and that at every look every comparison can be told from the
+    effects of lanes, unless positions are drawn by lot, or fixed on purpose.
+    """
+    n_groups, replicates = len(experiment.groups), experiment.replicates
+    looks = [look for look in looks_of(experiment) or range(LEAST_PAIRS, replicates + 1) if look >= LEAST_PAIRS]
+    first = looks[0] if looks else replicates
+    most = min(most, max(1, first // blocks_needed(n_groups)), _most_blocks(experiment))
+    if experiment.order == "fixed" or (experiment.order == "balanced" and draws_positions(n_groups)):
+        return most
+    for count in range(most, 0, -1):
+        if not any(_mixed_up(experiment, look, count) for look in looks):
+            return count
+    a, b = next(filter(None, (_mixed_up(experiment, look, 1) for look in looks)))
+    least = next(count for count in itertools.count(first) if not _mixed_up(experiment, count, 1))
+    raise UsageError(
+        Setting("order", experiment.order), f": in this draw {a} and {b} cannot be told from lane and start order at "
+        f"{first} replicates; the first look needs {least}, as in ", Setting("looks", (least, max(replicates, least))),
+        ", or ", Setting("order", "balanced"),
+    )  # fmt: skip
+
+
+def _mixed_up(experiment: ResolvedExperiment, replicates: int, n_sets: int) -> tuple[str, str] | None:
+    """Return two compared groups that cannot be told from their lanes after `replicates`; None: there are none."""
+    names = [group.name for group in experiment.groups]
+    lanes = []  # by group, per block
+    for replicate in range(replicates):
+        places = positions(experiment, replicate, n_sets)
+        lanes.append({names[group]: (replicate % n_sets, place) for place, group in enumerate(places)})
+    for one in comparisons(experiment):
+        if not told_apart([(block[one.a], block[one.b]) for block in lanes]):
+            return one.a, one.b
+    return None
 
 
 def _most_blocks(experiment: ResolvedExperiment) -> int:
@@ -210,10 +258,10 @@ def _refuse_too_few(experiment: ResolvedExperiment, n_units: int) -> None:
 
 
 def _block(
-    experiment: ResolvedExperiment, machine: Machine, digest: str, replicate: int, lanes: LaneSet, turn: int
+    experiment: ResolvedExperiment, machine: Machine, digest: str, replicate: int, sets: tuple[LaneSet, ...]
 ) -> Block:
-    """Block of `replicate`, the `turn`-th on its lanes."""
-    places = positions(experiment, replicate, turn)
+    """Block of `replicate`; blocks go round the sets of lanes."""
+    lanes, places = sets[replicate % len(sets)], positions(experiment, replicate, len(sets))
     runs = tuple(
         _run_spec(experiment, machine, digest, experiment.groups[group], (replicate, lane))
         for group, lane in zip(places, lanes, strict=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import Lane
-from esper_ab.design.counterbalance import cycle
+from esper_ab.design.counterbalance import cycle, draws_positions
 from esper_ab.plan.gpu_memory import too_much
 from esper_ab.settings.differences import capital, named, pairs_by_axes
 from esper_ab.settings.experiment import ResolvedExperiment
@@ -50,7 +50,24 @@ def _on_inference(experiment: ResolvedExperiment, blocks_at_once: int) -> Iterat
             f"{replicates} replicates can show no EQUIVALENT, nor that a difference is smaller than the margin: at "
             f"least {LEAST_EQUIVALENCE_PAIRS} are needed, for fewer runs too often show none of a group's collapses."
         )
-    if experiment.order == "balanced" and replicates > 1 and replicates % full:
+    yield from _on_order(experiment, full)
+    if experiment.placement == "sequence":
+        yield "sequence: the runs of a block train one after the other, not at the same time."
+    if experiment.sync == "independent":
+        yield "independent: no barrier between episodes; groups may be at different episodes at the same time."
+    if experiment.unpaired:
+        yield "unpaired: the groups of a replicate do not share randomness; for calibration, not for comparison."
+
+
+def _on_order(experiment: ResolvedExperiment, full: int) -> Iterator[str]:
+    """Write what the order does to positions; `full`: replicates after which the planned one is balanced."""
+    n_groups, replicates = len(experiment.groups), experiment.replicates
+    if experiment.order == "balanced" and draws_positions(n_groups):
+        yield (
+            f"{n_groups} groups: lane and start order are drawn by lot for this experiment, because {LEAST_PAIRS} "
+            "pairs can be told from them for fewer groups only; what they do is noise in every comparison."
+        )
+    elif experiment.order == "balanced" and replicates > 1 and replicates % full:
         yield (
             f"{replicates} replicates are not a multiple of {full}: groups are not equally often in every position; "
             "a difference between positions would not cancel out."
@@ -62,12 +79,6 @@ def _on_inference(experiment: ResolvedExperiment, blocks_at_once: int) -> Iterat
         )
     elif experiment.order == "shuffled":
         yield "order shuffled: lane and start order are drawn afresh per block; they need not balance."
-    if experiment.placement == "sequence":
-        yield "sequence: the runs of a block train one after the other, not at the same time."
-    if experiment.sync == "independent":
-        yield "independent: no barrier between episodes; groups may be at different episodes at the same time."
-    if experiment.unpaired:
-        yield "unpaired: the groups of a replicate do not share randomness; for calibration, not for comparison."
 
 
 def _on_sharing(experiment: ResolvedExperiment) -> Iterator[str]:

@@ -10,12 +10,12 @@ from esper_ab.design.design import rule
 from esper_ab.report.content import Content
 from esper_ab.verdict.comparison import Comparison
 
-VERDICT_SCHEMA = 2
+VERDICT_SCHEMA = 3
 # Keys that are fields of a Comparison, before and behind the descriptive statistics.
 _FIRST = ("used", "same_records", "estimate", "low", "high", "level", "effect", "plain", "rank")
 _LAST = (
     "equivalence", "pairs_needed", "pairs_anew", "most_pairs", "smallest_resolvable", "lost", "imputed", "findings",
-    "capped_by", "unaudited",
+    "capped_by", "unseen", "inconclusive", "unaudited",
 )  # fmt: skip
 
 
@@ -47,6 +47,8 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
         "sentence": comparison.sentence, "rule": comparison.rule, "caveats": comparison.caveats,
         "scope": question.scope, "alpha": question.alpha, "margin": question.design.margin, "planned": question.planned,
         "decision": course.decision, "decided_at": course.decided_at, "finished": course.finished,
-        **{key: getattr(comparison, key) for key in _FIRST}, "level": str(comparison.level), **comparison.descriptive,
-        **{key: getattr(comparison, key) for key in _LAST}, "looks": course.looks, "pairs": comparison.pairs,
+        **{key: getattr(comparison, key) for key in _FIRST}, "level": str(comparison.level),
+        "simultaneous_low": comparison.simultaneous[0], "simultaneous_high": comparison.simultaneous[1],
+        **comparison.descriptive, **{key: getattr(comparison, key) for key in _LAST},
+        "looks": course.looks, "pairs": comparison.pairs,
     }

@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 
-def points(value: float) -> str:
+_MOST_DIGITS, _SAME = 9, 1e-8
+
+
+def points(value: float, digits: int = 2) -> str:
     """Write a difference of accuracies with its sign: "+1.20", "-0.35", "0.00"."""
-    text = f"{value:+.2f}"
-    return "0.00" if text in ("+0.00", "-0.00") else text
+    text = f"{value:+.{digits}f}"
+    return text if float(text) else text[1:]
+
+
+def digits_apart(values: Iterable[float], marks: Iterable[float], least: int) -> int:
+    """Return the fewest decimals, `least` or more, at which rounding puts no value on or across a mark.
+
+    A value that is a mark but for rounding errors may stay on it.
+    """
+    apart = [(value, mark) for value in values for mark in marks if abs(value - mark) >= _SAME]
+    return next(
+        (
+            digits
+            for digits in range(least, _MOST_DIGITS)
+            if all((round(value, digits) - mark) * (value - mark) > 0.0 for value, mark in apart)
+        ),
+        _MOST_DIGITS,
+    )
 
 
 def percent(level: float) -> str:

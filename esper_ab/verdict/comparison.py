@@ -9,19 +9,24 @@ import msgspec
 
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
 from esper_ab.stats.equivalence import equivalence
-from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
 from esper_ab.stats.pair import Pair
 from esper_ab.stats.paired_difference import PairedDifference, paired_difference
 from esper_ab.stats.signed_rank import SignedRank, hodges_lehmann_interval, signed_rank
 from esper_ab.verdict import headline, sentences
 from esper_ab.verdict.decision import Grounds, Verdict, decide, decided
 from esper_ab.verdict.descriptive import describe
-from esper_ab.verdict.evidence import Assessment, DifferenceInterval, Evidence, Level, Numbers
+from esper_ab.verdict.evidence import Assessment, DifferenceInterval, Evidence, Kind, Level, Numbers
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.imputation import imputed
 from esper_ab.verdict.looks import Course
 from esper_ab.verdict.question import Lost, Question
 from esper_ab.verdict.sample_size import needed_anew, needed_here, smallest_difference, spread
+from esper_ab.verdict.sentences_on_losses import losses_cap
+from esper_ab.verdict.unseen import unseen
+
+_CLAIMS = (
+    Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN, Verdict.EQUIVALENT,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +85,8 @@ def _numbers(question: Question, pairs: tuple[Pair, ...], course: Course) -> Num
     return Numbers(
         question=question, course=course, pairs=pairs, used=len(used), effect=effect, plain=plain, rank=rank,
         estimate=_estimate(course, effect, plain, rank if design.test == "rank" else None),
-        at_look=_interval(question, course, effect, used), descriptive=describe(a, b, question.rng_seed),
+        at_look=_interval(question, course, effect, used), simultaneous=_simultaneous(question, course),
+        descriptive=describe(a, b, question.rng_seed),
         equivalence=tost, pairs_needed=needed_here(question, course, found) if found else None,
         pairs_anew=needed_anew(question, course, found) if found else None,
     )  # fmt: skip
@@ -93,37 +99,37 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
     caps = [finding.sentence for finding in findings if finding.weight == "caps"]
     floors = [finding.sentence for finding in findings if finding.weight == "caps equivalence"]
     if again is not None and not again.survives:
-        caps.append(sentences.losses_cap(question, again))
+        caps.append(losses_cap(question, again))
     # Equal endpoints of differing records are what a coarse or saturated outcome gives: they show no equality.
     equal = bool(pairs) and all(pair.a == pair.b for pair in pairs)
     grounds = Grounds(
         pairs=len(pairs), blocked=any(finding.weight == "blocks" for finding in findings),
         identical=equal and same_records, decision=course.standing, direction=course.direction,
-        below_margin=_below_margin(numbers), capped=False,
+        below_margin=numbers.last_look is not None and numbers.last_look.small, capped=False,
     )  # fmt: skip
     unaudited = decided(grounds)
     if unaudited is Verdict.EQUIVALENT:
         caps += floors
-    below = grounds.below_margin and not floors
+    below = grounds.below_margin and not floors and (again is None or again.small)
     verdict = decide(msgspec.structs.replace(grounds, capped=bool(caps), below_margin=below))
     on_equivalence = verdict is Verdict.EQUIVALENT
     low, high, level = _equivalence_interval(question, course) if on_equivalence else numbers.at_look
     most = None if question.open_ended else max(len(pairs), question.planned - len(lost.replicates))
     found = spread(question.design.test, numbers.effect, numbers.plain)
+    smallest = smallest_difference(question, course, found, most) if found and most is not None else None
+    undecided = verdict is Verdict.INCONCLUSIVE and not caps and course.finished
     return Assessment(
-        same_records=same_records, low=low, high=high, level=level, most_pairs=most,
-        smallest_resolvable=smallest_difference(question, course, found, most) if found and most is not None else None,
-        lost=lost, imputed=again, findings=findings, capped_by=tuple(caps), unaudited=unaudited, verdict=verdict,
+        same_records=same_records, low=low, high=high, level=level, most_pairs=most, smallest_resolvable=smallest,
+        lost=lost, imputed=again, findings=findings, capped_by=tuple(caps),
+        unseen=unseen(question.design, pairs, course) if verdict in _CLAIMS else None,
+        inconclusive=_kind(question, low, smallest) if undecided else None, unaudited=unaudited, verdict=verdict,
     )  # fmt: skip
 
 
-def _below_margin(numbers: Numbers) -> bool:
-    """Whether all agree that the difference is smaller than the margin: its interval, its mean, and pairs enough."""
-    design, plain, (low, high, _) = numbers.question.design, numbers.plain, numbers.at_look
-    if low is None or high is None or plain is None or numbers.used < LEAST_EQUIVALENCE_PAIRS:
-        return False
-    by_ranks = design.test == "rank"  # the interval is then of another location than the mean
-    return -design.margin < low and high < design.margin and (not by_ranks or abs(plain.mean) < design.margin)
+def _kind(question: Question, low: float | None, smallest: float | None) -> Kind:
+    """Return which kind of INCONCLUSIVE it is: whether the margin was within the plan's reach."""
+    reached = smallest is not None and smallest <= question.design.margin
+    return "bounded" if low is not None and reached else "uninformative"
 
 
 def _estimate(
@@ -151,6 +157,14 @@ def _interval(
         found = effect.interval(question.alpha) if effect is not None else None
     early = not course.finished and (len(design.looks) > 1 or question.open_ended)
     return *(found or (None, None)), Level(confidence=1.0 - question.alpha, early=early)
+
+
+def _simultaneous(question: Question, course: Course) -> DifferenceInterval:
+    """Return the interval of the last look at the share of alpha that was held first."""
+    level = Level(confidence=1.0 - question.design.alpha, kind="simultaneous ")
+    if not course.looks:
+        return None, None, level
+    return course.looks[-1].simultaneous_low, course.looks[-1].simultaneous_high, level
 
 
 def _equivalence_interval(question: Question, course: Course) -> DifferenceInterval:

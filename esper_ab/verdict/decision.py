@@ -9,6 +9,7 @@ from enum import StrEnum
 
 import msgspec
 
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.verdict.looks import LookDecision
 
 
@@ -34,7 +35,7 @@ class Grounds(msgspec.Struct, frozen=True, kw_only=True):
     identical: bool  # one computation in both groups: equal records in every pair, and so every difference zero
     decision: LookDecision  # of the looks, where the last one shows it still
     direction: int  # +1: a is better, -1: b is better, 0: not crossed
-    below_margin: bool  # the repeated interval lies inside -margin .. +margin, and there are pairs enough to say so
+    below_margin: bool  # the simultaneous interval lies inside -margin .. +margin, and there are pairs enough
     capped: bool  # by the audit or by lost runs: at most INCONCLUSIVE
 
 
@@ -42,7 +43,7 @@ def decide(grounds: Grounds) -> Verdict:
     """Return the first verdict that applies, in the order of `Verdict`."""
     if grounds.blocked:
         return Verdict.BLOCKED
-    if grounds.pairs == 0 or (grounds.pairs == 1 and (grounds.capped or not grounds.identical)):
+    if grounds.pairs < LEAST_PAIRS and (grounds.capped or not grounds.identical):
         return Verdict.NO_INFERENCE
     return Verdict.INCONCLUSIVE if grounds.capped else decided(grounds)
 

@@ -21,13 +21,14 @@ from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.imputation import Imputed
 from esper_ab.verdict.looks import Course, Look
 from esper_ab.verdict.question import Lost, Question
+from esper_ab.verdict.unseen import Unseen
 
 
 class Level(msgspec.Struct, frozen=True, kw_only=True):
     """What an interval is; as text "95 % repeated interval"."""
 
     confidence: float
-    kind: Literal["", "repeated ", "anytime-valid "] = ""
+    kind: Literal["", "repeated ", "anytime-valid ", "simultaneous "] = ""
     early: bool = False  # before the first look: not corrected for looking early
 
     def __str__(self) -> str:
@@ -35,6 +36,8 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
         return f"{percent(self.confidence)} {self.kind}interval{early}"
 
 
+# "bounded": the margin was within reach, and the interval says what is ruled out; "uninformative": it was not
+Kind = Literal["bounded", "uninformative"]
 # of a difference, in points; None where the data give none
 DifferenceInterval = tuple[float | None, float | None, Level]
 
@@ -52,6 +55,7 @@ class Numbers:
     used: int  # pairs, the first of them
     estimate: float | None  # of the deciding analysis; the plain mean while positions cannot be told apart
     at_look: DifferenceInterval  # the repeated interval of the last look; before any, an uncorrected one
+    simultaneous: DifferenceInterval  # at the last look: those of all comparisons hold at once; before any, no limits
     effect: AdjustedDifference | None  # adjusted as declared; None where positions cannot be told apart
     plain: PairedDifference | None  # not adjusted, at the level 1 - alpha of the comparison
     rank: SignedRank | None
@@ -108,6 +112,8 @@ class Assessment:
     imputed: Imputed | None  # only where a decision could hang on losses
     findings: tuple[Finding, ...]  # of the audit, those that touch this comparison
     capped_by: tuple[str, ...]  # why at most INCONCLUSIVE, one sentence each
+    unseen: Unseen | None  # what a claim could not have seen; None where nothing is claimed
+    inconclusive: Kind | None  # which kind of INCONCLUSIVE it is, at the end of a plan; None otherwise
     unaudited: Verdict  # what records and looks say before audit and losses
     verdict: Verdict
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from esper_ab.settings.differences import capital, named
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
-from esper_ab.stats.text import n_pairs, percent
+from esper_ab.stats.text import digits_apart, n_pairs, percent
 from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.evidence import Evidence
 
@@ -50,7 +50,7 @@ def headline(evidence: Evidence) -> str:
     if verdict in _SURE:
         return _decided(evidence)
     if verdict is Verdict.NO_INFERENCE and evidence.estimate is not None:
-        return f"Nothing follows from one pair: in it, {_ahead(evidence)}."
+        return f"Nothing follows{_yet(evidence)} from {_few(evidence)}, {_ahead(evidence)}{_wins(evidence)}."
     return headline_of([(a, b)], evidence)
 
 
@@ -63,7 +63,8 @@ def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
     if verdict is Verdict.BLOCKED:
         return f"No answer for {them}: the audit forbids a comparison{'' if one else '; its table says why'}."
     if verdict is Verdict.NO_INFERENCE:
-        why = "no pair is complete" if evidence.estimate is None else "one pair shows nothing"
+        few = len(evidence.pairs) > 0
+        why = f"fewer than {LEAST_PAIRS} pairs show nothing" if few else "no pair is complete"
         return f"Nothing can be said of {them}: {why}."
     if verdict is Verdict.IDENTICAL:
         return f"{them if one else capital(them)} are the same computation: all records agree, nothing to compare."
@@ -121,18 +122,22 @@ def _why_open(evidence: Evidence) -> Why:
     return Why.NO_LOOK if evidence.last_look is None else Why.BOUND
 
 
+def _few(evidence: Evidence) -> str:
+    return "one pair: in it" if len(evidence.pairs) == 1 else f"fewer than {LEAST_PAIRS} pairs: in these"
+
+
 def _yet(evidence: Evidence) -> str:
     return "" if evidence.course.finished else " yet"
 
 
 def _ahead(evidence: Evidence) -> str:
     """ "a is 1.2 points above b": what was seen, nothing more."""
-    return _seen(evidence, "are equal", "is", "above")
+    return _seen(evidence, "are level", "is", "above")
 
 
 def _looks(evidence: Evidence) -> str:
     """ "a looks 1.2 points better than b": for what is not decided."""
-    return _seen(evidence, "look equal", "looks", "better than")
+    return _seen(evidence, "look level", "looks", "better than")
 
 
 def _seen(evidence: Evidence, equal: str, verb: str, than: str) -> str:
@@ -149,10 +154,20 @@ def _equal(evidence: Evidence) -> bool:
 
 
 def _size(evidence: Evidence, value: float | None = None) -> str:
-    """Write `value`, by default the estimate, without sign: "7.9"; two digits where a number is below 1: "0.35"."""
+    """Write `value`, by default the estimate, without sign: "7.9"; more digits where one number would round away.
+
+    Two digits where a number is below 1; more where the interval would shrink to one number, or a limit would seem to
+    lie on 0 or on the margin.
+    """
     value = evidence.estimate if value is None else value
-    sizes = [abs(number) for number in (evidence.estimate, evidence.low, evidence.high) if number is not None]
-    return f"{abs(value or 0.0):.{2 if min(sizes, default=0.0) < 1.0 else 1}f}"
+    numbers = [number for number in (evidence.estimate, evidence.low, evidence.high) if number is not None]
+    digits, margin = 2 if min(map(abs, numbers), default=0.0) < 1.0 else 1, evidence.question.design.margin
+    if evidence.low is not None and evidence.high is not None:
+        digits = digits_apart((evidence.low, evidence.high), (-margin, 0.0, margin), digits)
+        digits = max(digits, digits_apart((evidence.low, evidence.high), ((evidence.low + evidence.high) / 2.0,), 1))
+    if evidence.verdict in (*_SURE, Verdict.EQUIVALENT) and evidence.estimate is not None:
+        digits = max(digits, digits_apart((evidence.estimate,), (-margin, 0.0, margin), digits))
+    return f"{abs(value or 0.0):.{digits}f}"
 
 
 def _wins(evidence: Evidence) -> str:

@@ -1,7 +1,9 @@
-"""Sensitivity of a decision to lost runs: worst-case imputation. Pure.
+"""Sensitivity of a decision to lost runs: imputation against the claim. Pure.
 
-Runs need not be lost at random: a group may lose its bad ones. So runs that failed get the worst endpoint observed in
-either group, those that were cancelled with them the mean of their group, and the last look is taken again at its own
+Runs need not be lost at random: a group may lose its bad ones, or its good ones. So the runs that failed get, of all
+endpoints observed in either group, the one that speaks most against the claim: the worst where the claim is that their
+group is better, the best where it is that it is worse; for a claim that the difference is small, both directions are
+tried. Runs that were cancelled with them get the mean of their group. Then the last look is taken again at its own
 bound. A decision that survives does not depend on the losses.
 """
 
@@ -21,16 +23,18 @@ _RECURS = 2  # replicates that failed by one group's run and none by the other's
 
 
 class Imputed(msgspec.Struct, frozen=True, kw_only=True):
-    """The last look with the worst observed endpoint in place of the lost runs."""
+    """The last look with lost runs imputed; of two directions, the one that speaks more against the decision."""
 
     lost_a: int  # replicates given up because of a's run, before that look
     lost_b: int
-    worst: float  # percent, of either group
+    given_a: float | None  # percent: what failed runs of a got; None: none failed
+    given_b: float | None
     pairs: int  # observed and imputed ones
     mean: float | None  # points
     p: float | None  # of the design's test
     e: float | None  # of the anytime-valid rule
     survives: bool  # the same decision in the same direction
+    small: bool  # in both directions the look still shows that the difference is smaller than the margin
 
 
 def recurs_in(a: str, b: str, lost: Lost) -> str | None:
@@ -40,36 +44,41 @@ def recurs_in(a: str, b: str, lost: Lost) -> str | None:
     return b if lost.b >= _RECURS and lost.a == 0 else None
 
 
-def worst_value(pairs: Sequence[Pair], halves: Sequence[HalfPair]) -> tuple[tuple[Pair, ...], float]:
-    """Return all pairs, half pairs completed, and the worst endpoint of these runs (percent).
+def completed(pairs: Sequence[Pair], halves: Sequence[HalfPair], against: int) -> tuple[tuple[Pair, ...], float, float]:
+    """Return all pairs, half pairs completed, and what a failed run of a and of b gets (percent).
 
-    A run that failed gets the worst endpoint, one that was cancelled its group's mean. A replicate in which neither of
-    the two failed, but a third group's run, stays out. ValueError without any endpoint.
+    `against`: +1 speaks against a being better (the worst endpoint to a, the best to b), -1 against b being better. A
+    cancelled run gets its group's mean. A replicate in which neither of the two failed, but a third group's run, stays
+    out. ValueError without any endpoint.
     """
     seen_a = [value for value in (*(pair.a for pair in pairs), *(half.a for half in halves)) if value is not None]
     seen_b = [value for value in (*(pair.b for pair in pairs), *(half.b for half in halves)) if value is not None]
     if not seen_a and not seen_b:
         raise ValueError("no endpoint was observed")
-    worst = min((*seen_a, *seen_b))
+    worst, best = min((*seen_a, *seen_b)), max((*seen_a, *seen_b))
+    given_a, given_b = (worst, best) if against > 0 else (best, worst)
 
-    def completed(value: float | None, failed: bool, seen: list[float]) -> float:
+    def complete(value: float | None, failed: bool, given: float, seen: list[float]) -> float:
         if value is not None:
             return value
-        return worst if failed or not seen else math.fsum(seen) / len(seen)
+        return given if failed or not seen else math.fsum(seen) / len(seen)
 
     found = tuple(
         Pair(
-            replicate=half.replicate, a=completed(half.a, half.failed_a, seen_a),
-            b=completed(half.b, half.failed_b, seen_b), position_a=half.position_a, position_b=half.position_b,
+            replicate=half.replicate,
+            a=complete(half.a, half.failed_a, given_a, seen_a),
+            b=complete(half.b, half.failed_b, given_b, seen_b),
+            position_a=half.position_a,
+            position_b=half.position_b,
         )
         for half in halves
         if half.failed_a or half.failed_b
     )
-    return tuple(sorted((*pairs, *found), key=lambda pair: pair.replicate)), worst
+    return tuple(sorted((*pairs, *found), key=lambda pair: pair.replicate)), given_a, given_b
 
 
 def imputed(design: Design, pairs: Sequence[Pair], course: Course, lost: Lost) -> Imputed | None:
-    """Take the look that the verdict rests on again with lost runs imputed; None without a decision or unequal losses.
+    """Take the look that the verdict rests on again with lost runs imputed; None without a decision or a failed run.
 
     That is the last look: the deciding one where the design stops early, else a later one, whose numbers are reported.
     """
@@ -77,12 +86,25 @@ def imputed(design: Design, pairs: Sequence[Pair], course: Course, lost: Lost) -
         return None
     look = course.looks[-1]
     lost = lost.before(look.replicates)
-    if lost.a == lost.b:
+    if not lost.a and not lost.b:
         return None
-    completed, worst = worst_value([pair for pair in pairs if pair.replicate < look.replicates], lost.replicates)
-    again = retake(design, look, completed)
+    before = [pair for pair in pairs if pair.replicate < look.replicates]
+    both = [_again(design, course, before, lost, against) for against in (1, -1)]
+    small = all(one.small for one in both)
+    if course.decision == "crossed":
+        found = both[0] if course.direction > 0 else both[1]
+    else:
+        found = min(both, key=lambda one: (one.survives, -abs(one.mean or 0.0)))
+    return msgspec.structs.replace(found, small=small)
+
+
+def _again(design: Design, course: Course, pairs: Sequence[Pair], lost: Lost, against: int) -> Imputed:
+    """Take the last look again with the failed runs imputed in one direction."""
+    full, given_a, given_b = completed(pairs, lost.replicates, against)
+    again = retake(design, course.looks[-1], full)
     agree = again.mean is not None and again.mean * course.direction > 0.0
     return Imputed(
-        lost_a=lost.a, lost_b=lost.b, worst=worst, pairs=again.pairs, mean=again.mean, p=again.p, e=again.e,
+        lost_a=lost.a, lost_b=lost.b, given_a=given_a if lost.a else None, given_b=given_b if lost.b else None,
+        pairs=again.pairs, mean=again.mean, p=again.p, e=again.e, small=again.small,
         survives=again.equivalent if course.decision == "equivalent" else again.crossed and agree,
     )  # fmt: skip

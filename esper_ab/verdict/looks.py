@@ -1,8 +1,9 @@
 """The looks of an experiment, interim and last: which comparisons crossed their boundary, and when. Pure.
 
-Group-sequential with alpha passed on: a comparison that crosses hands its share to those still open, which are tested
-again at the same look (Maurer & Bretz 2013; with a single look this is Holm's procedure). Equivalence is always tested
-at the share that a comparison held first: what rejecting "no difference" frees is not free for other hypotheses.
+Group-sequential with alpha passed on: a comparison that crosses and is shown to be larger than the margin hands its
+share to those still open, which are tested again at the same look (after Maurer & Bretz 2013). Of a smaller one it
+could still be claimed that it lies within the margin, so its share is not free. Everything about the margin is tested
+at the share that a comparison held first. So all claims of all comparisons together err with probability alpha.
 After the last planned look of an extended plan, and in an open-ended one, every replicate is followed by a look under
 the anytime-valid t.
 """
@@ -41,7 +42,10 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     mean: float | None  # Hodges-Lehmann estimate when the test is "rank"
     low: float | None  # repeated interval: the differences that this look's bound does not reject
     high: float | None
+    simultaneous_low: float | None  # interval at the share held first: those of all comparisons hold at once
+    simultaneous_high: float | None
     crossed: bool
+    small: bool  # pairs enough, and the simultaneous interval and the mean lie within the margin
     equivalence_p: float | None  # asked of each one-sided test at the margin: the first share's bound_p; None likewise
     equivalence_low: float | None  # interval at twice equivalence_p, or at half the e-value of the first share
     equivalence_high: float | None
@@ -80,7 +84,8 @@ class _Track:
     decision: LookDecision = "open"
     decided_at: int | None = None
     direction: int = 0
-    held: int = 0  # comparisons open when it was decided: its share stays what it was
+    held: int = 0  # comparisons that shared alpha when it was decided: its share stays what it was
+    passed_on: bool = False  # its share: it crossed, and is larger than the margin
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,7 @@ class _Evidence:
     p: float | None
     mean: float | None  # what the test estimates
     average: float | None  # what is to be estimated; differs from `mean` under the rank test only
+    of_average: AdjustedDifference | None  # its t, which the rank test asks as well about what is small
 
 
 def follow(design: Design, pairs: Mapping[Contrast, Sequence[Pair]], complete: int) -> dict[Contrast, Course]:
@@ -131,7 +137,7 @@ def _looks(design: Design, complete: int) -> Iterator[int]:
 
 def _take(design: Design, replicates: int, tracks: list[_Track]) -> None:
     """Take one look at every comparison that still takes part."""
-    n_open = sum(track.decision != "crossed" for track in tracks)  # an equivalent one keeps its share
+    n_open = sum(not track.passed_on for track in tracks)
     decided = [] if design.early_stop else [track for track in tracks if track.decision != "open"]
     for track in decided:
         track.looks.append(_look(design, replicates, _evidence(design, replicates, track.pairs), track.held))
@@ -143,7 +149,8 @@ def _take(design: Design, replicates: int, tracks: list[_Track]) -> None:
             break
         for track, look in crossing:
             _decide(track, look, "crossed", n_open)
-        n_open -= len(crossing)
+            track.passed_on = _beyond(look, design.margin)
+        n_open -= sum(track.passed_on for track, _ in crossing)
         undecided = [(track, evidence) for track, evidence, look in seen if not look.crossed]
     for track, _, look in seen:
         if look.equivalent:
@@ -159,6 +166,11 @@ def _decide(track: _Track, look: Look, decision: LookDecision, n_open: int) -> N
         track.direction = 1 if look.mean > 0.0 else -1
 
 
+def _beyond(look: Look, margin: float) -> bool:
+    """Return whether the repeated interval lies outside of +-margin."""
+    return (look.low is not None and look.low >= margin) or (look.high is not None and look.high <= -margin)
+
+
 def _evidence(design: Design, replicates: int, pairs: Sequence[Pair]) -> _Evidence:
     used = [pair for pair in pairs if pair.replicate < replicates]
     a, b = [pair.a for pair in used], [pair.b for pair in used]
@@ -168,13 +180,19 @@ def _evidence(design: Design, replicates: int, pairs: Sequence[Pair]) -> _Eviden
         rank = signed_rank(a, b)
         p = None if degenerate(d) or not rank.n else rank.p
         average = math.fsum(d) / len(d)
-        return _Evidence(pairs=len(used), effect=None, differences=d, p=p, mean=rank.estimate, average=average)
+        return _Evidence(
+            pairs=len(used), effect=None, differences=d, p=p, mean=rank.estimate, average=average,
+            of_average=adjusted_difference(a, b, sides, 1),
+        )  # fmt: skip
     effect = adjusted_difference(a, b, sides, design.positions if design.adjusted else 1)
     if effect is None:
-        return _Evidence(pairs=len(used), effect=None, differences=d, p=None, mean=None, average=None)
+        return _Evidence(
+            pairs=len(used), effect=None, differences=d, p=None, mean=None, average=None, of_average=None
+        )
     return _Evidence(
-        pairs=len(used), effect=effect, differences=d, p=effect.p, mean=effect.mean, average=effect.mean
-    )
+        pairs=len(used), effect=effect, differences=d, p=effect.p, mean=effect.mean, average=effect.mean,
+        of_average=None,
+    )  # fmt: skip
 
 
 def _anytime(design: Design, replicates: int) -> bool:
@@ -189,16 +207,18 @@ def _look(design: Design, replicates: int, evidence: _Evidence, n_open: int) -> 
     if design.boundaries:
         at = design.looks.index(replicates)
         bound, first = (design.boundary(n).nominal_p[at] for n in (n_open, len(design.comparisons)))
-    interval = _interval(design, evidence, bound)
+    interval, simultaneous = (_interval(design, evidence, p) for p in (bound, first))
     equal = _interval(design, evidence, None if first is None else 2.0 * first)
     reached = evidence.p is not None and bound is not None and bound > 0.0 and evidence.p <= bound
     crossed = reached and _crosses(evidence, interval)
     return Look(
         replicates=replicates, pairs=evidence.pairs, alpha=design.alpha / n_open, bound_p=bound, bound_e=None,
         p=evidence.p, e=None, mean=evidence.mean, low=interval[0] if interval else None,
-        high=interval[1] if interval else None, crossed=crossed, equivalence_p=first,
+        high=interval[1] if interval else None, simultaneous_low=simultaneous[0] if simultaneous else None,
+        simultaneous_high=simultaneous[1] if simultaneous else None, crossed=crossed,
+        small=_small(evidence, simultaneous, design.margin, first), equivalence_p=first,
         equivalence_low=equal[0] if equal else None, equivalence_high=equal[1] if equal else None,
-        equivalent=not reached and _equivalent(evidence, equal, design.margin),
+        equivalent=not reached and _small(evidence, equal, design.margin, None if first is None else 2.0 * first),
     )  # fmt: skip
 
 
@@ -216,20 +236,25 @@ def _anytime_look(design: Design, replicates: int, evidence: _Evidence, n_open: 
     effect = evidence.effect
     log_e: float | None = None
     interval: Interval = None
+    simultaneous: Interval = None
     equal: Interval = None
     if effect is not None and effect.t is not None and effect.se is not None:
         log_e = log_evidence(effect.t, effect.df, effect.information)
         interval = anytime_interval(effect.mean, effect.se, effect.df, effect.information, bound)
         first = design.evidence * len(design.comparisons)
+        simultaneous = anytime_interval(effect.mean, effect.se, effect.df, effect.information, first)
         equal = anytime_interval(effect.mean, effect.se, effect.df, effect.information, first / 2.0)
     reached = log_e is not None and log_e >= math.log(bound)
     crossed = reached and _crosses(evidence, interval)
     return Look(
         replicates=replicates, pairs=evidence.pairs, alpha=design.alpha / n_open, bound_p=None, bound_e=bound, p=None,
         e=None if log_e is None else math.exp(min(log_e, _LARGEST_LOG)), mean=evidence.mean,
-        low=interval[0] if interval else None, high=interval[1] if interval else None, crossed=crossed,
-        equivalence_p=None, equivalence_low=equal[0] if equal else None, equivalence_high=equal[1] if equal else None,
-        equivalent=not reached and _equivalent(evidence, equal, design.margin),
+        low=interval[0] if interval else None, high=interval[1] if interval else None,
+        simultaneous_low=simultaneous[0] if simultaneous else None,
+        simultaneous_high=simultaneous[1] if simultaneous else None, crossed=crossed,
+        small=_small(evidence, simultaneous, design.margin), equivalence_p=None,
+        equivalence_low=equal[0] if equal else None, equivalence_high=equal[1] if equal else None,
+        equivalent=not reached and _small(evidence, equal, design.margin),
     )  # fmt: skip
 
 
@@ -245,8 +270,16 @@ def _crosses(evidence: _Evidence, interval: Interval) -> bool:
     return (interval[0] > 0.0 and evidence.average > 0.0) if above else (interval[1] < 0.0 and evidence.average < 0.0)
 
 
-def _equivalent(evidence: _Evidence, interval: Interval, margin: float) -> bool:
-    """Return whether pairs enough, the equivalence interval and the mean all lie within the margin."""
+def _small(evidence: _Evidence, interval: Interval, margin: float, p: float | None = None) -> bool:
+    """Return whether there are pairs enough, and the interval and the mean lie within the margin.
+
+    Ranks hardly see rare collapses, in which all of a mean difference can lie: under the rank test the interval of the
+    mean at two-sided `p` must lie there, too.
+    """
     if evidence.pairs < LEAST_EQUIVALENCE_PAIRS or evidence.average is None or interval is None:
         return False
+    if evidence.of_average is not None:
+        also = evidence.of_average.interval(p) if p else None
+        if also is None or not -margin < also[0] <= also[1] < margin:
+            return False
     return -margin < interval[0] and interval[1] < margin and abs(evidence.average) < margin

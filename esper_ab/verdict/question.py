@@ -60,6 +60,12 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
         """Replicates given up because of the run of group b."""
         return sum(half.failed_b for half in self.replicates)
 
+    @property
+    def cancelled(self) -> tuple[int, int]:
+        """Runs of a and of b that did not fail themselves: they were cancelled, or are without a partner."""
+        either = [half for half in self.replicates if half.failed_a or half.failed_b]
+        return sum(not half.failed_a for half in either), sum(not half.failed_b for half in either)
+
     def before(self, replicate: int) -> Lost:
         """Return the losses among the replicates below `replicate`."""
         return Lost(replicates=tuple(half for half in self.replicates if half.replicate < replicate))

@@ -8,12 +8,11 @@ from esper_ab.stats.descriptive.sign_flip import smallest_p
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.pair import alike
 from esper_ab.stats.statistic import Beside
-from esper_ab.stats.text import n_pairs, p_text, percent, points
+from esper_ab.stats.text import digits_apart, n_pairs, p_text, percent, points
 from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.descriptive import statistics
-from esper_ab.verdict.evidence import Evidence
-from esper_ab.verdict.imputation import Imputed, recurs_in
-from esper_ab.verdict.question import Question
+from esper_ab.verdict.evidence import DifferenceInterval, Evidence
+from esper_ab.verdict.sentences_on_losses import on_collapse, on_losses
 
 _MANY = 10_000
 _TOO_FEW = f"That it is smaller than the margin is not claimed before {LEAST_EQUIVALENCE_PAIRS} pairs."
@@ -22,9 +21,16 @@ _CLAIMS = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.W
 
 def interval(evidence: Evidence) -> str:
     """Write "95 % repeated interval -0.40 to +3.20", or "no interval"."""
-    if evidence.low is None or evidence.high is None:
+    return limits_text((evidence.low, evidence.high, evidence.level), evidence.question.design.margin)
+
+
+def limits_text(limits: DifferenceInterval, margin: float) -> str:
+    """Write limits with their level, in the decimals that keep them on their side of 0 and of the margin."""
+    low, high, level = limits
+    if low is None or high is None:
         return "no interval"
-    return f"{evidence.level} {points(evidence.low)} to {points(evidence.high)}"
+    digits = digits_apart((low, high), (-margin, 0.0, margin), 2)
+    return f"{level} {points(low, digits)} to {points(high, digits)}"
 
 
 def rule_sentence(design: Design) -> str:
@@ -39,11 +45,6 @@ def rule_sentence(design: Design) -> str:
     )
 
 
-def losses_cap(question: Question, again: Imputed) -> str:
-    """Explain why lost runs leave no decision."""
-    return f"{_losses(question, again.lost_a, again.lost_b)}; {_imputation(again)} overturns the decision."
-
-
 def sentence(evidence: Evidence) -> str:
     """Write the verdict and the numbers that it rests on; `headline` is the plain version."""
     verdict, question = evidence.verdict, evidence.question
@@ -51,17 +52,21 @@ def sentence(evidence: Evidence) -> str:
     if verdict is Verdict.BLOCKED:
         why = " ".join(finding.sentence for finding in evidence.findings if finding.weight == "blocks")
         return f"BLOCKED ({n}). {why} No verdict on {a} and {b} can be given."
-    if verdict is Verdict.NO_INFERENCE:
+    if verdict is Verdict.NO_INFERENCE and len(evidence.pairs) < 2:
         return _no_inference(evidence)
     if verdict is Verdict.IDENTICAL:
         return f"IDENTICAL ({n}). All records of {a} and {b} agree: the same computation. No test applies."
-    said = _inconclusive(evidence) if verdict is Verdict.INCONCLUSIVE else _decided(evidence)
+    undecided = verdict in (Verdict.NO_INFERENCE, Verdict.INCONCLUSIVE)
+    said = _undecided(evidence) if undecided else _decided(evidence)
     return f"{said} Conditional on {question.scope}."
 
 
 def _head(evidence: Evidence) -> str:
     assert evidence.estimate is not None
-    return f"{evidence.question.a} - {evidence.question.b} = {points(evidence.estimate)} points"
+    margin = evidence.question.design.margin
+    marks = (-margin, 0.0, margin) if evidence.verdict in (*_CLAIMS, Verdict.EQUIVALENT) else ()
+    digits = digits_apart((evidence.estimate,), marks, 2)
+    return f"{evidence.question.a} - {evidence.question.b} = {points(evidence.estimate, digits)} points"
 
 
 def _no_inference(evidence: Evidence) -> str:
@@ -89,12 +94,19 @@ def _decided(evidence: Evidence) -> str:
         tost = f" (TOST p {p_text(evidence.equivalence.p)})" if evidence.equivalence else ""
         return (
             f"EQUIVALENT within +-{margin:g} points ({n}). {numbers} A difference of the margin or more is rejected in "
-            f"both directions{tost}."
+            f"both directions{tost}.{_also_of_the_mean(evidence)}"
         )
     said = f"{evidence.verdict} ({n}). {numbers}"
     if evidence.verdict in (Verdict.BETTER, Verdict.WORSE):
         return f"{said} {_TOO_FEW}" if evidence.too_few_for_equivalence else said
-    return f"{said} There is a difference, smaller than the margin of {margin:g} points."
+    at_once = ""
+    if len(question.design.comparisons) > 1:
+        at_once = f" ({limits_text(evidence.simultaneous, margin)})"
+    return f"{said} There is a difference, smaller than the margin of {margin:g} points{at_once}."
+
+
+def _also_of_the_mean(evidence: Evidence) -> str:
+    return " The paired t rejects it of the mean, too." if _by_ranks(evidence) else ""
 
 
 def _test(evidence: Evidence) -> str:
@@ -120,20 +132,21 @@ def _when(evidence: Evidence) -> str:
     return f", decided after replicate {at}{number}"
 
 
-def _inconclusive(evidence: Evidence) -> str:
+def _undecided(evidence: Evidence) -> str:
     finished = evidence.course.finished
     planned = "" if finished or evidence.most_pairs is None else f" of {evidence.question.planned}"
     so_far = "" if finished else " so far"
-    said = f"INCONCLUSIVE{so_far} ({len(evidence.pairs)}{planned} {'pair' if len(evidence.pairs) == 1 else 'pairs'}). "
+    pairs = f"{len(evidence.pairs)}{planned} {'pair' if len(evidence.pairs) == 1 else 'pairs'}"
+    said = f"{evidence.verdict}{so_far} ({pairs}). "
     if evidence.estimate is None:
         said += "At the last look no pair was complete."
     else:
         at = "" if evidence.used == len(evidence.pairs) else f"At the last look, with {n_pairs(evidence.used)}: "
         said += f"{at}{_head(evidence)}{_shown(evidence)}"
-    if evidence.unaudited is not Verdict.INCONCLUSIVE and evidence.capped_by:
+    if evidence.unaudited not in (Verdict.NO_INFERENCE, Verdict.INCONCLUSIVE) and evidence.capped_by:
         return f"{said} The pairs alone would say {evidence.unaudited}, but: {' '.join(evidence.capped_by)}"
     too_few = _TOO_FEW if evidence.too_few_for_equivalence else ""
-    parts = (said, _withdrawn(evidence), too_few, _next_look(evidence), _more(evidence))
+    parts = (said, _withdrawn(evidence), _ruled_out(evidence), too_few, _next_look(evidence), _more(evidence))
     return " ".join(part for part in parts if part)
 
 
@@ -146,6 +159,19 @@ def _withdrawn(evidence: Evidence) -> str:
     if plain is None or not evidence.mean_contradicts:
         return ""
     return f"The mean difference, {points(plain.mean)} points, contradicts what most pairs show: no verdict."
+
+
+def _ruled_out(evidence: Evidence) -> str:
+    """Say which kind of INCONCLUSIVE it is, and what its interval excludes; "" for another verdict, or in progress."""
+    if evidence.inconclusive is None:
+        return ""
+    beyond = ""
+    if evidence.low is not None and evidence.high is not None:
+        beyond = f" differences beyond {max(abs(evidence.low), abs(evidence.high)):.2f} points are ruled out"
+    if evidence.inconclusive == "bounded":
+        return f"Bounded:{beyond}."
+    reach = f"Uninformative: a difference of {evidence.question.design.margin:g} points was beyond this plan's reach"
+    return f"{reach};{beyond}." if beyond else f"{reach}."
 
 
 def _shown(evidence: Evidence) -> str:
@@ -249,8 +275,11 @@ def _about(needed: PairsNeeded, there: int) -> tuple[str, str]:
 def caveats(evidence: Evidence) -> tuple[str, ...]:
     """Write what a careful reader must know besides the verdict, a sentence or two each."""
     if not evidence.pairs:
-        return (*_on_progress(evidence), *_on_losses(evidence))
-    return (*_on_progress(evidence), *_on_losses(evidence), *_on_design(evidence), *_on_numbers(evidence))
+        return (*_on_progress(evidence), *on_losses(evidence))
+    return (
+        *_on_progress(evidence), *on_losses(evidence), *on_collapse(evidence), *_on_design(evidence),
+        *_on_numbers(evidence),
+    )  # fmt: skip
 
 
 def _on_progress(evidence: Evidence) -> list[str]:
@@ -266,33 +295,6 @@ def _on_progress(evidence: Evidence) -> list[str]:
     ]
 
 
-def _losses(question: Question, lost_a: int, lost_b: int) -> str:
-    def runs(count: int) -> str:
-        return "no run" if count == 0 else "1 run" if count == 1 else f"{count} runs"
-
-    were = "was" if max(lost_a, lost_b) == 1 and min(lost_a, lost_b) == 0 else "were"
-    return f"{runs(lost_a)} of {question.a} and {runs(lost_b)} of {question.b} {were} lost"
-
-
-def _imputation(again: Imputed) -> str:
-    return f"giving lost runs the worst observed endpoint ({again.worst:.2f} %)"
-
-
-def _on_losses(evidence: Evidence) -> list[str]:
-    lost, question = evidence.lost, evidence.question
-    if not lost.replicates:
-        return []
-    said = f"{_losses(question, lost.a, lost.b)}."
-    cause = recurs_in(question.a, question.b, lost)
-    if cause is not None:
-        said += f" Losses that recur in one group only count as caused by it: {cause}."
-    if evidence.imputed is not None:
-        outcome = "leaves the decision standing" if evidence.imputed.survives else "overturns the decision"
-        imputation = _imputation(evidence.imputed)
-        said += f" {imputation[0].upper()}{imputation[1:]} {outcome}."
-    return [said[0].upper() + said[1:]]
-
-
 def _on_design(evidence: Evidence) -> list[str]:
     question, course = evidence.question, evidence.course
     design, found = question.design, []
@@ -303,7 +305,8 @@ def _on_design(evidence: Evidence) -> list[str]:
     if design.positions > 1 and _by_ranks(evidence):
         found.append("The signed-rank test is not adjusted for lane and start order; it relies on their balance.")
     elif design.positions > 1 and not design.adjusted and evidence.used > 1:
-        found.append("Not adjusted for lane and start order: too few pairs at the first look, or not estimable.")
+        why = "too few pairs at the first look" if design.too_few_to_adjust else "not estimable in this order"
+        found.append(f"Not adjusted for lane and start order: {why}.")
     if course.decision == "crossed" and course.decided_at is not None and design.early_stop:
         overestimated = "differences that stop early are overestimated on average."
         if course.looks[-1].bound_e is not None:

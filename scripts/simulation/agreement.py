@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 
 import numpy as np
 
@@ -31,13 +32,13 @@ def check(rule: Rule, experiments: int, rng_seed: int) -> Counter[str]:
     return found
 
 
-def compare(rule: Rule, values: Array) -> Counter[str]:
-    """The same for given endpoints [N, groups, R]."""
+def compare(rule: Rule, values: Array, lost: Collection[int] = ()) -> Counter[str]:
+    """The same for given endpoints [N, groups, R], without the pairs of the replicates `lost`."""
     design = rules.design(rule)
-    mine = procedure.follow(design, rules.differences(rule, values), rules.sides(rule), rule.horizon)
+    mine = procedure.follow(design, rules.differences(rule, values), rules.sides(rule), rule.horizon, lost=lost)
     found: Counter[str] = Counter()
     for index, endpoints in enumerate(values):
-        theirs = _follow(rule, design, endpoints)
+        theirs = _follow(rule, design, endpoints, lost)
         for comparison, course in enumerate(theirs):
             at = f"{rule.name}, experiment {index}, comparison {comparison}"
             place = (index, comparison)
@@ -46,16 +47,20 @@ def compare(rule: Rule, values: Array) -> Counter[str]:
             direction = int(np.sign(mine.mean[place])) if decision == "crossed" else 0
             _same(at, direction, course.direction)
             last = course.looks[-1]
-            _same(at, int(mine.replicates[place]), last.replicates)
+            _same(at, int(mine.replicates[place]), last.pairs)
             _same(at, last.replicates if decision != "open" else None, course.decided_at)
             low = -np.inf if last.low is None else last.low
             high = np.inf if last.high is None else last.high
             _near(at, (mine.low[place], mine.high[place]), (low, high))
+            low = -np.inf if last.simultaneous_low is None else last.simultaneous_low
+            high = np.inf if last.simultaneous_high is None else last.simultaneous_high
+            _near(at, (mine.simultaneous_low[place], mine.simultaneous_high[place]), (low, high))
+            _same(at, bool(mine.small[place]), course.decision == "crossed" and last.small)
             found[course.decision] += 1
     return found
 
 
-def _follow(rule: Rule, design: Design, endpoints: Array) -> list[sequential.Course]:
+def _follow(rule: Rule, design: Design, endpoints: Array, lost: Collection[int]) -> list[sequential.Course]:
     pairs = {}
     for contrast, (a, b), sides in zip(design.comparisons, rules.members(rule), rules.sides(rule), strict=True):
         pairs[contrast] = [
@@ -67,6 +72,7 @@ def _follow(rule: Rule, design: Design, endpoints: Array) -> list[sequential.Cou
                 position_b=sides[r][1],
             )
             for r in range(rule.horizon)
+            if r not in lost
         ]
     found = sequential.follow(design, pairs, rule.horizon)
     return [found[contrast] for contrast in design.comparisons]

@@ -43,6 +43,7 @@ class Law:
     depth: float = DEPTH  # of a collapse, points
     lanes: Literal["none", "alternate", "fixed"] = "none"  # the device effect, and who gets it
     limited: bool = True
+    shape: Literal["", "t3", "lognormal", "ties", "ceiling"] = ""  # of endpoints that are drawn without curves
 
 
 LAWS = (
@@ -59,11 +60,21 @@ ONE_SIDED = tuple(
 )
 FIXED_LANES = Law("A on lane 0", "one lane gives 2 points more, B always has it", lanes="fixed", limited=False)
 EVERY = (*LAWS, *ONE_SIDED, FIXED_LANES)
+# Endpoints only: of heavy tails, skewed, on the grid of 389 test images, and cut off half an SD above their middle
+SHAPES = (
+    Law("t3", "Student's t with 3 degrees of freedom", shape="t3"),
+    Law("lognormal", "lognormal", shape="lognormal"),
+    Law("ties", "normal, on a grid of 100/389 points", shape="ties"),
+    Law("ceiling", "normal, cut off half an SD above the mean", shape="ceiling"),
+)
+# The mean of the last group is 3 points lower than others, all in 15 % of its runs; pairs are tight
+COLLAPSE = Law("unseen collapse", "15 % of B's runs collapse by 20 points", limited=False)
+NAMED = {law.name: law for law in (*EVERY, *SHAPES, COLLAPSE)}
 
 
 def law_named(name: str) -> Law:
     """One of the above."""
-    return next(law for law in EVERY if law.name == name)
+    return NAMED[name]
 
 
 def orders(groups: int, replicates: int) -> list[tuple[int, ...]]:
@@ -82,9 +93,34 @@ class Size:
 
 def endpoints(law: Law, rho: float, size: Size, rng: np.random.Generator) -> Array:
     """[experiments, groups, replicates], percent; every group has the same mean but for the device effect."""
+    if law.shape:
+        return _shaped(law, rho, size, rng)
     level, collapsed, scale = _runs(law, rho, size, rng)
     noise = rng.standard_normal(level.shape) * AR_SD_OF_TAIL * scale
     return np.asarray(TREND[-TAIL:].mean() + level + noise - law.depth * collapsed)
+
+
+def _shaped(law: Law, rho: float, size: Size, rng: np.random.Generator) -> Array:
+    """Endpoints with an SD of about ENDPOINT_SD, made of normal ones that correlate by rho."""
+    shape = (size.experiments, size.groups, size.replicates)
+    z = math.sqrt(rho) * rng.standard_normal((size.experiments, 1, size.replicates))
+    z = z + math.sqrt(1.0 - rho) * rng.standard_normal(shape)
+    if law.shape == "t3":
+        z = z / np.sqrt(rng.chisquare(3.0, shape))  # SD 1
+    if law.shape == "lognormal":
+        z = (np.exp(z) - math.exp(0.5)) / math.sqrt(math.exp(2.0) - math.exp(1.0))
+    if law.shape == "ceiling":
+        z = np.minimum(z, 0.5)
+    values = TREND[-TAIL:].mean() + ENDPOINT_SD * z
+    return np.asarray(np.round(values * 3.89) / 3.89 if law.shape == "ties" else values)
+
+
+def tight_collapses(size: Size, rng: np.random.Generator) -> Array:
+    """Endpoints with an SD of 1 and a correlation of 0.9, of which the last group loses DEPTH in COLLAPSES of runs."""
+    values = math.sqrt(0.9) * rng.standard_normal((size.experiments, 1, size.replicates))
+    values = values + math.sqrt(0.1) * rng.standard_normal((size.experiments, size.groups, size.replicates))
+    values[:, -1] -= DEPTH * (rng.random((size.experiments, size.replicates)) < COLLAPSES)
+    return np.asarray(values)
 
 
 def curves(law: Law, rho: float, size: Size, rng: np.random.Generator, episodes: int = EPISODES) -> Array:

@@ -1,13 +1,13 @@
 """The rule of a Design, followed for many experiments at once. Written apart from esper_ab.stats; agreement.py
 compares the two.
 
-Shapes: N experiments, m comparisons, R replicates. No pair is ever missing here.
+Shapes: N experiments, m comparisons, R replicates.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -28,15 +28,23 @@ class Courses:
     """Where every comparison came to. [N, m]; the interval is that of its last look, unbounded as +-inf."""
 
     crossed: Flags
+    passed_on: Flags  # the share of alpha
+    small: Flags  # crossed, and shown to be smaller than the margin
     equivalent: Flags
     replicates: NDArray[np.int64]  # used until it was decided, or all
     mean: Array
     low: Array
     high: Array
+    simultaneous_low: Array  # at the first share
+    simultaneous_high: Array
 
     def covered(self, truth: float | Array) -> Flags:
         """Whether the interval holds the true difference."""
         return np.asarray((self.low <= truth) & (truth <= self.high))
+
+    def covered_at_once(self, truth: Array) -> Flags:
+        """Whether every simultaneous interval of an experiment does, [N]."""
+        return np.asarray(((self.simultaneous_low <= truth) & (truth <= self.simultaneous_high)).all(axis=1))
 
 
 @dataclass(frozen=True)
@@ -61,53 +69,76 @@ def looks(design: Design, horizon: int) -> Iterator[Look]:
             yield Look(replicates=replicates, anytime=True, p=p)
 
 
-def follow(design: Design, d: Array, sides: Sides, horizon: int, *, equivalence: bool = True) -> Courses:
-    """d [N, m, R]: differences a - b. Without `equivalence` no comparison stops for being equivalent."""
+def follow(
+    design: Design, d: Array, sides: Sides, horizon: int, *, equivalence: bool = True, lost: Collection[int] = ()
+) -> Courses:
+    """d [N, m, R]: differences a - b; `lost`: replicates without a pair, the same in all experiments.
+
+    Without `equivalence` no comparison stops for being equivalent.
+    """
     count, m, _ = d.shape
     courses = Courses(
-        crossed=np.zeros((count, m), bool), equivalent=np.zeros((count, m), bool),
-        replicates=np.zeros((count, m), np.int64), mean=np.zeros((count, m)),
+        crossed=np.zeros((count, m), bool), passed_on=np.zeros((count, m), bool), small=np.zeros((count, m), bool),
+        equivalent=np.zeros((count, m), bool), replicates=np.zeros((count, m), np.int64), mean=np.zeros((count, m)),
         low=np.full((count, m), -np.inf), high=np.full((count, m), np.inf),
+        simultaneous_low=np.full((count, m), -np.inf), simultaneous_high=np.full((count, m), np.inf),
     )  # fmt: skip
     for look in looks(design, horizon):
         open_ones = ~(courses.crossed | courses.equivalent)
         rows = np.flatnonzero(open_ones.any(axis=1))
         if not rows.size:
             break
-        seen = d[rows, :, : look.replicates]
+        there = [replicate for replicate in range(look.replicates) if replicate not in lost]
+        if len(there) < LEAST_PAIRS:
+            continue
+        seen = d[rows][:, :, there]
         if design.test == "rank" and not look.anytime:
             view: TView | RankView = RankView(seen, look)
         else:
-            view = TView(seen, sides, design.positions if design.adjusted else 1, look)
-        _take(courses, rows, open_ones[rows], view, design.margin if equivalence else 0.0)
+            kept = [[of_one[replicate] for replicate in there] for of_one in sides]
+            view = TView(seen, kept, design.positions if design.adjusted else 1, look)
+        _take(courses, rows, open_ones[rows], view, design.margin, equivalence=equivalence)
     return courses
 
 
-def _take(courses: Courses, rows: NDArray[np.int64], left: Flags, view: TView | RankView, margin: float) -> None:
+def _take(
+    courses: Courses, rows: NDArray[np.int64], left: Flags, view: TView | RankView, margin: float, *, equivalence: bool
+) -> None:
     """One look at the comparisons `left` of the experiments `rows`, both as before the look.
 
-    A crossing leaves a larger share to those still open, which are tested again.
+    A crossing beyond the margin leaves a larger share to those still open, which are tested again.
     """
     count, m = left.shape
-    crossed, used = courses.crossed[rows], courses.replicates[rows]
+    looked, first = left, np.full((count, m), m)
+    crossed, passed_on, used = courses.crossed[rows], courses.passed_on[rows], courses.replicates[rows]
     mean, low, high = (values[rows] for values in (courses.mean, courses.low, courses.high))
     used[left], mean[left] = view.replicates, view.mean[left]
     while True:
-        share = np.broadcast_to((m - crossed.sum(axis=1))[:, None], (count, m)).clip(1)
+        share = np.broadcast_to((m - passed_on.sum(axis=1))[:, None], (count, m)).clip(1)
         fresh = left & view.crosses(share)
         settled = fresh if fresh.any() else left
         bounds = view.interval(share)
         low[settled], high[settled] = bounds[0][settled], bounds[1][settled]
         crossed |= fresh
+        passed_on |= fresh & ((bounds[0] >= margin) | (bounds[1] <= -margin))
         left = left & ~fresh
         if not fresh.any():
             break
-    courses.crossed[rows], courses.mean[rows], courses.replicates[rows] = crossed, mean, used
+    courses.crossed[rows], courses.passed_on[rows] = crossed, passed_on
+    courses.mean[rows], courses.replicates[rows] = mean, used
     courses.low[rows], courses.high[rows] = low, high
-    if margin and view.replicates >= LEAST_EQUIVALENCE_PAIRS:
-        low, high = view.of_equivalence(np.full((count, m), m))  # at the first share, whatever was passed on
-        inside = (low > -margin) & (high < margin) & (np.abs(view.average) < margin)
-        courses.equivalent[rows] |= left & inside & ~view.reaches(share)
+    # What concerns the margin or all comparisons is at the first share, whatever was passed on.
+    low, high = view.interval(first)
+    for kept, bound in ((courses.simultaneous_low, low), (courses.simultaneous_high, high)):
+        kept[rows] = np.where(looked, bound, kept[rows])
+    if view.replicates < LEAST_EQUIVALENCE_PAIRS:
+        return
+    near = np.abs(view.average) + view.mean_half(twice=False) < margin
+    courses.small[rows] |= looked & ~left & near & (low > -margin) & (high < margin)
+    if equivalence:
+        near = np.abs(view.average) + view.mean_half(twice=True) < margin
+        low, high = view.of_equivalence(first)
+        courses.equivalent[rows] |= left & near & (low > -margin) & (high < margin) & ~view.reaches(share)
 
 
 class TView:
@@ -119,7 +150,7 @@ class TView:
         self.mean, self.se = np.empty((count, m)), np.empty((count, m))
         self.df, self.information = np.empty(m), np.empty(m)
         for index in range(m):
-            x = _matrix(sides[index][:n], positions)
+            x = _matrix(sides[index], positions)
             q, r = np.linalg.qr(x)
             weights = np.linalg.solve(r, q.T)[0]  # tau = weights . d
             self.df[index], self.information[index] = n - x.shape[1], 1.0 / (weights @ weights)
@@ -150,6 +181,11 @@ class TView:
         return np.asarray((low >= 0.0) | (high <= 0.0))
 
     crosses = reaches
+
+    def mean_half(self, *, twice: bool) -> Array:
+        """What the rank test asks of the mean besides; here the interval is the mean's own."""
+        del twice
+        return np.zeros_like(self.mean)
 
     def interval(self, share: NDArray[np.int64]) -> tuple[Array, Array]:
         return self._around(self.reach, share)
@@ -196,7 +232,13 @@ class RankView:
         rows, columns = np.triu_indices(n)
         self.walsh = np.sort((d[:, :, rows] + d[:, :, columns]) / 2.0, axis=2)
         self.mean, self.average = np.median(self.walsh, axis=2), d.mean(axis=2)
+        self.se = d.std(axis=2, ddof=1) / math.sqrt(n)
         self.two_sided = rank_p(n)  # p by the smaller rank sum
+
+    def mean_half(self, *, twice: bool) -> Array:
+        """Half the t-interval of the mean, at the first share or at twice its p."""
+        p = self.look.p[-1] * (2.0 if twice else 1.0)
+        return np.asarray(stats.t.isf(p / 2.0, self.replicates - 1) * self.se)
 
     def reaches(self, share: NDArray[np.int64]) -> Flags:
         return np.asarray(self.two_sided[self.smaller] <= np.array(self.look.p)[share - 1])

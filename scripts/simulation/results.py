@@ -10,6 +10,7 @@ from scipy import stats
 from simulation import laws
 from simulation.tasks import NO_STOP, Tally
 
+COLLAPSE_LIMIT = 0.1  # of EQUIVALENT where a difference beyond the margin lies in rare collapses
 ERROR_LIMIT = 0.056  # the upper end of the 95 % interval of an error rate is at most this
 COVERAGE_LIMIT = 0.945  # the lower end of the 95 % interval of a coverage is at least this
 
@@ -49,7 +50,7 @@ class Row:
     @property
     def missed(self) -> str:
         """The comparison whose interval missed most often."""
-        return max((name for name in self.counts if name.startswith("missed ") and name != "missed any"),
+        return max((name for name in self.counts if name.startswith("missed ") and name[7:].isdigit()),
                    key=lambda name: self.counts[name])  # fmt: skip
 
     @property
@@ -71,7 +72,7 @@ class Limit:
 
     row: Row
     what: str
-    kind: str  # "error", "coverage", "equivalence", "power"
+    kind: str  # "error", "coverage", "equivalence", "power", "claims", "all at once"
     most: float
 
     @property
@@ -93,6 +94,8 @@ class Limit:
             "coverage": "intervals that miss",
             "equivalence": "equivalence claimed",
             "power": "not found",
+            "claims": "any false claim",
+            "all at once": "not all intervals hold at once",
         }
         return (
             f"{row.rule}; {row.law}, rho {row.rho:g}; truth {row.truth}: {names[self.kind]} "
@@ -109,10 +112,17 @@ def checks(found: list[Row]) -> list[Limit]:
     """Every promise: error, coverage (no interval misses more often), equivalence claimed at the margin, power."""
     limits = []
     for row in found:
+        if row.part == "collapse":
+            limits.append(Limit(row, "falsely equivalent", "equivalence", COLLAPSE_LIMIT))
         if not row.limited or row.part == "naive":
             continue
         if row.part == "equivalence":
             limits.append(Limit(row, "falsely equivalent", "equivalence", ERROR_LIMIT))
+            continue
+        if row.part in ("claims", "lost"):
+            limits.append(Limit(row, "false", "claims", ERROR_LIMIT))
+        if row.part == "claims":
+            limits.append(Limit(row, "missed at once", "all at once", 1.0 - COVERAGE_LIMIT))
             continue
         if row.part == "groups" or row.truth == NO_STOP:
             limits.append(Limit(row, "wrong", "error", ERROR_LIMIT))

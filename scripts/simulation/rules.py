@@ -18,7 +18,7 @@ from simulation.laws import Array
 
 HORIZON = 40  # replicates to which open-ended and extended plans are followed
 MARGIN = 2.0  # points
-NAMES = ("a", "b", "c", "d", "e", "f")
+NAMES = tuple("abcdefghijkl")
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Rule:
     extend: bool = False
     groups: int = 2
     control: bool = False  # the last group is the control; else all pairs
+    looks: tuple[int, ...] = ()  # (): the default ones
 
     @property
     def horizon(self) -> int:
@@ -66,7 +67,26 @@ EQUIVALENCE_RULES = (
     Rule("5 against a control, 20 replicates", 20, groups=6, control=True),
     Rule("all pairs of 3, anytime, to 40", 0, groups=3),
 )
-EVERY_RULE = tuple({rule.name: rule for rule in (*PAIR_RULES, *GROUP_RULES, *EQUIVALENCE_RULES)}.values())
+# All claims of all comparisons together, on the lattice of no difference, the margin and twice the margin
+CLAIM_RULES = (
+    Rule("20 pairs", 20),
+    Rule("rank, 20 pairs", 20, test="rank"),
+    Rule("all pairs of 3, 6 replicates", 6, groups=3),
+    Rule("all pairs of 3, 10 replicates", 10, groups=3),
+    *EQUIVALENCE_RULES[:-1],
+    Rule("rank, all pairs of 3, 20 replicates", 20, groups=3, test="rank"),
+    Rule("rank, 2 against a control, 20 replicates", 20, groups=3, control=True, test="rank"),
+    Rule("11 against a control, 20 replicates", 20, groups=12, control=True),
+    Rule("all pairs of 12, 20 replicates", 20, groups=12),
+)
+COLLAPSE_RULES = (
+    Rule("15 pairs, one look", 15, looks=(15,)),
+    Rule("20 pairs", 20),
+    Rule("rank, 20 pairs", 20, test="rank"),
+    Rule("anytime, to 40", 0),
+    Rule("all pairs of 3, 20 replicates", 20, groups=3),
+)
+EVERY_RULE = tuple({rule.name: rule for rule in (*PAIR_RULES, *GROUP_RULES, *EQUIVALENCE_RULES, *CLAIM_RULES)}.values())
 
 
 @lru_cache
@@ -80,6 +100,7 @@ def design(rule: Rule) -> Design:
         devices=("cpu:0",),
         replicates=rule.replicates or 6,
         test=rule.test,
+        looks=rule.looks,
         margin=MARGIN,
         control=names[-1] if rule.control else "",
         open_ended=not rule.replicates,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from simulation import laws, naive, rules
 from simulation.results import Limit, Row
-from simulation.tasks import MULTIPLES, NO_STOP, PATTERNS, RHOS, SHIFTS, SPREADS
+from simulation.tasks import LATTICE, LOST, LOST_RULES, MULTIPLES, NO_STOP, PATTERNS, RHOS, SHIFTS, SPREADS
 
 
 class Found:
@@ -187,6 +187,49 @@ def equivalence(found: Sequence[Row]) -> str:
         f"experiments, normal law without correlation; a cell is the worst of runs with an SD of {spreads} points.\n\n"
         + _grid(["rule", *MULTIPLES], body)
     )
+
+
+def claims(found: Sequence[Row]) -> str:
+    """The table of all claims together, of lost runs and of rare collapses."""
+    tables, body = Found(found), []
+    for rule in rules.CLAIM_RULES:
+        rows = tables.of("claims", rule.name)
+        normal, beside = [row for row in rows if row.law == "normal"], [row for row in rows if row.law != "normal"]
+        line = [rule.name, f"{normal[0].experiments:,} / {beside[0].experiments:,}"]
+        line += ["{} ({})".format(*map(_precise, _worst(part, "false"))) for part in (normal, beside)]
+        line += [_precise(1 - _worst(part, "missed at once")[0]) for part in (normal, beside)]
+        body.append(line)
+    head = ["rule", "experiments", "false, normal", "false, other laws", "at once, normal", "at once, other laws"]
+    spreads = ", ".join(f"{sd:g}" for sd in SPREADS[:-1])
+    others = "; ".join(law.title for law in (*laws.LAWS[1:], *laws.SHAPES))
+    lost = [
+        [rule.name, *(f"{_precise(row.rate('false'))} ({_precise(row.limits('false')[1])})" for row in rows)]
+        for rule in LOST_RULES
+        if (rows := tables.of("lost", rule.name))
+    ]
+    of_collapse = tables.of("collapse", rules.COLLAPSE_RULES[0].name, law=laws.COLLAPSE.name)[0].experiments
+    fallen = [
+        [rule.name, f"{_precise(row.rate('falsely equivalent'))} ({_precise(row.limits('falsely equivalent')[1])})"]
+        for rule in rules.COLLAPSE_RULES
+        for row in tables.of("collapse", rule.name, law=laws.COLLAPSE.name)
+    ]
+    return "\n\n".join([
+        "**Any false claim of any comparison**: a difference that is not there, the wrong sign, EQUIVALENT or BELOW "
+        "MARGIN of a difference of the margin or more (limit: upper end 5.6). True differences are 0, the margin and "
+        f"twice the margin: {'; '.join(LATTICE)}. A cell is the worst of these and of runs with an SD of {spreads} "
+        "points, in percent, with the upper end of its 95 % interval; then how often all simultaneous intervals hold. "
+        "Normal law without correlation; of other laws, with 0.3 within pairs, and of twelve groups the first pattern "
+        "and SDs of 1.6 and 2: "
+        f"{others}.",
+        _grid(head, body),
+        f"**Replicates lost with a chance of {100 * LOST:.0f} %**, {tables.of('lost', lost[0][0])[0].experiments:,} "
+        "experiments: any false claim when nothing differs, and when one group is a margin higher (limit: upper end "
+        "5.6).",
+        _grid(["rule", "none", "margin"], lost),
+        "**EQUIVALENT where B is 3 points lower, all of it in 15 % of its runs**, which collapse by 20 (margin 2; runs "
+        f"have an SD of 1 and correlate by 0.9; {of_collapse:,} experiments; limit: upper end 10):",
+        _grid(["rule", "EQUIVALENT"], fallen),
+    ])  # fmt: skip
 
 
 def _wrong_winner(found: Found) -> str:

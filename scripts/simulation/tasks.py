@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,14 +30,24 @@ MULTIPLES: dict[str, Callable[[int], float]] = {
     "all a margin from the last": lambda group: 1.0,
     "a margin or five from the last": lambda group: (1.0, 5.0)[group % 2],
 }
+# Effects of the claims part, in margins, by group and number of groups
+LATTICE: dict[str, Callable[[int, int], float]] = {
+    "one a margin up": lambda group, groups: float(group == 0),
+    "all but two a margin up": lambda group, groups: float(group < groups - 2),
+    "0, 1, 2 in turn": lambda group, groups: float(group % 3),
+    "half two margins up, one a margin": lambda group, groups: 2.0 * (group < groups // 2) + (group == groups - 1),
+}
 SPREADS = (1.2, 1.6, 2.0, 2.6, 3.5)  # SD of a run, points: of a smaller one nothing, of a larger one everything is open
+PARTS = ("pairs", "groups", "naive", "equivalence", "claims", "collapse", "lost")
+LOST, BLOCK = 0.1, 100  # share of replicates lost, in the part of that name; experiments that lose the same ones
+LOST_RULES = (*rules.PAIR_RULES[1:5], rules.CLAIM_RULES[4])
 Key = tuple[str, str, str, float, str]  # part, rule, law, rho, truth
 Tally = dict[Key, dict[str, float]]
 
 
 @dataclass(frozen=True)
 class Task:
-    """`part`: "pairs", "groups", "naive" or "equivalence"; experiments `number` * CHUNK and on."""
+    """`part`: one of PARTS; experiments `number` * CHUNK and on."""
 
     part: str
     law: str
@@ -48,9 +58,8 @@ class Task:
 
     def rng(self) -> np.random.Generator:
         """Its own stream, by what it is."""
-        parts = ("pairs", "groups", "naive", "equivalence")
-        known = [law.name for law in laws.EVERY]
-        address = [parts.index(self.part), known.index(self.law), round(10 * self.rho), self.number]
+        known = list(laws.NAMED)
+        address = [PARTS.index(self.part), known.index(self.law), round(10 * self.rho), self.number]
         return np.random.default_rng([self.rng_seed, *address])
 
 
@@ -68,7 +77,8 @@ def tasks(
 def work(task: Task) -> Tally:
     """Counts of one piece."""
     law = laws.law_named(task.law)
-    return {"pairs": _pairs, "groups": _groups, "naive": _naive, "equivalence": _equivalence}[task.part](task, law)
+    parts = (_pairs, _groups, _naive, _equivalence, _claims, _collapse, _lost)
+    return dict(zip(PARTS, parts, strict=True))[task.part](task, law)
 
 
 def _pairs(task: Task, law: Law) -> Tally:
@@ -103,16 +113,66 @@ def _equivalence(task: Task, law: Law) -> Tally:
     return tally
 
 
-def _count(rule: Rule, values: Array, effects: tuple[float, ...], *, stop: bool = True) -> dict[str, float]:
+def _claims(task: Task, law: Law) -> Tally:
+    tally: Tally = {}
+    for rule in rules.CLAIM_RULES:
+        # Of other laws than the normal one, and of twelve groups: where most claims are false
+        whole = law.name == "normal" and rule.groups < 12
+        patterns = LATTICE if whole else {"one a margin up": LATTICE["one a margin up"]}
+        share = {4: 2, 6: 2, 12: 1 if law.name == "normal" else 5}.get(rule.groups, 1)
+        count = -(-task.experiments // share)
+        values = laws.endpoints(law, task.rho, Size(count, rule.horizon, rule.groups), task.rng())
+        for pattern, multiple in patterns.items():
+            effects = tuple(MARGIN * multiple(group, rule.groups) for group in range(rule.groups))
+            if len(set(effects)) == 1:  # of two groups: in the part of pairs
+                continue
+            for sd in SPREADS[:-1] if whole else SPREADS[1:3]:
+                key = (task.part, rule.name, task.law, task.rho, f"{pattern}, SD {sd:g}")
+                tally[key] = _count(rule, values * (sd / ENDPOINT_SD), effects)
+    return tally
+
+
+def _collapse(task: Task, law: Law) -> Tally:
+    """A difference of 3 points that only rare collapses make: what is claimed to be smaller than 2."""
+    tally: Tally = {}
+    for rule in rules.COLLAPSE_RULES:
+        values = laws.tight_collapses(Size(task.experiments, rule.horizon, rule.groups), task.rng())
+        lower = laws.DEPTH * laws.COLLAPSES
+        effects = (*(0.0,) * (rule.groups - 1), -lower)
+        moved = values.copy()
+        moved[:, -1] += lower  # the effect is in the collapses already
+        tally[task.part, rule.name, task.law, task.rho, "B is 3 points lower"] = _count(rule, moved, effects)
+    return tally
+
+
+def _lost(task: Task, law: Law) -> Tally:
+    """Every replicate is lost with a chance of LOST, alike in BLOCK experiments; looks are taken all the same."""
+    rng, tally = task.rng(), Tally()
+    for rule in LOST_RULES:
+        for _ in range(-(-task.experiments // BLOCK)):
+            values = laws.endpoints(law, task.rho, Size(BLOCK, rule.horizon, rule.groups), rng)
+            lost = set(np.flatnonzero(rng.random(rule.horizon) < LOST).tolist())
+            for truth in ("none", "margin"):
+                key = (task.part, rule.name, task.law, task.rho, truth)
+                add(tally, {key: _count(rule, values, (SHIFTS[truth], *(0.0,) * (rule.groups - 1)), lost=lost)})
+    return tally
+
+
+def _count(
+    rule: Rule, values: Array, effects: tuple[float, ...], *, stop: bool = True, lost: Collection[int] = ()
+) -> dict[str, float]:
     """Experiments with a claim (any comparison crossed) or none, a wrong one (a true null, or the wrong sign), an
     interval that misses (of each comparison; of any), equivalence declared (at any; at any that differs by the margin
-    or more); sum of replicates used.
+    or more), any claim that is false ("false": wrong, or smaller than the margin where it is not); an interval of all
+    at once that misses; sum of replicates used.
     """
     d = rules.differences(rule, values) + rules.truths(rule, effects)[:, None]
-    found = procedure.follow(rules.design(rule), d, rules.sides(rule), rule.horizon, equivalence=stop)
+    found = procedure.follow(rules.design(rule), d, rules.sides(rule), rule.horizon, equivalence=stop, lost=lost)
     truth = rules.truths(rule, effects)
     missed = ~found.covered(truth)
     wrong = found.crossed & (np.sign(found.mean) != np.sign(truth))
+    large = np.abs(truth) > 0.999 * MARGIN
+    small = (found.equivalent | (found.crossed & found.small)) & large
     return {
         "experiments": float(len(values)),
         "claims": float(found.crossed.any(axis=1).sum()),
@@ -121,7 +181,9 @@ def _count(rule: Rule, values: Array, effects: tuple[float, ...], *, stop: bool 
         **{f"missed {index}": float(count) for index, count in enumerate(missed.sum(axis=0))},
         "missed any": float(missed.any(axis=1).sum()),
         "equivalent": float(found.equivalent.any(axis=1).sum()),
-        "falsely equivalent": float((found.equivalent & (np.abs(truth) > 0.999 * MARGIN)).any(axis=1).sum()),
+        "falsely equivalent": float((found.equivalent & large).any(axis=1).sum()),
+        "false": float((wrong | small).any(axis=1).sum()),
+        "missed at once": float((~found.covered_at_once(truth)).sum()),
         "replicates": float(found.replicates.max(axis=1).sum()),
     }
 

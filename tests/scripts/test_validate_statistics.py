@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 from scipy import stats
-from simulation import agreement, laws, naive, procedure, results, rules, tasks
+from simulation import agreement, laws, naive, procedure, results, rules, sentences, tasks
 from simulation.laws import Size
+from support.comparing import compared, design, pairs_of
 
 from esper_ab.stats.anytime_t import log_evidence
+from esper_ab.verdict.decision import Verdict
 
 RHOS = (0.0, 0.3, 0.6)
 EQUAL_LAWS = [law for law in laws.LAWS if law.lanes == "none"]
@@ -61,7 +64,17 @@ def test_the_device_gives_two_points_to_whoever_stands_in_position_one():
 @pytest.mark.parametrize("rule", rules.EVERY_RULE, ids=lambda rule: rule.name)
 def test_the_simulated_procedure_is_the_package_s(rule):
     decisions = agreement.check(rule, 50 if rule.groups < 4 else 12, 5)
-    assert min(decisions["open"], decisions["crossed"]) > 0
+    assert decisions["open"] > 0
+    assert decisions["crossed"] > 0 or rule.groups > 6
+
+
+@pytest.mark.parametrize("rule", tasks.LOST_RULES, ids=lambda rule: rule.name)
+def test_so_it_is_where_replicates_are_lost(rule):
+    rng = np.random.default_rng(8)
+    for lost in ({2, 13}, {7}, {0, 1, 16}):
+        values = laws.endpoints(laws.LAWS[0], 0.3, Size(12, rule.horizon, rule.groups), rng)
+        values[:, 0] += rng.choice([0.0, 2.0, 6.0], (12, 1))
+        assert sum(agreement.compare(rule, values, lost).values()) == 12 * len(rules.members(rule))
 
 
 def test_a_procedure_that_differs_is_noticed():
@@ -115,6 +128,51 @@ def test_a_piece_of_work_is_the_same_again_and_others_differ():
     tasks.add(total, first)
     tasks.add(total, first)
     assert all(counts["experiments"] == 400 for counts in total.values())
+
+
+@pytest.mark.parametrize("law", laws.SHAPES, ids=lambda law: law.name)
+def test_endpoints_of_other_shapes_have_about_the_spread_and_no_difference(law):
+    a, b = laws.endpoints(law, 0.6, Size(4_000, 10), np.random.default_rng(9)).swapaxes(0, 1).reshape(2, -1)
+    low, high = {"t3": (0.7, 1.5), "ceiling": (0.6, 0.9)}.get(law.shape, (0.9, 1.1))
+    assert low * laws.ENDPOINT_SD < a.std() < high * laws.ENDPOINT_SD
+    assert a.mean() - b.mean() == pytest.approx(0.0, abs=0.15)
+    if law.shape == "ties":
+        assert np.allclose(a * 3.89, np.round(a * 3.89))
+
+
+def test_rare_collapses_make_the_difference():
+    a, b = laws.tight_collapses(Size(4_000, 10), np.random.default_rng(10)).swapaxes(0, 1).reshape(2, -1)
+    assert a.mean() - b.mean() == pytest.approx(laws.DEPTH * laws.COLLAPSES, abs=0.15)
+    whole = b > -laws.DEPTH / 2
+    assert (a[whole] - b[whole]).std() < 0.5
+
+
+def test_made_up_comparisons_of_every_verdict_contradict_themselves_nowhere():
+    seen, broken = sentences.check(12, 0)
+    assert broken == []
+    assert {str(verdict) for verdict in Verdict} - set(seen) <= {"WORSE, BELOW MARGIN"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(1, 5))
+def test_two_thousand_contradict_themselves_nowhere(number):
+    assert sentences.check(12, number)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"low": -0.1}, "BETTER beside"),
+        ({"verdict": Verdict.WORSE}, "WORSE beside"),
+        ({"verdict": Verdict.EQUIVALENT}, "EQUIVALENT within"),
+        ({"verdict": Verdict.NO_INFERENCE}, "NO INFERENCE with 6 pairs"),
+        ({"estimate": 9.0}, "outside of its interval"),
+    ],
+)
+def test_a_contradiction_is_noticed(change, said):
+    found = compared(design(6), pairs_of([75.0, 76.2, 74.1, 75.7, 76.0, 74.4], [70.1, 72.0, 70.3, 70.0, 71.7, 70.4]))
+    assert list(sentences.contradictions(found)) == []
+    assert any(said in wrong for wrong in sentences.contradictions(dataclasses.replace(found, **change)))
 
 
 def limit(wrong, experiments=100_000, law="normal"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 from esper_ab.report.content import Content
@@ -16,17 +17,23 @@ Row = tuple[str, str]
 
 
 def overview_table(comparisons: Sequence[Comparison]) -> Table:
-    """Build one row per comparison: the effect with its repeated interval, and the verdict. Empty for a single one."""
+    """Build one row per comparison: effect, intervals and verdict. Empty for a single one.
+
+    The deciding interval has a level of its own in every row; the simultaneous ones hold all at once.
+    """
     rows = tuple(
         (
             f"{item.question.a} - {item.question.b}", str(item.verdict), signed(item.estimate),
-            span(item.low, item.high), f"{item.used} of {len(item.pairs)}",
+            span(item.low, item.high), NONE if item.low is None else percent(item.level.confidence),
+            span(*item.simultaneous[:2]), f"{item.used} of {len(item.pairs)}",
         )
         for item in comparisons
     )
     return Table(
-        title="All comparisons", columns=("comparison", "verdict", "effect", "interval", "pairs used"),
-        rows=rows if len(rows) > 1 else (), words=2, wide=True,
+        title="All comparisons", rows=rows if len(rows) > 1 else (), words=2, wide=True,
+        columns=("comparison", "verdict", "effect", "interval", "its level", "all at once", "pairs used"),
+        note=f"All at once: with {percent(1.0 - comparisons[0].question.design.alpha)} every one of these intervals "
+        "holds its difference, at the last look of each." if len(rows) > 1 else "",
     )
 
 
@@ -46,6 +53,9 @@ def _deciding(comparison: Comparison) -> Iterator[Row]:
     yield "effect (deciding)", f"{points(comparison.estimate)} points, {n_pairs(comparison.used)} used"
     if comparison.low is not None and comparison.high is not None:
         yield str(comparison.level), f"{span(comparison.low, comparison.high)} points"
+    low, high, level = comparison.simultaneous
+    if low is not None and len(comparison.question.design.comparisons) > 1:
+        yield str(level), f"{span(low, high)} points, with those of all comparisons at once"
     effect = comparison.effect
     if effect is None:
         return
@@ -104,12 +114,16 @@ def _budget(comparison: Comparison) -> Iterator[Row]:
         yield "smallest difference resolvable", f"{number(smallest)} points {within}, 80 % power, at the SD seen here"
     if comparison.lost.replicates:
         a, b = comparison.question.a, comparison.question.b
-        yield "runs lost", f"{comparison.lost.a} of {a}, {comparison.lost.b} of {b}"
+        without = "{} of {}, {} of {}".format(*itertools.chain(*zip(comparison.lost.cancelled, (a, b), strict=True)))
+        yield "runs lost", f"{comparison.lost.a} of {a}, {comparison.lost.b} of {b}; without a partner: {without}"
     imputed = comparison.imputed
     if imputed is not None:
         stands = "the decision stands" if imputed.survives else "the decision does not stand"
-        name = f"lost runs at the worst value seen ({number(imputed.worst)} %)"
-        yield name, f"{signed(imputed.mean)} points: {stands}"
+        yield "lost runs at the endpoint against it", f"{signed(imputed.mean)} points: {stands}"
+    unseen = comparison.unseen
+    if unseen is not None:
+        stands = "the claim is still made" if unseen.survives else "the claim is not made"
+        yield "collapses unseen", f"up to {percent(unseen.rate)} of runs; with one more pair of that kind {stands}"
 
 
 def looks_table(comparisons: Sequence[Comparison]) -> Table:
@@ -123,10 +137,11 @@ def looks_table(comparisons: Sequence[Comparison]) -> Table:
         for look in item.course.looks
     )  # fmt: skip
     none = "None so far: no verdict is given before the first look of the plan."
-    note = "Alpha: what the comparison holds at the look; a decided one passes its share on." if rows else none
+    note = ("Alpha: what the comparison holds at the look, and 1 - alpha the level of its interval; one that is larger "
+            "than the margin passes its share on.")
     reached = "alpha", "bound", "reached", "effect", "repeated interval", "decision"
     columns = "comparison", "replicates", "pairs", *reached
-    return Table(title="Looks", columns=columns, rows=rows, note=note, wide=True)
+    return Table(title="Looks", columns=columns, rows=rows, note=note if rows else none, wide=True)
 
 
 def _test(look: Look) -> tuple[str, str]:

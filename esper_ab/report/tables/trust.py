@@ -41,6 +41,7 @@ def conduct_table(found: Sequence[Conduct]) -> Table:
             ("runs finished, of planned", [f"{item.finished} of {item.runs}" for item in found]),
             ("runs left out after a decision", [_count(item.left_out) for item in found]),
             ("runs lost", [_count(item.lost) for item in found]),
+            ("runs cancelled with them", [_count(item.cancelled) for item in found]),
             ("training episodes", [str(item.episodes) for item in found]),
             ("host epochs in training", [f"{item.env_steps:,}" for item in found]),
             ("evaluation hosts", [str(item.evaluation_hosts) for item in found]),

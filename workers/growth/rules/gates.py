@@ -45,7 +45,7 @@ def may_hold(table: SeedTable, gates: GateMode) -> Bools:
 def may_fossilize(table: SeedTable, gates: GateMode) -> Bools:
     """Return gate 5, HOLDING -> FOSSILIZED, [E, S]: contribution measured in this life.
 
-    Strict: at least one milestone.
+    Strict: at least one point.
     """
     smallest = CONTRIBUTING_POINTS if gates == "strict" else -np.inf
     # A contribution never measured is NaN, and NaN compares False.

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.audited import episodes, findings, found, only, planned, replace, updates, with_entry
-from support.journals import one_replicate, planted_effect, same_twice, three_groups
+from support.journals import Shape, Synthetic, one_replicate, planted_effect, same_twice, three_groups
 
 from esper_ab.analysis.audit import Place, places_estimable
 from esper_ab.design.counterbalance import order, orders_estimable
@@ -70,6 +70,17 @@ def test_groups_that_keep_their_lane_cannot_be_told_from_it():
     (key, sentence) = only(planned(planted_effect(), as_fixed))
     assert key == ("aliased", "blocks", ("shaped", "simplified"))
     assert "6 analysed replicates" in sentence
+
+
+def test_seven_groups_on_six_replicates_are_not_blocked_where_their_positions_are_drawn():
+    """Their pairs' positions are aliased, all 21 of them; in a square that was not drawn that blocks."""
+    events = Synthetic(groups={name: Shape() for name in "abcdefg"}, replicates=6, episodes=1, n_envs=1).events()
+    assert not any(weight == "blocks" for _, weight, _ in found(events))
+
+    def not_drawn(plan):
+        return replace(plan, design=replace(plan.design, positions_drawn=False))
+
+    assert sum(kind == "aliased" for kind, _, _ in found(planned(events, not_drawn))) == 21
 
 
 def test_without_adjustment_unbalanced_positions_are_noted():

@@ -170,3 +170,14 @@ def test_a_cache_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
 def test_one_look_needs_no_file(cache):
     assert calibrate(((0, 1),) * 6, 1, (6,), (0.05, 0.02)) == ((0.05,), (0.02,))
     assert not cache.exists()
+
+
+@pytest.mark.parametrize(
+    ("shares", "published"),
+    [((0.5, 1.0), (2.9626, 1.9686)), ((1 / 3, 2 / 3, 1.0), (3.7103, 2.5114, 1.9930))],
+)
+def test_with_many_pairs_the_bounds_are_those_published_for_gsdesign(shares, published):
+    """Lan-DeMets spending after O'Brien-Fleming at equal steps, one-sided 0.025, z: sfLDOF of gsDesign."""
+    looks = tuple(round(600 * share) for share in shares)
+    (found,) = nominal_p([(0, 1)] * 600, 1, looks, (0.05,), np.random.default_rng(3), paths=400_000)
+    assert stats.norm.isf(np.array(found) / 2.0) == pytest.approx(published, abs=0.02)

@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
+from itertools import combinations, pairwise
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
 
-from esper_ab.design.counterbalance import blocks_needed, cycle, order, orders_estimable, williams_square
+from esper_ab.contracts.rng import RngPath
+from esper_ab.design.counterbalance import (
+    blocks_needed,
+    cycle,
+    draws_positions,
+    order,
+    order_drawn,
+    orders_estimable,
+    told_apart,
+    williams_square,
+)
+from esper_ab.stats.adjusted_difference import design_matrix, estimable
 
 
 @pytest.mark.parametrize("n", range(2, 9))
@@ -33,3 +48,43 @@ def test_a_cycle_and_the_blocks_needed_are_orders_estimable(n: int) -> None:
     for count in (blocks_needed(n), cycle(n)):
         assert orders_estimable([order(n, block) for block in range(count)])
     assert not orders_estimable([order(n, block) for block in range(blocks_needed(n) - 1)] or [order(n, 0)])
+
+
+@pytest.mark.parametrize("n", range(2, 7))
+def test_up_to_six_groups_every_comparison_is_told_from_positions_at_every_look(n: int) -> None:
+    assert not draws_positions(n)
+    for replicates in range(6, 31):
+        for a, b in combinations(range(n), 2):
+            orders = [order(n, block) for block in range(replicates)]
+            assert told_apart([(groups.index(a), groups.index(b)) for groups in orders])
+
+
+@given(st.integers(2, 5).flatmap(lambda n: st.lists(st.permutations(range(n)), min_size=1, max_size=8)))
+def test_told_apart_is_the_rank_of_the_least_squares(orders: list[list[int]]) -> None:
+    places = [(groups.index(0), groups.index(1)) for groups in orders]
+    assert told_apart(places) == estimable(design_matrix(places, len(orders[0])))
+
+
+@pytest.mark.parametrize("n", [7, 12, 50])
+def test_drawn_positions_stay_balanced_and_are_drawn(n: int) -> None:
+    assert draws_positions(n)
+    path = RngPath(7) / "positions"
+    rows = [order_drawn(n, block, path) for block in range(n)]
+    assert all(sorted(row) == list(range(n)) for row in (*rows, *zip(*rows, strict=True)))  # a Latin square
+    assert rows == [order_drawn(n, block, path) for block in range(n)]
+    assert rows != [order_drawn(n, block, path / 1) for block in range(n)]
+
+
+@pytest.mark.parametrize(("n", "size"), [(7, 3.0), (12, 6.0), (50, 40.0)])
+def test_drawn_positions_favour_no_group_and_the_square_itself_does(n: int, size: float) -> None:
+    """Errors of the paired t with 6 pairs when positions 0, 1, ... give more and more: over draws, of one square."""
+    rng, effects = np.random.default_rng(n), np.linspace(0.0, size, n)
+
+    def errors(squares: list[list[tuple[int, ...]]]) -> float:
+        d = np.array([[effects[row.index(0)] - effects[row.index(n // 2)] for row in rows] for rows in squares])
+        return float((stats.ttest_1samp(d + rng.standard_normal(d.shape), 0.0, axis=1).pvalue <= 0.05).mean())
+
+    drawn = [[order_drawn(n, block, RngPath(seed)) for block in range(6)] for seed in range(1_000)]
+    assert errors(drawn) <= 0.075  # 0.05 and more than three standard errors
+    if n == 50:
+        assert errors([[order(n, block) for block in range(6)]] * 1_000) > 0.9

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from support.asking import TASK, experiment, group, machine, planned
 
@@ -18,7 +18,7 @@ from esper_ab.contracts.machine import Device, Machine, UserReward
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.settings import ControllerSettings, GrowthSettings, PolicySettings, PPOSettings, RewardSettings
 from esper_ab.design.boundary_cache import calibrate
-from esper_ab.design.counterbalance import blocks_needed, orders_estimable
+from esper_ab.design.counterbalance import orders_estimable, told_apart
 from esper_ab.plan.blocks import Plan, make_plan
 from esper_ab.plan.estimate import estimate
 from esper_ab.settings.experiment import AskedExperiment, ResolvedExperiment
@@ -68,8 +68,51 @@ def test_every_plan_is_whole_and_balanced(shape: tuple[int, int, int, int, str])
         for lane in range(n):
             seen = Counter(groups[lane] for groups in orders)
             assert max(seen.values()) - min(seen[name] for name in names) <= 2
-        if replicates >= blocks_needed(n):
+        if replicates >= 6:
             assert orders_estimable([tuple(names.index(name) for name in groups) for groups in orders])
+
+
+@pytest.mark.parametrize(("n", "replicates"), [(7, 6), (7, 10), (12, 10), (50, 6)])
+@pytest.mark.parametrize("sets", [1, 2])
+def test_more_groups_than_a_look_has_pairs_stand_where_the_lot_puts_them(n: int, replicates: int, sets: int) -> None:
+    names = tuple(f"g{i}" for i in range(n))
+    asked = experiment(names, replicates=replicates, control="g0")
+    plan, other = (planned(msgspec.structs.replace(asked, rng_seed=seed), machine(gpus=sets * n)) for seed in (1, 2))
+    assert plan.design.positions_drawn
+    assert any("are drawn by lot" in note for note in plan.notes)
+    by_lane: dict[str, Counter[str]] = {}
+    for block in plan.blocks:
+        for run in block.runs:
+            by_lane.setdefault(run.ref.lane, Counter())[run.ref.group_id] += 1
+    assert max(max(counts.values()) for counts in by_lane.values()) <= -(-replicates // n)
+    first, second = ([run.ref.group_id for run in one.blocks[0].runs] for one in (plan, other))
+    assert first != second
+
+
+@given(st.integers(2, 6), st.sampled_from([6, 10, 20]), st.integers(1, 24), st.sampled_from(["spread", "share"]))
+def test_every_comparison_is_told_from_lanes_at_every_look(n: int, replicates: int, gpus: int, placement: str) -> None:
+    """On several sets of lanes, too: with six groups on twelve devices two sets had three blocks each."""
+    assume(placement == "share" or gpus >= n)
+    plan = planned(experiment(tuple("abcdef"[:n]), replicates=replicates, placement=placement), machine(gpus=gpus))
+    for look in plan.design.looks:
+        for one in plan.design.comparisons:
+            places = [
+                tuple(next(run.ref.lane for run in block.runs if run.ref.group_id == name) for name in (one.a, one.b))
+                for block in plan.blocks[:look]
+            ]
+            assert told_apart(places)
+
+
+def test_a_draw_that_could_only_be_blocked_is_refused_with_what_would_do() -> None:
+    refused = []
+    for rng_seed in range(60):
+        asked = experiment(tuple("abcde"), replicates=6, order="shuffled", rng_seed=rng_seed)
+        try:
+            planned(asked, machine(5))
+        except UsageError as error:
+            refused.append(str(error))
+    assert 0 < len(refused) < 60
+    assert re.search(r"cannot be told from lane and start order at 6 replicates; the first look needs \d+", refused[0])
 
 
 def test_start_order_turns_with_the_lanes() -> None:

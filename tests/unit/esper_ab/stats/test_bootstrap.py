@@ -10,8 +10,6 @@ from scipy import stats
 from support.paired import accuracies, columns, paired
 
 from esper_ab.stats.bootstrap import HONEST_FROM
-from esper_ab.stats.descriptive.improvement import probability_of_improvement
-from esper_ab.stats.descriptive.improvement_interval import improvement_interval
 from esper_ab.stats.descriptive.iqm import interquartile_mean, iqm_difference
 
 
@@ -27,10 +25,6 @@ def test_bootstrap_intervals_flip_with_the_groups(rows):
     a, b = columns(rows)
     there, back = (iqm_difference(*pair, np.random.default_rng(3)) for pair in ((a, b), (b, a)))
     assert (back.mean, back.low, back.high) == pytest.approx((-there.mean, -there.high, -there.low), abs=1e-9)
-    wins, losses = (improvement_interval(*pair, np.random.default_rng(3)) for pair in ((a, b), (b, a)))
-    assert (losses.a12, losses.low, losses.high) == pytest.approx((1 - wins.a12, 1 - wins.high, 1 - wins.low))
-    assert wins.a12 == pytest.approx(probability_of_improvement(a, b).a12)
-    assert 0.0 <= wins.low <= wins.high <= 1.0
 
 
 def test_bootstrap_intervals_are_those_of_scipy_but_for_resampling():
@@ -51,17 +45,10 @@ def test_bootstrap_intervals_are_those_of_scipy_but_for_resampling():
     assert result.high == pytest.approx(expected.confidence_interval.high, abs=0.04 * width)
 
 
-def test_improvement_interval_resamples_pairs():
-    """Of two pairs a quarter of the resamples is twice the first, a quarter twice the second."""
-    result = improvement_interval([3.0, 1.0], [2.0, 5.0], np.random.default_rng(0))
-    assert (result.a12, result.low, result.high) == (0.25, 0.0, 1.0)
-
-
 def test_a_bootstrap_of_few_runs_says_that_it_is_not_honest():
     rng = np.random.default_rng(2)
     for n, honest in ((HONEST_FROM - 1, False), (HONEST_FROM, True)):
         a, b = rng.normal(70, 3, n), rng.normal(70, 3, n)
         assert iqm_difference(a, b, rng).honest is honest
-        assert improvement_interval(a, b, rng).honest is honest
     with pytest.raises(ValueError, match="one pair"):
         iqm_difference([1.0], [2.0], rng)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,13 +28,13 @@ ALIASED = Finding(kind="aliased", weight="blocks", groups=(), sentence="Device a
         (LOW, HIGH, {}, "simplified is better than shaped by 4.5 points (95 % interval 3.7 to 5.2), in 6 of 6 pairs."),
         (WIDE, LOW, {}, "Not decided: shaped looks 7.3 points better than simplified, in 6 of 6 pairs, but the 95 % "
                         "interval, 4.3 worse to 18.9 better, includes 0."),
-        (HIGH[:3], LOW[:3], {}, "Not decided: shaped looks 4.3 points better than simplified, in 3 of 3 pairs, but a "
-                                "verdict needs at least 6 pairs."),
+        (HIGH[:3], LOW[:3], {}, "Nothing follows from fewer than 6 pairs: in these, shaped is 4.3 points above "
+                                "simplified, in 3 of 3 pairs."),
         (HIGH[:1], LOW[:1], {}, "Nothing follows from one pair: in it, shaped is 4.9 points above simplified."),
         ((), (), {}, "Nothing can be said of shaped and simplified: no pair is complete."),
         (LOW, LOW, {"same_records": True}, "shaped and simplified are the same computation: all records agree, nothing "
                                            "to compare."),
-        (LOW, LOW, {}, "Not decided: shaped and simplified look equal, but too little varies between the pairs for "
+        (LOW, LOW, {}, "Not decided: shaped and simplified look level, but too little varies between the pairs for "
                        "any test."),
         (HIGH, LOW, {"findings": (exploded(),)}, "Not decided: shaped looks 4.5 points better than simplified, in 6 of "
                                                  "6 pairs, but the audit allows no verdict."),
@@ -59,8 +60,20 @@ def test_a_small_but_real_difference_is_below_the_margin():
 def test_equivalence_names_what_is_ruled_out():
     a = (70.2, 71.9, 70.4, 69.8, 71.9, 70.3)
     said = compared(design(20), pairs_of((a * 4)[:20], (LOW * 4)[:20])).headline
-    assert said.startswith("shaped and simplified are equivalent within 2 points: shaped and simplified are equal")
+    assert said.startswith("shaped and simplified are equivalent within 2 points: shaped and simplified are level")
     assert said.endswith("a difference of 2 points or more is ruled out.")
+
+
+@pytest.mark.parametrize(
+    ("d", "said"),
+    [
+        (np.linspace(0.011, 0.014, 20), "by 0.013 points (95 % interval 0.012 to 0.013), in 20 of 20 pairs."),
+        (np.linspace(0.001, 7.99, 20), "by 4.0 points (95 % interval 2.8 to 5.2), in 20 of 20 pairs."),
+        (1.9967 + np.linspace(-0.01, 0.01, 20), "by 1.9967 points (95 % interval 1.9938 to 1.9996)"),
+    ],
+)  # fmt: skip
+def test_a_number_has_the_digits_that_keep_it_on_its_side(d, said):
+    assert said in compared(design(20), pairs_of(70.0 + d, np.full(20, 70.0))).headline
 
 
 ENDPOINTS = st.lists(st.tuples(st.floats(20, 100), st.floats(20, 100)), min_size=0, max_size=8)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.comparing import design, pairs_of
 
 from esper_ab.design.design import Boundary
-from esper_ab.verdict.imputation import imputed, recurs_in, worst_value
+from esper_ab.verdict.imputation import completed, imputed, recurs_in
 from esper_ab.verdict.looks import follow
 from esper_ab.verdict.question import HalfPair, Lost
 
@@ -17,8 +17,13 @@ from esper_ab.verdict.question import HalfPair, Lost
 def half(replicate, a, b, failed="ab"):
     """A replicate that was given up; the runs without endpoint failed, if `failed` names them."""
     return HalfPair(
-        replicate=replicate, a=a, b=b, failed_a=a is None and "a" in failed, failed_b=b is None and "b" in failed,
-        position_a=0, position_b=1,
+        replicate=replicate,
+        a=a,
+        b=b,
+        failed_a=a is None and "a" in failed,
+        failed_b=b is None and "b" in failed,
+        position_a=0,
+        position_b=1,
     )
 
 
@@ -26,16 +31,23 @@ def course_of(rule, pairs, complete):
     return follow(rule, {rule.comparisons[0]: pairs}, complete)[rule.comparisons[0]]
 
 
-def test_what_failed_gets_the_worst_of_both_groups_and_what_was_cancelled_the_mean_of_its_own():
+def test_what_failed_gets_what_speaks_against_the_claim_and_what_was_cancelled_the_mean_of_its_own():
     pairs = pairs_of([70.0, 72.0], [66.0, 70.0])
     halves = (half(2, None, 80.0), half(3, 60.0, None), half(4, None, None, failed="a"), half(5, None, None, failed=""))
-    completed, worst = worst_value(pairs, halves)
-    assert worst == 60.0
-    assert [(pair.replicate, pair.a, pair.b) for pair in completed] == [
-        (0, 70.0, 66.0), (1, 72.0, 70.0), (2, 60.0, 80.0), (3, 60.0, 60.0), (4, 60.0, 72.0)
+    full, given_a, given_b = completed(pairs, halves, 1)
+    assert (given_a, given_b) == (60.0, 80.0)
+    assert [(pair.replicate, pair.a, pair.b) for pair in full] == [
+        (0, 70.0, 66.0),
+        (1, 72.0, 70.0),
+        (2, 60.0, 80.0),
+        (3, 60.0, 80.0),
+        (4, 60.0, 72.0),
     ]  # a third group's failure, replicate 5, says nothing about these two
+    full, given_a, given_b = completed(pairs, halves, -1)
+    assert (given_a, given_b) == (80.0, 60.0)
+    assert [(pair.a, pair.b) for pair in full[2:]] == [(80.0, 80.0), (60.0, 60.0), (80.0, 72.0)]
     with pytest.raises(ValueError, match="no endpoint"):
-        worst_value((), (half(0, None, None),))
+        completed((), (half(0, None, None),), 1)
 
 
 @pytest.mark.parametrize(
@@ -85,17 +97,43 @@ def test_it_is_asked_with_the_bound_that_decided():
 
 @given(
     st.lists(st.floats(-2.0, 2.0), min_size=6, max_size=6).filter(lambda d: np.std(d) > 0.05),
-    st.lists(st.floats(50.0, 90.0), min_size=1, max_size=2),
+    st.lists(st.tuples(st.floats(50.0, 90.0), st.sampled_from("ab")), min_size=1, max_size=3),
+    st.sampled_from([5.0, -5.0]),
 )
-def test_what_the_better_group_lost_never_strengthens_it(noise, survivors):
-    rule = design(8)
-    pairs = pairs_of(np.full(6, 75.0), 70.0 + np.array(noise))
-    course = course_of(rule, pairs, 8)
-    lost = Lost(replicates=tuple(half(6 + i, None, b) for i, b in enumerate(survivors)))
+def test_imputation_never_favours_the_claim_it_tests(noise, survivors, effect):
+    """Whichever group lost its runs, and as many in both: no value it may have had speaks more against the claim."""
+    rule = design(8, looks=(9,))
+    pairs = pairs_of(np.full(6, 70.0 + effect), 70.0 + np.array(noise))
+    course = course_of(rule, pairs, 9)
+    lost = Lost(replicates=tuple(
+        half(6 + i, None if failed == "a" else value, value if failed == "a" else None)
+        for i, (value, failed) in enumerate(survivors)
+    ))  # fmt: skip
     again = imputed(rule, pairs, course, lost)
     if course.decision == "open":
         assert again is None
         return
-    assert again.mean <= course.looks[-1].mean
-    assert again.pairs == 6 + len(survivors)
-    assert again.lost_a == len(survivors)
+    assert (again.pairs, again.lost_a + again.lost_b) == (6 + len(survivors), len(survivors))
+    seen = [value for pair in pairs for value in (pair.a, pair.b)] + [value for value, _ in survivors]
+    for given_value in seen:
+        other = [
+            (given_value if half.a is None else half.a) - (given_value if half.b is None else half.b)
+            for half in lost.replicates
+        ]
+        mean = (sum(pair.a - pair.b for pair in pairs) + sum(other)) / again.pairs
+        assert course.direction * again.mean <= course.direction * mean + 1e-9
+
+
+def test_an_equivalence_is_asked_in_both_directions():
+    noise = np.array([0.3, -0.2, 0.1, -0.4, 0.2, -0.1, 0.05, -0.25, 0.35, -0.15, 0.25, -0.3, 0.15, -0.05, 0.4, -0.35])
+    base = 70.0 + 3.0 * np.sin(np.arange(16))  # runs differ by more than the groups do
+    pairs = pairs_of(base + noise, base)
+    rule = design(20)
+    course = course_of(rule, pairs, 20)
+    assert course.decision == "equivalent"
+    for halves in ((half(16, None, 72.9),), (half(16, None, 67.1),), (half(16, 67.1, None), half(17, None, 72.9))):
+        again = imputed(rule, pairs, course, Lost(replicates=halves))
+        assert not again.small or again.survives
+        values = [completed(pairs, halves, against)[0] for against in (1, -1)]
+        means = [np.mean([pair.a - pair.b for pair in full]) for full in values]
+        assert abs(again.mean) == pytest.approx(max(map(abs, means)))

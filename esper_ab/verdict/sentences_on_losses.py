@@ -1,0 +1,65 @@
+"""The sentences on what a claim leaves open: lost runs, and a collapse that no run showed. Pure."""
+
+from __future__ import annotations
+
+from esper_ab.stats.text import n_pairs, percent
+from esper_ab.verdict.evidence import Evidence
+from esper_ab.verdict.imputation import Imputed, recurs_in
+from esper_ab.verdict.question import Lost, Question
+
+
+def losses_cap(question: Question, again: Imputed) -> str:
+    """Explain why lost runs leave no decision."""
+    return f"{_losses(question, again.lost_a, again.lost_b)}; {_imputation(question, again)} overturns the decision."
+
+
+def _losses(question: Question, lost_a: int, lost_b: int) -> str:
+    def runs(count: int) -> str:
+        return "no run" if count == 0 else "1 run" if count == 1 else f"{count} runs"
+
+    were = "was" if max(lost_a, lost_b) == 1 and min(lost_a, lost_b) == 0 else "were"
+    return f"{runs(lost_a)} of {question.a} and {runs(lost_b)} of {question.b} {were} lost"
+
+
+def _imputation(question: Question, again: Imputed) -> str:
+    given = ((question.a, again.given_a), (question.b, again.given_b))
+    each = " and ".join(f"of {name} {value:.2f} %" for name, value in given if value is not None)
+    return f"giving the lost runs {each}, the observed endpoint that speaks most against it,"
+
+
+def _cancelled(question: Question, lost: Lost) -> str:
+    """Write how many runs are without a partner because the other one of their pair failed; "" for none."""
+    counts = zip((question.a, question.b), lost.cancelled, strict=True)
+    each = [f"{count} of {name}" for name, count in counts if count]
+    if not each:
+        return ""
+    one = sum(lost.cancelled) == 1
+    return f" With them {' and '.join(each)} {'was' if one else 'were'} cancelled or left without a partner."
+
+
+def on_losses(evidence: Evidence) -> list[str]:
+    lost, question = evidence.lost, evidence.question
+    if not lost.replicates:
+        return []
+    said = f"{_losses(question, lost.a, lost.b)}.{_cancelled(question, lost)}"
+    cause = recurs_in(question.a, question.b, lost)
+    if cause is not None:
+        said += f" Losses that recur in one group only count as caused by it: {cause}."
+    if evidence.imputed is not None:
+        outcome = "leaves the decision standing" if evidence.imputed.survives else "overturns the decision"
+        imputation = _imputation(question, evidence.imputed)
+        said += f" {imputation[0].upper()}{imputation[1:]} {outcome}."
+    return [said[0].upper() + said[1:]]
+
+
+def on_collapse(evidence: Evidence) -> list[str]:
+    """Say what a claim could not have seen."""
+    unseen, n = evidence.unseen, n_pairs(evidence.used)
+    if unseen is None:
+        return []
+    stands = "is still made" if unseen.survives else "is not made"
+    return [
+        f"{n} need not show a collapse that strikes up to {percent(unseen.rate)} of a group's runs. With one more "
+        f"pair, in which a collapse to the worst endpoint seen ({unseen.worst:.2f} %) contradicts it, the claim "
+        f"{stands}."
+    ]

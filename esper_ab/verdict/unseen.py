@@ -1,0 +1,51 @@
+"""What a claim could not have seen: a rare collapse of one group's runs. Pure.
+
+No test of a mean shows what struck none of its runs. So a claim is made again with one further pair in which a run that
+it leans on has the worst endpoint that was seen in either group, and the other one the mean of its group.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from esper_ab.design.design import Design
+from esper_ab.stats.pair import Pair
+from esper_ab.verdict.looks import Course, retake
+
+_MISSED = 0.05  # chance that what strikes a run at the rate named strikes none of them
+
+
+class Unseen(msgspec.Struct, frozen=True, kw_only=True):
+    """A collapse that would have gone unseen."""
+
+    rate: float  # share of a group's runs: at a larger one, some run would have shown it with a chance of 95 %
+    worst: float  # percent: the endpoint that a collapsed run is given
+    survives: bool  # the claim is still made with one further pair of this kind
+
+
+def unseen(design: Design, pairs: Sequence[Pair], course: Course) -> Unseen | None:
+    """Ask the decision of the last look again; None without one. `pairs`: at least those of that look."""
+    if course.standing == "open":
+        return None
+    look = course.looks[-1]
+    used = [pair for pair in pairs if pair.replicate < look.replicates]
+    worst = min(min(pair.a, pair.b) for pair in used)
+    of_a = {1: (True,), -1: (False,), 0: (True, False)}[course.direction]
+    survives = all(_stands(design, course, [*used, _collapsed(used, worst, of_a=one)]) for one in of_a)
+    return Unseen(rate=1.0 - _MISSED ** (1.0 / len(used)), worst=worst, survives=survives)
+
+
+def _collapsed(used: Sequence[Pair], worst: float, *, of_a: bool) -> Pair:
+    """Return the first pair with the worst endpoint for one group and its mean for the other."""
+    mean = math.fsum(pair.b if of_a else pair.a for pair in used) / len(used)
+    return msgspec.structs.replace(used[0], a=worst if of_a else mean, b=mean if of_a else worst)
+
+
+def _stands(design: Design, course: Course, pairs: Sequence[Pair]) -> bool:
+    again = retake(design, course.looks[-1], pairs)
+    if course.decision == "equivalent":
+        return again.equivalent
+    return again.crossed and again.mean is not None and again.mean * course.direction > 0.0

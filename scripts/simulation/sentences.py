@@ -1,0 +1,231 @@
+"""Made-up comparisons of every kind, and what in their words, numbers and requirements contradicts the rest."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+
+import msgspec
+import numpy as np
+
+from esper_ab.design.design import Boundary, Contrast, Design, extended
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
+from esper_ab.stats.pair import Pair
+from esper_ab.verdict.comparison import Comparison, compare
+from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.finding import Finding
+from esper_ab.verdict.looks import follow
+from esper_ab.verdict.question import HalfPair, Lost, Question
+from esper_ab.verdict.requirement import RELATIONS, Requirement, holds
+from simulation.laws import Array
+
+A, B = "shaped", "simplified"
+UP = (Verdict.BETTER, Verdict.BETTER_BELOW_MARGIN)
+DOWN = (Verdict.WORSE, Verdict.WORSE_BELOW_MARGIN)
+BELOW = (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
+SMALL = (*BELOW, Verdict.EQUIVALENT)
+_NOMINAL = {(8,): (0.05,), (20,): (0.05,), (6, 10): (0.0076, 0.0455), (6, 10, 16, 20): (0.0001, 0.003, 0.013, 0.0435)}
+_FINDINGS = (
+    Finding(kind="floor", weight="caps equivalence", groups=(), sentence="Both are at chance."),
+    Finding(kind="ratio", weight="caps", groups=(), sentence="The policy's ratios exploded."),
+    Finding(kind="orders", weight="blocks", groups=(), sentence="Runs had different orders."),
+)
+_KIND = r"(?:repeated |anytime-valid )?interval(?: \(not [^)]*\))?"
+_INTERVAL = re.compile(rf"(\S+) % {_KIND} ([-+]?[\d.]+) to ([-+]?[\d.]+)")
+_ALL_AT_ONCE = re.compile(r"simultaneous interval ([-+]?[\d.]+) to ([-+]?[\d.]+)")
+_SPAN = re.compile(r"(\S+) % interval,? ([\d.]+)( worse)? to ([\d.]+)( worse| better)?")
+
+
+PIECE = 500  # comparisons of one piece of work
+
+
+def check(rng_seed: int, number: int) -> tuple[Counter[str], list[str]]:
+    """Verdicts of PIECE comparisons, and every contradiction with the comparison that it is of."""
+    seen: Counter[str] = Counter()
+    broken = []
+    for index in range(number * PIECE, (number + 1) * PIECE):
+        found = drawn(np.random.default_rng([rng_seed, index]))
+        seen[str(found.verdict)] += 1
+        broken += [f"comparison {index}: {wrong}" for wrong in contradictions(found)]
+    return seen, broken
+
+
+def drawn(rng: np.random.Generator) -> Comparison:
+    """One comparison: any kind of design, of differences, of losses, of findings."""
+    rule, d = _design(rng), _differences(rng)
+    gone = {int(r) for r in rng.integers(0, 26, rng.choice([0, 0, 1, 3]))} & set(range(len(d)))
+    pairs, halves = [], []
+    for replicate, difference in enumerate(d):
+        sides = {"position_a": replicate % 2, "position_b": 1 - replicate % 2}
+        level = 60.0 + 5.0 * math.sin(replicate)
+        if replicate not in gone:
+            pairs.append(Pair(replicate=replicate, a=level + float(difference), b=level, **sides))
+            continue
+        failed_a, seen = bool(rng.integers(2)), bool(rng.integers(2))
+        other = level + float(rng.normal()) if seen else None
+        halves.append(
+            HalfPair(
+                replicate=replicate, a=None if failed_a else other, b=other if failed_a else None, failed_a=failed_a,
+                failed_b=not failed_a, **sides,
+            )
+        )  # fmt: skip
+    course = follow(rule, {rule.comparisons[0]: pairs}, len(d))[rule.comparisons[0]]
+    findings = tuple(one for one in _FINDINGS if rng.random() < 0.05)
+    planned = max(rule.looks, default=len(d)) if rule.anytime_after is None else len(d)
+    question = Question(a=A, b=B, design=rule, planned=max(planned, 1), scope="task t, 5 steps")
+    same = bool(rng.integers(2)) and all(pair.a == pair.b for pair in pairs)
+    lost = Lost(replicates=tuple(halves))
+    return compare(question, pairs, course, same_records=same, lost=lost, findings=findings)
+
+
+def _design(rng: np.random.Generator) -> Design:
+    looks = list(_NOMINAL)[rng.integers(len(_NOMINAL))]
+    kind = str(rng.choice(["looks", "looks", "extended", "open-ended"]))
+    rule = _planned(looks, int(rng.choice([1, 3])))
+    rule = msgspec.structs.replace(
+        rule, early_stop=bool(rng.integers(2)), margin=float(rng.choice([0.5, 2.0, 6.0])),
+        adjusted=bool(rng.integers(2)), test=str(rng.choice(["t", "rank"])) if kind == "looks" else "t",
+    )  # fmt: skip
+    if kind == "open-ended":
+        return msgspec.structs.replace(rule, looks=(), boundaries=(), anytime_after=0)
+    return extended(rule, looks[-1]) if kind == "extended" else rule
+
+
+@cache
+def _planned(looks: tuple[int, ...], comparisons: int) -> Design:
+    contrasts = tuple(Contrast(a=A, b=B if index == 0 else f"other{index}") for index in range(comparisons))
+    boundaries = tuple(
+        Boundary(open=count, alpha=0.05 / count, nominal_p=tuple(p / count for p in _NOMINAL[looks]))
+        for count in range(comparisons, 0, -1)
+    )
+    return Design(
+        endpoint="evaluation", test="t", alpha=0.05, margin=2.0, comparisons=contrasts, positions=2, adjusted=False,
+        early_stop=True, looks=looks, boundaries=boundaries, anytime_after=None, evidence=20.0,
+    )  # fmt: skip
+
+
+def _differences(rng: np.random.Generator) -> Array:
+    """Of up to 26 pairs: tiny or large, at the margin, reversed after a while, with crashes, with ties, constant."""
+    n = int(rng.integers(0, 27))
+    d = rng.choice([0.0, 0.3, 0.5, 1.0, 1.99, 2.0, 4.0, 6.0]) + rng.choice([1e-9, 1e-3, 0.05, 0.5, 3.0]) * (
+        rng.standard_normal(n)
+    )
+    d = d * rng.choice([-1.0, 1.0, 1e-3])
+    d[rng.choice([6, 10, 16, 26]) :] *= rng.choice([1.0, 1.0, -3.0, 20.0])
+    d[rng.random(n) < rng.choice([0.0, 0.0, 0.1])] -= 25.0
+    grain = rng.choice([0.0, 0.0, 0.257, 2.0])
+    return np.asarray(np.round(d / grain) * grain if grain else d)
+
+
+def contradictions(found: Comparison) -> Iterator[str]:
+    """Write every contradiction between verdict, numbers, sentence, headline and requirements."""
+    yield from _of_numbers(found)
+    yield from _of_the_sentence(found)
+    yield from _of_the_headline(found)
+    yield from _of_requirements(found)
+
+
+def _of_numbers(found: Comparison) -> Iterator[str]:
+    verdict, estimate, low, high = found.verdict, found.estimate, found.low, found.high
+    margin, by_ranks = found.question.design.margin, found.question.design.test == "rank"
+    if None not in (estimate, low, high) and not low <= estimate <= high:
+        yield f"the estimate {estimate} is outside of its interval {low} to {high}"
+    if verdict in (*UP, *DOWN):
+        sign = 1.0 if verdict in UP else -1.0
+        if low is None or high is None or min(sign * low, sign * high) <= 0.0 or sign * estimate <= 0.0:
+            yield f"{verdict} beside {estimate}, {low} to {high}"
+        if by_ranks and found.last_look.bound_e is None and sign * found.plain.mean <= 0.0:
+            yield f"{verdict} against a mean of {found.plain.mean}"
+    if verdict in SMALL:
+        kept = found.simultaneous if verdict in BELOW else (low, high, found.level)
+        if kept[0] is None or not -margin < kept[0] <= kept[1] < margin:
+            yield f"{verdict} within {margin} beside {kept[0]} to {kept[1]}"
+        if found.used < LEAST_EQUIVALENCE_PAIRS or abs(estimate) >= margin:
+            yield f"{verdict} with {found.used} pairs and {estimate}"
+        if by_ranks and found.last_look.bound_e is None and abs(found.plain.mean) >= margin:
+            yield f"{verdict} within {margin} with a mean of {found.plain.mean}"
+    yield from _of_losses(found)
+
+
+def _of_losses(found: Comparison) -> Iterator[str]:
+    verdict, few = found.verdict, len(found.pairs) < LEAST_PAIRS
+    if (verdict is Verdict.NO_INFERENCE) != (few and verdict not in (Verdict.BLOCKED, Verdict.IDENTICAL)):
+        yield f"{verdict} with {len(found.pairs)} pairs"
+    if found.imputed is not None and verdict in (*UP, *DOWN, Verdict.EQUIVALENT) and not found.imputed.survives:
+        yield f"{verdict} that lost runs overturn"
+
+
+def _of_the_sentence(found: Comparison) -> Iterator[str]:
+    verdict, margin = found.verdict, found.question.design.margin
+    if not found.sentence.startswith(str(verdict)):
+        yield f"{verdict} begins with {found.sentence[:20]}"
+    printed = _INTERVAL.search(found.sentence)
+    if verdict in (*UP, *DOWN, Verdict.EQUIVALENT):
+        if printed is None:
+            yield f"{verdict} prints no interval"
+            return
+        low, high = float(printed[2]), float(printed[3])
+        estimate = float(re.search(r" = ([-+]?[\d.]+) points", found.sentence)[1])
+        yield from _rounded(printed[2], found.low)
+        yield from _rounded(printed[3], found.high)
+        if not low - 0.005 <= estimate <= high + 0.005:
+            yield f"prints {estimate} outside of {low} to {high}"
+        if (verdict in UP and not min(low, estimate) > 0.0) or (verdict in DOWN and not max(high, estimate) < 0.0):
+            yield f"{verdict} prints {estimate}, {low} to {high}"
+        if verdict in BELOW and (at_once := _ALL_AT_ONCE.search(found.sentence)):
+            low, high = float(at_once[1]), float(at_once[2])
+        if verdict in SMALL and not -margin < low <= high < margin:
+            yield f"{verdict} within {margin} prints {low} to {high}"
+    elif printed is not None:
+        yield from _rounded(printed[2], found.low)
+        yield from _rounded(printed[3], found.high)
+
+
+def _rounded(text: str, value: float) -> Iterator[str]:
+    digits = len(text.partition(".")[2])
+    if abs(float(text) - value) > 0.5000001 * 10.0**-digits + 1e-9:
+        yield f"prints {text} for {value}"
+
+
+def _of_the_headline(found: Comparison) -> Iterator[str]:
+    verdict, margin, said = found.verdict, found.question.design.margin, found.headline
+    starts = {**dict.fromkeys(UP, f"{A} is better than {B}"), **dict.fromkeys(DOWN, f"{B} is better than {A}")}
+    starts |= {Verdict.EQUIVALENT: f"{A} and {B} are equivalent", Verdict.INCONCLUSIVE: "Not decided"}
+    starts |= {Verdict.NO_INFERENCE: "Nothing "}
+    if not said.startswith(starts.get(verdict, "")):
+        yield f"{verdict}: {said}"
+    if (said.count(" is better than ") > 0) != (verdict in (*UP, *DOWN)):
+        yield f"{verdict} says who is better: {said}"
+    span = _SPAN.search(said)
+    if span is None:
+        if verdict in (*UP, *DOWN, Verdict.EQUIVALENT):
+            yield f"{verdict} without an interval: {said}"
+        return
+    low = float(span[2]) * (-1.0 if span[3] else 1.0)
+    high = float(span[4]) * (-1.0 if span[5] == " worse" else 1.0)
+    if (verdict in (*UP, *DOWN) and not 0.0 < low < high) or (verdict in SMALL and not -margin < low < high < margin):
+        yield f"{verdict} beside {low} to {high}: {said}"
+    if "includes 0" in said and not low <= 0.0 <= high:
+        yield f"0 is said to be in {low} to {high}: {said}"
+
+
+def _of_requirements(found: Comparison) -> Iterator[str]:
+    """A requirement holds only where verdict, estimate and interval say so; the stronger implies the weaker."""
+    margin, verdict = found.question.design.margin, found.verdict
+    for left, right, sign in ((A, B, 1.0), (B, A, -1.0)):
+        held = {one for one in RELATIONS if holds(Requirement(left=left, relation=one, right=right), found)}
+        better, worse = (UP, DOWN) if sign > 0 else (DOWN, UP)
+        expected = {"better-than": verdict in better, "worse-than": verdict in worse}
+        expected["equivalent-to"] = verdict in SMALL or (verdict is Verdict.IDENTICAL and "equivalent-to" in held)
+        for relation, expects in expected.items():
+            if (relation in held) != expects:
+                yield f'"{left} {relation} {right}" is {relation in held} beside {verdict}'
+        if held & {"better-than", "equivalent-to"} and "not-worse-than" not in held:
+            yield f"{sorted(held)} and not not-worse-than"
+        if "not-worse-than" in held and verdict is not Verdict.IDENTICAL:
+            low = found.low if sign > 0 else -found.high
+            if low <= -margin or (found.used < LEAST_EQUIVALENCE_PAIRS and "better-than" not in held):
+                yield f"not-worse-than beside {low} and {found.used} pairs"

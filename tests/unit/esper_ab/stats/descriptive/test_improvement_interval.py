@@ -1,0 +1,48 @@
+"""The interval of the probability of improvement covers with few runs, where groups separate, and in pairs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from scipy import stats
+from support.paired import columns, paired
+
+from esper_ab.stats.descriptive.improvement_interval import improvement_interval
+
+
+@given(paired)
+def test_it_holds_the_estimate_lies_in_0_to_1_and_turns_with_the_groups(rows):
+    a, b = columns(rows)
+    found, turned = improvement_interval(a, b), improvement_interval(b, a)
+    assert 0.0 <= found.low <= found.a12 <= found.high <= 1.0
+    assert (turned.low, turned.high) == (pytest.approx(1.0 - found.high), pytest.approx(1.0 - found.low))
+
+
+@given(paired)
+def test_its_limits_are_where_the_largest_variance_puts_them(rows):
+    found, z = improvement_interval(*columns(rows)), stats.norm.isf(0.025)
+    for limit in (found.low, found.high):
+        if 0.0 < limit < 1.0:
+            half = z * math.sqrt(limit * (1.0 - limit) / len(rows))
+            assert abs(limit - found.a12) == pytest.approx(half, abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [6, 10, 20])
+@pytest.mark.parametrize("rho", [0.0, 0.9])
+@pytest.mark.parametrize("shift", [0.0, 2.0, 3.0])  # in SDs: P(improvement) 0.5, 0.92, 0.98
+def test_it_covers(n, rho, shift):
+    rng = np.random.default_rng(n)
+    common, own = rng.standard_normal((1_000, n)), rng.standard_normal((2, 1_000, n))
+    a, b = math.sqrt(rho) * common + math.sqrt(1.0 - rho) * own
+    true = stats.norm.cdf(shift / math.sqrt(2.0))
+    found = [improvement_interval(x + shift, y) for x, y in zip(a, b, strict=True)]
+    assert np.mean([one.low <= true <= one.high for one in found]) >= 0.95 - 0.03
+
+
+def test_complete_separation_is_not_certainty():
+    found = improvement_interval(np.arange(10.0) + 100.0, np.arange(10.0))
+    assert (found.a12, found.high) == (1.0, 1.0)
+    assert found.low == pytest.approx(1.0 / (1.0 + stats.norm.isf(0.025) ** 2 / 10))  # 0.72, not 1.00
