@@ -9,11 +9,13 @@ from esper_ab.analysis.conduct import Conduct, conduct
 from esper_ab.analysis.courses import courses
 from esper_ab.analysis.cross import CrossEvaluation, cross_evaluation
 from esper_ab.analysis.exam import Exam, exam
+from esper_ab.analysis.learning import Learning, learning
 from esper_ab.analysis.pairs import all_pairs, lost_of, same_records
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome, outcomes
+from esper_ab.settings.start import starts
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.comparison import Comparison, compare
 from esper_ab.verdict.finding import Audit
@@ -32,6 +34,7 @@ class Analysis:
     audit: Audit
     cross: CrossEvaluation
     exam: Exam | None  # only for an experiment with --exam
+    learning: tuple[Learning, ...]  # by group that learns
     conduct: tuple[Conduct, ...]  # by group
     result_hash: str
 
@@ -44,7 +47,8 @@ def analyse(history: History) -> Analysis:
     per_run = outcomes(history)
     return Analysis(
         outcomes=per_run, comparisons=comparisons, audit=found, cross=cross_evaluation(history),
-        exam=exam(history, per_run, comparisons), conduct=conduct(history), result_hash=result_hash(history),
+        exam=exam(history, per_run, comparisons), learning=learning(history, per_run),
+        conduct=conduct(history), result_hash=result_hash(history),
     )  # fmt: skip
 
 
@@ -52,7 +56,7 @@ def conditions(history: History) -> str:
     """Describe the conditions of every verdict: another horizon or learning rate may give another answer."""
     experiment = history.plan.experiment
     ppo = {group.settings.ppo for group in experiment.groups if group.settings.controller.name == "ppo"}
-    learning = ", ".join(
+    settings_said = ", ".join(
         f"{key} {values[0]:g}" if len(values) == 1 else f"{key} by group"
         for key, values in (
             (key, sorted({getattr(settings, name) for settings in ppo}))
@@ -60,8 +64,12 @@ def conditions(history: History) -> str:
         )
         if values
     )
+    begin = starts(experiment.groups)
+    start = "by group" if len(begin) > 1 else next(iter(begin), "")
     budget = f"{experiment.episodes} episodes of {experiment.steps} steps in {experiment.n_envs} environments"
-    return f"task {experiment.task}, {budget}" + (f", PPO {learning}" if learning else "")
+    return f"task {experiment.task}, {budget}" + (
+        f", PPO {settings_said}, start {start}" if settings_said else ""
+    )
 
 
 def _compare(

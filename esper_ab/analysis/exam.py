@@ -12,8 +12,9 @@ from typing import Literal
 
 import msgspec
 
+from esper_ab.analysis.learning import greedy_gap
 from esper_ab.journal.fold import History
-from esper_ab.journal.outcomes import RunOutcome
+from esper_ab.journal.outcomes import RunOutcome, mean
 from esper_ab.stats.paired_difference import PairedDifference, paired_difference
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.decision import Verdict
@@ -92,6 +93,9 @@ def _judge(comparison: Comparison, a: Mapping[int, RunOutcome], b: Mapping[int, 
         _decisive(a),
     )  # fmt: skip
     outcome, reason = _outcome(comparison, criteria)
+    gap = greedy_gap(mean(run.held_out_accuracy for run in a.values()), mean(run.greedy_accuracy for run in a.values()))
+    if gap:
+        reason = f"{reason} Greedy and sampled differ: {gap}."
     return Judgement(group=group, criteria=criteria, outcome=outcome, reason=reason)
 
 
@@ -150,7 +154,8 @@ def _outcome(comparison: Comparison, criteria: Sequence[Criterion]) -> tuple[Out
         return "stop", f"{group} is {verdict} with respect to {control}: training with it gains nothing worth having."
     if verdict is Verdict.INCONCLUSIVE:
         also = f"; besides, it fails in {' and '.join(failed)}" if failed else ""
-        return "revise", f"{group} is not shown to be better than {control}: more replicates, or another reward{also}."
+        shown = f"{group} is not shown to be better than {control} by its sampled actions"
+        return "revise", f"{shown}: more replicates, or another reward{also}."
     if failed:
         return "revise", f"{group} is better than {control}, but fails in {' and '.join(failed)}."
     unclear = [criterion.name for criterion in criteria[1:] if criterion.passed is None]

@@ -13,6 +13,7 @@ from msgspec import Meta
 Positive = Annotated[float, Meta(gt=0.0)]
 NonNegative = Annotated[float, Meta(ge=0.0)]
 Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
+Logit = Annotated[float, Meta(ge=-20.0, le=20.0)]  # further out a choice would never be made
 # What trains hosts: torch, or the kernel of workers/native in the width of these instructions.
 HostKernel = Literal["torch", "native-avx512", "native-avx2", "native-generic"]
 _LARGEST = 2**63 - 1  # largest integer of a message
@@ -36,22 +37,31 @@ class ControllerSettings(Settings, frozen=True, kw_only=True):
 
 
 class PolicySettings(Settings, frozen=True, kw_only=True):
-    """Size of the recurrent actor-critic."""
+    """The recurrent actor-critic: its size, its start, and what it sees."""
 
     hidden: PositiveInt = 64
+    # The start: initial bias of each logit of the op head, to which masks apply. All 0: uniform over the valid ops, of
+    # which PRUNE then destroys most of what is grown before any reward can speak for it (docs/learning.md).
+    bias_wait: Logit = 0.0
+    bias_germinate: Logit = 1.0
+    bias_set_alpha_target: Logit = -3.0
+    bias_prune: Logit = -3.0
+    bias_fossilize: Logit = 0.0
+    bias_advance: Logit = 1.0
+    normalise_observations: bool = True  # by running moments; without it they are seen as they are, within 2
 
 
 class PPOSettings(Settings, frozen=True, kw_only=True):
     """The policy update (Schulman et al. 2017, arXiv:1707.06347)."""
 
-    lr: Positive = 1e-3
-    epochs: PositiveInt = 4
+    lr: NonNegative = 2e-3  # 0: the policy stays as it started
+    epochs: PositiveInt = 8
     minibatches: PositiveInt = 2  # split by environment; whole sequences stay together
     clip: Positive = 0.2
     gamma: Fraction = 0.995
-    gae_lambda: Fraction = 0.95
-    entropy_coef: NonNegative = 0.02
-    entropy_coef_end: NonNegative = 0.005  # linear over the planned episodes
+    gae_lambda: Fraction = 0.98
+    entropy_coef: NonNegative = 0.01
+    entropy_coef_end: NonNegative = 0.0  # linear over the planned episodes
     value_coef: NonNegative = 0.5
     max_grad_norm: Positive = 0.5
     target_kl: Positive = 0.05

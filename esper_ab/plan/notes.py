@@ -10,6 +10,7 @@ from esper_ab.design.counterbalance import cycle, draws_positions
 from esper_ab.plan.gpu_memory import too_much
 from esper_ab.settings.differences import capital, named, pairs_by_axes
 from esper_ab.settings.experiment import ResolvedExperiment
+from esper_ab.settings.start import UNIFORM, starts
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 
 
@@ -33,6 +34,7 @@ def notes(
         *_on_inference(experiment, blocks_at_once),
         *_on_sharing(experiment),
         *_on_differences(experiment),
+        *_on_start(experiment),
         *_on_devices(experiment, machine, lanes, idle),
     )
 
@@ -112,6 +114,15 @@ def _on_differences(experiment: ResolvedExperiment) -> Iterator[str]:
             yield (
                 f"{name}: ppo.gamma={settings.ppo.gamma} is not reward.gamma={settings.reward.gamma}: the potential-"
                 "based shaping is then no longer neutral to the optimal policy."
+            )
+
+
+def _on_start(experiment: ResolvedExperiment) -> Iterator[str]:
+    for start, names in starts(experiment.groups).items():
+        if start != UNIFORM:
+            yield (
+                f"start: the op head of {', '.join(names)} begins with the bias {start} (policy.bias_…), so that an "
+                "untrained policy leans to what is positive and seldom does what is negative."
             )
 
 

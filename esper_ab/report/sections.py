@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from esper_ab.report.content import Content
-from esper_ab.report.tables import comparison, groups, trust
+from esper_ab.report.tables import comparison, groups, learning, trust
 from esper_ab.report.tables.table import Table
 from esper_ab.verdict import sentences as wording
 
@@ -36,7 +36,10 @@ def sections(content: Content) -> tuple[Section, ...]:
             "groups", "Groups", groups.groups_table(content), groups.differences_table(content),
             groups.cross_table(content, analysis.cross), groups.meaning_table(analysis.cross),
         ),
-        _section("training", "Training", groups.heads_table(content), groups.ppo_table(content)),
+        _section(
+            "training", "Training", learning.learning_table(analysis.learning), groups.heads_table(content),
+            groups.ppo_table(content),
+        ),
         _section(
             "trust", "Can it be trusted?", trust.audit_table(analysis.audit), trust.conduct_table(analysis.conduct),
             trust.layout_table(content), trust.ledger_table(content.history), trust.last_words_table(content.history),

@@ -29,7 +29,8 @@ def render_verdict(content: Content) -> bytes:
         "design": history.design, "replicates": history.replicates, "state": content.state.word,
         "complete": content.state.complete, "groups": content.groups,
         "comparisons": [_comparison(item) for item in content.comparisons], "exam": analysis.exam,
-        "audit": analysis.audit.findings, "cross": analysis.cross, "conduct": analysis.conduct,
+        "audit": analysis.audit.findings, "cross": analysis.cross,
+        "learning": analysis.learning, "conduct": analysis.conduct,
         "runs": [
             {"state": history.runs[name].state, **msgspec.to_builtins(one)} for name, one in content.outcomes.items()
         ],

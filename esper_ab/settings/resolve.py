@@ -92,6 +92,12 @@ def _check_sharing(experiment: ExperimentSettings) -> None:
     if len(learners) < 2:
         who = f"only {learners[0].name!r} learns" if learners else "no group learns"
         raise UsageError(sharing, f": {who}, and controllers that do not learn normalise nothing; leave it out")
+    for learner in learners:
+        if not learner.settings.policy.normalise_observations:
+            raise UsageError(
+                sharing, f": {learner.name!r} does not normalise its observations; make "
+                "policy.normalise_observations true for all learners, or leave it out",
+            )  # fmt: skip
     first = learners[0]
     for other in learners[1:]:
         if other.settings.growth.blueprints != first.settings.growth.blueprints:

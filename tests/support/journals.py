@@ -58,6 +58,7 @@ class Shape:
     mode: str = "shaped"
     controller: str = "ppo"
     params: int = 800
+    greedy: float = 0.0  # points that greedy actions gain over sampled ones
     stream: str = ""  # groups of one stream draw the same numbers: an A/A
 
 
@@ -225,7 +226,8 @@ class Synthetic:
         level = shape.accuracy + rng.normal(0, 1.5)
         episodes = tuple(
             EvaluatedHost(
-                episode=episode, actions=actions, outcome=self._env(spec, env, level, rng),
+                episode=episode, actions=actions,
+                outcome=self._env(spec, env, level + (shape.greedy if actions == "greedy" else 0.0), rng),
                 rewards={mode: float(level / (2 + 5 * i) + rng.normal()) for i, mode in enumerate(MODES)},
             )
             for actions in ("sampled", "greedy") for episode in range(self.eval_episodes) for env in range(self.n_envs)

@@ -16,6 +16,7 @@ from esper_ab.contracts.settings import (
     ControllerSettings,
     GroupSettings,
     GrowthSettings,
+    PolicySettings,
     PPOSettings,
     RewardSettings,
 )
@@ -76,11 +77,12 @@ def orders(n_envs: int, samples: int, first_env: int = 0) -> np.ndarray:
 
 
 def make_session(**changes: Any) -> Session:
-    """A run of two short episodes; keywords change RunSpec fields; `mode`, `controller`, `ppo`, `growth` settings."""
+    """A run of two short episodes; keywords change RunSpec fields; `mode`, `controller` and tables of settings."""
     group = changes.pop("group", "a")
     mode, controller = changes.pop("mode", "shaped"), changes.pop("controller", "ppo")
     settings = GroupSettings(
         controller=ControllerSettings(name=controller),
+        policy=PolicySettings(**changes.pop("policy", {})),
         ppo=PPOSettings(**changes.pop("ppo", {})),
         growth=GrowthSettings(**{"batch_size": 64, **changes.pop("growth", {})}),
         reward=RewardSettings(mode=mode),

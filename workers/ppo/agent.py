@@ -41,6 +41,7 @@ class AgentSpec(Settings, frozen=True, kw_only=True):
     policy: PolicySettings
     ppo: PPOSettings
     rng: RngPath  # of the replicate
+    first_bias: tuple[float, ...] = ()  # where the logits of head 0 start; empty: at 0
     planned_episodes: int  # over which the entropy coefficient is annealed
     share_observations: bool = False  # whether what normalises observations comes from outside
 
@@ -55,7 +56,9 @@ class PPOAgent:
         self.spec = spec
         self.frozen = False
         initial = spec.rng / "policy-init"
-        self.policy = RecurrentPolicy(spec.observation_width, spec.head_sizes, spec.policy.hidden, initial).to(device)
+        self.policy = RecurrentPolicy(
+            spec.observation_width, spec.head_sizes, spec.policy.hidden, initial, spec.first_bias
+        ).to(device)
         self.observations = ObservationNormaliser(spec.observation_width, shared=spec.share_observations)
         self.returns = ReturnNormaliser()
         self._device = device
@@ -76,7 +79,7 @@ class PPOAgent:
         ValueError when an environment that is not done observes something non-finite.
         """
         raw = self._known(observation)
-        seen = self.observations.normalise(raw)
+        seen = self._seen(raw)
         decision = decide(self.policy, seen, self._state, masks, None if greedy else uniforms)
         self._state = decision.state
         if not self.frozen:
@@ -150,13 +153,17 @@ class PPOAgent:
             raise ValueError(f"environment {env} observes {raw[env, column]} in column {column}")
         return raw
 
+    def _seen(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What the network sees of raw observations [E, width]."""
+        return self.observations.normalise(raw) if self.spec.policy.normalise_observations else raw
+
     def _last_value(self, last_observation: NDArray[np.float32] | None) -> Floats:
         """[E] in reward units; zeros when every environment is done."""
         if not self._alive.any():
             return np.zeros(len(self._alive))
         if last_observation is None:
             raise ValueError(f"environments {np.flatnonzero(self._alive).tolist()} are not done: last_observation?")
-        seen = torch.from_numpy(self.observations.normalise(self._known(last_observation))).to(self._device)
+        seen = torch.from_numpy(self._seen(self._known(last_observation))).to(self._device)
         with torch.inference_mode():
             features, _ = self.policy.step(seen, self._state)
             return self.returns.denormalise(self.policy.values(features).double().cpu().numpy())

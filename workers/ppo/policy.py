@@ -63,7 +63,11 @@ class HeadGroup(nn.Module):
 class RecurrentPolicy(nn.Module):
     """Actor and critic on one recurrent trunk; initial weights are a pure function of `rng` and the sizes."""
 
-    def __init__(self, observation_width: int, head_sizes: tuple[int, ...], hidden: int, rng: RngPath) -> None:
+    def __init__(
+        self, observation_width: int, head_sizes: tuple[int, ...], hidden: int, rng: RngPath,
+        first_bias: tuple[float, ...] = (),
+    ) -> None:  # fmt: skip
+        """`first_bias`: where the logits of head 0 start, one per choice; empty: at 0, near uniform."""
         super().__init__()
         self.head_sizes = head_sizes
         self.hidden = hidden
@@ -75,6 +79,9 @@ class RecurrentPolicy(nn.Module):
         ranges = (range(0, 1), range(1, min(2, count)), range(2, count))
         path = rng / "group"
         self.groups = tuple(HeadGroup(heads, head_sizes, hidden, path / heads.start) for heads in ranges if len(heads))
+        if first_bias:
+            with torch.no_grad():
+                self.groups[0].logits.bias.copy_(torch.tensor(first_bias))
         self.actor = nn.ModuleList(self.groups)
         self._critic = (linear(hidden, hidden, _INNER_GAIN, rng / "critic" / "inner"),)  # in a tuple: no submodule
         self.critic = nn.Sequential(*self._critic, nn.Tanh())

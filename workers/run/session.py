@@ -24,7 +24,7 @@ from esper_ab.contracts.records import (
     finite,
 )
 from esper_ab.contracts.rng import run_path
-from esper_ab.contracts.settings import RewardSettings
+from esper_ab.contracts.settings import PolicySettings, RewardSettings
 from workers.controller import Controller
 from workers.datasets.task import Task
 from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
@@ -35,7 +35,7 @@ from workers.run import policy_file
 from workers.run.deciders import AgentDecider
 from workers.run.episode import EpisodeResult, Reward, play
 from workers.user_rewards.lookup import Find, find_reward
-from workers.vocabulary import HEADS
+from workers.vocabulary import HEADS, Op
 
 OnStep = Callable[[int], None]
 STATE_FORMAT = 1
@@ -174,6 +174,7 @@ class Session:
         return PPOAgent(AgentSpec(
             observation_width=self._env.observation_width, head_names=HEADS, head_sizes=self._env.head_sizes,
             policy=self.spec.settings.policy, ppo=self.spec.settings.ppo, rng=self._path,
+            first_bias=_op_bias(self.spec.settings.policy),
             planned_episodes=self.spec.episodes, share_observations=self.spec.share_observation_norm,
         ))
 
@@ -185,6 +186,16 @@ class Session:
             return b""
         weights = torch.nn.utils.parameters_to_vector(self.agent.policy.parameters()).detach()
         return weights.numpy().tobytes()
+
+
+def _op_bias(policy: PolicySettings) -> tuple[float, ...]:
+    """Return where the logits of the op head start, in the order of `Op`."""
+    bias = {
+        Op.WAIT: policy.bias_wait, Op.GERMINATE: policy.bias_germinate,
+        Op.SET_ALPHA_TARGET: policy.bias_set_alpha_target, Op.PRUNE: policy.bias_prune,
+        Op.FOSSILIZE: policy.bias_fossilize, Op.ADVANCE: policy.bias_advance,
+    }  # fmt: skip
+    return tuple(bias[op] for op in Op)
 
 
 def evaluate_policy(session: Session, policy: policy_file.SavedPolicy, on_step: OnStep) -> tuple[EvaluatedHost, ...]:

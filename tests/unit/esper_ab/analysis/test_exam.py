@@ -98,6 +98,13 @@ def test_what_is_not_shown_is_revised():
     assert "not shown to be better than random" in judgement.reason
 
 
+@pytest.mark.parametrize(("greedy", "told"), [(20.0, True), (-20.0, True), (0.0, False)])
+def test_a_judgement_of_sampled_actions_tells_of_greedy_ones_that_are_far_from_them(greedy, told):
+    (judgement,) = judged(same=Shape(accuracy=50.6, greedy=greedy)).values()
+    assert judgement.outcome == "revise"
+    assert ("its greedy actions reach" in judgement.reason) is told
+
+
 def test_by_ranks_the_estimate_goes_with_its_interval():
     found = analysed(test="rank", good=Shape(accuracy=60.0))
     (comparison,), (judgement,) = found.comparisons, found.exam.judgements

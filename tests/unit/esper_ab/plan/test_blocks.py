@@ -16,7 +16,7 @@ import esper_ab
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Device, Machine, UserReward
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.settings import ControllerSettings, GrowthSettings, PPOSettings, RewardSettings
+from esper_ab.contracts.settings import ControllerSettings, GrowthSettings, PolicySettings, PPOSettings, RewardSettings
 from esper_ab.design.boundary_cache import calibrate
 from esper_ab.design.counterbalance import orders_estimable, told_apart
 from esper_ab.plan.blocks import Plan, make_plan
@@ -361,6 +361,21 @@ def test_differences_and_notes() -> None:
 def test_a_plan_too_short_for_an_equivalence_says_so(changes: dict[str, object], said: bool) -> None:
     plan = planned(experiment(**changes), machine())
     assert ("can show no EQUIVALENT" in "\n".join(plan.notes)) is said
+
+
+ZEROS = {name: 0.0 for name in PolicySettings.__struct_fields__ if name.startswith("bias_")}
+
+
+def test_the_start_of_the_policies_is_said_and_can_be_the_treatment() -> None:
+    fixed = group("wait", controller=ControllerSettings(name="wait"))
+    groups = (group("a"), group("b", policy=PolicySettings(**ZEROS)), fixed)
+    plan = planned(experiment(groups=groups), machine(cores=3))
+    text = "\n".join(plan.notes)
+    assert "the op head of a begins with the bias germinate +1, set_alpha_target -3, prune -3, advance +1" in text
+    assert "wait begins" not in text
+    assert "b begins" not in text
+    assert {one.key for one in plan.differences} >= {"policy.bias_prune", "policy.bias_set_alpha_target"}
+    assert "their effects cannot be told apart" in text
 
 
 def test_one_replicate_and_unequal_discounts_are_said() -> None:

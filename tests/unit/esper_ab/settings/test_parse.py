@@ -167,7 +167,7 @@ def test_default_settings_are_those_of_the_contract() -> None:
         ({"group": ("x:reward=sparse,reward.family=loss",)}, "goes with reward.mode=shaped only"),
         ({"group": ("x:reward.gamma=0.9",)}, "reward.gamma=0.995 only"),
         ({"sets": ("ppo.lr=fast",)}, "expected float, not 'fast'"),
-        ({"sets": ("ppo.lr=-1",)}, "expected float > 0.0, not '-1'"),
+        ({"sets": ("ppo.lr=-1",)}, "expected float >= 0.0, not '-1'"),
         ({"sets": ("alpha=0.5",)}, "expected float < 0.5, not '0.5'"),
         ({"sets": ("reward.rent_weight=nan",)}, "expected a finite number"),
         ({"sets": ("ppo.lr=inf",)}, "expected a finite number"),

@@ -29,12 +29,12 @@ class HalfMasks:
         return mask
 
 
-def fresh_agent(rng_seed: int = 0, **ppo: float) -> PPOAgent:
+def fresh_agent(rng_seed: int = 0, normalise: bool = True, **ppo: float) -> PPOAgent:
     spec = AgentSpec(
         observation_width=WIDTH,
         head_names=NAMES,
         head_sizes=SIZES,
-        policy=PolicySettings(hidden=16),
+        policy=PolicySettings(hidden=16, normalise_observations=normalise),
         ppo=PPOSettings(**ppo),
         rng=run_path(rng_seed, 0),
         planned_episodes=10,
@@ -80,6 +80,20 @@ def test_the_first_ratio_is_1_also_with_normalised_observations():
         assert update.ratio_max > 1.001  # and it did not stay there
 
 
+@pytest.mark.parametrize("normalise", [True, False])
+def test_only_a_normaliser_lets_earlier_episodes_change_what_a_policy_sees(normalise: bool):
+    """With a learning rate of 0 the network is the same, so a decision can change only with its inputs."""
+    agent = fresh_agent(normalise=normalise, lr=0.0)
+    seen = []
+    for _ in range(2):
+        collect(agent, 0)
+        rollout = agent._buffer.rollout()
+        assert rollout is not None
+        seen.append(rollout.observations)
+        agent.finish_episode(0)
+    assert np.array_equal(*seen) is not normalise
+
+
 def test_diagnostics_are_numbers_of_this_rollout():
     agent = fresh_agent()
     update = train(agent, range(1))[0]
@@ -87,7 +101,7 @@ def test_diagnostics_are_numbers_of_this_rollout():
     assert update.op_entropy == pytest.approx(math.log(3), abs=0.01)
     assert update.return_mean is not None
     assert 50 < update.return_mean < 300  # rewards of 50 over up to 5 steps
-    assert update.epochs_done == 4
+    assert update.epochs_done == PPOSettings().epochs
 
 
 def test_heads_are_reported_by_name_with_how_often_they_had_a_choice():
@@ -137,7 +151,7 @@ def test_an_environment_excluded_before_its_first_decision_shows_nothing():
             agent.reward(np.array([step, garbage]), np.full(2, step == 2))
         updates.append(agent.finish_episode(0))
     assert updates[0] == updates[1]
-    assert updates[0].epochs_done == 4
+    assert updates[0].epochs_done == PPOSettings().epochs
 
 
 def test_an_early_end_does_change_the_update():

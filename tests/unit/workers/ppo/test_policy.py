@@ -80,3 +80,13 @@ def test_rescaled_values_are_scaled_and_shifted():
     before = fresh.values(features)
     fresh.rescale_values(3.0, -2.0)
     torch.testing.assert_close(fresh.values(features), before * 3.0 - 2.0)
+
+
+def test_the_first_head_starts_where_its_bias_says_and_nothing_else_moves():
+    bias = (0.0, 0.5, -3.0, -1.0, 2.0, 0.25)
+    plain, biased = policy(), RecurrentPolicy(10, (6, 3, 7, 5), 16, RngPath(0) / "policy-init", bias)
+    features, _ = plain.features(torch.ones(1, 2, 10), plain.initial_state(2))
+    actions = torch.zeros(1, 2, 4, dtype=torch.int64)
+    moved = (biased.logits(features, actions) - plain.logits(features, actions)).detach().numpy()
+    np.testing.assert_allclose(moved[:, :, 0, :6], np.broadcast_to(bias, (1, 2, 6)), atol=1e-6)
+    assert (moved[:, :, 1:] == 0.0).all()

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+import torch
 from support.coordinator_stub import Conversation
 from support.tensor_world import make_session, moments_of, quiet
 
@@ -37,6 +38,7 @@ def digests(session: Session, tmp_path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory) -> list[str]:
+    torch.set_num_threads(1)  # as every test has it, but not yet what is set up before the first one
     return digests(make_session(), tmp_path_factory.mktemp("reference"))
 
 
@@ -60,6 +62,34 @@ def test_names_telemetry_and_company_change_nothing(change, reference, tmp_path)
 )
 def test_what_matters_changes_records(change, reference, tmp_path) -> None:
     assert digests(make_session(**change), tmp_path)[1] != reference[1]
+
+
+OPS = ("wait", "germinate", "set_alpha_target", "prune", "fossilize", "advance")
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_an_op_that_the_start_disfavours_is_hardly_chosen(op, tmp_path) -> None:
+    """By its name in the settings: a uniform policy uses it, a policy that starts against it hardly ever."""
+    place = OPS.index(op)
+    against, none = (_untrained_ops(tmp_path, policy) for policy in ({f"bias_{op}": -20.0}, {}))
+    assert none[place] > 0.0
+    assert against[place] < none[place] * (0.9 if op == "wait" else 0.02)  # often nothing but WAIT is valid
+
+
+def _untrained_ops(tmp_path, policy: dict[str, float]) -> list[float]:
+    """Executed decisions of each op, mean over hosts, by a policy as it started."""
+    policy = {**dict.fromkeys((f"bias_{op}" for op in OPS), 0.0), **policy}
+    session = make_session(policy=policy, ppo={"lr": 0.0}, n_envs=8, steps=25, episodes=1)
+    records, _ = run(session, tmp_path)
+    return np.mean([host.op_counts for host in records[0].envs], axis=0).tolist()
+
+
+def test_without_a_learning_rate_the_policy_stays_as_it_started(tmp_path) -> None:
+    session = make_session(ppo={"lr": 0.0}, mode="minimal")
+    before = {name: tensor.clone() for name, tensor in session.agent.policy.actor.state_dict().items()}
+    run(session, tmp_path)
+    after = session.agent.policy.actor.state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before)
 
 
 def test_a_worker_carries_nothing_from_run_to_run(reference, tmp_path) -> None:

@@ -16,7 +16,7 @@ from support.journals import planted_effect, three_groups
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.records import Moments
-from esper_ab.contracts.settings import ControllerSettings, GroupSettings, GrowthSettings
+from esper_ab.contracts.settings import ControllerSettings, GroupSettings, GrowthSettings, PolicySettings
 from esper_ab.control.rules.pooling import check_width, pooled, to_release
 from esper_ab.control.rules.runs import event_of
 from esper_ab.control.rules.validation import OBSERVED_AT_MOST, Rejected, milestone_of
@@ -176,11 +176,11 @@ def asked(*groups, **settings):
     return resolve(AskedExperiment(**want), there, plain.name)
 
 
-def group(name, controller="ppo", blueprints=("norm",)):
-    ppo = GroupSettings().ppo
+def group(name, controller="ppo", blueprints=("norm",), normalises=True):
+    ppo, policy = GroupSettings().ppo, PolicySettings(normalise_observations=normalises)
     return name, GroupSettings(
         controller=ControllerSettings(name=controller), growth=GrowthSettings(blueprints=blueprints),
-        ppo=replace(ppo, minibatches=1),
+        ppo=replace(ppo, minibatches=1), policy=policy,
     )
 
 
@@ -190,6 +190,7 @@ def group(name, controller="ppo", blueprints=("norm",)):
     ((group("a"), group("b")), {"unpaired": True}, "--unpaired is to keep them apart"),
     ((group("a"), group("w", "wait")), {}, "only 'a' learns"),
     ((group("w", "wait"), group("r", "random")), {}, "no group learns"),
+    ((group("a"), group("b", normalises=False)), {}, "'b' does not normalise its observations"),
     ((group("a"), group("b", blueprints=("attention",))), {}, "'a' and 'b' have different growth.blueprints"),
 ])  # fmt: skip
 def test_what_cannot_share_is_refused_in_one_line(groups, settings, why):

@@ -1,0 +1,148 @@
+"""Finished pieces -> the table, its data, and what the pages say of them."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from learning.pieces import BUDGETS, FIRST_RNG_SEED, REPLICATES, finished
+
+Run = dict[str, Any]
+Found = dict[tuple[str, str], dict[int, Run]]  # (group, budget or "") -> replicate -> its numbers
+
+KINDS = {"start": "", "zeros": ", start 0", "search": "", "fixed": ""}
+ORDER = ("wait", "random", "heuristic", "untrained", "schedule", "search", "shaped", "simplified", "sparse", "minimal")
+PASSED = 80.0  # percent, as in the goals
+
+
+def collect(out: Path) -> Found:
+    """Numbers of every run of every finished piece."""
+    from esper_ab.journal.load import load
+    from esper_ab.journal.outcomes import held_out_accuracy, outcomes
+
+    found: Found = {}
+    for piece in sorted(out.glob("*-*-*")):
+        kind, budget, replicate = piece.name.split("-")[:3]
+        if not piece.is_dir() or not finished(piece):
+            continue
+        history = load(piece).history
+        for name, outcome in outcomes(history).items():
+            if kind == "search" and outcome.run.group_id != kind:
+                continue  # its company: an experiment has two groups at least
+            group = outcome.run.group_id + KINDS[kind]
+            curve = [held_out_accuracy(record) for record in history.runs[name].curve()]
+            row = found.setdefault((group, "" if kind == "fixed" else budget), {})
+            row[int(replicate)] = {
+                "accuracy": outcome.held_out_accuracy,
+                "greedy": outcome.greedy_accuracy,
+                "params": outcome.params_added,
+                "fossilized": outcome.fossilized,
+                "pruned": outcome.pruned,
+                "curve": [None if value is None else round(value, 2) for value in curve],
+                "kernel": history.plan.experiment.arithmetic.kernel,
+                "kernel_build": history.plan.experiment.arithmetic.kernel_build,
+            }
+    return found
+
+
+def mean_and_half(values: list[float]) -> tuple[float, float]:
+    """Mean and half-width of its 95 % t interval."""
+    from scipy import stats
+
+    if len(values) < 2:
+        return values[0], math.nan
+    half = stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / math.sqrt(len(values))
+    return float(np.mean(values)), float(half)
+
+
+def rows(found: Found) -> list[dict[str, Any]]:
+    """One row per group and budget: accuracies, paired difference to `random`, parameters, seeds, spread of runs."""
+    from esper_ab.stats.paired_difference import paired_difference
+
+    table = []
+    baseline = found.get(("random", ""), {})
+    for (group, budget), runs in sorted(found.items(), key=_place):
+        row: dict[str, Any] = {"group": group, "budget": budget, "runs": len(runs)}
+        for key in ("accuracy", "greedy", "params", "fossilized", "pruned"):
+            values = [run[key] for _, run in sorted(runs.items()) if run[key] is not None]
+            if values:
+                row[key], row[f"{key}_half"] = mean_and_half(values)
+        row["lowest"] = min(run["accuracy"] for run in runs.values())
+        both = sorted(set(runs) & set(baseline))
+        if group != "random" and len(both) > 1:
+            difference = paired_difference(
+                [runs[r]["accuracy"] for r in both], [baseline[r]["accuracy"] for r in both]
+            )
+            row |= {"over_random": difference.mean, "low": difference.low, "high": difference.high}
+        table.append(row)
+    return table
+
+
+def _place(item: tuple[tuple[str, str], Any]) -> tuple[int, int, str]:
+    group, budget = item[0]
+    budgets = ["", *(one.name for one in BUDGETS)]
+    first = group.partition(",")[0]
+    return budgets.index(budget), ORDER.index(first) + len(ORDER) * (first != group), group
+
+
+def markdown(table: list[dict[str, Any]]) -> str:
+    """The table for the README and the page."""
+    lines = [
+        "Means over runs; ± and [ ]: 95 % t intervals over runs; differences are paired by replicate.",
+        "",
+        "| group | budget | runs | held-out accuracy, % | greedy, % | lowest run | over `random`, points "
+        "| parameters added | fossilised | pruned |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in table:
+        name, comma, rest = row["group"].partition(",")
+        gain = f"{row['over_random']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}]" if row.get("low") else ""
+        greedy = _plus_minus(row, "greedy") if "greedy" in row else ""
+        lines.append(
+            f"| `{name}`{comma}{rest} | {row['budget'].replace('x', ' x ')} | {row['runs']} "
+            f"| {_plus_minus(row, 'accuracy')} | {greedy} | {row['lowest']:.1f} | {gain} "
+            f"| {row['params']:,.0f} | {row['fossilized']:.1f} | {row['pruned']:.1f} |"
+        )
+    return "\n".join(lines)
+
+
+def _plus_minus(row: dict[str, Any], key: str) -> str:
+    half = row[f"{key}_half"]
+    return f"{row[key]:.1f}" + ("" if math.isnan(half) else f" ± {half:.1f}")
+
+
+def state(found: Found) -> str:
+    """Which budgets are measured, in how many replicates, and which are still to come."""
+    done = {
+        budget.name: max((len(runs) for (_, of), runs in found.items() if of == budget.name), default=0)
+        for budget in BUDGETS
+    }
+    measured = [f"{name.replace('x', ' x ')} in {count} of {REPLICATES}" for name, count in done.items() if count]
+    missing = [name.replace("x", " x ") for name, count in done.items() if not count]
+    text = f"Measured, episodes x environments in replicates: {', '.join(measured) or 'nothing'}."
+    return text + (f" Still to come: {', '.join(missing)}." if missing else "")
+
+
+def budget_text(n_eval: int) -> str:
+    """The conditions of all rows."""
+    return (
+        f"Rng seeds {FIRST_RNG_SEED} to {FIRST_RNG_SEED + REPLICATES - 1}, one per replicate, never used before; "
+        f"episodes of 25 steps; {n_eval} evaluation episodes; batches of 64; everything else is the default"
+    )
+
+
+def curves(found: Found) -> str:
+    """Hosts after which the mean training curve of each learning group first reached PASSED, as a list."""
+    lines = []
+    for (group, budget), runs in sorted(found.items(), key=_place):
+        if not budget or group == "search":
+            continue
+        mean = np.mean([run["curve"] for run in runs.values()], axis=0)
+        at = np.flatnonzero(mean >= PASSED)
+        n_envs = int(budget.partition("x")[2])
+        first = f"first at {PASSED:.0f} % after {n_envs * (at[0] + 1)} hosts" if len(at) else f"never at {PASSED:.0f} %"
+        lines.append(f"- `{group}`, {budget.replace('x', ' x ')}: {mean[0]:.0f} % → {mean[-1]:.0f} %, {first}")
+    return "\n".join(lines) or "None yet."

@@ -1,0 +1,66 @@
+"""The learning table: what its plans may hold, and what is said of pieces that are there and of those that are not."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from learning.pieces import BUDGETS, MODES, REPLICATES, ZEROS
+from learning.plans import SLOTS, random_plan
+from learning.table import curves, markdown, rows, state
+
+from esper_ab.contracts.settings import DEFAULT_BLUEPRINTS, ControllerSettings, PolicySettings
+from workers.controllers.schedule import make
+
+
+@pytest.mark.parametrize("key", range(40))
+def test_a_random_plan_is_a_schedule_that_grows_and_never_prunes(key):
+    plan = random_plan(np.random.default_rng(key))
+    make(ControllerSettings(schedule=plan), SLOTS, DEFAULT_BLUEPRINTS)  # ValueError where an entry is none
+    ops = [entry.split(":")[1] for entry in plan]
+    assert "prune" not in ops
+    assert 1 <= ops.count("germinate") <= len(SLOTS)
+    assert ops.count("advance") == 3 * ops.count("germinate")
+
+
+def test_a_start_of_zeros_undoes_every_bias_of_the_default():
+    biased = {f"policy.{name}=0" for name in PolicySettings.__struct_fields__
+              if name.startswith("bias_") and getattr(PolicySettings(), name) != 0.0}  # fmt: skip
+    assert set(ZEROS) == biased
+
+
+def found(accuracy: float = 80.0):
+    def run(level: float) -> dict[str, object]:
+        return {"accuracy": level, "greedy": level + 1, "params": 900.0, "fossilized": 1.0, "pruned": 0.5,
+                "curve": [50.0, level]}  # fmt: skip
+
+    return {
+        ("random", ""): {r: {**run(45.0 + r), "greedy": None} for r in range(3)},
+        ("sparse", "12x8"): {r: run(accuracy + 2 * r) for r in range(3)},
+        ("sparse, start 0", "12x8"): {0: run(60.0)},
+    }
+
+
+def test_rows_are_in_order_with_paired_differences_and_no_interval_of_one_run():
+    table = rows(found())
+    assert [(row["group"], row["runs"]) for row in table] == [("random", 3), ("sparse", 3), ("sparse, start 0", 1)]
+    assert table[1]["over_random"] == pytest.approx(36.0)  # 80 - 45, 82 - 46, 84 - 47
+    assert table[1]["lowest"] == 80.0
+    assert math.isnan(table[2]["accuracy_half"])
+    text = markdown(table)
+    assert "| `sparse`, start 0 | 12 x 8 | 1 | 60.0 |" in text
+    assert "nan" not in text
+
+
+def test_what_is_missing_is_named():
+    said = state(found())
+    assert f"12 x 8 in 3 of {REPLICATES}" in said
+    assert all(budget.name.replace("x", " x ") in said.partition("Still to come")[2] for budget in BUDGETS[1:])
+    assert {"shaped", "simplified", "sparse", "minimal"} == set(MODES)
+
+
+@pytest.mark.parametrize(("accuracy", "words"), [(80.0, "first at 80 % after 16 hosts"), (70.0, "never at 80 %")])
+def test_curves_say_when_a_group_came_to_80_percent(accuracy, words):
+    (line, _) = curves(found(accuracy)).splitlines()
+    assert words in line
