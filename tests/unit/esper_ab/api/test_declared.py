@@ -218,7 +218,7 @@ def test_tracking_changes_nothing_that_is_asked_for():
     (lambda: RATES.add_variant("c", ppo__lrr=1.0).build(), "variant 'c': ppo.lrr: unknown key 'ppo.lrr'; did you mean"),
     (lambda: RATES.add_variant("c", ppo__lr="high").build(), "variant 'c': ppo.lr: expected float, not 'high'"),
     (lambda: RATES.add_variant("c", reward="shapd").build(), "'c': no reward mode 'shapd'; did you mean shaped"),
-    (lambda: RATES.add_variant("c", ppo__lr=-1.0).build(), "variant 'c': ppo.lr: expected float > 0.0"),
+    (lambda: RATES.add_variant("c", ppo__lr=-1.0).build(), "variant 'c': ppo.lr: expected float >= 0.0"),
     (lambda: RATES.add_variant("c", episodes=2).build(), "episodes cannot differ between variants; use "
      "set_base_config(episodes=…) for all"),
     (lambda: RATES.add_variant("slow").build(), "variant 'slow' is there twice"),

@@ -58,7 +58,7 @@ def test_names_telemetry_and_company_change_nothing(change, reference, tmp_path)
 
 
 @pytest.mark.parametrize(
-    "change", [{"replicate": 1}, {"rng_seed": 6}, {"rng_label": "a"}, {"mode": "simplified"}, {"ppo": {"lr": 2e-3}}]
+    "change", [{"replicate": 1}, {"rng_seed": 6}, {"rng_label": "a"}, {"mode": "simplified"}, {"ppo": {"lr": 1e-3}}]
 )
 def test_what_matters_changes_records(change, reference, tmp_path) -> None:
     assert digests(make_session(**change), tmp_path)[1] != reference[1]
