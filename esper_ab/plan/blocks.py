@@ -23,7 +23,7 @@ from esper_ab.design.counterbalance import (
     shuffled,
     told_apart,
 )
-from esper_ab.design.design import Calibrate, Design, comparisons, extended, looks_of, make_design
+from esper_ab.design.design import Calibrate, Design, check_design, comparisons, extended, looks_of, make_design
 from esper_ab.plan.estimate import estimate
 from esper_ab.plan.notes import estimand, notes
 from esper_ab.plan.reward_code import code_of
@@ -74,6 +74,7 @@ def make_plan(
     `calibrate` computes the boundaries of the looks. `remarks`: notes of those who resolved and calibrated, which
     follow the plan's own. `run_sd`: points, from a calibration.
     """
+    check_design(experiment)  # of which the number of sets of lanes depends
     sets = _lane_sets(experiment, machine)
     digest = digest_of(experiment, machine)
     blocks = tuple(

@@ -94,7 +94,7 @@ def test_a_place_without_room_or_that_is_a_file_is_refused(tmp_path: Path) -> No
     with pytest.raises(UsageError, match="MiB free"):
         check_experiment_dir(tmp_path / "x", 1 << 60)
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="not a folder"):
+    with pytest.raises(UsageError, match="is no folder"):
         check_experiment_dir(tmp_path / "file" / "x", 0)
     check_experiment_dir(tmp_path / "new" / "x", 0)
     assert expected_bytes(1000) > expected_bytes(10)
