@@ -82,7 +82,7 @@ def test_it_belongs_to_no_other_settings(found: Calibration) -> None:
         msgspec.structs.replace(group, settings=msgspec.structs.replace(group.settings, ppo=PPOSettings(lr=0.5)))
         for group in experiment().groups
     )
-    with pytest.raises(UsageError, match=r"ppo\.lr was 0\.001, is 0\.5 in a"):
+    with pytest.raises(UsageError, match=r"ppo\.lr was 0\.002, is 0\.5 in a"):
         check_belongs(found, experiment(groups=faster), CODE)
 
 
