@@ -64,12 +64,12 @@ def test_when_too_much_fails_the_report_and_the_reasons_come_before_the_error(fo
     done = run(folder, "broken.py", "--no-retry", "--quiet")
     assert done.returncode == 4
     assert done.stdout.startswith("Which one?\n  a: the usual\nx: 2 groups x 2 replicates")
-    assert "report: runs/x/report.html" in done.stdout
+    assert "report: experiments/x/report.html" in done.stdout
     assert "No run of a and 2 runs of b were lost" in done.stdout
     assert "a: 2 of 2 runs failed\n" in done.stdout
     assert "RuntimeError: the planted failure (reward.py, line 4), in warm-up of run b/0" in done.stdout
     assert "every replicate was given up: there is nothing to compare" in done.stderr
-    assert (folder / "runs" / "x" / "summary.txt").is_file()
+    assert (folder / "experiments" / "x" / "summary.txt").is_file()
 
 
 def test_a_reward_beside_the_file_is_found_from_anywhere_by_worker_processes_too(folder: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_reward_beside_the_file_is_found_from_anywhere_by_worker_processes_too
     line = [Path(sys.executable).with_name("esper-ab"), "run", "../mine_experiment.py", "--quiet", "--no-retry"]
     done = subprocess.run(line, cwd=elsewhere, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stderr
-    history = load(elsewhere / "runs" / "x").history
+    history = load(elsewhere / "experiments" / "x").history
     assert history.runs["b/0"].ref.reward_mode == f"{folder / 'mine.py'}:reward"  # what resume will look for
 
 
@@ -95,9 +95,9 @@ def test_a_toml_file_is_planned_as_launch_would(
     assert invoke(group, ["run", "x.toml", "--dry-run", "--json", "--max-parallel", "2"], "esper-ab") == 0
     answer = json.loads(capfd.readouterr().out)
     assert [group["name"] for group in answer["plan"]["experiment"]["groups"]] == ["shaped", "wait"]
-    assert answer["experiment_dir"] == "runs/x"
+    assert answer["experiment_dir"] == "experiments/x"
     assert len(answer["plan"]["lanes"]) == 2
-    assert not (folder / "runs").exists()
+    assert not (folder / "experiments").exists()
 
 
 @pytest.mark.parametrize(("args", "said"), [
