@@ -44,8 +44,8 @@ def test_it_runs_clean(stored, tmp_path, monkeypatch):
     assert not any(output["output_type"] == "error" or output.get("name") == "stderr"
                    for cell in code for output in cell.outputs)
     assert "finished: 12 of 12 runs evaluated" in last(by_source["loaded"])["text/html"]
-    assert last(by_source['run.verdicts["schedule", "wait"]'])["text/plain"] == "'BETTER'"
-    assert "image/png" in last(by_source['run.plot("pairs")'])
+    assert last(by_source['loaded.verdicts["schedule", "wait"]'])["text/plain"] == "'BETTER'"
+    assert "image/png" in last(by_source['loaded.plot("pairs")'])
     assert last(by_source["policy.spec.settings.controller.name, policy.agent is None"])["text/plain"] == (
         "('schedule', True)"
     )
