@@ -19,7 +19,8 @@ from esper_ab.stats.text import percent
 from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.imputation import Imputed
-from esper_ab.verdict.looks import Course, Look
+from esper_ab.verdict.look import Look
+from esper_ab.verdict.looks import Course
 from esper_ab.verdict.question import Lost, Question
 from esper_ab.verdict.unseen import Unseen
 

@@ -10,7 +10,6 @@ the anytime-valid t.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -18,38 +17,10 @@ from typing import Literal
 import msgspec
 
 from esper_ab.design.design import Contrast, Design
-from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
-from esper_ab.stats.anytime_t import anytime_interval, log_evidence
-from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
-from esper_ab.stats.pair import Pair, degenerate
-from esper_ab.stats.signed_rank import hodges_lehmann_interval, signed_rank
+from esper_ab.stats.pair import Pair
+from esper_ab.verdict.look import Look, look_data, take_look
 
 LookDecision = Literal["open", "crossed", "equivalent"]
-_LARGEST_LOG = 700.0  # exp() of more is no float; an e-value beyond it says no more
-Interval = tuple[float, float] | None
-
-
-class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """One comparison at one look. What the pairs cannot give is None; differences in points."""
-
-    replicates: int
-    pairs: int  # of these replicates, lost ones not among them
-    alpha: float  # that the comparison holds here
-    bound_p: float | None  # nominal two-sided p; None at a look of the anytime-valid rule, or without any boundary
-    bound_e: float | None  # e-value asked for; None at a planned look
-    p: float | None  # of the design's test; None at a look of the anytime-valid rule
-    e: float | None
-    mean: float | None  # Hodges-Lehmann estimate when the test is "rank"
-    low: float | None  # repeated interval: the differences that this look's bound does not reject
-    high: float | None
-    simultaneous_low: float | None  # interval at the share held first: those of all comparisons hold at once
-    simultaneous_high: float | None
-    crossed: bool
-    small: bool  # pairs enough, and the simultaneous interval and the mean lie within the margin
-    equivalence_p: float | None  # asked of each one-sided test at the margin: the first share's bound_p; None likewise
-    equivalence_low: float | None  # interval at twice equivalence_p, or at half the e-value of the first share
-    equivalence_high: float | None
-    equivalent: bool  # the bound was not reached, and that interval lies inside +-margin
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,19 +59,6 @@ class _Track:
     passed_on: bool = False  # its share: it crossed, and is larger than the margin
 
 
-@dataclass(frozen=True)
-class _Evidence:
-    """Estimate and test of the pairs of one look, before any bound."""
-
-    pairs: int
-    effect: AdjustedDifference | None
-    differences: tuple[float, ...]
-    p: float | None
-    mean: float | None  # what the test estimates
-    average: float | None  # what is to be estimated; differs from `mean` under the rank test only
-    of_average: AdjustedDifference | None  # its t, which the rank test asks as well about what is small
-
-
 def follow(design: Design, pairs: Mapping[Contrast, Sequence[Pair]], complete: int) -> dict[Contrast, Course]:
     """Return the course of every comparison of the design after its first `complete` replicates.
 
@@ -125,8 +83,8 @@ def follow(design: Design, pairs: Mapping[Contrast, Sequence[Pair]], complete: i
 
 def retake(design: Design, look: Look, pairs: Sequence[Pair]) -> Look:
     """Take `look` again with other pairs, at the bounds that held there."""
-    evidence = _evidence(design, look.replicates, pairs)
-    return _look(design, look.replicates, evidence, round(design.alpha / look.alpha))
+    data = look_data(design, look.replicates, pairs)
+    return take_look(design, look.replicates, data, round(design.alpha / look.alpha))
 
 
 def _looks(design: Design, complete: int) -> Iterator[int]:
@@ -140,10 +98,10 @@ def _take(design: Design, replicates: int, tracks: list[_Track]) -> None:
     n_open = sum(not track.passed_on for track in tracks)
     decided = [] if design.early_stop else [track for track in tracks if track.decision != "open"]
     for track in decided:
-        track.looks.append(_look(design, replicates, _evidence(design, replicates, track.pairs), track.held))
-    undecided = [(track, _evidence(design, replicates, track.pairs)) for track in tracks if track.decision == "open"]
+        track.looks.append(take_look(design, replicates, look_data(design, replicates, track.pairs), track.held))
+    undecided = [(track, look_data(design, replicates, track.pairs)) for track in tracks if track.decision == "open"]
     while True:
-        seen = [(track, evidence, _look(design, replicates, evidence, n_open)) for track, evidence in undecided]
+        seen = [(track, data, take_look(design, replicates, data, n_open)) for track, data in undecided]
         crossing = [(track, look) for track, _, look in seen if look.crossed]
         if not crossing:
             break
@@ -151,7 +109,7 @@ def _take(design: Design, replicates: int, tracks: list[_Track]) -> None:
             _decide(track, look, "crossed", n_open)
             track.passed_on = _beyond(look, design.margin)
         n_open -= sum(track.passed_on for track, _ in crossing)
-        undecided = [(track, evidence) for track, evidence, look in seen if not look.crossed]
+        undecided = [(track, data) for track, data, look in seen if not look.crossed]
     for track, _, look in seen:
         if look.equivalent:
             _decide(track, look, "equivalent", n_open)
@@ -171,115 +129,3 @@ def _beyond(look: Look, margin: float) -> bool:
     return (look.low is not None and look.low >= margin) or (look.high is not None and look.high <= -margin)
 
 
-def _evidence(design: Design, replicates: int, pairs: Sequence[Pair]) -> _Evidence:
-    used = [pair for pair in pairs if pair.replicate < replicates]
-    a, b = [pair.a for pair in used], [pair.b for pair in used]
-    sides = [(pair.position_a, pair.position_b) for pair in used]
-    d = tuple(x - y for x, y in zip(a, b, strict=True))
-    if design.test == "rank" and used and not _anytime(design, replicates):
-        rank = signed_rank(a, b)
-        p = None if degenerate(d) or not rank.n else rank.p
-        average = math.fsum(d) / len(d)
-        return _Evidence(
-            pairs=len(used), effect=None, differences=d, p=p, mean=rank.estimate, average=average,
-            of_average=adjusted_difference(a, b, sides, 1),
-        )  # fmt: skip
-    effect = adjusted_difference(a, b, sides, design.positions if design.adjusted else 1)
-    if effect is None:
-        return _Evidence(
-            pairs=len(used), effect=None, differences=d, p=None, mean=None, average=None, of_average=None
-        )
-    return _Evidence(
-        pairs=len(used), effect=effect, differences=d, p=effect.p, mean=effect.mean, average=effect.mean,
-        of_average=None,
-    )  # fmt: skip
-
-
-def _anytime(design: Design, replicates: int) -> bool:
-    return design.anytime_after is not None and replicates > design.anytime_after
-
-
-def _look(design: Design, replicates: int, evidence: _Evidence, n_open: int) -> Look:
-    """Test the pairs against the bounds that hold while `n_open` comparisons share alpha."""
-    if _anytime(design, replicates):
-        return _anytime_look(design, replicates, evidence, n_open)
-    bound = first = None
-    if design.boundaries:
-        at = design.looks.index(replicates)
-        bound, first = (design.boundary(n).nominal_p[at] for n in (n_open, len(design.comparisons)))
-    interval, simultaneous = (_interval(design, evidence, p) for p in (bound, first))
-    equal = _interval(design, evidence, None if first is None else 2.0 * first)
-    reached = evidence.p is not None and bound is not None and bound > 0.0 and evidence.p <= bound
-    crossed = reached and _crosses(evidence, interval)
-    return Look(
-        replicates=replicates, pairs=evidence.pairs, alpha=design.alpha / n_open, bound_p=bound, bound_e=None,
-        p=evidence.p, e=None, mean=evidence.mean, low=interval[0] if interval else None,
-        high=interval[1] if interval else None, simultaneous_low=simultaneous[0] if simultaneous else None,
-        simultaneous_high=simultaneous[1] if simultaneous else None, crossed=crossed,
-        small=_small(evidence, simultaneous, design.margin, first), equivalence_p=first,
-        equivalence_low=equal[0] if equal else None, equivalence_high=equal[1] if equal else None,
-        equivalent=not reached and _small(evidence, equal, design.margin, None if first is None else 2.0 * first),
-    )  # fmt: skip
-
-
-def _interval(design: Design, evidence: _Evidence, p: float | None) -> Interval:
-    """Return the differences that the design's test does not reject at two-sided `p`."""
-    if not p or evidence.p is None:
-        return None
-    if design.test == "rank":
-        return hodges_lehmann_interval(evidence.differences, p)
-    return evidence.effect.interval(p) if evidence.effect else None
-
-
-def _anytime_look(design: Design, replicates: int, evidence: _Evidence, n_open: int) -> Look:
-    bound = design.evidence * n_open
-    effect = evidence.effect
-    log_e: float | None = None
-    interval: Interval = None
-    simultaneous: Interval = None
-    equal: Interval = None
-    if effect is not None and effect.t is not None and effect.se is not None:
-        log_e = log_evidence(effect.t, effect.df, effect.information)
-        interval = anytime_interval(effect.mean, effect.se, effect.df, effect.information, bound)
-        first = design.evidence * len(design.comparisons)
-        simultaneous = anytime_interval(effect.mean, effect.se, effect.df, effect.information, first)
-        equal = anytime_interval(effect.mean, effect.se, effect.df, effect.information, first / 2.0)
-    reached = log_e is not None and log_e >= math.log(bound)
-    crossed = reached and _crosses(evidence, interval)
-    return Look(
-        replicates=replicates, pairs=evidence.pairs, alpha=design.alpha / n_open, bound_p=None, bound_e=bound, p=None,
-        e=None if log_e is None else math.exp(min(log_e, _LARGEST_LOG)), mean=evidence.mean,
-        low=interval[0] if interval else None, high=interval[1] if interval else None,
-        simultaneous_low=simultaneous[0] if simultaneous else None,
-        simultaneous_high=simultaneous[1] if simultaneous else None, crossed=crossed,
-        small=_small(evidence, simultaneous, design.margin), equivalence_p=None,
-        equivalence_low=equal[0] if equal else None, equivalence_high=equal[1] if equal else None,
-        equivalent=not reached and _small(evidence, equal, design.margin),
-    )  # fmt: skip
-
-
-def _crosses(evidence: _Evidence, interval: Interval) -> bool:
-    """Return whether a test that reached its bound may claim a difference: pairs, estimate, mean, interval agree.
-
-    With ties a rank test can reject at an estimate of 0 or beside an interval that holds 0; and what most pairs show
-    the mean may contradict.
-    """
-    if evidence.pairs < LEAST_PAIRS or not evidence.mean or evidence.average is None or interval is None:
-        return False
-    above = evidence.mean > 0.0
-    return (interval[0] > 0.0 and evidence.average > 0.0) if above else (interval[1] < 0.0 and evidence.average < 0.0)
-
-
-def _small(evidence: _Evidence, interval: Interval, margin: float, p: float | None = None) -> bool:
-    """Return whether there are pairs enough, and the interval and the mean lie within the margin.
-
-    Ranks hardly see rare collapses, in which all of a mean difference can lie: under the rank test the interval of the
-    mean at two-sided `p` must lie there, too.
-    """
-    if evidence.pairs < LEAST_EQUIVALENCE_PAIRS or evidence.average is None or interval is None:
-        return False
-    if evidence.of_average is not None:
-        also = evidence.of_average.interval(p) if p else None
-        if also is None or not -margin < also[0] <= also[1] < margin:
-            return False
-    return -margin < interval[0] and interval[1] < margin and abs(evidence.average) < margin

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+import numpy as np
 
 from esper_ab.design.design import Boundary, Contrast, Design
 from esper_ab.stats.pair import Pair
@@ -88,3 +89,12 @@ def lost(*halves):
         )
         for r, a, b in halves
     ))
+
+
+BETTER_A, BETTER_B = (75.0, 76.2, 74.1, 75.7, 76.0, 74.4), (70.1, 72.0, 70.3, 70.0, 71.7, 70.4)
+SMALL = np.array([0.3, -0.2, 0.1, -0.4, 0.2, -0.1, 0.05, -0.25, 0.35, -0.15, 0.25, -0.3, 0.15, -0.05, 0.4, -0.35])
+
+
+def small(count=16, rule=None, **changes):
+    """Small differences of both signs."""
+    return compared(rule or design(count), pairs_of(70.0 + SMALL[:count], np.full(count, 70.0)), **changes)

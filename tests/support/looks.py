@@ -1,11 +1,12 @@
-"""Designs with looks at 6, 10, 14, 20, and pairs made from differences."""
+"""Designs with looks at 6, 10, 14, 20, pairs made from differences, and situations of every kind."""
 
 from __future__ import annotations
 
 import msgspec
 import numpy as np
+from hypothesis import strategies as st
 
-from esper_ab.design.design import Boundary, Contrast, Design
+from esper_ab.design.design import Boundary, Contrast, Design, extended
 from esper_ab.stats.pair import Pair
 
 AB, AC, BC = Contrast(a="a", b="b"), Contrast(a="a", b="c"), Contrast(a="b", b="c")
@@ -54,3 +55,36 @@ DULL = [6.0, -8.0, -6.0, 8.0] * 10  # neither different nor shown to be equal
 def spread(n, mean, sd=1.0):
     """n differences of about this mean and SD; the same for every n, so that more is a continuation."""
     return (mean + sd * np.random.default_rng(4).standard_normal(40))[:n].tolist()
+
+
+def anytime(**changes):
+    return design(**{"looks": (), "boundaries": (), "anytime_after": 0, **changes})
+
+
+@st.composite
+def situations(draw):
+    """A design and pairs, some lost, some groups far apart."""
+    comparisons = draw(st.sampled_from([(AB,), (AB, AC), (AB, AC, BC)]))
+    test, kind = draw(st.sampled_from(["t", "rank"])), draw(st.sampled_from(["looks", "open-ended", "extended"]))
+    known = design(comparisons, test=test, early_stop=draw(st.booleans()), adjusted=draw(st.booleans()))
+    if kind == "open-ended":
+        known = msgspec.structs.replace(known, looks=(), boundaries=(), anytime_after=0)
+    if kind == "extended":
+        known = extended(known, 20)
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    means, sd = draw(st.lists(st.sampled_from([50.0, 50.5, 52.0, 58.0]), min_size=3, max_size=3)), draw(
+        st.sampled_from([0.2, 1.0, 4.0])
+    )
+    ends = {name: mean + sd * rng.standard_normal(26) for name, mean in zip("abc", means, strict=True)}
+    lost = draw(st.sets(st.integers(0, 25), max_size=6))
+    pairs = {}
+    for contrast in comparisons:
+        pairs[contrast] = [
+            Pair(
+                replicate=r, a=float(ends[contrast.a][r]), b=float(ends[contrast.b][r]),
+                position_a=r % 2, position_b=1 - r % 2,
+            )
+            for r in range(26)
+            if r not in lost
+        ]  # fmt: skip
+    return known, pairs, draw(st.integers(0, 26))

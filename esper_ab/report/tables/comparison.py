@@ -10,7 +10,7 @@ from esper_ab.report.tables.table import NONE, Table, number, signed, span
 from esper_ab.stats.text import n_pairs, p_text, percent, points
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.descriptive import statistics
-from esper_ab.verdict.looks import Look
+from esper_ab.verdict.look import Look
 from esper_ab.verdict.sentences import beside
 
 Row = tuple[str, str]

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
-from support.comparing import A, compared, design, exploded, lost, open_ended, pairs_of
+from support.comparing import (
+    BETTER_A,
+    BETTER_B,
+    SMALL,
+    A,
+    compared,
+    design,
+    exploded,
+    lost,
+    open_ended,
+    pairs_of,
+    small,
+)
 
 from esper_ab.design.design import Boundary
-from esper_ab.design.pairs_needed import pairs_needed
-from esper_ab.stats.anytime_t import log_evidence
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.finding import Finding
 
-BETTER_A, BETTER_B = (75.0, 76.2, 74.1, 75.7, 76.0, 74.4), (70.1, 72.0, 70.3, 70.0, 71.7, 70.4)
 CLAIMS = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN, Verdict.EQUIVALENT)
 ALIASED = Finding(kind="aliased", weight="blocks", groups=(), sentence="Device and group are aliased.")
 
@@ -46,14 +54,6 @@ def test_a_crossing_at_an_early_look_is_said_with_its_repeated_interval():
     assert "95 % repeated interval +3.25 to +5.72" in result.sentence
     assert "(0.0076 asked for), decided after replicate 6 (look 1 of 2)" in result.sentence
     assert any("overestimated" in caveat for caveat in result.caveats)
-
-
-SMALL = np.array([0.3, -0.2, 0.1, -0.4, 0.2, -0.1, 0.05, -0.25, 0.35, -0.15, 0.25, -0.3, 0.15, -0.05, 0.4, -0.35])
-
-
-def small(count=16, rule=None, **changes):
-    """Small differences of both signs."""
-    return compared(rule or design(count), pairs_of(70.0 + SMALL[:count], np.full(count, 70.0)), **changes)
 
 
 def test_an_interval_inside_the_margin_is_below_it():
@@ -208,23 +208,6 @@ def test_after_a_look_the_numbers_are_those_of_the_look():
     assert "after replicate 10 (look 2 of 2)" in result.sentence
 
 
-def test_what_the_budget_cannot_resolve_is_said_from_the_spread_never_from_the_difference():
-    d = np.array([6.0, -5.0, 4.0, -6.0, 5.0, -3.0])
-    low, high = (compared(design(6), pairs_of(60.0 + d + shift, np.full(6, 60.0))) for shift in (0.0, 2.0))
-    for result in (low, high):
-        assert result.verdict is Verdict.INCONCLUSIVE
-        assert f"about {result.pairs_needed.pairs - 6} more pairs" in result.sentence
-        assert result.pairs_anew.alpha == 0.05
-        assert "by `esper-ab extend` (80 % range" in result.sentence
-        price = f"an extension asks for p <= {result.pairs_needed.alpha:.2g}"
-        assert f"{price}), or about {result.pairs_anew.pairs} in a new plan (80 % range" in result.sentence
-        least = f"the smallest difference this plan can resolve is {result.smallest_resolvable:.2f} points"
-        assert least in result.sentence
-    assert low.pairs_needed == high.pairs_needed
-    assert low.smallest_resolvable == pytest.approx(high.smallest_resolvable)
-    assert low.pairs_needed.pairs > low.most_pairs == 6
-
-
 def test_without_a_maximum_the_evidence_decides_and_nothing_is_beyond_the_budget():
     there = compared(open_ended(), pairs_of(BETTER_A, BETTER_B))
     assert there.verdict is Verdict.BETTER
@@ -237,18 +220,6 @@ def test_without_a_maximum_the_evidence_decides_and_nothing_is_beyond_the_budget
     assert "It can be decided after every further pair" in still.sentence
     assert "budget" not in still.sentence
     assert still.smallest_resolvable is None
-
-
-def test_more_pairs_are_needed_when_it_is_looked_after_every_pair():
-    d = np.array([6.0, -5.0, 4.0, -6.0, 5.0, -3.0])
-    pairs = pairs_of(60.0 + d, np.full(6, 60.0))
-    needed = compared(open_ended(), pairs).pairs_needed
-    fixed = pairs_needed(float(np.std(d, ddof=1)), 5, 2.0, 0.05)
-    beyond_the_plan = compared(design(6), pairs).pairs_needed
-    assert fixed.pairs < needed.pairs < beyond_the_plan.pairs
-    for found, evidence in ((needed, 20.0), (beyond_the_plan, 100.0)):  # an extension asks for five times as much
-        t = stats.t.isf(found.alpha / 2.0, found.pairs - 1)
-        assert log_evidence(t, found.pairs - 1, found.pairs) == pytest.approx(np.log(evidence))
 
 
 def test_several_comparisons_share_the_error():
@@ -377,73 +348,6 @@ def test_findings_on_other_groups_and_notes_change_nothing():
     result = compared(design(6), pairs_of(BETTER_A, BETTER_B), findings=(exploded("other"), note))
     assert result.verdict is Verdict.BETTER
     assert result.findings == (note,)
-
-
-# --- lost runs -----------------------------------------------------------------------------------------------------
-
-
-def test_when_every_replicate_was_lost_that_is_said_in_place_of_more_to_come():
-    none = compared(design(8), (), lost=lost(*((r, 70.0, None) for r in range(8))))
-    assert none.sentence.startswith("NO INFERENCE (no complete pair). ")
-    assert any("No run of shaped and 8 runs of simplified were lost." in caveat for caveat in none.caveats)
-    assert "(no complete pair yet)" in compared(design(8), (), lost=lost((0, 70.0, None))).sentence
-
-
-def test_losses_that_the_worst_value_does_not_overturn_are_said_and_leave_the_verdict():
-    result = compared(design(8), pairs_of(BETTER_A, BETTER_B), lost=lost((6, None, 70.0), (7, None, 71.0)))
-    assert result.verdict is Verdict.BETTER
-    assert result.imputed.survives
-    assert (result.imputed.given_a, result.imputed.given_b, result.imputed.pairs) == (70.0, None, 8)
-    assert "2 runs of shaped and no run of simplified were lost." in result.caveats[0]
-    assert "without a partner. Losses that recur" in result.caveats[0]
-    assert "leaves the decision standing" in result.caveats[0]
-
-
-def test_losses_that_the_worst_value_overturns_cap_the_verdict():
-    result = compared(design(8), pairs_of(BETTER_A, BETTER_B), lost=lost((6, None, 76.0), (7, None, 75.0)))
-    assert (result.verdict, result.unaudited) == (Verdict.INCONCLUSIVE, Verdict.BETTER)
-    assert not result.imputed.survives
-    said = "giving the lost runs of shaped 70.00 %, the observed endpoint that speaks most against it, overturns"
-    assert said in result.sentence
-
-
-def test_as_many_lost_runs_in_both_groups_are_imputed_as_well():
-    """What was lost need not be alike: the better group may have lost its worst run, the other its best."""
-    gone = lost((6, None, 76.0), (7, 70.0, None))
-    result = compared(design(8), pairs_of(BETTER_A, BETTER_B), lost=gone)
-    assert (result.verdict, result.unaudited) == (Verdict.INCONCLUSIVE, Verdict.BETTER)
-    assert (result.imputed.given_a, result.imputed.given_b) == (70.0, 76.2)
-    assert any("1 run of shaped and 1 run of simplified were lost." in caveat for caveat in result.caveats)
-
-
-def test_what_a_worse_group_lost_gets_the_best_endpoint_and_not_the_worst():
-    """Its largest runs may have died of memory: 63.95 % in their place would favour the claim that it is worse."""
-    gone = lost((6, 70.2, None), (7, 70.4, None))
-    result = compared(design(8), pairs_of(BETTER_A, BETTER_B), lost=gone)
-    assert (result.imputed.given_a, result.imputed.given_b) == (None, 76.2)
-    assert (result.verdict, result.unaudited) == (Verdict.INCONCLUSIVE, Verdict.BETTER)
-
-
-def test_lost_and_cancelled_runs_are_counted_apart():
-    result = compared(design(8), pairs_of(BETTER_A, BETTER_B), lost=lost((6, None, 70.0), (7, None, 71.0)))
-    assert result.lost.cancelled == (0, 2)
-    said = "2 runs of shaped and no run of simplified were lost. With them 2 of simplified were cancelled or left"
-    assert any(said in caveat for caveat in result.caveats)
-
-
-def test_an_equivalence_must_survive_too():
-    calm, telling = lost((16, None, 70.0), (17, 69.0, 69.5)), lost((16, None, 99.0))
-    assert small(rule=design(20), complete=20, lost=calm).verdict is Verdict.EQUIVALENT
-    assert small(rule=design(20), complete=20, lost=telling).verdict is Verdict.INCONCLUSIVE
-
-
-def test_under_the_anytime_rule_the_evidence_is_asked_again():
-    calm = lost((0, None, 70.0))
-    pairs = pairs_of(BETTER_A, BETTER_B, replicates=range(1, 7))
-    assert compared(open_ended(), pairs, lost=calm).verdict is Verdict.BETTER
-    result = compared(open_ended(), pairs, lost=lost((0, None, 76.0)))
-    assert result.verdict is Verdict.INCONCLUSIVE
-    assert result.imputed.e < 20.0
 
 
 # --- what INCONCLUSIVE means ---------------------------------------------------------------------------------------

@@ -1,0 +1,178 @@
+"""One look: its numbers against scipy's, what has no test, and what may not be claimed whatever the test says."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy import stats
+from support.looks import AB, DULL, NOMINAL, anytime, design, made, situations, spread
+
+from esper_ab.design.design import Boundary, extended
+from esper_ab.stats.anytime_t import anytime_interval, log_evidence
+from esper_ab.stats.pair import Pair
+from esper_ab.verdict.looks import follow
+
+
+def p_of(look):
+    return [look.bound_p, look.p, look.crossed, look.equivalent]
+
+
+def test_the_numbers_of_a_look_are_those_of_the_adjusted_t():
+    d = spread(14, 1.0, 2.0)
+    course = follow(design(), {AB: made(d)}, 14)[AB]
+    look = course.looks[2]
+    x = np.column_stack([np.ones(14), np.array([1.0, -1.0] * 7)])
+    solution, residual, _, _ = np.linalg.lstsq(x, np.array(d), rcond=None)
+    se = math.sqrt(float(residual[0]) / 12 / 14)
+    assert look.mean == pytest.approx(solution[0], rel=1e-9)
+    assert look.p == pytest.approx(2 * stats.t.sf(abs(solution[0]) / se, 12), rel=1e-9)
+    half = stats.t.isf(NOMINAL[1][2] / 2, 12) * se  # the interval repeats the boundary, not alpha
+    assert (look.low, look.high) == (pytest.approx(solution[0] - half), pytest.approx(solution[0] + half))
+
+
+def test_equivalence_is_the_interval_at_twice_the_nominal_p():
+    data = {AB: made(spread(20, 0.3, 2.6))}
+    (look,) = follow(design(looks=(20,)), data, 20)[AB].looks
+    half = (look.high - look.low) / 2 / stats.t.isf(look.bound_p / 2, 18) * stats.t.isf(look.bound_p, 18)
+    edge = abs(look.mean) + half
+    assert edge < max(-look.low, look.high)
+    for margin, decision in ((edge * 1.0001, "equivalent"), (edge * 0.9999, "open")):
+        course = follow(design(looks=(20,), margin=margin), data, 20)[AB]
+        assert (course.decision, course.direction) == (decision, 0)
+        assert course.decided_at == (20 if decision == "equivalent" else None)
+
+
+SAME = {
+    "all zero": [0.0] * 20,
+    "constant": [5.0] * 20,
+    "jitter of a constant": [5.0 + 1e-9 * (7 * r % 5) for r in range(20)],
+    "all but one zero": [0.0] * 5 + [1.3] + [0.0] * 14,
+    "all but five zero": [0.0, 0.4, 0.0, -0.3, 0.0, 0.2, 0.0, 0.1, 0.0, 0.7] + [0.0] * 10,
+    "beside the sides": [5.0 + (1.0 + 1e-9 * (r % 3)) * (-1) ** r for r in range(20)],
+}
+
+
+@pytest.mark.parametrize("kind", ["t", "rank", "anytime"])
+@pytest.mark.parametrize("name", SAME)
+def test_degenerate_differences_have_one_rule(name, kind):
+    """No test, no e-value, no interval and no decision, by any test."""
+    if name == "beside the sides" and kind == "rank":
+        return  # ranks are not adjusted: these are two values
+    rule = anytime(looks=()) if kind == "anytime" else design(test=kind, looks=(20,))
+    course = follow(rule, {AB: made(SAME[name])}, 20)[AB]
+    look = course.looks[-1]
+    assert course.decision == "open"
+    assert (look.p, look.e, look.low, look.equivalence_low) == (None,) * 4
+    six_others = [0.0] * 14 + [1.1, 1.2, 1.3, 1.4, 1.5, 1.6]
+    assert follow(rule, {AB: made(six_others)}, 20)[AB].looks[-1].low is not None
+
+
+def test_by_ranks_no_claim_is_made_against_the_mean():
+    """Fifteen small wins and one crash: the mean is what the plan estimates."""
+    wins = [1.0, 1.2, 1.4, 0.9, 1.1, 1.3, 1.5, 0.8, 1.6, 1.02, 1.22, 1.42, 0.92, 1.12, 1.32]
+    rule = design(test="rank", looks=(16,))
+    assert follow(rule, {AB: made([*wins, 1.7])}, 16)[AB].decision == "crossed"
+    (look,) = follow(rule, {AB: made([*wins, -45.0])}, 16)[AB].looks
+    assert look.p < look.bound_p
+    assert 0.0 < look.low < look.mean
+    assert not look.crossed
+    close = [0.1, -0.2, 0.3, -0.1, 0.21, -0.3, 0.4, -0.4, 0.15, -0.15, 0.25, -0.25, 0.35, -0.35, 0.05]
+    assert follow(rule, {AB: made([*close, 0.2])}, 16)[AB].decision == "equivalent"
+    (look,) = follow(rule, {AB: made([*close, -45.0])}, 16)[AB].looks
+    assert -2.0 < look.equivalence_low < look.equivalence_high < 2.0
+    assert not look.equivalent
+
+
+def test_a_look_without_its_own_boundary_decides_nothing():
+    small = design(looks=(3,), boundaries=(), adjusted=False)
+    course = follow(small, {AB: made([9.0, 9.1, 9.2])}, 3)[AB]
+    (look,) = course.looks
+    assert p_of(look) == [None, pytest.approx(2 * stats.t.sf(9.1 / (0.1 / math.sqrt(3)), 2)), False, False]
+    assert (look.low, course.decision, course.finished) == (None, "open", True)
+
+
+def test_a_bound_of_zero_never_rejects():
+    """It is that of a look which cannot tell groups from positions, though lost pairs may have changed that."""
+    zero = design(looks=(38, 40), boundaries=(Boundary(open=1, alpha=0.05, nominal_p=(0.0, 0.05)),))
+    course = follow(zero, {AB: made(spread(40, 1e6, 1e-6))}, 40)[AB]
+    assert course.looks[0].p == 0.0
+    assert (course.looks[0].low, course.decided_at) == (None, 40)
+
+
+@pytest.mark.parametrize("test", ["t", "rank"])
+def test_all_differences_zero_is_neither_crossed_nor_equivalent(test):
+    course = follow(design(test=test), {AB: made([0.0] * 20)}, 20)[AB]
+    assert (course.decision, len(course.looks)) == ("open", 4)
+    assert {look.p for look in course.looks} == {None}
+
+
+def test_aliased_sides_decide_nothing():
+    pairs = [Pair(replicate=r, a=60.0 + r % 3, b=50.0, position_a=0, position_b=1) for r in range(20)]
+    course = follow(design(), {AB: pairs}, 20)[AB]
+    assert {(look.mean, look.p, look.low, look.crossed) for look in course.looks} == {(None, None, None, False)}
+    assert follow(design(adjusted=False), {AB: pairs}, 20)[AB].decision == "crossed"
+
+
+def test_rank_is_the_exact_signed_rank():
+    d = [1.0, 2.5, 3.0, -0.5, 4.0, 2.0, 1.5, 90.0, 3.5, 0.7]
+    course = follow(design(test="rank", looks=(10,)), {AB: made(d)}, 10)[AB]
+    (look,) = course.looks
+    assert look.p == pytest.approx(stats.wilcoxon(d, method="exact").pvalue, rel=1e-9)
+    assert (course.decision, course.direction) == ("crossed", 1)
+    assert look.low > 0.0
+    assert look.mean < 5.0  # the outlier does not carry it
+
+
+def test_open_ended_looks_after_every_replicate():
+    d = spread(30, 1.0)
+    course = follow(anytime(early_stop=False), {AB: made(d)}, 30)[AB]
+    assert [look.replicates for look in course.looks] == list(range(1, 31))
+    assert {look.bound_p for look in course.looks} == {None} == {look.p for look in course.looks}
+    look = course.looks[11]
+    x = np.column_stack([np.ones(12), np.array([1.0, -1.0] * 6)])
+    solution, residual, _, _ = np.linalg.lstsq(x, np.array(d[:12]), rcond=None)
+    t = solution[0] / math.sqrt(float(residual[0]) / 10 / 12)
+    assert look.e == pytest.approx(math.exp(log_evidence(t, 10, 12.0)), rel=1e-9)
+    assert (look.bound_e, look.alpha) == (20.0, 0.05)
+    first = next(look.replicates for look in course.looks if look.crossed or look.equivalent)
+    assert course.decided_at == first >= 6
+    assert all((look.low > 0.0) == (look.e >= 20.0) for look in course.looks[5:])
+    assert not follow(anytime(), {AB: made(DULL[:20])}, 20)[AB].finished
+
+
+def test_open_ended_equivalence_is_the_interval_at_half_the_evidence():
+    data, late = {AB: made(spread(20, 0.3, 1.3))}, extended(design(), 19)
+    look = follow(msgspec.structs.replace(late, looks=(), boundaries=(), margin=1e-6), data, 20)[AB].looks[-1]
+    d = np.array(spread(20, 0.3, 1.3))
+    side = np.array([1.0, -1.0] * 10)
+    residual = d - d.mean() - side * (d @ side) / 20
+    se = math.sqrt(float(residual @ residual) / 18 / 20)
+    assert (look.low, look.high) == pytest.approx(anytime_interval(d.mean(), se, 18, 20.0, 100.0), rel=1e-9)
+    low, high = anytime_interval(d.mean(), se, 18, 20.0, 50.0)
+    edge = max(-low, high)
+    for margin, decision in ((edge * 1.0001, "equivalent"), (edge * 0.9999, "open")):
+        known = msgspec.structs.replace(late, looks=(), boundaries=(), margin=margin)
+        assert follow(known, data, 20)[AB].decision == decision
+
+
+def test_an_enormous_e_value_is_a_float():
+    n = 400
+    d = (1e3 + 1e-6 * np.random.default_rng(1).standard_normal(n)).tolist()
+    look = follow(anytime(anytime_after=n - 1), {AB: made(d)}, n)[AB].looks[-1]
+    assert look.e == math.exp(700.0)
+
+
+@given(situations())
+@settings(max_examples=60)
+def test_a_crossed_look_excludes_zero_from_its_interval(situation):
+    known, pairs, complete = situation
+    for course in follow(known, pairs, complete).values():
+        for look in course.looks:
+            if look.crossed:
+                assert look.low > 0.0 or look.high < 0.0
+                assert look.pairs >= 6
+            assert not (look.crossed and look.equivalent)
