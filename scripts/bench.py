@@ -1,8 +1,8 @@
 """How fast? Ratios measured side by side, interleaved; one JSON and one table per run under docs/benchmarks/.
 
-    scripts/bench hosts                        the bank against a loop over environments, and what an episode costs
+    scripts/bench hosts                        the native kernel beside the torch path and a loop, episodes, memory
     scripts/bench hosts --envs 16 --quick      fewer cells, fewer repeats; written only with --out
-    scripts/bench hosts --compile              also torch.compile, which needs a C++ compiler and minutes
+    scripts/bench hosts --compile              also vmap under torch.compile for bare hosts, some minutes more
     scripts/bench profile                      what a training step is made of
     scripts/bench deterministic                what --deterministic costs
     scripts/bench devices                      one run on one device and on two
@@ -105,7 +105,7 @@ def main(words: list[str]) -> None:
         if seeds and 16 in options.envs
     ]
     repeats = 3 if options.quick else options.repeats
-    found = hosts.measure_all(cases, repeats, about, compiled=options.compile)
+    found = hosts.measure_all(cases, repeats, compiled=options.compile)
     record = {"machine": about, "command": " ".join(["scripts/bench", *words]), **found}
     if options.quick and options.out is None:
         print(table.render(record))

@@ -1,6 +1,6 @@
 """What does an experiment cost, and how does that grow? The tables of docs/scaling.md, from what was measured.
 
-    scripts/scaling            fit the constants of plan/estimate.py to docs/benchmarks/hosts.json, show how far off
+    scripts/scaling            fit the rates of plan/estimate.py to docs/benchmarks/hosts.json, show how far off
                                they are, and write the tables of docs/scaling.md from docs/benchmarks/*.json
 
 Measures nothing itself: scripts/bench and scripts/precision do.
@@ -8,7 +8,6 @@ Measures nothing itself: scripts/bench and scripts/precision do.
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 from pathlib import Path
@@ -21,13 +20,19 @@ from esper_ab.contracts import catalog
 from esper_ab.contracts.machine import TaskFacts
 from esper_ab.contracts.settings import GrowthSettings
 from esper_ab.plan import estimate
+from esper_ab.plan.estimate import Rates
 from workers.commands.describe import task_facts
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, DATA = ROOT / "docs" / "scaling.md", ROOT / "docs" / "benchmarks"
 BATCHES = {"digits": 64, "cifar10": 32}  # of scripts/bench
-TRIED = {"_GROWN": (1.0, 1.5, 2.0, 3.0), "_VALIDATED": (1.0, 1.5, 2.0, 3.0), "_VALUE": (25, 50, 75, 100, 150, 200),
-         "_STEP_S": (0.5e-3, 1e-3, 1.5e-3, 2e-3, 3e-3)}  # fmt: skip
+TRIED = {  # of each way of training hosts
+    "NATIVE": [Rates(value=value, validated=validated)
+               for value in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50) for validated in (0.5, 1.0, 1.5, 2.0, 3.0)],
+    "TORCH": [Rates(value=value, validated=validated, step_s=step_s)
+              for value in (25, 50, 75, 100, 150, 200, 300) for validated in (1.0, 1.5, 2.0, 3.0)
+              for step_s in (0.5e-3, 1e-3, 1.5e-3, 2e-3, 3e-3)],
+}  # fmt: skip
 
 
 def task(name: str, **sizes: int) -> TaskFacts:
@@ -39,40 +44,39 @@ def task(name: str, **sizes: int) -> TaskFacts:
     return TaskFacts(**{**fields, "sizes": (sizes["train"], sizes["validation"], facts.sizes[2])})
 
 
-def predicted(one: dict[str, Any], speed: float) -> float:
+def predicted(one: dict[str, Any], speed: float, rates: Rates) -> float:
     """Seconds of a measured episode, as the estimate has them."""
     name = one["case"]["task"]
     facts = task(name, train=one["train_samples"], validation=one["validation_samples"])
-    return one["steps"] * estimate.epoch_s(facts, one["case"]["n_envs"], BATCHES[name], speed, estimate._STEP_S)
+    return one["steps"] * estimate.epoch_s(facts, one["case"]["n_envs"], BATCHES[name], speed, rates)
 
 
-def fitted(episodes: list[dict[str, Any]], speed: float) -> dict[str, float]:
-    """The constants, of those tried, with the smallest squared error of the logarithm."""
-    now = {name: getattr(estimate, name) for name in TRIED}
-    errors: dict[tuple[float, ...], float] = {}
-    for values in itertools.product(*TRIED.values()):
-        _set(dict(zip(TRIED, values, strict=True)))
-        off = [math.log(predicted(one, speed) / one["seconds"]["median"]) for one in episodes]
-        errors[values] = sum(x * x for x in off)
-    _set(now)
-    return dict(zip(TRIED, min(errors, key=errors.__getitem__), strict=True))
+def way(one: dict[str, Any]) -> str:
+    """Name of the rates in plan/estimate.py that a measured episode belongs to."""
+    return "TORCH" if one["kernel"] == "torch" else "NATIVE"
 
 
-def _set(constants: dict[str, float]) -> None:
-    for name, value in constants.items():
-        setattr(estimate, name, value)
+def fitted(episodes: list[dict[str, Any]], speed: float, name: str) -> Rates:
+    """The rates, of those tried, with the smallest squared error of the logarithm."""
+
+    def error(rates: Rates) -> float:
+        of = [one for one in episodes if way(one) == name]
+        return sum(math.log(predicted(one, speed, rates) / one["seconds"]["median"]) ** 2 for one in of)
+
+    return min(TRIED[name], key=error)
 
 
 def episodes_table(episodes: list[dict[str, Any]], speed: float) -> str:
     """Measured against estimated."""
-    header = "| hosts | n_envs | training images | measured, s per episode of 25 steps | estimated | ÷ measured |"
-    lines = [header, "|---|---|---|---|---|---|"]
+    header = "| hosts | n_envs | kernel | training images | measured, s per episode | estimated | ÷ measured |"
+    lines = [header, "|---|---|---|---|---|---|---|"]
     for one in episodes:
-        said, was = predicted(one, speed), one["seconds"]["median"]
+        said, was = predicted(one, speed, getattr(estimate, way(one))), one["seconds"]["median"]
         case = one["case"]
         hosts = "32x32x3" if case["task"] == "cifar10" else case["task"]
         lines.append(
-            f"| {hosts} | {case['n_envs']} | {one['train_samples']} | {was:.2f} | {said:.2f} | {said / was:.2f} |"
+            f"| {hosts} | {case['n_envs']} | {way(one).lower()} | {one['train_samples']} | {was:.2f} | {said:.2f} "
+            f"| {said / was:.2f} |"
         )
     return "\n".join(lines)
 
@@ -85,7 +89,7 @@ def growth_table(speed: float) -> str:
         ("digits", 4, 2, 6, 3), ("digits", 16, 2, 20, 50), ("digits", 64, 2, 32, 100), ("digits", 16, 6, 20, 50),
         ("cifar10", 4, 2, 20, 10), ("cifar10", 16, 2, 32, 50),
     ):  # fmt: skip
-        epoch = estimate.epoch_s(task(name), n_envs, GrowthSettings().batch_size, speed)
+        epoch = estimate.epoch_s(task(name), n_envs, GrowthSettings().batch_size, speed, estimate.NATIVE)
         run_h = epoch * 25 * (episodes + 2) / 3600
         at_once = min(64 // groups, replicates)
         hours = run_h * math.ceil(replicates / at_once)
@@ -122,7 +126,7 @@ def coordinator_table(cells: list[dict[str, Any]]) -> str:
 def main() -> None:
     """Fit, tell, write."""
     hosts = json.loads((DATA / "hosts.json").read_text(encoding="utf-8"))
-    speed = hosts["machine"]["peak_gflops"] * 1e9 / 2
+    speed = hosts["machine"]["multiply_adds_per_s"]
     tables = {
         "episode table": episodes_table(hosts["episode"], speed),
         "growth table": growth_table(speed),
@@ -139,8 +143,9 @@ def main() -> None:
         page = between(page, mark, text)
     PAGE.write_text(page, encoding="utf-8")
     print(tables["episode table"])
-    print("in esper_ab/plan/estimate.py:", {name: getattr(estimate, name) for name in TRIED})
-    print("fitted to hosts.json:   ", fitted(hosts["episode"], speed))
+    for name in TRIED:
+        print(f"{name} in esper_ab/plan/estimate.py: {getattr(estimate, name)}")
+        print(f"    fitted to hosts.json: {fitted(hosts['episode'], speed, name)}")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """Rough memory and time of an experiment, from the task's size and the machine's measured speed. Pure.
 
-    one host epoch = steps · STEP_S + work / speed
-    work           = n_envs · GROWN · (3 · train + VALIDATED · validation) · (multiply-adds + VALUE · values)
+    one host epoch = steps · step_s + work / speed
+    work           = n_envs · (3 · train + validated · validation) · (multiply-adds + value · values)
 
 Small hosts are bound by reading and writing activations, not by multiplying: so a value of an activation counts as
-VALUE multiply-adds. Before the first epoch torch is loaded twice: by whoever starts the workers, then by all of them
+`value` multiply-adds. Before the first epoch torch is loaded twice: by whoever starts the workers, then by all of them
 at the same time, on the cores that there are; how long that takes is measured with the speed. Multiply-adds and values
-are those of one forward pass of one bare host. The constants are fitted to docs/benchmarks/hosts.json by
-scripts/scaling, which shows in docs/scaling.md how far off they are. An estimate, not a promise: the cost of a grown
+are those of one forward pass of one bare host. The rates are fitted to docs/benchmarks/hosts.json by scripts/scaling,
+which shows in docs/scaling.md how far off they are. An estimate, not a promise: the cost of a grown
 host depends on what a policy grafts. Expect it to be right within a factor of two or three on a CPU; the live view
 knows better after one episode.
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.messages import Lane
@@ -23,11 +24,20 @@ from esper_ab.contracts.settings import Settings
 from esper_ab.settings.experiment import ResolvedExperiment
 
 _PASSES = 3  # forward, and a backward pass that costs about two
-_GROWN = 1.0  # a host with seeds against the bare host, over an episode
-_VALIDATED = 1.0  # a sample of a validation with counterfactuals, in forward passes of a grown host
-_VALUE = 200  # multiply-adds that take as long as one value of an activation, in each pass
-_STEP_S = 1.5e-3  # per optimiser step of a bank on a CPU, whatever its size
-_GPU_STEP_S = 20e-3  # the same on a GPU: hundreds of launches; never measured
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rates:
+    """What a way of training hosts costs, relative to the measured speed."""
+
+    value: float  # multiply-adds that take as long as one value of an activation, in each pass
+    validated: float  # a sample of a validation with counterfactuals, in forward passes
+    step_s: float = 0.0  # per optimiser step, whatever its size
+
+
+NATIVE = Rates(value=20, validated=1.0)
+TORCH = Rates(value=200, validated=1.0, step_s=1.5e-3)
+GPU = Rates(value=200, validated=1.0, step_s=20e-3)  # hundreds of launches per step; never measured
 _WORKER_BYTES = 400 << 20  # Python, torch, its threads
 _ENV_BYTES = 3 << 19  # parameters, momentum and activations of one environment more
 _FLOAT_BYTES = 4
@@ -43,15 +53,15 @@ class Estimate(Settings, frozen=True, kw_only=True):
     basis: str  # one sentence: what the numbers rest on
 
 
-def epoch_s(task: TaskFacts, n_envs: int, batch_size: int, speed: float, step_s: float = _STEP_S) -> float:
+def epoch_s(task: TaskFacts, n_envs: int, batch_size: int, speed: float, rates: Rates) -> float:
     """Seconds of one host epoch and its validation, of `n_envs` environments side by side on one device.
 
-    `speed`: multiply-adds per second, as the preflight measures it; `step_s`: fixed seconds per optimiser step.
+    `speed`: multiply-adds per second, as the preflight measures it.
     """
     trained, validated, _ = task.sizes
-    each = task.host_multiply_adds + _VALUE * task.host_values
-    work = n_envs * _GROWN * (_PASSES * trained + _VALIDATED * validated) * each
-    return math.ceil(trained / batch_size) * step_s + work / speed
+    each = task.host_multiply_adds + rates.value * task.host_values
+    work = n_envs * (_PASSES * trained + rates.validated * validated) * each
+    return math.ceil(trained / batch_size) * rates.step_s + work / speed
 
 
 def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine) -> Estimate:
@@ -61,9 +71,11 @@ def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Mac
     on_gpu = any(device.startswith("cuda") for lane in lanes for device in lane.devices)
     speed, devices = machine.multiply_adds_per_s, experiment.devices_per_run
     if on_gpu:  # the devices of a run work at the same time
-        host_epoch_s = epoch_s(task, math.ceil(experiment.n_envs / devices), batch, speed, _GPU_STEP_S)
+        host_epoch_s = epoch_s(task, math.ceil(experiment.n_envs / devices), batch, speed, GPU)
     else:  # they take turns
-        host_epoch_s = epoch_s(task, experiment.n_envs, batch, speed, devices * _STEP_S)
+        rates = TORCH if experiment.arithmetic.kernel == "torch" else NATIVE
+        rates = replace(rates, step_s=devices * rates.step_s)
+        host_epoch_s = epoch_s(task, experiment.n_envs, batch, speed, rates)
     step_s = host_epoch_s * _queue(experiment, lanes, machine)
     episodes = experiment.episodes + 2 * experiment.eval_episodes  # sampled and greedy evaluation
     run_s = step_s * experiment.steps * episodes
@@ -75,8 +87,8 @@ def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Mac
         start_up_s=start_up_s,
         step_s=step_s,
         memory_bytes=len(lanes) * (_WORKER_BYTES + data + experiment.n_envs * _ENV_BYTES),
-        basis=f"rough: {speed / 1e9:.1f} billion multiply-adds per second measured, hosts taken as {_GROWN:g} times "
-        f"their bare size{', and steps on a GPU as never measured' if on_gpu else ''}",
+        basis=f"rough: {speed / 1e9:.1f} billion multiply-adds per second measured, hosts taken as bare"
+        f"{', and steps on a GPU as never measured' if on_gpu else ''}",
     )
 
 

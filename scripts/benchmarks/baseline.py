@@ -162,14 +162,11 @@ def flat(parameters: Iterable[nn.Parameter]) -> Tensor:
 
 
 class Loop:
-    """Hosts trained one after the other; `compiled` runs every forward and backward through torch.compile."""
+    """Hosts trained one after the other."""
 
-    def __init__(self, hosts: list[Host], settings: GrowthSettings, *, compiled: bool = False) -> None:
+    def __init__(self, hosts: list[Host], settings: GrowthSettings) -> None:
         self.hosts = [host.to(memory_format=torch.channels_last).train() for host in hosts]  # type: ignore[call-overload]
         self._settings = settings
-        if compiled:  # beyond a few graphs of one function torch would go on without compiling
-            torch._dynamo.reset()
-        self._forwards = [torch.compile(host) if compiled else host for host in hosts]
         self._clipped = [
             [host.host_parameters(), *(seed_parameters(s) for s in host.seeds if isinstance(s, Seed))]
             for host in hosts
@@ -187,7 +184,7 @@ class Loop:
     def train_epoch(self, x: Tensor, y: Tensor, order: Tensor) -> tuple[Tensor, Tensor]:
         """x [N,C,H,W], y [N], order [n, samples] -> mean loss [n] and accuracy in percent [n]."""
         losses, hits = [], []
-        for env, forward in enumerate(self._forwards):
+        for env, forward in enumerate(self.hosts):
             loss_sum, correct = torch.zeros((), dtype=x.dtype), torch.zeros((), dtype=torch.int64)
             for batch in order[env].split(self._settings.batch_size):
                 labels = y[batch]

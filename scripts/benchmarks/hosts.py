@@ -1,7 +1,8 @@
-"""Host training: bank against loop, share of the peak, validation, where an episode's time goes, memory."""
+"""Host training: the native kernel, the torch path and a loop side by side; validation, episodes, memory."""
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
@@ -11,12 +12,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.machine import Lap, Spread, interleaved
-from benchmarks.roofline import Roofline
-from benchmarks.worlds import Case, World, assert_equal, build, flops_per_step
+from benchmarks import baseline
+from benchmarks.baseline import Loop
+from benchmarks.machine import Lap, Spread, fma_loop, interleaved
+from benchmarks.vmapped import Vmapped
+from benchmarks.worlds import Case, World, assert_equal, assert_vmapped, build, flops_per_step
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import RunRef
-from esper_ab.contracts.settings import Arithmetic, GroupSettings
+from esper_ab.contracts.settings import Arithmetic, GroupSettings, HostKernel
 from workers.growth.environment import DeviceData
 from workers.native import library
 from workers.process.setup import keep_freed_memory
@@ -24,6 +27,7 @@ from workers.run.session import Session
 
 EXACT, ROUNDED = 1e-9, 1e-4  # after one step, in float64 and in float32
 _MOST_HOSTS_CHECKED = 8
+EPISODES = 3  # of those whose parts are measured
 
 
 def _summary(laps: list[Lap], steps: int) -> dict[str, Any]:
@@ -42,54 +46,68 @@ def _ratios(slow: list[Lap], fast: list[Lap]) -> dict[str, Any]:
     }
 
 
-def training(case: Case, repeats: int, about: dict[str, Any], *, compiled: bool) -> dict[str, Any]:
-    """One training step of bank and loop, after both were shown to compute the same."""
+def native() -> Arithmetic:
+    """That of the widest kernel that runs here; a benchmark without one would be of another program."""
+    found = next((one for one in library.kernels() if not one.problem), None)
+    if found is None:
+        raise SystemExit("\n".join(f"kernel {one.name}: {one.problem}" for one in library.kernels()))
+    return Arithmetic(kernel=found.name, kernel_build=found.build)
+
+
+def yardstick_sha256() -> str:
+    """Of the loop that everything is compared with; ratios of different loops are not comparable."""
+    return hashlib.sha256(Path(baseline.__file__).read_bytes()).hexdigest()
+
+
+def training(case: Case, repeats: int, gflops: Callable[[], float], *, compiled: bool) -> dict[str, Any]:
+    """One training step by the native kernel, the torch path and the loop, after all were shown to compute the same.
+
+    The FMA peak is measured in turn with them, because a processor's clock and neighbours change.
+    """
     checked = replace(case, n_envs=min(case.n_envs, _MOST_HOSTS_CHECKED))
-    differences = assert_equal(checked, torch.float64, EXACT), assert_equal(checked, torch.float32, ROUNDED)
+    by = native().kernel
+    differences = {
+        "torch_float64": assert_equal(checked, torch.float64, EXACT),
+        "torch_float32": assert_equal(checked, torch.float32, ROUNDED),
+        "native": assert_equal(checked, torch.float32, ROUNDED, by),
+    }
     world = build(case)
     order = torch.from_numpy(world.order)
 
-    def epoch(**how: bool) -> Callable[[], Any]:
-        loop = world.loop(**how)
-        return lambda: loop.train_epoch(world.x, world.split.y, order)
+    def epoch(trained: Loop | Vmapped) -> Callable[[], Any]:
+        return lambda: trained.train_epoch(world.x, world.split.y, order)
 
-    works = {"loop": epoch(), "bank": world.bank_epoch}
-    native = next((kernel.name for kernel in library.kernels() if not kernel.problem), None)
-    if native is not None:
-        assert_equal(checked, torch.float32, ROUNDED, native)
-        works["native"] = build(case, kernel=native).bank_epoch
-    if compiled:
-        works["compiled"] = epoch(compiled=True)
+    peaks: list[float] = []
+    works = {
+        "native": build(case, kernel=by).bank_epoch,
+        "torch": world.bank_epoch,
+        "loop": epoch(world.loop()),
+        "peak": lambda: peaks.append(gflops()),
+    }
+    if case.live_seeds == 0 and compiled:
+        assert_vmapped(replace(checked, batches=1), ROUNDED)
+        works["vmapped"] = epoch(Vmapped(world.loop().hosts, world.task.host.pools, case.settings))
     laps = interleaved(works, repeats)
-    flops = flops_per_step(case)
-    result = {
+    flops, peak = flops_per_step(case), Spread.of(peaks[1:]).median
+    ways = [name for name in works if name != "peak"]
+    return {
         "case": asdict(case),
         "batch_size": case.settings.batch_size,
-        "difference_float64": differences[0],
-        "difference_float32": differences[1],
+        "differences": differences,
         "flops_per_step": flops,
+        "fma_gflops": peak,
         "repeats": repeats,
-        "ratio": _ratios(laps["loop"], laps["bank"]),
-        **{name: _summary(values, case.batches) for name, values in laps.items()},
+        "ratio": {name: _ratios(laps[name], laps["native"]) for name in ways if name != "native"},
+        "ms": {name: _summary(laps[name], case.batches) for name in ways},
+        "share_of_peak": {
+            name: flops / (1e6 * _summary(laps[name], case.batches)["core_ms"]["median"]) / peak for name in ways
+        },
     }
-    peak = about["peak_gflops"]
-    roofline = Roofline.of(case, peak, about["bandwidth_gb_s"])
-    result["roofline_ms"] = 1e3 * roofline.bound
-    result["share_of_roofline"] = 1e3 * roofline.bound / result["bank"]["core_ms"]["median"]
-    result["share_of_peak"] = flops / (result["bank"]["core_ms"]["median"] * 1e6) / peak
-    result["loop_share_of_peak"] = flops / (result["loop"]["core_ms"]["median"] * 1e6) / peak
-    if native is not None:
-        result["native_kernel"] = native
-        result["ratio_native"] = _ratios(laps["loop"], laps["native"])
-        result["native_share_of_peak"] = flops / (result["native"]["core_ms"]["median"] * 1e6) / peak
-    if compiled:
-        result["ratio_compiled"] = _ratios(laps["compiled"], laps["bank"])
-    return result
 
 
 def validation(case: Case, repeats: int) -> dict[str, Any]:
     """A pass with every counterfactual against one of the real networks alone."""
-    world = build(case)
+    world = build(case, kernel=native().kernel)
     rows = np.arange(case.n_envs)
 
     def measure(ablate: bool) -> Callable[[], Any]:
@@ -106,8 +124,8 @@ def validation(case: Case, repeats: int) -> dict[str, Any]:
     }
 
 
-def episode(case: Case, episodes: int) -> dict[str, Any]:
-    """Seconds of a training episode by phase, from the run's own stopwatch, after one that is not counted."""
+def episode(case: Case, episodes: int, by: Arithmetic) -> dict[str, Any]:
+    """Seconds of training episodes by phase, from the run's own stopwatch, after one that is not counted."""
     world = build(case)
     devices = ("cpu:0",) * case.n_envs
     mode = "shaped"
@@ -127,7 +145,7 @@ def episode(case: Case, episodes: int) -> dict[str, Any]:
         eval_reward_modes=(mode,),
         env_devices=devices,
         settings=GroupSettings(growth=case.settings),
-        arithmetic=Arithmetic(),
+        arithmetic=by,
         telemetry=False,
         policy_file="",
         log_file="",
@@ -139,6 +157,7 @@ def episode(case: Case, episodes: int) -> dict[str, Any]:
     shares = {p: sum(getattr(t, f"{p}_s") for t in timings) / total for p in ("train", "validate", "decide", "update")}
     return {
         "case": asdict(case),
+        "kernel": by.kernel,
         "steps": spec.steps,
         "train_samples": len(splits.train.y),
         "validation_samples": len(splits.validation.y),
@@ -158,16 +177,16 @@ def memory(case: Case) -> dict[str, Any]:
     """Bytes that a bank keeps, and by how much a process of its own grew at its largest to train one epoch."""
     context = multiprocessing.get_context("spawn")
     with context.Pool(1) as pool:
-        return pool.apply(_grown, (case,))
+        return pool.apply(_grown, (case, native().kernel))
 
 
-def _grown(case: Case) -> dict[str, Any]:
+def _grown(case: Case, by: HostKernel) -> dict[str, Any]:
     torch.set_num_threads(1)
     keep_freed_memory()
-    small = build(Case(task=case.task, n_envs=1, live_seeds=0, batches=case.batches))
+    small = build(Case(task=case.task, n_envs=1, live_seeds=0, batches=case.batches), kernel=by)
     small.bank_epoch()  # libraries and code paths are loaded
     before = _largest_kib()
-    world = build(case)
+    world = build(case, kernel=by)
     world.bank_epoch()
     grown = _largest_kib() - before
     stacks = [world.bank.host, *world.bank._seeds.values()]
@@ -182,24 +201,22 @@ def _largest_kib() -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
 
-def _compiled_too(case: Case) -> bool:
-    """Hosts that torch.compile need not compile many times: bare, or with one seed, of one blueprint if many hosts."""
-    few = case.n_envs == 1 or (case.n_envs == 16 and (case.equal_seeds or case.live_seeds == 0))
-    return few and case.live_seeds <= 1
-
-
-def measure_all(cases: Iterable[Case], repeats: int, about: dict[str, Any], *, compiled: bool) -> dict[str, Any]:
+def measure_all(cases: Iterable[Case], repeats: int, *, compiled: bool) -> dict[str, Any]:
     """Everything, in the order in which the table shows it; a line per case on stdout."""
-    results: dict[str, Any] = {"training": [], "validation": [], "episode": [], "memory": []}
+    results: dict[str, Any] = {
+        "kernel": native().kernel, "yardstick_sha256": yardstick_sha256(),
+        "training": [], "validation": [], "episode": [], "memory": [],
+    }  # fmt: skip
+    gflops = fma_loop()
     for case in cases:
-        found = training(case, repeats, about, compiled=compiled and _compiled_too(case))
+        found = training(case, repeats, gflops, compiled=compiled and case.n_envs == 16)
         results["training"].append(found)
-        ratio = found["ratio"]["core"]
-        print(f"{case}: {ratio['median']:.2f} [{ratio['low']:.2f}, {ratio['high']:.2f}]", flush=True)
+        ratio = found["ratio"]["loop"]["core"]
+        print(f"{case}: {ratio['median']:.1f} [{ratio['low']:.1f}, {ratio['high']:.1f}]", flush=True)
         if case.n_envs == 16 and not case.equal_seeds:
             results["validation"].append(validation(case, repeats))
         if case.live_seeds == 3 and not case.equal_seeds:
             results["memory"].append(memory(case))
         if case.live_seeds == 0 and case.n_envs in (4, 16):
-            results["episode"].append(episode(case, 2))
+            results["episode"] += [episode(case, EPISODES, by) for by in (native(), Arithmetic())]
     return results

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
+import re
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,9 +17,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from workers.commands.describe import multiply_adds_per_s
+
 FEW = 3  # repeats and fewer: a quick look, with fewer and smaller cells
-_MATRIX = 1536  # side of the product that measures the peak
-_IMAGE, _KERNEL = (32, 64, 16, 16), (64, 64, 3, 3)  # of the convolution that measures it too
+_FMA_ROUNDS = 2_000_000
 _COPIED = 1 << 24  # floats of the copy that measures the bandwidth
 
 
@@ -60,19 +65,23 @@ def interleaved(works: dict[str, Callable[[], Any]], repeats: int) -> dict[str, 
     return laps
 
 
-def peak_gflops() -> float:
-    """10^9 float32 operations per second on this thread, of a large matrix product or a large convolution.
+def fma_loop() -> Callable[[], float]:
+    """Compile fma.cpp for this processor; each call returns 10^9 float32 operations per second of this thread."""
+    source = Path(__file__).with_name("fma.cpp")
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "fma.so"
+        command = [os.environ.get("CXX", "g++"), "-O3", "-march=native", "-shared", "-fPIC", "-o", made, source]
+        subprocess.run(command, check=True)
+        rounds = ctypes.CDLL(str(made)).fma_rounds
+    rounds.restype, rounds.argtypes = ctypes.c_long, [ctypes.c_long, ctypes.c_void_p]
+    out = np.empty(16, np.float32)
 
-    The better of two libraries, the best of several: MKL does not use the widest registers of every processor.
-    """
-    a, b = torch.randn(_MATRIX, _MATRIX), torch.randn(_MATRIX, _MATRIX)
-    image, kernel = (
-        torch.randn(*shape).contiguous(memory_format=torch.channels_last) for shape in (_IMAGE, _KERNEL)
-    )
-    works = {"product": lambda: a @ b, "convolution": lambda: torch.conv2d(image, kernel, padding=1)}
-    laps = {name: min(lap.core for lap in found) for name, found in interleaved(works, 8).items()}
-    convolution = 2 * image.shape[0] * image[0, 0].numel() * kernel.numel()
-    return float(max(2 * _MATRIX**3 / laps["product"], convolution / laps["convolution"]) / 1e9)
+    def gflops() -> float:
+        start = time.thread_time()
+        operations = _FMA_ROUNDS * rounds(_FMA_ROUNDS, out.ctypes.data)
+        return float(operations / (time.thread_time() - start) / 1e9)
+
+    return gflops
 
 
 def bandwidth_gb() -> float:
@@ -83,18 +92,34 @@ def bandwidth_gb() -> float:
     return float(2 * a.element_size() * _COPIED / min(lap.core for lap in laps) / 1e9)
 
 
+def _caches() -> dict[str, str]:
+    """Sizes of the first core's caches by level, as Linux says them."""
+    found = {}
+    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
+        if kind != "Instruction":
+            found[f"L{level}"] = size
+    return found
+
+
 def describe() -> dict[str, Any]:
-    """Processor, cores, load, torch and its build, as they are now."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
-    models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    """Processor with family, model and caches, load, torch and its build, as they are now."""
+    text = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    about = {key: value for key, value in re.findall(r"^([\w ]+?)\s*: (.*)$", text.partition("\n\n")[0], re.M)}
+    gflops = fma_loop()
     return {
-        "processor": models[0] if models else platform.processor(),
+        "processor": about.get("model name", platform.processor()),
+        "family": about.get("cpu family", ""),
+        "model": about.get("model", ""),
+        "stepping": about.get("stepping", ""),
+        "caches": _caches(),
         "cores": os.cpu_count(),
         "vector_unit": torch.backends.cpu.get_cpu_capability(),
         "load_average": os.getloadavg()[0],
         "torch": str(torch.__version__),
         "threads": torch.get_num_threads(),
-        "peak_gflops": peak_gflops(),
+        "multiply_adds_per_s": multiply_adds_per_s(),
+        "fma_gflops": max(gflops() for _ in range(8)),
         "bandwidth_gb_s": bandwidth_gb(),
         "gpu": torch.cuda.get_device_name(0) if torch.cuda.is_available() else None,
     }

@@ -24,20 +24,18 @@ def _training(results: list[dict[str, Any]]) -> list[str]:
     rows = [
         [
             *_case(r["case"]),
-            _range(r["ratio"]["core"]),
-            _range(r["ratio"]["wall"]),
-            _range(r["bank"]["core_ms"]),
-            _range(r["loop"]["core_ms"]),
-            f"{100 * r['share_of_roofline']:.0f} %",
-            f"{100 * r['share_of_peak']:.1f} %",
-            f"{100 * r['loop_share_of_peak']:.1f} %",
-            _range(r["ratio_compiled"]["core"]) if "ratio_compiled" in r else "",
+            _range(r["ratio"]["loop"]["core"], 1),
+            _range(r["ratio"]["torch"]["core"], 1),
+            _range(r["ratio"]["vmapped"]["core"], 1) if "vmapped" in r["ratio"] else "",
+            *(_range(r["ms"][way]["core_ms"]) for way in ("native", "torch", "loop")),
+            *(f"{100 * r['share_of_peak'][way]:.0f} %" for way in ("native", "torch", "loop")),
         ]
         for r in results
     ]
-    header = ["hosts", "n_envs", "live seeds", "loop ÷ bank, core time", "on the wall", "bank, ms per step"]
-    header += ["loop, ms per step", "bank, share of roofline", "of peak", "loop, of peak", "torch.compile loop ÷ bank"]
-    return ["## (a, b) One training step of all environments", "", *_rows(header, rows)]
+    header = ["hosts", "n_envs", "live seeds", "loop ÷ native", "torch path ÷ native", "compiled vmap ÷ native"]
+    header += ["native, ms per step", "torch path, ms", "loop, ms"]
+    header += ["native, share of the FMA peak", "torch path", "loop"]
+    return ["## One training step of all environments", "", *_rows(header, rows)]
 
 
 def _validation(results: list[dict[str, Any]]) -> list[str]:
@@ -51,7 +49,7 @@ def _validation(results: list[dict[str, Any]]) -> list[str]:
         for r in results
     ]
     header = ["hosts", "n_envs", "live seeds", "configurations per host", "÷ one plain pass", "ms"]
-    return ["## (c) Validation with counterfactuals", "", *_rows(header, rows)]
+    return ["## Validation with counterfactuals, native", "", *_rows(header, rows)]
 
 
 def _episodes(results: list[dict[str, Any]]) -> list[str]:
@@ -59,15 +57,18 @@ def _episodes(results: list[dict[str, Any]]) -> list[str]:
     rows = [
         [
             *_case(r["case"])[:2],
-            str(r["train_samples"]),
+            "torch" if r["kernel"] == "torch" else "native",
             _range(r["seconds"]),
-            f"{r['env_steps_per_s']:.1f}",
+            f"{r['env_steps_per_s']:.0f}",
+            str(r["train_samples"]),
+            f"{r['env_steps_per_s'] * r['train_samples']:,.0f}",
             *(f"{100 * r['shares'][p]:.1f} %" for p in phases),
         ]
         for r in results
     ]
-    header = ["hosts", "n_envs", "training images", "seconds on the wall", "env-steps/s", *phases]
-    return ["## (d) Where an episode of 25 steps goes (shaped reward, ppo)", "", *_rows(header, rows)]
+    header = ["hosts", "n_envs", "kernel", "seconds on the wall", "env-steps/s", "training images per env-step"]
+    header += ["training images/s", *phases]
+    return ["## Where an episode of 25 steps goes (shaped reward, ppo)", "", *_rows(header, rows)]
 
 
 def _memory(results: list[dict[str, Any]]) -> list[str]:
@@ -75,29 +76,34 @@ def _memory(results: list[dict[str, Any]]) -> list[str]:
         [*_case(r["case"]), f"{r['kept_bytes_per_env'] / 1024:.1f}", f"{r['grown_mib']:.0f}"] for r in results
     ]
     header = ["hosts", "n_envs", "live seeds", "kept per environment, KiB", "process grew by, MiB"]
-    return ["## (i) Memory", "", *_rows(header, rows)]
+    return ["## Memory, native", "", *_rows(header, rows)]
 
 
 def render(record: dict[str, Any]) -> str:
     """The whole page."""
     machine = record["machine"]
     gpu = machine["gpu"] or "none: every figure here is of the CPU, those of a GPU are missing"
+    caches = ", ".join(f"{level} {size}" for level, size in machine["caches"].items())
     intro = [
         "# Host training",
         "",
-        f"Written by `scripts/bench hosts`. {machine['processor']}, {machine['cores']} cores, "
-        f"{machine['vector_unit']}, torch {machine['torch']}, {machine['threads']} thread; GPU: {gpu}. "
-        f"Load average at the start {machine['load_average']:.1f}.",
+        f"Written by `scripts/bench hosts`. {machine['processor']} (family {machine['family']}, model "
+        f"{machine['model']}, stepping {machine['stepping']}; {caches}), {machine['cores']} cores, "
+        f"{machine['vector_unit']}, torch {machine['torch']}, {machine['threads']} thread, kernel {record['kernel']}; "
+        f"GPU: {gpu}. Load average at the start {machine['load_average']:.1f}.",
         "",
-        f"Peak of this run: {machine['peak_gflops']:.0f} GFLOP/s in a large float32 matrix product or convolution, "
-        "the better; copy bandwidth "
+        f"Pure fused multiply-adds in registers: {machine['fma_gflops']:.0f} GFLOP/s at the start; shares of the peak "
+        "are of what was measured in turn with each row. Copy bandwidth "
         f"{machine['bandwidth_gb_s']:.0f} GB/s. Medians and quartiles of interleaved measurements; a ratio is of "
-        "neighbours in time. Core time is the thread's own: other work on the machine is not counted in it, except for "
-        "the caches it takes. The loop is `scripts/benchmarks/baseline.py`: plain modules in channels-last layout, one "
-        "fused SGD per environment. Before each timing one step of both is shown to agree within "
-        "1e-9 (float64) and 1e-4 (float32) in every parameter, moment and loss. 32x32x3: hosts of task cifar10 on "
-        "generated images, batch 32; digits: batch 64. Seeds are of all seven blueprints in turn, so few environments "
-        "hold the same; where the table says so they are all of one, which is the other end of the range.",
+        "neighbours in time, in core time: the thread's own, so that other work on the machine is not counted in it, "
+        "except for the caches it takes. Before each timing one step of native kernel, torch path and loop is shown to "
+        "agree within 1e-4 (torch path and loop in float64: 1e-9) in every parameter, moment and loss.",
+        "",
+        "The loop is `scripts/benchmarks/baseline.py`: plain modules in channels-last layout, one fused SGD per "
+        f"environment (sha256 {record['yardstick_sha256'][:16]}). Compiled vmap is the strongest torch baseline found, "
+        "`scripts/benchmarks/vmapped.py`; it applies to bare hosts only and is compiled anew for each topology. "
+        "32x32x3: hosts of task cifar10 on generated images, batch 32; digits: batch 64. Seeds are of all seven "
+        "blueprints in turn; where the table says so they are all of one.",
         "",
     ]
     parts = (

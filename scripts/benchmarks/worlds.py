@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks.baseline import Host, Loop, Seed, fill, flat, seed_parameters
+from benchmarks.vmapped import Vmapped
 from esper_ab.contracts import catalog
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings, HostKernel
@@ -66,9 +67,9 @@ class World:
         loss, accuracy = self.bank.train_epoch(self.table, np.arange(self.case.n_envs), self.split, self.order)
         return torch.from_numpy(loss), torch.from_numpy(accuracy)
 
-    def loop(self, *, compiled: bool = False) -> Loop:
+    def loop(self) -> Loop:
         """Plain modules with the values that the bank has now."""
-        return Loop([_plain(self, env) for env in range(self.case.n_envs)], self.case.settings, compiled=compiled)
+        return Loop([_plain(self, env) for env in range(self.case.n_envs)], self.case.settings)
 
 
 def task_of(name: str) -> Task:
@@ -136,6 +137,22 @@ def assert_equal(case: Case, dtype: torch.dtype, tolerance: float, kernel: HostK
     worst = max(float((a - b).abs().max()) for a, b in pairs)
     assert worst <= tolerance, f"{case}: bank and loop differ by {worst}"
     return worst
+
+
+def assert_vmapped(case: Case, tolerance: float) -> None:
+    """AssertionError when a step of the vmapped hosts and of the loop differ by more than `tolerance` anywhere."""
+    world = build(case)
+    loop, order = world.loop(), torch.from_numpy(world.order)
+    vmapped = Vmapped(world.loop().hosts, world.task.host.pools, case.settings)
+    vmapped.train_epoch(world.x, world.split.y, order)
+    loop.train_epoch(world.x, world.split.y, order)
+    worst = 0.0
+    for env, host in enumerate(loop.hosts):
+        pairs = [(value, vmapped.parameters[name][env]) for name, value in host.named_parameters()]
+        for norm, (mean, var) in zip(host.norms, vmapped.moments, strict=True):
+            pairs += [(norm.running_mean, mean[env]), (norm.running_var, var[env])]
+        worst = max(worst, *(float((a.detach() - b).abs().max()) for a, b in pairs))
+    assert worst <= tolerance, f"{case}: vmapped hosts and loop differ by {worst}"
 
 
 def flops_per_step(case: Case) -> float:

@@ -103,7 +103,7 @@ def task_facts(task: Task) -> TaskFacts:
     )
 
 
-def _multiply_adds_per_s() -> float:
+def multiply_adds_per_s() -> float:
     """Time forward and backward of a grouped convolution as banks train it: one thread, or the first GPU."""
     arithmetic.pin(Arithmetic())
     device = "cuda:0" if torch.cuda.is_available() else "cpu"
@@ -195,7 +195,7 @@ def describe(questions: Questions) -> Machine:
         tasks=tasks,
         kernels=library.kernels(),
         native_blueprints=tuple(chains),
-        multiply_adds_per_s=_multiply_adds_per_s(),
+        multiply_adds_per_s=multiply_adds_per_s(),
         cpu_bf16=cpu_bf16(_cpu_flags()),
         user_rewards=tuple(user_reward(reference, len(slots)) for reference in questions.user_rewards),
         controller_problems=controller_problems(questions),

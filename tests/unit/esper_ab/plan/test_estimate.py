@@ -11,11 +11,11 @@ from support.asking import experiment, machine, planned
 
 from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.plan.blocks import Plan
-from esper_ab.plan.estimate import Estimate, epoch_s, estimate
+from esper_ab.plan.estimate import NATIVE, TORCH, Estimate, epoch_s, estimate
 from esper_ab.plan.text import plan_text
 
 HOSTS = json.loads((Path(__file__).resolve().parents[4] / "docs" / "benchmarks" / "hosts.json").read_text())
-SPEED = HOSTS["machine"]["peak_gflops"] * 1e9 / 2  # multiply-adds per second
+SPEED = HOSTS["machine"]["multiply_adds_per_s"]
 SHAPES = {  # multiply-adds and values of one forward pass
     "digits": (8 * 64 + 8 * 16 * 16 + 16 * 32 * 4 + 320, 8 * 64 + 16 * 16 + 32 * 4),
     "cifar10": (3 * 8 * 9 * 1024 + 8 * 16 * 9 * 256 + 16 * 32 * 9 * 64 + 320, 8 * 1024 + 16 * 256 + 32 * 64),
@@ -35,12 +35,17 @@ def cost_of(plan: Plan, there: Machine) -> Estimate:
     return estimate(plan.experiment, plan.lanes, there)
 
 
-@pytest.mark.parametrize("measured", HOSTS["episode"], ids=lambda one: f"{one['case']['task']}-{one['case']['n_envs']}")
+def title(one: dict) -> str:
+    return f"{one['case']['task']}-{one['case']['n_envs']}-{one['kernel']}"
+
+
+@pytest.mark.parametrize("measured", HOSTS["episode"], ids=title)
 def test_an_episode_of_this_length_was_measured(measured: dict) -> None:
     """Within a factor of two: what is not, is to be fitted again (scripts/scaling)."""
     name = measured["case"]["task"]
     task = facts(name, measured["train_samples"], measured["validation_samples"])
-    said = measured["steps"] * epoch_s(task, measured["case"]["n_envs"], BATCHES[name], SPEED)
+    rates = TORCH if measured["kernel"] == "torch" else NATIVE
+    said = measured["steps"] * epoch_s(task, measured["case"]["n_envs"], BATCHES[name], SPEED, rates)
     assert 0.5 < said / measured["seconds"]["median"] < 2.0
 
 
