@@ -176,12 +176,15 @@ class Bank:
             takes_part = self._in_forward(table, rows) >= 0
             return self._native.train(self._grown(table, rows), takes_part, split, order)
         scale = None if loss_scale is None else loss_scale.part(self.host.values)
-        measured = self._train_rows(table, rows, split, order, scale)
+        held = self._in_forward(table, rows)  # [n, S]
+        arranged = np.lexsort(held.T[::-1]) if held.size else np.arange(len(rows))  # the first slot's groups together
+        measured = self._train_rows(table, rows[arranged], split, order[arranged], scale)
         found = torch.cat([measured.flatten(), *([] if scale is None else [scale.scale.view(1)])]).cpu()
-        loss, accuracy = found[: 2 * len(rows)].double().view(2, -1).numpy()
         if loss_scale is not None:
             loss_scale.part_ended(float(found[-1]), -(-order.shape[1] // self._rule.batch_size))
-        return loss, accuracy
+        result = np.empty((2, len(rows)))
+        result[:, arranged] = found[: 2 * len(rows)].double().view(2, -1).numpy()
+        return result[0], result[1]
 
     def _grown(self, table: SeedTable, rows: Ints) -> Grown:
         return Grown(self.host, self.statistics, self._seeds, table, self.envs[rows], rows)
@@ -199,7 +202,7 @@ class Bank:
         slots = {}
         for slot, level in enumerate(self._levels):
             seeds = self._seeds_in(table, slot, rows, np.ones(len(rows), dtype=bool))
-            idle = self._gate_size(slot) if seeds.blend.gated is None else 0  # gates that nobody looks through
+            idle = self._gate_size(slot) if seeds.blend.ungated is None else 0  # gates that nobody looks through
             slots[level] = seeds, [group.stack.borrow(group.members, group.trained, idle) for group in seeds.groups]
         host = self.host.borrow(index, None)
         statistics = [BatchStatistics(s.mean[index], s.var[index]) for s in self.statistics]

@@ -31,13 +31,16 @@ class Blend:
     live: Tensor  # factor of d̂: 1 while incubating, else alpha
     stopped: Tensor | None  # factor of stop(d̂): 1 while incubating, else 0
     multiply: Tensor | None
-    gated: Tensor | None
+    multiplied: Tensor | None  # factor of h·tanh(d): alpha where `multiply` is set, else 0
+    ungated: Tensor | None  # None: all
     fossil: Tensor | None
 
     @staticmethod
     def of(stage: NDArray[np.int64], alpha: NDArray[np.float64], algorithm: NDArray[np.int64], like: Tensor) -> Blend:
         """Coefficients of n seeds, on the device and in the precision of `like`."""
         incubating = stage == Stage.TRAINING
+        gated = ~incubating & (algorithm == Algorithm.GATE)
+        multiply = ~incubating & (algorithm == Algorithm.MULTIPLY)
 
         def column(values: NDArray[np.generic]) -> Tensor:
             return torch.from_numpy(values[:, None]).to(like.device, non_blocking=True)  # nobody waits for the device
@@ -48,8 +51,9 @@ class Blend:
         return Blend(
             live=column(np.where(incubating, 1.0, alpha)).to(like.dtype),
             stopped=column(incubating.astype(np.float64)).to(like.dtype) if incubating.any() else None,
-            multiply=mask(~incubating & (algorithm == Algorithm.MULTIPLY)),
-            gated=mask(~incubating & (algorithm == Algorithm.GATE)),
+            multiply=mask(multiply),
+            multiplied=column(multiply * alpha).to(like.dtype) if multiply.any() else None,
+            ungated=column(~gated) if gated.any() else None,
             fossil=mask(stage == Stage.FOSSILIZED),
         )
 
@@ -103,13 +107,13 @@ def seed_delta(h: Tensor, x: Tensor, d: Tensor, gates: Params, blend: Blend) -> 
     wide, d = h.to(precise), d.to(precise)
     added = d
     if blend.multiply is not None:  # what multiplies may be larger than what could be added: 0 · inf is no 0
-        added = torch.where(blend.multiply, 0.0, d)
+        added = d.masked_fill(blend.multiply, 0.0)
     factor = blend.live * bound(added, wide)
-    if blend.gated is not None:
-        factor = factor * torch.where(blend.gated, gate(x, gates), 1.0)
+    if blend.ungated is not None:
+        factor = factor * gate(x, gates).masked_fill(blend.ungated, 1.0)
     delta = added * factor
     if blend.stopped is not None:
         delta = delta - blend.stopped * delta.detach()
-    if blend.multiply is not None:
-        delta = torch.where(blend.multiply, wide * blend.live * torch.tanh(d), delta)
+    if blend.multiplied is not None:
+        delta = torch.addcmul(delta, wide * blend.multiplied, torch.tanh(d))
     return delta.to(h.dtype)

@@ -38,12 +38,13 @@ class Places:
 
     rows: Tensor  # [m]
     at: Tensor  # [N] the place of each row in `rows`, or 0
-    there: Tensor  # [N,1] whether it has one
+    absent: Tensor | None  # [N,1] whether it has none; None: no row
 
     @staticmethod
     def of(rows: Tensor, count: int) -> Places:
         """`rows` among so many."""
-        return Places(rows, *writers(rows, count))
+        at, there = writers(rows, count)
+        return Places(rows, at, None if len(rows) == count else ~there)
 
     def pick(self, x: Tensor) -> Tensor:
         """Their part of x, differentiable."""
@@ -55,7 +56,8 @@ class Places:
 
     def moved(self, x: Tensor, back: bool) -> Tensor:
         """`pick`, or `put`: each is the gradient of the other."""
-        return torch.where(self.there, x.index_select(3, self.at), 0.0) if back else x.index_select(3, self.rows)
+        found = x.index_select(3, self.at if back else self.rows)
+        return found.masked_fill(self.absent, 0.0) if back and self.absent is not None else found
 
 
 class _Moved(torch.autograd.Function):

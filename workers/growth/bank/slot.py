@@ -43,7 +43,7 @@ class SlotSeeds:
         parts = torch.split(x, [len(group.members) for group in self.groups], 3)
         d = [group.blueprint.delta(part, p) for group, part, p in zip(self.groups, parts, params, strict=True)]
         gates = {}
-        if self.blend.gated is not None:
+        if self.blend.ungated is not None:
             gates = {name: _joined([p[name] for p in params], 0) for name in GATE_NAMES}
         delta = seed_delta(mine, x, _joined(d, 3), gates, self.blend)
         return h + (delta if self.places is None else self.places.put(delta))
