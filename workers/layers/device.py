@@ -9,7 +9,7 @@ import torch
 
 _CACHED_BYTES = 4 << 20
 _UNKNOWN_BYTES = 8 << 30  # memory of a device that is neither a CPU nor CUDA's
-_PIECE = 64  # of a GPU's memory: a pass holds several such tensors, and several workers may share a GPU
+PIECE = 64  # of a GPU's memory: a pass holds several such tensors, and several workers may share a GPU
 
 
 def is_cpu(device: torch.device) -> bool:
@@ -26,4 +26,4 @@ def room(device: torch.device) -> int:
     if is_cpu(device):
         return _CACHED_BYTES
     whole = torch.cuda.get_device_properties(device).total_memory if device.type == "cuda" else _UNKNOWN_BYTES
-    return int(whole // _PIECE)
+    return int(whole // PIECE)

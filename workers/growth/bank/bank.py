@@ -278,14 +278,15 @@ class Bank:
     def _samples_at_once(self, split: DeviceSplit, hosts: list[int]) -> int:
         """Samples of one forward pass of so many hosts in each level, by shapes and the device alone.
 
-        The widest tensor is an image unfolded for a convolution, or what comes of it.
+        The widest tensor is an image unfolded for a convolution, or what comes of it; the first level's is the same
+        for all hosts.
         """
         _, into, height, width = split.x.shape
-        widest = 0
+        widest = self._spec.kernel**2 * into * height * width
         for level, count in enumerate(hosts):
             pixels = (height >> min(level, self._spec.pools)) * (width >> min(level, self._spec.pools))
             out = channels(self._spec, level)
-            widest = max(widest, count * pixels * max(self._spec.kernel**2 * into, out))
+            widest = max(widest, count * pixels * max(self._spec.kernel**2 * into if level else 0, out))
             into = out
         return max(1, _device.room(self._device) // (widest * split.x.element_size()))
 
