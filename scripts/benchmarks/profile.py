@@ -80,8 +80,8 @@ def render(record: dict[str, Any]) -> list[str]:
         "Core time of a step is measured without the profiler. Calls are torch's, those that a call makes counted in; "
         "shares are of the time within calls, each less the calls that it makes. The profiler adds about a "
         "microsecond to each, so small calls look dearer than they are. What a call costs at least, some microseconds, "
-        "and not arithmetic, is what small hosts pay for. Seeds are of all seven blueprints in turn. Kernels are those that "
-        "a GPU would be given, counted on torch's meta device (scripts/benchmarks/kernels.py).",
+        "and not arithmetic, is what small hosts pay for. Seeds are of all seven blueprints in turn. Kernels are those "
+        "that a GPU would be given, counted on torch's meta device (scripts/benchmarks/kernels.py).",
         "",
         f"| hosts | n_envs | live seeds | ms per step | calls | kernels | {' | '.join(kinds)} |",
         f"| --- | --- | --- | --- | --- | --- | {' | '.join('---' for _ in kinds)} |",
