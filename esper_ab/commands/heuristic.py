@@ -48,7 +48,8 @@ def command(json: bool, **options: Any) -> None:
     said = answer_of("workers.commands.heuristic", msgspec.json.encode(asked).decode())
     answer = msgspec.json.decode(said, type=SoloAnswer)
     if json:
-        tree = {"question": asked, "by_slot": count_by_slot(answer), "several_slots": count_several_slots(answer)}
+        counts = {"by_slot": count_by_slot(answer), "several_slots": count_several_slots(answer)}
+        tree = {"question": asked, "kernel": answer.kernel, **counts}
         click.echo(json_module.dumps(msgspec.to_builtins(tree | {"hosts": answer.hosts})))
     else:
         click.echo(describe_answer(asked, answer))
@@ -92,7 +93,7 @@ def describe_answer(asked: SoloQuestion, answer: SoloAnswer) -> str:
         table.append(f"{slot:<{width}}  {'  '.join(f'{counts[op]:>{len(op)}}' for op in _OPS)}")
     return "\n".join((
         f"heuristic on {asked.task}: {asked.episodes} x {asked.n_envs} hosts of {asked.steps} steps, rng seed "
-        f"{asked.rng_seed}",
+        f"{asked.rng_seed}, trained by {answer.kernel}",
         "", *table, "",
         f"held-out accuracy {sum(accuracies) / len(hosts):.2f} % ({min(accuracies):.2f} to {max(accuracies):.2f})",
         f"seeds in more than one slot: {count_several_slots(answer)} of {len(hosts)} hosts", "", *map(_line, hosts),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from esper_ab.contracts.settings import NonNegativeInt, PositiveInt, Settings
+from esper_ab.contracts.settings import HostKernel, NonNegativeInt, PositiveInt, Settings
 
 
 class SoloQuestion(Settings, frozen=True, kw_only=True):
@@ -48,4 +48,5 @@ class SoloAnswer(Settings, frozen=True, kw_only=True):
     """The hosts that were grown."""
 
     slots: tuple[str, ...]
+    kernel: HostKernel  # what trained them
     hosts: tuple[Host, ...]

@@ -1,11 +1,11 @@
 """How much memory of a GPU a run needs, and whether a plan's runs fit. Pure.
 
-    run = FIXED + all splits + n · ENV + COPIES · n · batch · values · 4 bytes
+    run = FIXED + all splits + n · ENV + the larger of COPIES · n · batch · values · 4 bytes and a validation's share
 
 n: environments on the GPU, which all train side by side there; values: of one forward pass of one bare host on one
-sample. FIXED is CUDA with its libraries' workspaces, and a validation, which comes in pieces of bounded size.
-tests/unit/workers/layers/test_device.py holds the last two terms against the tensors of a training step; what CUDA
-itself takes was never measured.
+sample. FIXED is CUDA with its libraries' workspaces. A validation comes in pieces that are a share of the GPU's memory.
+tests/unit/workers/layers/test_device.py holds the last two terms against the tensors of a training step and of a
+validation; what CUDA itself takes was never measured.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from esper_ab.settings.experiment import ResolvedExperiment
 
 FIXED_BYTES = 2 << 30
 ENV_BYTES = 3 << 19  # parameters, momentum and moments of one environment
-COPIES = 5  # of the bare host's activations: with seeds, and their gradients
+COPIES = 7  # of the bare host's activations: with seeds, and their gradients
+VALIDATION_SHARE = 16  # of a GPU's memory, for all tensors of a piece
 _FLOAT_BYTES = 4
 
 
@@ -28,18 +29,19 @@ def training_bytes(task: TaskFacts, n_envs: int, batch_size: int) -> int:
     return n_envs * (ENV_BYTES + COPIES * batch * task.host_values * _FLOAT_BYTES)
 
 
-def run_bytes(task: TaskFacts, n_envs: int, batch_size: int) -> int:
-    """Memory of one run with `n_envs` environments on the GPU."""
+def run_bytes(task: TaskFacts, n_envs: int, batch_size: int, memory_bytes: int) -> int:
+    """Memory of one run with `n_envs` environments on a GPU that has so much."""
     splits = sum(task.sizes) * task.sample_values * _FLOAT_BYTES
-    return FIXED_BYTES + splits + training_bytes(task, n_envs, batch_size)
+    largest = max(training_bytes(task, n_envs, batch_size), memory_bytes // VALIDATION_SHARE)
+    return FIXED_BYTES + splits + largest
 
 
 def too_much(experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane]) -> str:
     """One sentence on the first GPU whose runs may not fit, with what would help; "" when all may."""
     task = next(task for task in machine.tasks if task.name == experiment.task)
     batch = max(group.settings.growth.batch_size for group in experiment.groups)
-    each = run_bytes(task, -(-experiment.n_envs // experiment.devices_per_run), batch)
     for device in machine.devices:
+        each = run_bytes(task, -(-experiment.n_envs // experiment.devices_per_run), batch, device.memory_bytes)
         runs = sum(device.name in lane.devices for lane in lanes)
         if device.name.startswith("cuda") and runs * each > device.memory_bytes:
             shared = f"{runs} workers share it; " if runs > 1 else ""

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from benchmarks.kernels import per_minibatch
 from benchmarks.machine import Spread, interleaved
 from benchmarks.worlds import Case, World, build
 
@@ -52,9 +53,10 @@ def _case(case: Case, repeats: int) -> dict[str, Any]:
         "case": asdict(case),
         "step_ms": asdict(Spread.of([1e3 * lap.core / case.batches for lap in laps])),
         "calls": calls / case.batches,
+        "kernels": per_minibatch(case).total(),
         "shares": {kind: times.get(kind, 0.0) / whole for kind in (*KINDS, OTHER)},
     }
-    print(f"{case}: {found['calls']:.0f} calls", flush=True)
+    print(f"{case}: {found['calls']:.0f} calls, {found['kernels']} kernels", flush=True)
     return found
 
 
@@ -78,16 +80,17 @@ def render(record: dict[str, Any]) -> list[str]:
         "Core time of a step is measured without the profiler. Calls are torch's, those that a call makes counted in; "
         "shares are of the time within calls, each less the calls that it makes. The profiler adds about a "
         "microsecond to each, so small calls look dearer than they are. What a call costs at least, some microseconds, "
-        "and not arithmetic, is what small hosts pay for. Seeds are of all seven blueprints in turn.",
+        "and not arithmetic, is what small hosts pay for. Seeds are of all seven blueprints in turn. Kernels are those "
+        "that a GPU would be given, counted on torch's meta device (scripts/benchmarks/kernels.py).",
         "",
-        f"| hosts | n_envs | live seeds | ms per step | calls | {' | '.join(kinds)} |",
-        f"| --- | --- | --- | --- | --- | {' | '.join('---' for _ in kinds)} |",
+        f"| hosts | n_envs | live seeds | ms per step | calls | kernels | {' | '.join(kinds)} |",
+        f"| --- | --- | --- | --- | --- | --- | {' | '.join('---' for _ in kinds)} |",
     ]
     for one in record["profile"]:
         case, shares = one["case"], one["shares"]
         hosts = "32x32x3" if case["task"] == "cifar10" else case["task"]
         lines.append(
             f"| {hosts} | {case['n_envs']} | {case['live_seeds']} | {one['step_ms']['median']:.2f} "
-            f"| {one['calls']:.0f} | {' | '.join(f'{100 * shares[kind]:.0f} %' for kind in kinds)} |"
+            f"| {one['calls']:.0f} | {one['kernels']} | {' | '.join(f'{100 * shares[kind]:.0f} %' for kind in kinds)} |"
         )
     return lines

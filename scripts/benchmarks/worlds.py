@@ -78,13 +78,15 @@ def task_of(name: str) -> Task:
     return task
 
 
-def build(case: Case, dtype: torch.dtype = torch.float32, kernel: HostKernel = "torch") -> World:
+def build(
+    case: Case, dtype: torch.dtype = torch.float32, kernel: HostKernel = "torch", device: str = "cpu"
+) -> World:
     """Fresh hosts; the seed in `slot` of `env` is blueprint (env + 3·slot) mod 7 or conv_light, its algorithm
     (env + slot) mod 3."""
     task, n = task_of(case.task), case.n_envs
     rng = (_ROOT / "data").generator()
     x = rng.standard_normal((case.samples, *task.image), dtype=np.float32)
-    split = DeviceSplit.of(Split(x=x, y=rng.integers(0, task.host.classes, case.samples)), torch.device("cpu"), dtype)
+    split = DeviceSplit.of(Split(x=x, y=rng.integers(0, task.host.classes, case.samples)), torch.device(device), dtype)
     bank = Bank(task, task.slots, np.arange(n), case.settings, split.x, kernel)
     bank.begin_episode([_ROOT / "env" / env for env in range(n)])
     table = SeedTable.empty(n, len(task.slots))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
+from support.in_process import done as esper_ab_done
 from support.in_process import esper_ab
 
 from esper_ab.commands.heuristic import count_by_slot, count_several_slots, describe_answer, make_question
 from esper_ab.contracts.solo import Host, Seed, SoloAnswer
+from esper_ab.journal.load import load
 
 _ASKED = ("--task", "digits", "--episodes", "1", "--slots", "early", "mid", "late")
 
@@ -35,6 +38,20 @@ def test_seeds_live_in_more_than_one_slot_of_one_host() -> None:
     assert answer["by_slot"]["early"]["germinated"] == sum(
         seed["slot"] == "early" for host in answer["hosts"] for seed in host["seeds"]
     )
+
+
+def test_its_hosts_are_those_of_an_experiment(tmp_path: Path) -> None:
+    """Trained by the kernel that an experiment would choose: equal accuracies, to the bit."""
+    esper_ab_done(
+        "launch", "--groups", "heuristic,wait", "--task", "synthetic", "--episodes", "1", "--steps", "12",
+        "--n-envs", "2", "--replicates", "2", "--eval-episodes", "1", "--out", tmp_path, "--name", "x", "--quiet",
+    )
+    found = load(tmp_path / "x").history.runs["heuristic/0"].evaluation
+    assert found is not None
+    asked = ("--task", "synthetic", "--episodes", "1", "--steps", "12", "--n-envs", "2", "--json")
+    answer = json.loads(heuristic(*asked).stdout)
+    experiment = [host.outcome.held_out_accuracy for host in found.hosts]
+    assert [host["held_out_accuracy"] for host in answer["hosts"]] == experiment
 
 
 @pytest.mark.parametrize(
@@ -69,13 +86,14 @@ def seed(slot: str, end: str = "") -> Seed:
 
 def test_text_says_slot_by_slot_what_was_done_and_why_nothing_was() -> None:
     lived = host(seed("early", "fossilized"), seed("late", "pruned"), seed("late"))
-    answer = SoloAnswer(slots=("early", "late"), hosts=(lived, host(seed("late")), host(settled=None)))
+    answer = SoloAnswer(slots=("early", "late"), kernel="torch", hosts=(lived, host(seed("late")), host(settled=None)))
     assert count_several_slots(answer) == 1
     assert count_by_slot(answer)["late"] == {"germinated": 3, "advanced": 6, "fossilised": 0, "pruned": 1}
     asked = make_question(
         slots=None, task="digits", data_dir="", episodes=1, steps=9, n_envs=3, rng_seed=0, device="cpu"
     )
     shown = describe_answer(asked, answer)
+    assert "rng seed 0, trained by torch\n" in shown
     assert "early           1         2           1       0" in shown
     assert "early norm from 6, fossilised at 9; late norm from 6, pruned at 9; late norm from 6, under way" in shown
     assert "never settled; no seed: 3 steps not settled, 5 without a plateau" in shown

@@ -18,11 +18,6 @@ META = torch.device("meta")
 _SHAPES = torch.library.Library("aten", "IMPL", "Meta")  # of operations that torch knows no shapes of
 
 
-def _moments(x: torch.Tensor, mean: torch.Tensor, var: torch.Tensor, momentum: float) -> tuple[torch.Tensor, ...]:
-    assert mean is None or mean.device == var.device == x.device
-    return tuple(x.new_empty(x.shape[1], dtype=torch.float32) for _ in range(2))
-
-
 def _sgd(values: list[torch.Tensor], *others: list[torch.Tensor], **_rule: object) -> None:
     """CUDA's refuses lists whose tensors do not lie alike, or not densely."""
     for value, *beside in zip(values, *others, strict=True):
@@ -32,7 +27,6 @@ def _sgd(values: list[torch.Tensor], *others: list[torch.Tensor], **_rule: objec
             assert (one.shape, one.stride()) == (value.shape, value.stride())
 
 
-_SHAPES.impl("batch_norm_update_stats", _moments)
 _SHAPES.impl("_fused_sgd_", _sgd)
 
 

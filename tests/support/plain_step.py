@@ -140,12 +140,12 @@ def _forward(
         if blueprint < 0 or stage == Stage.GERMINATED:
             continue
         cell = (slice(env, env + 1), level)
-        blend = Blend.of(table.stage[cell], table.alpha[cell], table.algorithm[cell], h[0, 0, 0])
+        blend = Blend.of(table.stage[cell], table.alpha[cell], table.algorithm[cell], h)
         stack = networks.seeds[level, blueprint]
         leaves.append(_leaves(stack, torch.tensor([env]), gate=blend.gated is not None))
         stacks.append((stack, networks.rule.seed_lr, 0.0, not table.frozen[env, level]))
         looked = seed_input(h, blend)
-        h = h + seed_delta(h, looked, networks.blueprints[blueprint].forward(looked, leaves[-1]), leaves[-1], blend)
+        h = h + seed_delta(h, looked, networks.blueprints[blueprint].delta(looked, leaves[-1]), leaves[-1], blend)
     return head_forward(h, host)[0]
 
 

@@ -1,7 +1,8 @@
 """`python -m workers.commands.heuristic QUESTION`: the heuristic controller alone, with the life of every seed.
 
 QUESTION and the answer, one JSON line, are the structs of esper_ab.contracts.solo. The hosts are those on which an
-experiment with the same rng seed evaluates its first replicate. Errors: exit status 2 and one line.
+experiment with the same rng seed evaluates its first replicate, trained by the kernel that `--kernel auto` chooses.
+Errors: exit status 2 and one line.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from esper_ab.contracts import catalog
 from esper_ab.contracts.records import EnvEpisode, SeedEvent
 from esper_ab.contracts.rng import run_path
-from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GrowthSettings, RewardSettings
+from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GrowthSettings, HostKernel, RewardSettings
 from esper_ab.contracts.solo import Host, Seed, SoloAnswer, SoloQuestion
 from workers.commands.evaluate import torch_device
 from workers.controller import Controller
@@ -24,6 +25,7 @@ from workers.facts import Floats, Ints
 from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
 from workers.growth.rules.view import DecisionView
 from workers.growth.stopwatch import Stopwatch
+from workers.native import library
 from workers.process import arithmetic
 from workers.run.episode import play
 from workers.vocabulary import Stage
@@ -59,7 +61,7 @@ def grow(question: SoloQuestion) -> SoloAnswer:
     data = {question.device: DeviceData.of(task.load(question.data_dir), torch_device(question.device))}
     spec = EnvSpec(
         task=task, slots=slots, steps=question.steps, env_devices=(question.device,) * question.n_envs, growth=growth,
-        reward=RewardSettings(),
+        reward=RewardSettings(), kernel=_kernel(question.device),
     )  # fmt: skip
     env = GrowthEnv(spec, data, Stopwatch())
     decider = _Watched(heuristic.make(ControllerSettings(name="heuristic"), slots, growth.blueprints))
@@ -68,7 +70,13 @@ def grow(question: SoloQuestion) -> SoloAnswer:
         env.begin_episode(run_path(question.rng_seed, 0, "") / "evaluate" / episode)
         result = play(env, decider, {}, Stopwatch(), lambda _step: None)
         hosts += [_host(episode, outcome, env.events, decider) for outcome in result.envs]
-    return SoloAnswer(slots=slots, hosts=tuple(hosts))
+    return SoloAnswer(slots=slots, kernel=spec.kernel, hosts=tuple(hosts))
+
+
+def _kernel(device: str) -> HostKernel:
+    """Return the widest kernel for hosts on a CPU, torch where there is none and on a GPU."""
+    usable = [kernel.name for kernel in library.kernels() if not kernel.problem] if device == "cpu" else []
+    return usable[0] if usable else "torch"
 
 
 def _slots(asked: tuple[str, ...], task: Task) -> tuple[str, ...]:

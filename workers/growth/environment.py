@@ -27,6 +27,7 @@ from workers.growth.bank.bank import Bank, PassResult
 from workers.growth.bank.configurations import contributions
 from workers.growth.bank.loss_scale import LossScale
 from workers.growth.bank.split import DeviceSplit
+from workers.growth.orders import Orders
 from workers.growth.rules.facts import FactsMemory
 from workers.growth.rules.lifecycle import Lifecycle
 from workers.growth.rules.measurement import Measurement
@@ -35,6 +36,7 @@ from workers.growth.rules.predicates import Rules
 from workers.growth.rules.tracker import SignalTracker
 from workers.growth.rules.view import DecisionView
 from workers.growth.stopwatch import Stopwatch
+from workers.layers.device import is_cpu
 from workers.vocabulary import HEADS, Algorithm, head_sizes
 
 T = TypeVar("T")
@@ -80,10 +82,13 @@ class GrowthEnv:
         self._stopwatch = stopwatch
         self._data = data
         self._banks: list[tuple[Bank, DeviceData]] = []
+        self._orders: dict[Bank, Orders] = {}
         for device in dict.fromkeys(spec.env_devices):
             envs = np.array([i for i, name in enumerate(spec.env_devices) if name == device], dtype=np.int64)
             like = data[device].train.x
-            self._banks.append((Bank(spec.task, spec.slots, envs, spec.growth, like, spec.kernel), data[device]))
+            bank = Bank(spec.task, spec.slots, envs, spec.growth, like, spec.kernel)
+            self._banks.append((bank, data[device]))
+            self._orders[bank] = Orders(len(data[device].train.y), ahead=not is_cpu(like.device))
         # Environment -> the bank that holds it, and its row there.
         self._homes = {int(env): (bank, row) for bank, _ in self._banks for row, env in enumerate(bank.envs)}
         self.host_params = self._banks[0][0].host_size
@@ -104,6 +109,7 @@ class GrowthEnv:
             generator.random(out=self._uniforms[step, env])
         for bank, _ in self._banks:
             bank.begin_episode([self._paths[env] for env in bank.envs])
+            self._orders[bank].begin({env: self._paths[env] for env in bank.envs})
         rules = Rules(steps=self.steps, gates=self.spec.growth.gates, max_seeds=self.spec.growth.max_seeds)
         self.lifecycle = Lifecycle(self.n_envs, self.spec.slots, self.spec.growth.blueprints, rules)
         self._tracker = SignalTracker(self.n_envs)
@@ -229,7 +235,7 @@ class GrowthEnv:
         return [(bank.envs[rows], result) for (bank, _, rows), result in zip(parts, results, strict=True)]
 
     def _train(self, bank: Bank, data: DeviceData, rows: Ints) -> tuple[Floats, Floats]:
-        order = self._orders(bank.envs[rows], len(data.train.y))
+        order = self._orders[bank].of(self.step, bank.envs[rows], last=self.step == self.steps)
         return bank.train_epoch(self.lifecycle.table, rows, data.train, order, self.loss_scale)
 
     def _validate(self, bank: Bank, data: DeviceData, rows: Ints) -> PassResult:
@@ -237,11 +243,6 @@ class GrowthEnv:
 
     def _test(self, bank: Bank, data: DeviceData, rows: Ints) -> PassResult:
         return bank.measure(self.lifecycle.table, rows, data.test, ablate=False)
-
-    def _orders(self, envs: Ints, samples: int) -> Ints:
-        """Draw a permutation of the train split per environment, [n, samples]."""
-        paths = [self._paths[env] / "step" / self.step / "data-order" for env in envs]
-        return np.argsort(np.stack([path.generator().random(samples) for path in paths]), axis=1, kind="stable")
 
 
 class _Graft:

@@ -12,19 +12,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from workers.layers.convolution import grouped
-from workers.layers.norm import norm_backward, norm_forward
+from workers.layers.convolution import conv
+from workers.layers.norm import group_norm
 
 Params = Mapping[str, Tensor]
-Grads = dict[str, Tensor]
-# Gradient of the output, where those of parameters go, whether the input's is needed -> the input's.
-Back = Callable[[Tensor, Grads, bool], Tensor | None]
 
 
 @dataclass(frozen=True)
@@ -59,16 +55,18 @@ class Blueprint:
     networks never mix, at birth at least one and after one optimiser step every parameter has a non-zero gradient under
     every blending style.
 
-    Training computes `residual` instead, or `by_hand`, which maps x and p to s(x) − x and the function that goes back
-    from its gradient; where they are there, tests hold them against `forward`. A residual that ends in a norm, with a
-    ReLU, a Towards or nothing behind it, needs no autograd.
+    A blueprint that is a chain of layers added to x is declared as that (`residual`): the kernel of workers/native can
+    train it then.
     """
 
     name: str
     params: Callable[[int], tuple[ParamSpec, ...]]
     forward: Callable[[Tensor, Params], Tensor]
     residual: tuple[Layer, ...] = ()  # s(x) − x as a chain of layers
-    by_hand: Callable[[Tensor, Params], tuple[Tensor, Back]] | None = None
+
+    def delta(self, x: Tensor, p: Params) -> Tensor:
+        """s(x) − x, of the same shape and precision."""
+        return chained(self.residual, x, p) if self.residual else self.forward(x, p) - x
 
 
 @dataclass(frozen=True)
@@ -107,66 +105,31 @@ class Excite:
     bias: str
 
 
-Inner = Conv | Norm | Relu
-Layer = Inner | Towards | Excite
+Layer = Conv | Norm | Relu | Towards | Excite
 
 
 def residual(name: str, params: Callable[[int], tuple[ParamSpec, ...]], *chain: Layer) -> Blueprint:
     """The blueprint x + chain(x)."""
-
-    def forward(x: Tensor, p: Params) -> Tensor:
-        y = x
-        for layer in chain:
-            match layer:
-                case Conv():
-                    y = conv(y, p[layer.name], layer.depthwise)
-                case Norm():
-                    y = group_norm(y, p[f"{layer.prefix}.gain"], p[f"{layer.prefix}.bias"])
-                case Relu():
-                    y = F.relu(y)
-                case Towards():
-                    y = torch.tanh(p[layer.name]).to(x.dtype) * (y - x)
-                case Excite():
-                    hidden = F.silu(linear(pooled(y), p[layer.squeeze]))  # [N,B,r]
-                    y = y * spread(torch.sigmoid(linear(hidden, p[layer.excite], p[layer.bias])) - 1.0, y)
-        return x + y
-
-    return Blueprint(name, params, forward, chain)
+    return Blueprint(name, params, lambda x, p: x + chained(chain, x, p), chain)
 
 
-def conv(x: Tensor, weight: Tensor, depthwise: bool = False) -> Tensor:
-    """Same-padded, no bias: x [B,H,W,N,C], weight [N,O,C,k,k] (depthwise: [N,C,1,k,k]) -> [B,H,W,N,O]."""
-    b, h, w, n, c = x.shape
-    out, k = weight.shape[1], weight.shape[-1]
-    if k > 1 and h == w == 1:
-        weight, k = weight[..., k // 2 :, k // 2 :][..., :1, :1], 1  # around a single pixel there is only padding
-    image = x.reshape(b, h, w, n * c).permute(0, 3, 1, 2)  # NCHW, channels last in memory
-    kernel = weight.reshape(n * out, *weight.shape[2:]).to(x.dtype)
-    if k == 1 and not depthwise:
-        y = grouped(image, kernel, n)
-    else:
-        kernel = kernel.contiguous(memory_format=torch.channels_last)
-        y = F.conv2d(image, kernel, padding=k // 2, groups=n * c if depthwise else n)
-        y = y.contiguous(memory_format=torch.channels_last)  # a GPU's depthwise kernels answer in another layout
-    return y.permute(0, 2, 3, 1).reshape(b, h, w, n, out)
-
-
-class _GroupNorm(torch.autograd.Function):
-    """_norm.py as one step of autograd."""
-
-    @staticmethod
-    def forward(context: Any, x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
-        y, context.saved = norm_forward(x, gain, bias)
-        return y
-
-    @staticmethod
-    def backward(context: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return norm_backward(grads[0], context.saved)
-
-
-def group_norm(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
-    """Group normalisation of every network by itself. x [B,H,W,N,C], gain and bias [N,C]."""
-    return cast(Tensor, _GroupNorm.apply(x, gain, bias))  # type: ignore[no-untyped-call]
+def chained(chain: tuple[Layer, ...], x: Tensor, p: Params) -> Tensor:
+    """chain(x)."""
+    y = x
+    for layer in chain:
+        match layer:
+            case Conv():
+                y = conv(y, p[layer.name], layer.depthwise)
+            case Norm():
+                y = group_norm(y, p[f"{layer.prefix}.gain"], p[f"{layer.prefix}.bias"])
+            case Relu():
+                y = F.relu(y)
+            case Towards():
+                y = torch.tanh(p[layer.name]).to(x.dtype) * (y - x)
+            case Excite():
+                hidden = F.silu(linear(pooled(y), p[layer.squeeze]))  # [N,B,r]
+                y = y * spread(torch.sigmoid(linear(hidden, p[layer.excite], p[layer.bias])) - 1.0, y)
+    return y
 
 
 def pooled(x: Tensor) -> Tensor:

@@ -7,7 +7,23 @@ from __future__ import annotations
 
 import torch
 
+_CACHED_BYTES = 4 << 20
+_UNKNOWN_BYTES = 8 << 30  # memory of a device that is neither a CPU nor CUDA's
+PIECE = 64  # of a GPU's memory: a pass holds several such tensors, and several workers may share a GPU
+
 
 def is_cpu(device: torch.device) -> bool:
     """Whether kernels take any layout, loops run along the memory, and a call costs little."""
     return device.type == "cpu"
+
+
+def room(device: torch.device) -> int:
+    """Bytes of the widest tensor of a pass that may be done in pieces.
+
+    On a CPU what its cache holds; on a GPU a share of its memory, because there a piece costs its launches. Of all its
+    memory, not of what is free at the time: the size of a piece decides last digits, which no neighbour may do.
+    """
+    if is_cpu(device):
+        return _CACHED_BYTES
+    whole = torch.cuda.get_device_properties(device).total_memory if device.type == "cuda" else _UNKNOWN_BYTES
+    return int(whole // PIECE)

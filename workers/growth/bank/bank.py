@@ -7,7 +7,6 @@ nothing about lifecycles, rewards or measurements.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,34 +19,22 @@ from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings, HostKernel
 from workers.datasets.task import Task
 from workers.facts import Bools, Floats, Ints
+from workers.growth.bank import network
 from workers.growth.bank.blend import Blend, gate_params
-from workers.growth.bank.chains import ends_in
 from workers.growth.bank.configurations import Pass, plan_pass
-from workers.growth.bank.host import (
-    BatchStatistics,
-    MeasuredLevel,
-    channels,
-    fresh_statistics,
-    head_forward,
-    host_params,
-)
+from workers.growth.bank.host import BatchStatistics, channels, fresh_statistics, host_params
 from workers.growth.bank.loss_scale import LossScale, PartScale, with_a_say
 from workers.growth.bank.native import Grown, NativeStep
-from workers.growth.bank.rows import put_rows
-from workers.growth.bank.slot_seeds import SeedGroup, SlotSeeds
-from workers.growth.bank.slot_step import SlotStep
+from workers.growth.bank.network import Slot, side_by_side
+from workers.growth.bank.rows import Places, put_rows
+from workers.growth.bank.slot import SeedGroup, SlotSeeds
 from workers.growth.bank.split import DeviceSplit
 from workers.growth.bank.stack import SGD, Borrowed, Optimiser, Stack
-from workers.growth.bank.training_step import Batches, LevelStep, TrainingStep, side_by_side
 from workers.growth.rules.seeds import SeedTable
 from workers.layers import device as _device
-from workers.layers.blueprint import Blueprint
-from workers.layers.convolution import as_image
+from workers.layers.blueprint import Blueprint, Params
 from workers.vocabulary import Stage
 
-_CACHED_BYTES = 4 << 20  # of the widest activation while training: more environments at once are slower, not faster
-_EVALUATION_CHUNK = 16, 128  # samples per forward pass on a CPU, at least and at most
-_GPU_BYTES = 128 << 20  # of the widest activation of a forward pass on a GPU; several of them are there at a time
 COMPUTED_IN = {"bf16": torch.bfloat16, "fp16": torch.float16}  # growth.amp -> activations of host training
 _IN_FORWARD = (Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED)
 
@@ -64,15 +51,15 @@ class PassResult:
 
 
 @dataclass(frozen=True)
-class SlotLoan:
-    """A slot's seeds during one epoch."""
+class Epoch:
+    """What n rows are trained on and with: copies of their parameters and moments."""
 
-    seeds: SlotSeeds
-    loans: list[Borrowed]  # of every group
-    step: SlotStep
-
-
-Slots = dict[int, SlotLoan]  # by level
+    split: DeviceSplit
+    order: Tensor  # [n, N] of each row
+    scale: PartScale | None
+    host: Borrowed
+    statistics: list[BatchStatistics]
+    slots: dict[int, tuple[SlotSeeds, list[Borrowed]]]  # by level; a loan for every group
 
 
 class Bank:
@@ -93,9 +80,6 @@ class Bank:
         self._blueprints: tuple[Blueprint, ...] = tuple(
             catalog.entry("workers.blueprints", name, "BLUEPRINT") for name in settings.blueprints
         )
-        # Where a blueprint stands among others in a slot: those that end alike are neighbours; none is before all.
-        kinds = [(ends_in(blueprint), index) for index, blueprint in enumerate(self._blueprints)]
-        self._place = np.array([*(sorted(kinds).index(kind) for kind in kinds), -1])
         self.host = Stack(host_params(task.host), len(envs), self._device, self._dtype)
         self.statistics: list[BatchStatistics] = []
         self._seeds: dict[tuple[int, int], Stack] = {}
@@ -154,10 +138,10 @@ class Bank:
         """Seeds of `slot` over activation rows that show bank rows `rows` [R], where `on` [R]."""
         envs = self.envs[rows]
         blueprint = np.where(on & np.isin(table.stage[envs, slot], _IN_FORWARD), table.blueprint[envs, slot], -1)
-        at = np.argsort(self._place[blueprint], kind="stable")[np.count_nonzero(blueprint < 0) :]  # group after group
+        at = np.argsort(blueprint, kind="stable")[np.count_nonzero(blueprint < 0) :]  # group after group
         cells = (envs[at], slot)
         groups = []
-        for index in sorted(set(blueprint[at].tolist()), key=self._place.__getitem__):
+        for index in np.unique(blueprint[at]):
             members = at[blueprint[at] == index]
             frozen = table.frozen[envs[members], slot]
             groups.append(
@@ -166,18 +150,12 @@ class Bank:
                     stack=self._stack(slot, int(index)),
                     members=self._index(rows[members]),
                     trained=self._index(~frozen) if frozen.any() else None,
-                    fossils=bool((table.stage[envs[members], slot] == Stage.FOSSILIZED).any()),
                 )
             )
-        blend = Blend.of(table.stage[cells], table.alpha[cells], table.algorithm[cells], self._like(slot))
-        if np.array_equal(at, np.arange(len(rows))):
-            return SlotSeeds(tuple(groups), None, blend)
-        neighbours = bool(len(at)) and np.array_equal(at, np.arange(at[0], at[0] + len(at)))
-        return SlotSeeds(tuple(groups), slice(at[0], at[0] + len(at)) if neighbours else self._index(at), blend)
-
-    def _like(self, slot: int) -> Tensor:
-        """Device, precision and channels of a slot's activations."""
-        return self.host.values.new_empty(0, channels(self._spec, self._levels[slot]))
+        blend = Blend.of(table.stage[cells], table.alpha[cells], table.algorithm[cells], self.host.values)
+        all_in_order = np.array_equal(at, np.arange(len(rows)))
+        places = Places.of(self._index(at), len(rows)) if groups and not all_in_order else None
+        return SlotSeeds(tuple(groups), places, blend)
 
     def _index(self, values: Ints | Bools) -> Tensor:
         """On the device. The array is copied before this returns, or while it does: nobody waits for the device."""
@@ -197,123 +175,77 @@ class Bank:
         if self._native is not None:
             takes_part = self._in_forward(table, rows) >= 0
             return self._native.train(self._grown(table, rows), takes_part, split, order)
-        rows_at_once = self._rows_at_once(split)
-        arranged = self._arranged(table, rows)
-        pieces = [arranged[start : start + rows_at_once] for start in range(0, len(rows), rows_at_once)]
-        scales = [None if loss_scale is None else loss_scale.part(self.host.values) for _ in pieces]
-        parts = [
-            self._train_rows(table, rows[piece], split, order[piece], scale)
-            for piece, scale in zip(pieces, scales, strict=True)
-        ]
-        ended = [scale.scale.view(1) for scale in scales if scale is not None]
-        found = torch.cat([torch.cat(parts, 1).flatten(), *ended]).cpu().double().numpy()
+        scale = None if loss_scale is None else loss_scale.part(self.host.values)
+        held = self._in_forward(table, rows)  # [n, S]
+        arranged = np.lexsort(held.T[::-1]) if held.size else np.arange(len(rows))  # the first slot's groups together
+        measured = self._train_rows(table, rows[arranged], split, order[arranged], scale)
+        found = torch.cat([measured.flatten(), *([] if scale is None else [scale.scale.view(1)])]).cpu()
         if loss_scale is not None:
-            for value in found[2 * len(rows) :]:
-                loss_scale.part_ended(float(value), -(-order.shape[1] // self._rule.batch_size))
-        measured = np.empty((2, len(rows)))
-        measured[:, arranged] = found[: 2 * len(rows)].reshape(2, -1)
-        return measured[0], measured[1]
+            loss_scale.part_ended(float(found[-1]), -(-order.shape[1] // self._rule.batch_size))
+        result = np.empty((2, len(rows)))
+        result[:, arranged] = found[: 2 * len(rows)].double().view(2, -1).numpy()
+        return result[0], result[1]
 
     def _grown(self, table: SeedTable, rows: Ints) -> Grown:
         return Grown(self.host, self.statistics, self._seeds, table, self.envs[rows], rows)
-
-    def _arranged(self, table: SeedTable, rows: Ints) -> Ints:
-        """Positions in `rows` such that seeds of a kind are neighbours, in the first slots if not in all."""
-        kinds = self._place[self._in_forward(table, rows)]  # [n, S]
-        return np.lexsort(kinds.T[::-1]) if kinds.shape[1] else np.arange(len(rows))
 
     def _in_forward(self, table: SeedTable, rows: Ints) -> Ints:
         """[n, S] blueprints of the seeds that take part in the forward pass of bank rows `rows`, -1 where none does."""
         envs = self.envs[rows]
         return np.where(np.isin(table.stage[envs], _IN_FORWARD), table.blueprint[envs], -1)
 
-    def _rows_at_once(self, split: DeviceSplit) -> int:
-        """How many environments train side by side: as many as keep the first slot's activation in the cache.
-
-        By shape alone. On a GPU all of them: there a step costs its launches.
-        """
-        return self._fitting(split, channels(self._spec, 0), min(1, self._spec.pools))
-
-    def _fitting(self, split: DeviceSplit, width: int, halvings: int) -> int:
-        """How many environments' activations of `width` channels, so often pooled, fit the cache together."""
-        if not _device.is_cpu(self._device):
-            return sys.maxsize
-        samples, _, height, side = split.x.shape
-        numbers = min(samples, self._rule.batch_size) * (height >> halvings) * (side >> halvings) * width
-        return max(1, int(_CACHED_BYTES // (numbers * self._computed.itemsize)))
-
     def _train_rows(
         self, table: SeedTable, rows: Ints, split: DeviceSplit, order: Ints, scale: PartScale | None
     ) -> Tensor:
-        """train_epoch of rows whose activations fit the cache together; mean loss and accuracy [2, n]."""
+        """train_epoch without waiting for the device: mean loss and accuracy [2, n]."""
         index = self._index(rows)
+        slots = {}
+        for slot, level in enumerate(self._levels):
+            seeds = self._seeds_in(table, slot, rows, np.ones(len(rows), dtype=bool))
+            idle = self._gate_size(slot) if seeds.blend.ungated is None else 0  # gates that nobody looks through
+            slots[level] = seeds, [group.stack.borrow(group.members, group.trained, idle) for group in seeds.groups]
         host = self.host.borrow(index, None)
         statistics = [BatchStatistics(s.mean[index], s.var[index]) for s in self.statistics]
-        everyone = np.ones(len(rows), dtype=bool)
-        slots: Slots = {}
-        for slot, level in enumerate(self._levels):
-            seeds = self._seeds_in(table, slot, rows, everyone)
-            idle = self._gate_size(slot) if seeds.blend.gated is None else 0  # a gate that nobody looks through
-            single = max(split.x.shape[2:]) >> min(level + 1, self._spec.pools) == 1
-            loans = [group.stack.borrow(group.members, group.trained, idle, single) for group in seeds.groups]
-            slots[level] = SlotLoan(seeds, loans, seeds.step([loan.leaves for loan in loans]))
-        batches = Batches(split, self._index(order), scale)
-        measured = self._sgd(host, statistics, slots, batches)
+        measured = self._sgd(Epoch(split, self._index(order), scale, host, statistics, slots))
         self.host.give_back(index, host)
         for mine, theirs in zip(self.statistics, statistics, strict=True):
             put_rows(index, [(mine.mean, theirs.mean), (mine.var, theirs.var)])
-        for slot_loan in slots.values():
-            for group, borrowed in zip(slot_loan.seeds.groups, slot_loan.loans, strict=True):
+        for seeds, loans in slots.values():
+            for group, borrowed in zip(seeds.groups, loans, strict=True):
                 group.stack.give_back(group.members, borrowed)
         return measured
 
-    def _sgd(self, host: Borrowed, statistics: list[BatchStatistics], slots: Slots, batches: Batches) -> Tensor:
-        """All minibatches of one epoch; mean loss and accuracy in percent [2, n].
-
-        The gradient of softmax and cross entropy at the logits is written out, softmax(logits) − onehot(y), over the
-        batch's size; what the losses themselves were is worked out once, from the logits of the whole epoch.
-        """
-        rule, split, order, scale = self._rule, batches.split, batches.order, batches.scale
-        host_rule = SGD(rule.host_lr, rule.momentum, rule.weight_decay, rule.max_grad_norm)
-        seed_rule = SGD(rule.seed_lr, rule.momentum, 0.0, rule.max_grad_norm)
-        hosts = Optimiser([host], host_rule)
-        seeds = Optimiser([loan for slot in slots.values() for loan in slot.loans], seed_rule)
-        theirs = [member.grads for slot in slots.values() for member in slot.step.members]
-        positions = [at for slot in slots.values() for at in slot.seeds.positions()] if scale is not None else []
-        step = self._step(host, statistics, slots, batches)
-        n, samples = order.shape
-        labels = split.y[order]  # [n, N]
-        every = split.x.new_empty(n, self._spec.classes, samples)  # logits of the epoch
-        classes = torch.arange(self._spec.classes, device=self._device)[:, None]
-        one_hot = (labels[:, None] == classes).to(self._dtype)  # [n,classes,N]
-        images = split.images(self._computed)
-        for start in range(0, samples, rule.batch_size):
-            now = slice(start, min(start + rule.batch_size, samples))
-            batch = order[:, now]  # [n,B]
-
-            def pick(rows: slice, batch: Tensor = batch) -> Tensor:
-                return side_by_side(images, batch[rows])
-
-            logits = step.forward(pick)  # [n,classes,B]
-            every[:, :, now] = logits
-            error = torch.softmax(logits, 1).sub_(one_hot[:, :, now]).div_(batch.shape[1])
+    def _sgd(self, epoch: Epoch) -> Tensor:
+        """All minibatches; mean loss and accuracy in percent [2, n], worked out once at the end."""
+        rule, order, scale = self._rule, epoch.order, epoch.scale
+        hosts = Optimiser([epoch.host], SGD(rule.host_lr, rule.momentum, rule.weight_decay, rule.max_grad_norm))
+        loans = [loan for _, own in epoch.slots.values() for loan in own]
+        seeds = Optimiser(loans, SGD(rule.seed_lr, rule.momentum, 0.0, rule.max_grad_norm))
+        positions = [at for slot, _ in epoch.slots.values() for at in slot.positions()] if scale is not None else []
+        images, labels = epoch.split.images(self._computed), epoch.split.y[order]  # labels [n, N]
+        found: list[tuple[Tensor, Tensor]] = []
+        for at in range(0, order.shape[1], rule.batch_size):
+            batch, shown = (whole[:, at : at + rule.batch_size] for whole in (order, labels))  # [n, B]
+            with torch.enable_grad():
+                logits = self._forward(epoch, side_by_side(images, batch))
+                loss = F.cross_entropy(logits.flatten(0, 1), shown.flatten(), reduction="none").view(shown.shape)
+            weight = loss.new_ones(()) if scale is None else scale.scale
+            flat = [loan.flat for loan in (epoch.host, *loans)]
+            mine, *theirs = torch.autograd.grad(loss, flat, (weight / shown.shape[1]).expand(loss.shape))
+            overflowed = hosts.step([mine], scale) + seeds.step(theirs, scale)
+            found.append((loss.detach(), logits.detach()))
             if scale is not None:
-                error *= scale.scale
-            overflowed = hosts.step([step.backward(error)], scale) + seeds.step(theirs, scale)
-            if scale is not None:
-                sound = torch.isfinite(logits).all(2).all(1)  # [n]
+                sound = torch.isfinite(logits.detach()).all(2).all(1)  # [n]
                 scale.after_step(with_a_say(overflowed, positions, sound))
-        # Not cross_entropy: torch has no deterministic one for samples behind classes on a GPU.
-        loss = -F.log_softmax(every, 1).gather(1, labels[:, None]).mean((1, 2))
-        correct = (every.max(1).indices == labels).to(self._dtype).mean(1)  # argmax across the memory is slow
-        return torch.stack([loss, 100.0 * correct])
+        losses, every = (torch.cat(parts, 1) for parts in zip(*found, strict=True))  # [n, N], [n, N, classes]
+        correct = (every.argmax(2) == labels).to(self._dtype)
+        return torch.stack([losses.mean(1), 100.0 * correct.mean(1)])
 
-    def _step(self, host: Borrowed, statistics: list[BatchStatistics], slots: Slots, batches: Batches) -> TrainingStep:
-        levels = []
-        for level in range(self._spec.levels):
-            at_once = self._fitting(batches.split, channels(self._spec, level), min(level, self._spec.pools))
-            levels.append(LevelStep(host.leaves, level, self._spec, statistics[level], at_once))
-        return TrainingStep(host.leaves, levels, {level: slot.step for level, slot in slots.items()})
+    def _forward(self, epoch: Epoch, x: Tensor) -> Tensor:
+        """Logits [n,B,classes] of images [B,H,W,n,C], for autograd."""
+        host = epoch.host.params()
+        slots = {level: Slot(s, [loan.params() for loan in loans]) for level, (s, loans) in epoch.slots.items()}
+        return network.logits(x, self._spec, [host] * (self._spec.levels + 1), epoch.statistics, slots, training=True)
 
     # --- measuring --------------------------------------------------------------------------------------------------
 
@@ -327,68 +259,56 @@ class Bank:
             right, losses = self._native.measure(self._grown(table, rows), acting, plan, split)
             percent = 100.0 * right / len(split.y)
             return PassResult(plan, acting, percent, percent[plan.real_rows()], losses / len(split.y))
-        hosts, seeds = self._measured_parts(table, rows, acting, plan)
-        final = rows[plan.keys >> plan.n_slots]
-        head = self.host.read(self._index(final))
-        parents = [self._index(slot.parent) if slot.widens else None for slot in plan.slots]
+        hosts, moments, slots = self._measured_parts(table, rows, acting, plan)
         real = plan.real_rows()
         shown = self._index(real)
-        correct = torch.zeros(len(final), device=self._device, dtype=torch.int64)
+        correct = torch.zeros(len(plan.keys), device=self._device, dtype=torch.int64)
         loss = torch.zeros(len(rows), device=self._device, dtype=self._dtype)
         samples = len(split.y)
-        samples_at_once = self._samples_at_once(split, [level.hosts for level in hosts])
-        for start in range(0, samples, samples_at_once):
-            x, y = split.x[start : start + samples_at_once], split.y[start : start + samples_at_once]
-            h = x  # the same for all: one convolution with every kernel
-            for level in range(self._spec.levels):
-                h = hosts[level].forward(as_image(h), hosts[level].hosts) if level else hosts[0].forward(x, 1)
-                if level in self._levels:
-                    slot = self._levels.index(level)
-                    parent = parents[slot]
-                    if parent is not None:
-                        h = h.index_select(3, parent)
-                    h = seeds[slot].forward(h)
-            logits = head_forward(h, head)  # [R,B,classes]
+        images = split.images(self._dtype)
+        at_once = self._samples_at_once(split, [len(level.mean) for level in moments])
+        for x, y in zip(torch.split(images, at_once), torch.split(split.y, at_once), strict=True):
+            logits = network.logits(x[:, :, :, None], self._spec, hosts, moments, slots, training=False)
             correct += (logits.argmax(2) == y).sum(1)
-            loss += (
-                F.cross_entropy(
-                    logits.index_select(0, shown).flatten(0, 1), y.expand(len(rows), -1).flatten(), reduction="none"
-                )
-                .view(len(rows), -1)
-                .sum(1)
-            )
+            own = logits.index_select(0, shown).flatten(0, 1)  # of the real networks
+            loss += F.cross_entropy(own, y.repeat(len(rows)), reduction="none").view(len(rows), -1).sum(1)
         accuracy = 100.0 * correct.cpu().double().numpy() / samples
         return PassResult(plan, acting, accuracy, accuracy[real], loss.cpu().double().numpy() / samples)
 
     def _samples_at_once(self, split: DeviceSplit, hosts: list[int]) -> int:
-        """Samples of one forward pass of so many hosts in each level, by shape alone.
+        """Samples of one forward pass of so many hosts in each level, by shapes and the device alone.
 
-        On a CPU the first activation stays in the cache. On a GPU a pass costs its launches, and only memory ends it.
+        The widest tensor is an image unfolded for a convolution, or what comes of it; the first level's is the same
+        for all hosts.
         """
-        pixels, each = split.x[0, 0].numel(), split.x.element_size()
-        if not _device.is_cpu(self._device):
-            quarters = [min(level, self._spec.pools) for level in range(len(hosts))]
-            widest = max(n * channels(self._spec, b) * pixels >> 2 * quarters[b] for b, n in enumerate(hosts))
-            return max(1, _GPU_BYTES // (widest * each))
-        least, most = _EVALUATION_CHUNK
-        return min(most, max(least, _CACHED_BYTES // (hosts[0] * pixels * channels(self._spec, 0) * each)))
+        _, into, height, width = split.x.shape
+        widest = self._spec.kernel**2 * into * height * width
+        for level, count in enumerate(hosts):
+            pixels = (height >> min(level, self._spec.pools)) * (width >> min(level, self._spec.pools))
+            out = channels(self._spec, level)
+            widest = max(widest, count * pixels * max(self._spec.kernel**2 * into if level else 0, out))
+            into = out
+        return max(1, _device.room(self._device) // (widest * split.x.element_size()))
 
     def _measured_parts(
         self, table: SeedTable, rows: Ints, acting: Bools, plan: Pass
-    ) -> tuple[list[MeasuredLevel], list[SlotStep]]:
-        """Per level the host parameters of the rows that reach it, per slot the seeds of the rows behind it."""
-        hosts: list[MeasuredLevel] = []
-        seeds: list[SlotStep] = []
+    ) -> tuple[list[Params], list[BatchStatistics], dict[int, Slot]]:
+        """Of the rows that reach each level, host parameters and moments; at the end parameters of those that reach
+        the head; the seeds of the rows behind each slot."""
+        hosts: list[Params] = []
+        moments: list[BatchStatistics] = []
+        slots: dict[int, Slot] = {}
         current = np.arange(len(rows), dtype=np.int64)  # position in `rows` of each activation row
-        for level in range(self._spec.levels):
+        for level, running in enumerate(self.statistics):
             index = self._index(rows[current])
-            moments = self.statistics[level]
-            own = BatchStatistics(moments.mean[index], moments.var[index])
-            hosts.append(MeasuredLevel.of(self.host.read(index), self._spec, level, own))
+            hosts.append(self.host.read(index))
+            moments.append(BatchStatistics(running.mean[index], running.var[index]))
             if level in self._levels:
                 slot = self._levels.index(level)
                 widening = plan.slots[slot]
                 current = widening.env
-                found = self._seeds_in(table, slot, rows[current], widening.on & acting[current, slot])
-                seeds.append(found.step([group.stack.read(group.members) for group in found.groups]))
-        return hosts, seeds
+                seeds = self._seeds_in(table, slot, rows[current], widening.on & acting[current, slot])
+                params = [group.stack.read(group.members) for group in seeds.groups]
+                slots[level] = Slot(seeds, params, self._index(widening.parent) if widening.widens else None)
+        hosts.append(self.host.read(self._index(rows[current])))
+        return hosts, moments, slots

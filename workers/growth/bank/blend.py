@@ -18,7 +18,6 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from workers.layers import device as _device
 from workers.layers.blueprint import Params, ParamSpec, fan_in_bound, linear, pooled
 from workers.vocabulary import Algorithm, Stage
 
@@ -27,29 +26,24 @@ TINY = 1e-12  # of a mean square: keeps the gradient of an exact identity finite
 
 @dataclass(frozen=True)
 class Blend:
-    """How each of n rows blends; [n, C], every column the same. A mask that no row needs is None.
-
-    Over [B, H, W, n, C] a contiguous [n, C] is one long inner loop; an [n, 1] is one short loop per pixel and row.
-    """
+    """How each of n rows blends; [n, 1]. A mask that no row needs is None."""
 
     live: Tensor  # factor of d̂: 1 while incubating, else alpha
     stopped: Tensor | None  # factor of stop(d̂): 1 while incubating, else 0
     multiply: Tensor | None
-    gated: Tensor | None
+    multiplied: Tensor | None  # factor of h·tanh(d): alpha where `multiply` is set, else 0
+    ungated: Tensor | None  # None: all
     fossil: Tensor | None
-    multiply_rows: Tensor | None  # [m] positions where `multiply` is set; only on a CPU, where it pays to pick them
 
     @staticmethod
     def of(stage: NDArray[np.int64], alpha: NDArray[np.float64], algorithm: NDArray[np.int64], like: Tensor) -> Blend:
-        """Coefficients of n seeds, on the device and in the precision of `like`, for its channels [..., C]."""
+        """Coefficients of n seeds, on the device and in the precision of `like`."""
         incubating = stage == Stage.TRAINING
+        gated = ~incubating & (algorithm == Algorithm.GATE)
         multiply = ~incubating & (algorithm == Algorithm.MULTIPLY)
 
-        def at(values: NDArray[np.generic]) -> Tensor:
-            return torch.from_numpy(values).to(like.device, non_blocking=True)  # nobody waits for the device
-
         def column(values: NDArray[np.generic]) -> Tensor:
-            return at(np.repeat(values[:, None], like.shape[-1], 1))
+            return torch.from_numpy(values[:, None]).to(like.device, non_blocking=True)  # nobody waits for the device
 
         def mask(selected: NDArray[np.bool_]) -> Tensor | None:
             return column(selected) if selected.any() else None
@@ -58,9 +52,9 @@ class Blend:
             live=column(np.where(incubating, 1.0, alpha)).to(like.dtype),
             stopped=column(incubating.astype(np.float64)).to(like.dtype) if incubating.any() else None,
             multiply=mask(multiply),
-            gated=mask(~incubating & (algorithm == Algorithm.GATE)),
+            multiplied=column(multiply * alpha).to(like.dtype) if multiply.any() else None,
+            ungated=column(~gated) if gated.any() else None,
             fossil=mask(stage == Stage.FOSSILIZED),
-            multiply_rows=at(np.flatnonzero(multiply)) if multiply.any() and _device.is_cpu(like.device) else None,
         )
 
 
@@ -83,16 +77,19 @@ def gate(x: Tensor, p: Params) -> Tensor:
     return opening.transpose(0, 1)[:, None, None]
 
 
-def bounded(delta: Tensor, h: Tensor) -> Tensor:
-    """d̂: delta shrunk to the rms of h, per sample and network over C, H, W; differentiated through delta only."""
+def bound(delta: Tensor, h: Tensor) -> Tensor:
+    """d̂ ÷ delta [B,1,1,n,1]: it shrinks delta to the rms of h, per sample and network over C, H, W.
+
+    Differentiated through delta only.
+    """
     rms_h = _mean_square(h.detach()).sqrt()
     inverse_rms = torch.rsqrt(_mean_square(delta).clamp_min(TINY))
-    return delta * (rms_h * inverse_rms).clamp(max=1.0)
+    return (rms_h * inverse_rms).clamp(max=1.0)
 
 
 def _mean_square(x: Tensor) -> Tensor:
-    """Of every sample and network: [B,H,W,n,C] -> [B,1,1,n,1]. Pixels first: that sum runs along the memory."""
-    return x.square().sum((1, 2), keepdim=True).mean(4, keepdim=True) / (x.shape[1] * x.shape[2])
+    """Of every sample and network: [B,H,W,n,C] -> [B,1,1,n,1]."""
+    return x.square().mean((1, 2, 4), keepdim=True)
 
 
 def seed_input(h: Tensor, blend: Blend) -> Tensor:
@@ -100,18 +97,23 @@ def seed_input(h: Tensor, blend: Blend) -> Tensor:
     return h.detach() if blend.fossil is None else torch.where(blend.fossil, h, h.detach())
 
 
-def seed_delta(h: Tensor, x: Tensor, s: Tensor, gates: Params, blend: Blend) -> Tensor:
+def seed_delta(h: Tensor, x: Tensor, d: Tensor, gates: Params, blend: Blend) -> Tensor:
     """What the seeds add to their rows' features h [B,H,W,n,C]: y = h + delta.
 
-    `x` is seed_input(h, blend), `s` the seeds' output s(x), `gates` their gate parameters (looked at only if gated).
+    `x` is seed_input(h, blend), `d` = s(x) − x, `gates` the gates' parameters (looked at only if gated). Features may
+    be of less precision than the coefficients: sums and products are in that of the coefficients.
     """
-    d = s - x
-    d_hat = bounded(d, h)
-    delta = blend.live * d_hat
-    if blend.gated is not None:
-        delta = torch.where(blend.gated, delta * gate(x, gates), delta)
+    precise = blend.live.dtype
+    wide, d = h.to(precise), d.to(precise)
+    added = d
+    if blend.multiply is not None:  # what multiplies may be larger than what could be added: 0 · inf is no 0
+        added = d.masked_fill(blend.multiply, 0.0)
+    factor = blend.live * bound(added, wide)
+    if blend.ungated is not None:
+        factor = factor * gate(x, gates).masked_fill(blend.ungated, 1.0)
+    delta = added * factor
     if blend.stopped is not None:
-        delta = delta - blend.stopped * d_hat.detach()
-    if blend.multiply is not None:
-        delta = torch.where(blend.multiply, h * blend.live * torch.tanh(d), delta)
-    return delta
+        delta = delta - blend.stopped * delta.detach()
+    if blend.multiplied is not None:
+        delta = torch.addcmul(delta, wide * blend.multiplied, torch.tanh(d))
+    return delta.to(h.dtype)

@@ -12,8 +12,8 @@ section 3.2). The scale is a power of two, so it changes no digit of a gradient 
   divergence, not an overflow.
 - After CLEAN_STEPS steps without a halving it doubles, so that what one host did is not for ever.
 
-Within an epoch every part of a run (a device, or the rows that fit a cache) begins with the run's scale and halves its
-own; the run goes on with the smallest. So the scale does not depend on which device was faster.
+Within an epoch every device of a run begins with the run's scale and halves its own; the run goes on with the smallest.
+So the scale does not depend on which device was faster.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from workers.growth.bank.blend import Blend, bounded, gate_params, seed_delta, seed_input
+from workers.growth.bank.blend import Blend, bound, gate_params, seed_delta, seed_input
 from workers.growth.bank.stack import Stack
 from workers.layers.blueprint import Blueprint, ParamSpec
 from workers.vocabulary import Algorithm, Stage
@@ -23,10 +23,10 @@ def features() -> torch.Tensor:
 def joined(h: torch.Tensor, stage: Stage, alpha: float, algorithm: Algorithm, blueprint: Blueprint = SCALE):
     stack = Stack((*blueprint.params(4), *gate_params(4)), 1, h.device, h.dtype)
     stack.birth(0, np.random.default_rng(1).random(stack.width))
-    p = stack.borrow(torch.tensor([0]), None).leaves
+    p = stack.borrow(torch.tensor([0]), None).params()
     blend = Blend.of(np.array([stage]), np.array([alpha]), np.array([algorithm]), h)
     x = seed_input(h, blend)
-    return h + seed_delta(h, x, blueprint.forward(x, p), p, blend), p
+    return h + seed_delta(h, x, blueprint.delta(x, p), p, blend), p
 
 
 def jacobian_is_identity(h: torch.Tensor, y: torch.Tensor) -> bool:
@@ -88,7 +88,7 @@ def test_seed_gradient_is_scaled_by_alpha_once_blending() -> None:
 
 def test_the_bound_keeps_delta_below_the_host_per_sample() -> None:
     h = features().detach()
-    small, large = bounded(0.1 * h, h), bounded(50.0 * h, h)
+    small, large = (delta * bound(delta, h) for delta in (0.1 * h, 50.0 * h))
     assert torch.allclose(small, 0.1 * h)
     assert torch.allclose(large, h)
 
@@ -96,14 +96,14 @@ def test_the_bound_keeps_delta_below_the_host_per_sample() -> None:
 def test_the_bound_of_an_exact_identity_has_finite_gradients() -> None:
     h = features().detach()
     delta = torch.zeros_like(h).requires_grad_()
-    (gradient,) = torch.autograd.grad(bounded(delta, h).sum(), delta)
+    (gradient,) = torch.autograd.grad((delta * bound(delta, h)).sum(), delta)
     assert torch.equal(gradient, torch.ones_like(h))
 
 
 def test_the_bound_differentiates_through_delta_not_through_the_host() -> None:
     h = features()
     delta = (3.0 * h.detach()).requires_grad_()
-    out = bounded(delta, h)
+    out = delta * bound(delta, h)
     assert torch.autograd.grad(out.sum(), h, allow_unused=True, retain_graph=True)[0] is None
     # Beyond the bound the size of delta no longer matters: moving along delta itself changes nothing.
     (gradient,) = torch.autograd.grad(out, delta, torch.ones_like(out))
@@ -119,10 +119,10 @@ def test_rows_of_a_mixed_group_blend_as_if_alone() -> None:
     stack.birth(slice(None), np.random.default_rng(4).random((4, stack.width)))
 
     def run(rows: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
-        p = stack.borrow(torch.tensor(rows), None).leaves
+        p = stack.borrow(torch.tensor(rows), None).params()
         blend = Blend.of(*(np.array([v[r] for r in rows]) for v in (stages, alphas, algorithms)), h)
         x = seed_input(h[..., rows, :], blend)
-        y = h[..., rows, :] + seed_delta(h[..., rows, :], x, SCALE.forward(x, p), p, blend)
+        y = h[..., rows, :] + seed_delta(h[..., rows, :], x, SCALE.delta(x, p), p, blend)
         return y, torch.autograd.grad(y.square().sum(), h)[0][..., rows, :]
 
     together, gradient = run([0, 1, 2, 3])
@@ -130,3 +130,20 @@ def test_rows_of_a_mixed_group_blend_as_if_alone() -> None:
         alone, alone_gradient = run([row])
         assert torch.allclose(together[..., [row], :], alone, atol=1e-14)
         assert torch.allclose(gradient[..., [row], :], alone_gradient, atol=1e-14)
+
+
+@pytest.mark.parametrize("times", [1.0, 1e25, 1e40], ids=["", "its square overflows", "it overflows"])
+@pytest.mark.parametrize("size", [1.0, 1e25], ids=["", "the features' square overflows"])
+def test_a_delta_too_large_to_be_added_may_still_multiply(size: float, times: float) -> None:
+    """In float32: tanh bounds it. Beside it one that is added, which may be anything."""
+    h = size * torch.randn(2, 3, 3, 2, 8, generator=torch.Generator().manual_seed(0))
+    h.requires_grad_()
+    w = torch.ones(2, 8, requires_grad=True)
+    algorithms = np.array([Algorithm.MULTIPLY, Algorithm.ADD])
+    blend = Blend.of(np.full(2, Stage.BLENDING), np.array([0.5, 0.5]), algorithms, h)
+    x = seed_input(h, blend)
+    y = h + seed_delta(h, x, x * w * times, {}, blend)
+    dh, dw = torch.autograd.grad(y[:, :, :, 0].sum(), [h, w])
+    tanh = torch.tanh(h[:, :, :, 0] * times)
+    torch.testing.assert_close([y[:, :, :, 0], dh[:, :, :, 0]], [h[:, :, :, 0] * (1.0 + 0.5 * tanh), 1.0 + 0.5 * tanh])
+    assert dw[0].isfinite().all() or times > 1e38

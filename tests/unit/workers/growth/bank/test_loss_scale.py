@@ -10,16 +10,16 @@ import pytest
 import torch
 from support.tensor_world import device_data, make_bank, make_session, orders, plant, quiet
 
-from workers.growth.bank import loss_scale
-from workers.growth.bank.bank import COMPUTED_IN, Bank, Batches
-from workers.growth.bank.fused import BlockParams, level_backward, level_forward
+from workers.growth.bank import loss_scale, network
+from workers.growth.bank.bank import COMPUTED_IN, Bank
+from workers.growth.bank.host import BatchStatistics, level_forward
 from workers.growth.bank.loss_scale import CLEAN_STEPS, LARGEST, LossScale
 from workers.growth.bank.split import DeviceSplit
 from workers.growth.bank.stack import SGD
 from workers.growth.rules.seeds import SeedTable
-from workers.layers.convolution import as_image
 from workers.run.session import Session
 from workers.storage import state_bytes
+from workers.tasks.synthetic import TASK
 from workers.vocabulary import Algorithm
 
 HALVES = [torch.bfloat16, torch.float16]
@@ -66,18 +66,22 @@ def test_a_level_in_half_precision_is_nearly_the_level(half: torch.dtype, kernel
     Not for 1x1 kernels before a pool: of four nearly equal pixels another one wins, and hands on another gradient.
     """
     found: dict[torch.dtype, Any] = {}
+    spec = dataclasses.replace(TASK.host, in_channels=3, levels=1, kernel=kernel, pools=pools)
     x = random(16, 8, 8, 4, 3).to(half)  # the same numbers in both
     g = random(16, 8 >> pools, 8 >> pools, 4, 8, rng_seed=9)
+    p = {
+        "0.conv": random(4, 8, 3, kernel, kernel, rng_seed=1),
+        "0.bn.gain": random(4, 8, rng_seed=2),
+        "0.bn.bias": random(4, 8, rng_seed=3),
+    }
     for dtype in (half, torch.float32):
-        mean, var = torch.zeros(4, 8), torch.ones(4, 8)
-        weight = random(4, 8, 3, kernel, kernel, rng_seed=1)
-        p = BlockParams(weight, random(4, 8, rng_seed=2), random(4, 8, rng_seed=3), mean, var, pools > 0)
-        y, kept = level_forward(as_image(x.to(dtype)), p)
+        moments = BatchStatistics(torch.zeros(4, 8), torch.ones(4, 8))
+        leaves = [leaf.requires_grad_() for leaf in (x.to(dtype), *p.values())]
+        y = level_forward(leaves[0], p, spec, 0, moments, training=True)
         assert y.dtype == dtype
-        dx, own = level_backward(g.to(dtype), kept, p.gain, into_image=True)
-        grads = (dx, *own)
+        grads = torch.autograd.grad(y, leaves, g.to(dtype))
         assert [grad.dtype for grad in grads] == [dtype, *[torch.float32] * 3]
-        found[dtype] = (y, *grads, mean, var)
+        found[dtype] = (y, *grads, moments.mean, moments.var)
     for mine, theirs in zip(found[half], found[torch.float32], strict=True):
         assert 0.0 < relative(mine, theirs) < 8 * torch.finfo(half).eps  # more than nothing: it did compute in half
 
@@ -85,16 +89,20 @@ def test_a_level_in_half_precision_is_nearly_the_level(half: torch.dtype, kernel
 @pytest.mark.parametrize("half", HALVES)
 def test_what_is_kept_for_the_backward_pass_is_half_as_large(half: torch.dtype) -> None:
     def kept(dtype: torch.dtype) -> int:
-        bank, _ = bank_in("off", 4)
-        bank._computed = dtype
-        host = bank.host.borrow(torch.arange(4), None)
-        step = bank._step(host, bank.statistics, {}, Batches(one_batch(), torch.zeros(4, BATCH), None))
-        logits = step.forward(lambda rows: as_image(random(BATCH, 8, 8, 4, 1)[:, :, :, rows].to(dtype)))
+        bank, _ = make_bank(4, torch.float32)
+        hosts = [bank.host.borrow(torch.arange(4), None).params()] * (TASK.host.levels + 1)
+        sizes: dict[int, int] = {}
+
+        def keep(tensor: torch.Tensor) -> torch.Tensor:
+            if tensor.is_floating_point() and tensor.numel() > 4096:
+                sizes[tensor.data_ptr()] = tensor.nbytes
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+            x = random(BATCH, 8, 8, 4, 1).to(dtype)
+            logits = network.logits(x, TASK.host, hosts, bank.statistics, {}, training=True)
         assert logits.dtype == torch.float32
-        parts = [part for level in step._levels for part in level._kept]
-        tensors = [getattr(part, field.name) for part in parts for field in dataclasses.fields(part)]
-        activations = [t for t in tensors if t is not None and t.is_floating_point() and t.numel() > 4096]
-        return sum({t.data_ptr(): t.nbytes for t in activations}.values())
+        return sum(sizes.values())
 
     assert kept(half) == kept(torch.float32) // 2
 
@@ -180,10 +188,10 @@ def test_a_seed_that_overflows_stays_alone() -> None:
     stack.values[1, 0] = 1e-7
     before = stack.values.clone()
     borrowed = stack.borrow(torch.arange(2), None)
-    grads = {name: torch.ones_like(leaf) for name, leaf in borrowed.leaves.items()}
-    next(iter(grads.values()))[1] = float("inf")
+    grad = torch.ones_like(borrowed.flat)
+    grad[1, 0] = float("inf")
     part = LossScale().part(stack.values)
-    overflowed = borrowed.step(grads, SGD(0.1, 0.9, 0.0, 1.0), part)
+    overflowed = borrowed.step(grad, SGD(0.1, 0.9, 0.0, 1.0), part)
     assert overflowed is not None
     assert overflowed.tolist() == [False, True]
     assert torch.equal(borrowed.flat[1], before[1])

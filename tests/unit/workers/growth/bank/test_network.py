@@ -2,7 +2,7 @@
 
 On torch's meta device whatever asks for a value, or joins a tensor of another device, fails. What may wait is
 `Tensor.cpu`, and it is counted. What this cannot see is a kernel that waits by itself: those which do so where results
-must be deterministic are not called (test_ways_of_a_gpu.py).
+must be deterministic are not called (tests/unit/workers/layers/test_device.py).
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
+from benchmarks.kernels import per_minibatch
+from benchmarks.worlds import Case
 from support.crowded import BATCH, ENVS, crowded
 from support.no_device import META
 from support.tensor_world import orders
 
 from workers.growth.bank.loss_scale import LossScale
+from workers.growth.bank.network import side_by_side
 from workers.tasks.digits import TASK
 
 
@@ -60,3 +63,24 @@ def test_a_validation_with_counterfactuals_waits_twice(waits: Counter[str]) -> N
 def test_the_method_finds_what_it_looks_for(asks) -> None:
     with pytest.raises((RuntimeError, NotImplementedError)):
         asks(torch.empty(3, device=META))
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("hosts", [1, 4])
+def test_every_host_is_shown_its_own_images(hosts: int, channels: int) -> None:
+    images = torch.randn(9, 5, 4, channels, generator=torch.Generator().manual_seed(0))
+    batch = torch.stack([torch.randperm(9, generator=torch.Generator().manual_seed(host)) for host in range(hosts)])
+    x = side_by_side(images, batch)
+    assert all(torch.equal(x[:, :, :, host], images[batch[host]]) for host in range(hosts))
+
+
+@pytest.mark.parametrize(
+    ("task", "live_seeds", "most"), [("digits", 0, 65), ("cifar10", 0, 90), ("digits", 3, 800), ("cifar10", 3, 840)]
+)
+def test_a_minibatch_starts_so_many_kernels_at_most(task: str, live_seeds: int, most: int) -> None:
+    """Of bare hosts, and with every blueprint in every slot; however many hosts there are."""
+    found = [
+        per_minibatch(Case(task=task, n_envs=n, live_seeds=live_seeds)).total() for n in (16, 64 if live_seeds else 128)
+    ]
+    assert max(found) <= most
+    assert found[1] <= found[0] + 2

@@ -1,0 +1,52 @@
+"""Kernels that a training step starts off the CPU, counted without a GPU: torch's calls on its meta device.
+
+A call counts unless it only makes a view or takes memory; one over a list of tensors counts once for each. What a call
+itself starts is not seen: group norms and some reductions are two or three kernels of a GPU.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from benchmarks.worlds import Case, build
+
+_MEMORY = ("empty", "new_empty", "empty_like", "empty_strided", "new_empty_strided", "detach", "_unsafe_view")
+_META = torch.device("meta")
+
+
+class Kernels(TorchDispatchMode):
+    """Counts calls by name while it is entered."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: Counter[str] = Counter()
+
+    def __torch_dispatch__(
+        self, function: Callable[..., Any], _types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        result = function(*args, **(kwargs or {}))
+        name = function._schema.name.removeprefix("aten::")
+        tensors = [leaf for leaf in tree_leaves((args, result)) if isinstance(leaf, torch.Tensor)]
+        if not function.is_view and name not in _MEMORY and any(one.device == _META for one in tensors):
+            self.seen[name] += len(args[0]) if name.startswith("_foreach") else 1
+        return result
+
+
+def per_minibatch(case: Case) -> Counter[str]:
+    """Kernels by name of one more minibatch of an epoch."""
+    found = []
+    for batches in (2, 3):
+        world = build(replace(case, batches=batches), device="meta")
+        kernels = Kernels()
+        with kernels:
+            world.bank._train_rows(world.table, np.arange(case.n_envs), world.split, world.order, None)
+        found.append(kernels.seen)
+    return found[1] - found[0]
