@@ -19,6 +19,7 @@ from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._leftovers import leftovers
 from esper_ab.commands._options import shared_options
+from esper_ab.contracts.below import remove_below
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.journal.events import AnyEvent, EpisodeRecorded, ExperimentStarted, RunEvaluated
@@ -131,8 +132,9 @@ def _repaired(experiment_dir: Path) -> tuple[str, ...]:
         kept = cut_off(experiment_dir, reading.intact_bytes, reading.lines)
         done.append(f"cut {size} bytes off the journal behind line {reading.lines}; they are in {kept.name}")
     for leftover in tuple(leftovers(experiment_dir)):
-        leftover.unlink()
-        done.append(f"removed {leftover.relative_to(experiment_dir)}")
+        name = leftover.relative_to(experiment_dir)
+        remove_below(experiment_dir, name)
+        done.append(f"removed {name}")
     return tuple(done)
 
 

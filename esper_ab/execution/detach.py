@@ -14,8 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from esper_ab.contracts.below import make_folder, remove_below
 from esper_ab.contracts.errors import EsperError, Interrupted
 from esper_ab.contracts.own_packages import child_command
+from esper_ab.contracts.regular_file import open_regular
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.lock import holder
@@ -67,9 +69,9 @@ def detach(module: str, args: Sequence[str], experiment_dir: Path) -> Detached:
     environment = dict(os.environ)
     if first is not console:
         environment[_CONSOLE_VARIABLE] = str(first.absolute())
-    first.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(first.parent)
     begin, size = _end_of(first), _end_of(experiment_dir / JOURNAL_NAME)
-    with first.open("ab") as file:
+    with os.fdopen(open_regular(first, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), "ab") as file:
         child = subprocess.Popen(
             child_command(module, *args), stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment,
             start_new_session=True,
@@ -82,7 +84,7 @@ def detach(module: str, args: Sequence[str], experiment_dir: Path) -> Detached:
     except NotStarted as error:
         said = _said(first if first.exists() else console, begin)
         if first is not console:
-            first.unlink(missing_ok=True)
+            remove_below(first.parent, first.name)
         raise NotStarted(said or str(error), error.exit_code) from None
     return Detached(experiment_dir=experiment_dir, pid=child.pid, console=console)
 
@@ -99,10 +101,11 @@ def reserved(experiment_dir: Path) -> bool:
 
 def reserve(experiment_dir: Path) -> None:
     """Keep the name for a command that is detached next; FileExistsError when somebody has it."""
-    experiment_dir.parent.mkdir(parents=True, exist_ok=True)
-    _first_console(experiment_dir).touch(exist_ok=False)
+    make_folder(experiment_dir.parent)
+    first = _first_console(experiment_dir)
+    os.close(open_regular(first, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
     if experiment_dir.exists():
-        _first_console(experiment_dir).unlink()
+        remove_below(first.parent, first.name)
         raise FileExistsError(experiment_dir)
 
 

@@ -59,7 +59,7 @@ class Lock:
     """An experiment directory that nobody else writes to, until `close`."""
 
     def __init__(self, experiment_dir: Path) -> None:
-        """UsageError, which names the holder, when somebody has it, and when `.lock` is no file."""
+        """UsageError, which names the holder, when somebody has it, and when `.lock` or the journal is no file."""
         self._experiment_dir = experiment_dir
         self._held: list[int] = []
         try:
@@ -69,14 +69,17 @@ class Lock:
             self._sign()
         except NotRegular as error:
             self.close()
-            raise UsageError(f"{error.filename} {error.strerror}: remove it; a lock is a file of its own") from None
+            remedy = "remove it; a lock is a file of its own"
+            if error.filename == str(experiment_dir / JOURNAL_NAME):
+                remedy = "put the journal itself in its place; nothing is written behind a link"
+            raise UsageError(f"{error.filename} {error.strerror}: {remedy}") from None
         except BaseException:
             self.close()
             raise
 
     def hold_journal(self) -> None:
         """Lock the journal, too, now that there is one; UsageError when somebody writes to it."""
-        journal = os.open(self._experiment_dir / JOURNAL_NAME, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        journal = open_regular(self._experiment_dir / JOURNAL_NAME, os.O_RDWR)
         self._held.append(journal)
         try:
             fcntl.fcntl(journal, fcntl.F_OFD_SETLK, _whole_file(fcntl.F_WRLCK))

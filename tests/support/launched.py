@@ -16,7 +16,7 @@ from workers.process import setup
 
 def main(order: WorkerOrder) -> None:
     """The entry point of a process, set up as a real worker's is."""
-    setup.redirect_output(Path(order.experiment_dir) / order.log_file)
+    setup.redirect_output(Path(order.experiment_dir), order.log_file)
     setup.obey_the_coordinator_only()
     main_in_thread(order)
 

@@ -17,6 +17,7 @@ from typing import Literal
 import msgspec
 import torch
 
+from esper_ab.contracts.below import folder_below
 from esper_ab.contracts.catalog import entry, names
 from esper_ab.contracts.machine import ControllerQuestion, Device, Machine, Questions, TaskFacts, UserReward
 from esper_ab.contracts.messages import RewardCode
@@ -132,7 +133,7 @@ def user_reward(reference: str, n_slots: int) -> UserReward:
         found = UserReward(reference=reference, sha256=code.sha256, problem="", root=str(code.root), files=copied)
         with TemporaryDirectory() as folder:
             if copied:
-                copy_files(code.root, copied, Path(folder) / "copy")
+                copy_files(code.root, copied, folder_below(Path(folder), "copy"))
                 planned = RewardCode(reference=reference, folder="copy", file=copied[0], sha256=code.sha256)
                 function = as_planned([planned], Path(folder))(reference)
             rehearse(function, reference, n_slots)

@@ -12,6 +12,7 @@ import threading
 from multiprocessing.connection import wait
 from pathlib import Path
 
+from esper_ab.contracts.below import open_below
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.settings import Arithmetic
 
@@ -23,10 +24,9 @@ _LARGEST_FROM_HEAP = 32 << 20  # bytes; the maximum of glibc
 _KEPT_BYTES = 1 << 30
 
 
-def redirect_output(log: Path) -> None:
-    """Append everything written to stdout and stderr, by Python or by a library, to `log`."""
-    log.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+def redirect_output(experiment_dir: Path, log_file: str) -> None:
+    """Append everything written to stdout and stderr, by Python or by a library, to `log_file` below that directory."""
+    descriptor = open_below(experiment_dir, log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for standard in (1, 2):
         os.dup2(descriptor, standard)
     os.close(descriptor)
