@@ -79,7 +79,7 @@ def read_progress(experiment_dir: Path, name: Name) -> TrackerProgress | None:
 
 def take(experiment_dir: Path, name: Name) -> int | None:
     """Return a descriptor that holds the tracker's lock until it is closed; None when another process has it."""
-    descriptor = open_below(experiment_dir, f"{FOLDER}/{name}.lock", os.O_RDWR | os.O_CREAT)
+    descriptor = open_below(experiment_dir, f"{FOLDER}/{name}.lock", os.O_RDWR | os.O_CREAT, 0o600)
     for _ in range(_TRIES):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
