@@ -73,8 +73,8 @@ def detach(module: str, args: Sequence[str], experiment_dir: Path) -> Detached:
     begin, size = _end_of(first), _end_of(experiment_dir / JOURNAL_NAME)
     with os.fdopen(open_regular(first, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), "ab") as file:
         child = subprocess.Popen(
-            child_command(module, *args), stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment,
-            start_new_session=True,
+            child_command(module, *args, outlives=True), stdin=subprocess.DEVNULL, stdout=file, stderr=file,
+            env=environment, start_new_session=True,
         )  # fmt: skip
     try:
         _wait(child, experiment_dir, size)

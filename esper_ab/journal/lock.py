@@ -6,9 +6,9 @@ The line is one JSON object in `.lock`:
 
 It remains after the holder has ended, so it is valid only while the lock is held. The journal is locked as well: the
 name `.lock` can be removed during a run, and the next process would lock another file of that name. The journal's is a
-write lock (F_OFD_SETLK), because whoever may read the journal can put a read lock on it. For that reason nobody else may
-read `.lock`. One that others could read, in a copied directory, may be locked by them: if the process that it names is
-gone and nobody writes to the journal, such a lock counts for nothing, and the file is replaced.
+write lock (F_OFD_SETLK), because whoever may read the journal can put a read lock on it. For that reason nobody else
+may read `.lock`. One that others could read, in a copied directory, may be locked by them: if the process that it
+names is gone and nobody writes to the journal, that lock counts for nothing, and the file is replaced.
 """
 
 from __future__ import annotations

@@ -101,10 +101,11 @@ def start_tracking(experiment_dir: Path, tracking: Tracking) -> str:
             write_progress(experiment_dir, name, TrackerProgress(state="starting", started=started))
             # By way of a shell that leaves at once, so that no process of this one's is left to be waited for.
             shell = ["sh", "-c", '"$@" </dev/null &', "sh"]
+            line = _command_line(experiment_dir, name, live=True, started=started, outlives=True)
             with os.fdopen(open_log(experiment_dir, name), "ab") as log:
                 subprocess.run(
-                    [*shell, *_command_line(experiment_dir, name, live=True, started=started)], check=True, stdout=log,
-                    stderr=log, start_new_session=True, stdin=subprocess.DEVNULL, env=_environment(),
+                    [*shell, *line], check=True, stdout=log, stderr=log, start_new_session=True,
+                    stdin=subprocess.DEVNULL, env=_environment(),
                 )  # fmt: skip
     except (OSError, subprocess.CalledProcessError) as error:
         later = shell_command("track", experiment_dir)
@@ -153,9 +154,12 @@ def _wait(experiment_dir: Path, name: Name, child: subprocess.Popen[bytes], star
     return child.wait()
 
 
-def _command_line(experiment_dir: Path, name: Name, *, live: bool, started: str) -> Sequence[str]:
-    line = child_command("esper_ab.trackers.process", str(experiment_dir.absolute()), name)
-    return [*line, *(["--live"] if live else []), started]
+def _command_line(
+    experiment_dir: Path, name: Name, *, live: bool, started: str, outlives: bool = False
+) -> Sequence[str]:
+    more = ("--live", started) if live else (started,)
+    where = str(experiment_dir.absolute())
+    return child_command("esper_ab.trackers.process", where, name, *more, outlives=outlives)
 
 
 def _environment() -> dict[str, str]:
