@@ -125,8 +125,7 @@ class Fleet:
             if self._launcher.transport == "ipc":  # where a connection that finds no descriptor ends this process
                 descriptors.require(self._launcher.descriptors + _SPARE_DESCRIPTORS)
             with descriptors.reserve():
-                handle.order = msgspec.structs.replace(handle.order, key_file=self._hub.admit(handle.identity))
-                handle.worker = self._launcher.start(handle.order)
+                handle.worker = self._started(handle, self._launcher)
         except OSError as error:
             if error.errno not in descriptors.PASSING:
                 raise
@@ -139,6 +138,21 @@ class Fleet:
         handle.delay = None
         self._hub.watch(handle.worker.sentinel)
         handle.watched = True
+
+    def _started(self, handle: WorkerHandle, launcher: Launcher) -> Worker:
+        """A worker with the handle's order that is listened to, or nothing of one; OSError."""
+        who, own = handle.identity, launcher.child_processes
+        endpoint = self._hub.endpoint_of(who) if own else self._hub.endpoint
+        handle.order = msgspec.structs.replace(handle.order, key_file=self._hub.admit(who), endpoint=endpoint)
+        worker = launcher.start(handle.order)
+        try:
+            if own:
+                self._hub.accept_from(who, worker.pid)
+        except OSError:
+            worker.kill()
+            worker.join(_KILL_S)
+            raise
+        return worker
 
     def __iter__(self) -> Iterator[WorkerHandle]:
         return iter(self._handles.values())

@@ -82,7 +82,7 @@ class LocalLauncher:
     """Starts each worker as a spawned process."""
 
     child_processes = True
-    descriptors = 4  # two pipes of multiprocessing, a pidfd, a connection
+    descriptors = 5  # two pipes of multiprocessing, a pidfd, a connection and the socket that it is accepted at
 
     def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "ipc") -> None:
         self._entry = entry
