@@ -91,7 +91,11 @@ def examine(experiment_dir: Path) -> Findings:
     events, damage, repairable = _intact(reading)
     if not events and not damage and not user:
         damage = "no event was recorded: remove the directory and start again"
-    history = fold(events) if events else None
+    history = None
+    try:
+        history = fold(events) if events else None
+    except JournalError as error:
+        damage, repairable = damage or f"its lines are intact, but {error}: no journal of this tool", False
     runs = history.runs.values() if history else ()
     return Findings(
         experiment_dir=str(experiment_dir), in_use_by=str(user) if user else "",

@@ -25,7 +25,7 @@ from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageErro
 from esper_ab.contracts.regular_file import open_regular
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.journal.events import AnyEvent
-from esper_ab.journal.line import FIRST_PREV, Line, decode, other_writer, written, wrong_tail
+from esper_ab.journal.line import FIRST_PREV, Line, decode, lost_newline, other_writer, written, wrong_tail
 from esper_ab.journal.lock import JOURNAL_NAME as JOURNAL_NAME
 from esper_ab.journal.lock import Lock
 
@@ -105,7 +105,10 @@ class Journal:
         try:
             self._lock = Lock(experiment_dir)
         except OSError as error:
-            raise self._cannot_write(error) from error
+            if error.errno in NO_ROOM:
+                again = "give the command again"
+                raise DiskFull(f"no room on the disk for {error.filename}; its journal is intact: {again}") from error
+            raise UsageError(f"{error.filename} cannot be written: {error.strerror}; its journal is intact") from error
 
     def append(self, event: AnyEvent) -> None:
         """Append one line, which is in the file after the next `write` or `commit`."""
@@ -248,6 +251,8 @@ class Reading(Iterator[AnyEvent]):
     def __next__(self) -> AnyEvent:
         data = next(self._source)
         if not data.endswith(b"\n"):
+            if lost_newline(data):
+                raise self._damage("its last byte is not the newline that was written")
             self.torn_bytes = len(data)
             raise StopIteration
         line = self._verified(data)

@@ -82,6 +82,13 @@ def test_a_kernel_that_is_not_here_is_replaced_by_torch_with_a_warning(
     assert err.count("\n") == 1
 
 
+def test_a_policy_of_a_task_that_is_not_installed_is_one_line(policy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = msgspec.structs.replace(policy_file.load(policy).spec, task="elsewhere")
+    policy_file.save(policy.parents[2], spec, None)
+    assert run([str(policy)]) == 2
+    assert f"{policy}: its task 'elsewhere' is not installed here; there are " in capsys.readouterr().err
+
+
 def test_a_policy_file_chooses_no_code(policy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One from elsewhere may name a reward function of its maker's; evaluating it must not run that."""
     trap = policy.parent / "trap.py"
