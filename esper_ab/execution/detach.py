@@ -15,17 +15,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from esper_ab.contracts.below import make_folder, remove_below
-from esper_ab.contracts.errors import EsperError, Interrupted
+from esper_ab.contracts.errors import EsperError, Interrupted, WorkerHung
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.regular_file import open_regular
 from esper_ab.contracts.shell_command import shell_command
+from esper_ab.control.crowding import crowding
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.lock import holder
 from esper_ab.live.console import CONSOLE_NAME
 
 _CONSOLE_VARIABLE = "ESPER_AB_CONSOLE"  # to a detached command: where its output goes until it has made its directory
 _POLL_S = 0.05
-_PATIENCE_S = 300.0  # importing torch twice from a cold network disk, and a plan with many looks
+_PATIENCE_S = 300.0  # on a machine that is not crowded: importing torch twice from a cold network disk, and a plan with many looks
 _END_S = 10.0
 _LAST_LINES = 20
 
@@ -117,13 +118,14 @@ def settle_console(experiment_dir: Path) -> None:
 
 def _wait(child: subprocess.Popen[bytes], experiment_dir: Path, size: int) -> None:
     """Until the child has written to the journal, or is done altogether."""
-    deadline = time.monotonic() + _PATIENCE_S
+    began, patience_s = time.monotonic(), _PATIENCE_S
     while (status := child.poll()) is None:
         has = holder(experiment_dir)
         if has is not None and has.pid == child.pid and _end_of(experiment_dir / JOURNAL_NAME) > size:
             return
-        if time.monotonic() > deadline:
-            raise EsperError(f"process {child.pid} has not begun after {_PATIENCE_S:.0f} s and may still; it goes on")
+        patience_s = max(patience_s, _PATIENCE_S * crowding())
+        if time.monotonic() - began > patience_s:
+            raise WorkerHung(f"process {child.pid} has not begun after {patience_s:.0f} s and may still; it goes on")
         time.sleep(_POLL_S)
     if status:
         raise NotStarted(f"the detached command ended with exit status {status} and said nothing", status)
