@@ -26,7 +26,7 @@ from esper_ab.live.console import CONSOLE_NAME
 
 _CONSOLE_VARIABLE = "ESPER_AB_CONSOLE"  # to a detached command: where its output goes until it has made its directory
 _POLL_S = 0.05
-_PATIENCE_S = 300.0  # on a machine that is not crowded: importing torch twice from a cold network disk, and a plan with many looks
+_PATIENCE_S = 300.0  # where nothing else runs: torch twice from a cold network disk, and a plan with many looks
 _END_S = 10.0
 _LAST_LINES = 20
 

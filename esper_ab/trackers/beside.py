@@ -21,8 +21,16 @@ from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible_line
 from esper_ab.journal.events import AnyEvent, Event, MilestoneReleased
-from esper_ab.trackers.settings import Tracking, wanted
-from esper_ab.trackers.state import TrackerProgress, at_work, open_log, read_progress, save_settings, write_progress
+from esper_ab.trackers.settings import Tracking, server_of, wanted
+from esper_ab.trackers.state import (
+    TrackerProgress,
+    at_work,
+    open_log,
+    read_progress,
+    read_settings,
+    save_settings,
+    write_progress,
+)
 from esper_ab.trackers.subject import Name
 
 _POLL_S = 0.1
@@ -149,8 +157,14 @@ def _wait(experiment_dir: Path, name: Name, child: subprocess.Popen[bytes], star
     with suppress(subprocess.TimeoutExpired):
         return child.wait(_SILENT_S)
     progress = read_progress(experiment_dir, name)
-    if progress is None or progress.started != started or not progress.lines:
-        _warn(f"{name} has told nothing for {_SILENT_S:.0f} s and goes on trying: can its server be reached?")
+    server = server_of(name, read_settings(experiment_dir))
+    begun = progress is not None and progress.started == started
+    if progress is not None and begun and progress.lines:
+        return child.wait()
+    why = "its library takes long to load where much else runs"
+    if begun and server:
+        why = f"can {server} be reached? Or {why}"
+    _warn(f"{name} has told nothing for {_SILENT_S:.0f} s and goes on trying: {why}")
     return child.wait()
 
 
