@@ -98,7 +98,7 @@ class Coordinator:
             case commands.DumpStacks():
                 handle.worker.dump_stacks()
             case commands.EndWorker(lane, reason, hung, run_log):
-                how = reason or ending(handle.worker.exitcode)
+                how = reason or ending(handle)
                 self._fleet.end(handle, _STACKS_S if hung else LAST_WORDS_S)  # its log is complete now
                 log = self._fleet.log_end(handle, LAST_WORDS_LINES if hung else LOG_LINES, run_log)
                 self._perform(self._machine.lost(lane, how, log, hung=hung))

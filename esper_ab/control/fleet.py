@@ -15,6 +15,7 @@ from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.contracts.messages import Stop, WorkerOrder
 from esper_ab.control import descriptors
 from esper_ab.control.hub import Hub
+from esper_ab.control.memory_kills import memory_kills
 from esper_ab.launchers import Launcher, Worker
 from esper_ab.plan.blocks import Plan
 
@@ -58,6 +59,7 @@ class WorkerHandle:
     worker: Worker = field(default_factory=_Nobody)
     delay: Delay | None = None  # None once the worker was started
     watched: bool = False  # the hub reports its end
+    kills_before: int = 0  # for want of memory, anywhere on the machine, when it was started
 
     @property
     def identity(self) -> str:
@@ -141,6 +143,7 @@ class Fleet:
 
     def _started(self, handle: WorkerHandle, launcher: Launcher) -> Worker:
         """A worker with the handle's order that is listened to, or nothing of one; OSError."""
+        handle.kills_before = memory_kills()
         who, own = handle.identity, launcher.child_processes
         endpoint = self._hub.endpoint_of(who) if own else self._hub.endpoint
         handle.order = msgspec.structs.replace(handle.order, key_file=self._hub.admit(who), endpoint=endpoint)
@@ -214,10 +217,14 @@ class Fleet:
         return hurried
 
 
-def ending(exitcode: int | None) -> str:
-    """How a worker ended, in words."""
+def ending(handle: WorkerHandle) -> str:
+    """How a worker ended, in words; out of memory is named where the kernel says that it was."""
+    exitcode = handle.worker.exitcode
     if exitcode is None or exitcode >= 0:
         return f"ended with exit status {exitcode or 0}"
     name = signal.Signals(-exitcode).name
-    hint = " (the kernel does that when memory runs out)" if name == "SIGKILL" else ""
-    return f"was killed by {name}{hint}"
+    if name != "SIGKILL":
+        return f"was killed by {name}"
+    if memory_kills() > handle.kills_before:
+        return "was killed by SIGKILL: since it started the kernel has ended a process for want of memory"
+    return "was killed by SIGKILL (the kernel does that when memory runs out, and has not said so)"
