@@ -8,7 +8,10 @@ click's own handling would make Ctrl-C a 1 and print other words. The exit statu
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import sys
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -18,6 +21,12 @@ from esper_ab.contracts.errors import NO_ROOM, ConditionNotMet, DiskFull, EsperE
 from esper_ab.contracts.visible import visible
 
 _HEADING = "Examples:"
+_STDOUT, _STDERR = 1, 2
+# What a system says no with, to a file that the user chose.
+_REFUSED = frozenset({
+    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP,
+    errno.ENAMETOOLONG, errno.EINVAL, errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE, errno.EFBIG,
+})
 _STATUSES = (
     "Exit status: 0 done, 1 internal error, 2 what was asked cannot be done, 4 a worker failed, 5 a journal is "
     "damaged, 11 a worker hung, 12 a condition of --fail-unless does not hold, 75 the disk is full, 130 interrupted."
@@ -43,8 +52,29 @@ def _report(message: str, status: int, args: Sequence[str]) -> int:
     return status
 
 
+def _of_the_system(error: OSError) -> str:
+    """An error of the system in one line; anything else that has its type is raised again, as a mistake of ours."""
+    if error.filename is None or error.errno not in _REFUSED:
+        raise error
+    return f"{error.filename}: {error.strerror}"
+
+
+def _open_standard_streams() -> None:
+    """Give streams that were closed a place: else the next file that is opened becomes stdout or stderr for libraries.
+
+    And Python has None in their place, to which nobody can write.
+    """
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    for name, number in (("stdout", _STDOUT), ("stderr", _STDERR)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.dup(number), "w", encoding="utf-8"))
+
+
 def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
     """Run `command`; its errors become one line on stderr (and an object on stdout with --json) and a status."""
+    _open_standard_streams()
     try:
         status = command.main(args=list(args), prog_name=program, standalone_mode=False)
     except ConditionNotMet as error:
@@ -53,7 +83,7 @@ def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
         return _report(str(error), error.exit_code, args)
     except OSError as error:
         if error.errno not in NO_ROOM:
-            raise
+            return _report(_of_the_system(error), UsageError.exit_code, args)
         where = f" for {error.filename}" if error.filename else ""  # a report, say: a journal's writer raises DiskFull
         said = f"no room on the disk{where}; no journal is harmed: make room and give the command again"
         return _report(said, DiskFull.exit_code, args)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ import click
 
 from esper_ab.analysis.trained_by import code_states, named, telling
 from esper_ab.commands._exit_status import epilog
-from esper_ab.contracts.errors import EsperError
+from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.visible import visible_line
 from esper_ab.control import provenance
@@ -34,6 +35,7 @@ def command(policies: tuple[str, ...], episodes: int | None, rng_seed: int | Non
 
     POLICY is a file such as EXPERIMENT/policies/GROUP/REPLICATE.pt.
     """
+    check_whole(policies)
     for line in describe_other_code(policies):
         click.echo(f"warning: {visible_line(line)}", err=True)
     arguments = ["--device", device]
@@ -44,22 +46,49 @@ def command(policies: tuple[str, ...], episodes: int | None, rng_seed: int | Non
     return subprocess.run(child, check=False, env=child_environment()).returncode
 
 
+def check_whole(policies: Sequence[str]) -> None:
+    """UsageError when a policy that lies in its experiment directory is not the file that its run recorded.
+
+    Nothing is said of one that lies elsewhere, or whose journal cannot be read.
+    """
+    for experiment_dir, asked in _by_experiment(policies).items():
+        try:
+            runs = load(experiment_dir).history.runs
+        except (EsperError, OSError):
+            continue
+        for name, path in asked.items():
+            evaluation = runs[name].evaluation if name in runs else None
+            if evaluation is None or not path.is_file():
+                continue
+            found = hashlib.sha256(path.read_bytes()).hexdigest()
+            if found != evaluation.policy_sha256:
+                raise UsageError(
+                    f"{path} is not the policy that run {name} saved: its sha256 is {found[:12]}…, recorded was "
+                    f"{evaluation.policy_sha256[:12]}…; copy it elsewhere to evaluate it all the same"
+                )
+
+
+def _by_experiment(policies: Sequence[str]) -> dict[Path, dict[str, Path]]:
+    """Paths of policies by experiment directory and name of the run, of those that lie where runs save them."""
+    found: dict[Path, dict[str, Path]] = {}
+    for path in map(Path, policies):
+        if len(path.absolute().parents) > 2:
+            found.setdefault(path.absolute().parents[2], {})[f"{path.parent.name}/{path.stem}"] = path
+    return found
+
+
 def describe_other_code(policies: Sequence[str]) -> list[str]:
     """A sentence for each experiment directory whose policies were trained by another state of the code than this one.
 
     Nothing is said of a policy that no longer lies in its experiment directory, or whose journal cannot be read.
     """
-    runs: dict[Path, set[str]] = {}
-    for path in map(Path, policies):
-        if len(path.absolute().parents) > 2:
-            runs.setdefault(path.absolute().parents[2], set()).add(f"{path.parent.name}/{path.stem}")
     here, lines = provenance.code(), []
-    for experiment_dir, asked in runs.items():
+    for experiment_dir, asked in _by_experiment(policies).items():
         try:
             states = code_states(load(experiment_dir).history)
         except (EsperError, OSError):
             continue
-        there = [state.code for state in states if asked & set(state.runs)]
+        there = [state.code for state in states if asked.keys() & set(state.runs)]
         key = telling([here, *there])
         others = [named(code) for code in there if code.get(key, "") != here.get(key, "")]
         if others:

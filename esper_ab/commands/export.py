@@ -14,6 +14,7 @@ import click
 
 from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
+from esper_ab.contracts.below import folder_below, make_folder
 from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.load import load
 from esper_ab.query.records import TABLES, add_conclusions, table_sql
@@ -88,7 +89,10 @@ def export(
     with viewed(experiment_dir, loaded.lines) as connection:
         add_conclusions(connection, comparisons)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            if folder == experiment_dir / _FOLDER:
+                folder_below(experiment_dir, _FOLDER)
+            else:
+                make_folder(folder)
             with tempfile.TemporaryDirectory(dir=folder, prefix=".export.") as draft:
                 drafts = {table: Path(draft, f".{file.name}") for table, file in files.items()}  # `gc` knows the dot
                 rows = {table: _draft(connection, table, drafts[table], form) for table in files}

@@ -19,6 +19,7 @@ from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._leftovers import leftovers
 from esper_ab.commands._options import shared_options
+from esper_ab.contracts.below import remove_below
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.journal.events import AnyEvent, EpisodeRecorded, ExperimentStarted, RunEvaluated
@@ -90,7 +91,11 @@ def examine(experiment_dir: Path) -> Findings:
     events, damage, repairable = _intact(reading)
     if not events and not damage and not user:
         damage = "no event was recorded: remove the directory and start again"
-    history = fold(events) if events else None
+    history = None
+    try:
+        history = fold(events) if events else None
+    except JournalError as error:
+        damage, repairable = damage or f"its lines are intact, but {error}: no journal of this tool", False
     runs = history.runs.values() if history else ()
     return Findings(
         experiment_dir=str(experiment_dir), in_use_by=str(user) if user else "",
@@ -131,8 +136,9 @@ def _repaired(experiment_dir: Path) -> tuple[str, ...]:
         kept = cut_off(experiment_dir, reading.intact_bytes, reading.lines)
         done.append(f"cut {size} bytes off the journal behind line {reading.lines}; they are in {kept.name}")
     for leftover in tuple(leftovers(experiment_dir)):
-        leftover.unlink()
-        done.append(f"removed {leftover.relative_to(experiment_dir)}")
+        name = leftover.relative_to(experiment_dir)
+        remove_below(experiment_dir, name)
+        done.append(f"removed {name}")
     return tuple(done)
 
 

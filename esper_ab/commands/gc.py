@@ -6,7 +6,7 @@ import json as json_module
 import os
 import re
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import click
 from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._leftovers import CHECKPOINTS, files_below, leftovers
+from esper_ab.contracts.below import remove_below, remove_empty_below
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.journal.fold import History
@@ -91,10 +92,9 @@ def remove(found: Found) -> None:
     """Remove what was found; UsageError when a process has begun to carry it out in between."""
     with closing(Lock(found.experiment_dir)):
         for path in found.files:
-            path.unlink(missing_ok=True)
+            remove_below(found.experiment_dir, path.relative_to(found.experiment_dir))
         for folder, _, _ in os.walk(found.experiment_dir / CHECKPOINTS, topdown=False):
-            with suppress(OSError):  # not empty
-                Path(folder).rmdir()
+            remove_empty_below(found.experiment_dir, Path(folder).relative_to(found.experiment_dir))
 
 
 def _checkpoints(folder: Path, history: History) -> Iterator[Path]:

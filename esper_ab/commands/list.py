@@ -70,8 +70,10 @@ def _look(experiment_dir: Path) -> Listed:
     held = holder(experiment_dir) is not None
     try:
         loaded = load(experiment_dir)
-    except (JournalError, UsageError) as error:
+    except (JournalError, UsageError, OSError) as error:
         state = "damaged" if isinstance(error, JournalError) else "empty"
+        if isinstance(error, OSError):
+            state = "unreadable"
         return Listed(experiment_dir=str(experiment_dir), state=state, problem=str(error))
     history = loaded.history
     state = state_of(history, held=held)

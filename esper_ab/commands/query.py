@@ -11,7 +11,7 @@ from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import shared_options
 from esper_ab.contracts.visible import visible
-from esper_ab.query.sql import query_csv, query_json, query_text
+from esper_ab.query.sql import LIMIT_S, query_csv, query_json, query_text
 
 
 @click.command(epilog=epilog(
@@ -22,7 +22,9 @@ from esper_ab.query.sql import query_csv, query_json, query_text
 @click.argument("sql")
 @shared_options("json")
 @click.option("--csv", is_flag=True, help="Comma-separated output with a header line.")
-def command(experiment_dir: Path, sql: str, json: bool, csv: bool) -> None:
+@click.option("--timeout", "limit_s", type=click.FloatRange(min=0, min_open=True), default=LIMIT_S, show_default=True,
+              metavar="SECONDS", help="Give up after that long.")
+def command(experiment_dir: Path, sql: str, json: bool, csv: bool, limit_s: float) -> None:
     """Answer a question about EXPERIMENT in SQL.
 
     The views are runs, episodes, env_episodes, evaluations, ppo_updates, seed_events and ledger.
@@ -30,5 +32,5 @@ def command(experiment_dir: Path, sql: str, json: bool, csv: bool) -> None:
     if json and csv:
         raise click.UsageError("--json and --csv exclude each other")
     render = query_json if json else query_csv if csv else query_text
-    answer = render(experiment_dir, sql)
+    answer = render(experiment_dir, sql, limit_s)
     click.echo(visible(answer) if sys.stdout.isatty() else answer)  # a file gets CSV as it is

@@ -3,7 +3,7 @@
     EsperError
     ├── UsageError        2   the request cannot be carried out: flag, key, name, device, file
     ├── WorkerFailed      4   a worker died or reported an error; the end of its log is shown
-    ├── WorkerHung       11   a worker made no progress in time
+    ├── WorkerHung       11   a worker, or the preflight, made no progress in time
     ├── ConditionNotMet  12   a verdict does not meet --fail-unless
     ├── DiskFull         75   there is no room on the disk; nothing recorded is lost
     ├── JournalError      5   an experiment directory's journal is damaged

@@ -8,6 +8,8 @@ import msgspec
 
 from esper_ab.contracts.settings import ControllerSettings, HostKernel, Settings
 
+DOING = "doing: "  # begins a line of the preflight's stderr that says what it does next
+
 
 class ControllerQuestion(Settings, frozen=True, kw_only=True):
     """A group whose controller the child constructs once, to check its settings."""

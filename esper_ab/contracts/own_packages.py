@@ -1,15 +1,18 @@
 """Both packages, imported from where they lie beside each other: `workers` is a name that others use, too.
 
-It is also the program that every child process begins with, `python -P own_packages.py MODULE ARGUMENT…`: -P keeps the
-working directory from the front of the child's sys.path, and the packages are those of the parent.
+It is also the program that every child process begins with, `python -P own_packages.py PARENT MODULE ARGUMENT…`: -P
+keeps the working directory from the front of the child's sys.path, and the packages are those of the parent. The child
+ends when process PARENT does, and with 0 by itself.
 """
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import importlib.util
 import os
 import runpy
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -19,6 +22,8 @@ from types import ModuleType
 
 _ROOT = Path(__file__).absolute().parents[2]
 _SAFE_PATH = "PYTHONSAFEPATH"
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_ORPHANED = 70
 _CLAIMING = threading.Lock()  # workers may be threads of one process, and its module table is one
 
 
@@ -49,9 +54,24 @@ def import_own(module: str) -> ModuleType:
     return importlib.import_module(module)
 
 
-def child_command(module: str, *arguments: str) -> list[str]:
-    """What `python -m module arguments` would be if the working directory could get in the way of nothing."""
-    return [sys.executable, "-P", str(Path(__file__).absolute()), module, *arguments]
+def child_command(module: str, *arguments: str, outlives: bool = False) -> list[str]:
+    """What `python -m module arguments` would be if the working directory could get in the way of nothing.
+
+    It has to be started by the thread that waits for it, with which it ends; not if it `outlives` this process.
+    """
+    parent = 0 if outlives else os.getpid()
+    return [sys.executable, "-P", str(Path(__file__).absolute()), str(parent), module, *arguments]
+
+
+def end_with_parent(parent: int) -> None:
+    """Have the kernel end this process as soon as the thread that started it, of process `parent`, has ended.
+
+    Only on Linux. It works whatever this process is doing, also while it is stopped.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it ended before prctl took effect
+            os._exit(_ORPHANED)
 
 
 @contextmanager
@@ -121,4 +141,6 @@ def _main(module: str) -> None:
 
 
 if __name__ == "__main__":
+    if (_parent := int(sys.argv.pop(1))) != 0:
+        end_with_parent(_parent)
     _main(sys.argv.pop(1))

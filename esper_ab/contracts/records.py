@@ -15,6 +15,7 @@ from msgspec import Meta
 # Path parts that decoding accepts: never absolute, no "..", no hidden files.
 GroupName = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")]
 FileBelow = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*\Z")]
+Sha256 = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 MOST_KEYS = 512  # largest map in any message
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+from esper_ab.contracts.below import write_below
 
 
 def source_sha256(root: Path, files: Iterable[str]) -> str:
@@ -17,7 +18,6 @@ def source_sha256(root: Path, files: Iterable[str]) -> str:
 
 
 def copy_files(root: Path, files: Sequence[str], target: Path) -> None:
-    """Copy `files`, relative to `root`, to the same places below `target`. OSError when a file cannot be copied."""
+    """Copy `files`, relative to `root`, to the same places below the folder `target`. OSError when one cannot be."""
     for file in files:
-        (target / file).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(root / file, target / file)
+        write_below(target, file, (root / file).read_bytes())

@@ -11,6 +11,7 @@ import signal
 import time
 from collections.abc import Iterable
 
+from esper_ab.control.crowding import crowding
 from esper_ab.control.event_sink import EventSink
 from esper_ab.control.fleet import LOG_LINES, Fleet, WorkerHandle, ending
 from esper_ab.control.hub import BadMessage, Hub, Incoming, Readable, Received
@@ -39,6 +40,7 @@ class Coordinator:
         """
         machine = self._machine
         self._hub.watch(signals.descriptor)
+        lanes = len(list(self._fleet))
         for handle in self._fleet:
             self._report_start(handle)
         self._perform(machine.take_over())
@@ -46,7 +48,7 @@ class Coordinator:
             for incoming in self._hub.poll(_POLL_S):
                 self._take(incoming, signals)
             self._perform(machine.check_ended(time.monotonic()))
-            self._perform(machine.check_silent(time.monotonic()))
+            self._perform(machine.check_silent(time.monotonic(), crowding(lanes)))
             for handle in self._fleet.try_again(time.monotonic(), self._limits.start_up_s):
                 self._report_start(handle)
             self._perform(machine.end_round(time.monotonic()))
@@ -96,7 +98,7 @@ class Coordinator:
             case commands.DumpStacks():
                 handle.worker.dump_stacks()
             case commands.EndWorker(lane, reason, hung, run_log):
-                how = reason or ending(handle.worker.exitcode)
+                how = reason or ending(handle)
                 self._fleet.end(handle, _STACKS_S if hung else LAST_WORDS_S)  # its log is complete now
                 log = self._fleet.log_end(handle, LAST_WORDS_LINES if hung else LOG_LINES, run_log)
                 self._perform(self._machine.lost(lane, how, log, hung=hung))

@@ -15,6 +15,7 @@ from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.contracts.messages import Stop, WorkerOrder
 from esper_ab.control import descriptors
 from esper_ab.control.hub import Hub
+from esper_ab.control.memory_kills import memory_kills
 from esper_ab.launchers import Launcher, Worker
 from esper_ab.plan.blocks import Plan
 
@@ -58,6 +59,7 @@ class WorkerHandle:
     worker: Worker = field(default_factory=_Nobody)
     delay: Delay | None = None  # None once the worker was started
     watched: bool = False  # the hub reports its end
+    kills_before: int = 0  # for want of memory, anywhere on the machine, when it was started
 
     @property
     def identity(self) -> str:
@@ -125,8 +127,7 @@ class Fleet:
             if self._launcher.transport == "ipc":  # where a connection that finds no descriptor ends this process
                 descriptors.require(self._launcher.descriptors + _SPARE_DESCRIPTORS)
             with descriptors.reserve():
-                handle.order = msgspec.structs.replace(handle.order, key_file=self._hub.admit(handle.identity))
-                handle.worker = self._launcher.start(handle.order)
+                handle.worker = self._started(handle, self._launcher)
         except OSError as error:
             if error.errno not in descriptors.PASSING:
                 raise
@@ -139,6 +140,22 @@ class Fleet:
         handle.delay = None
         self._hub.watch(handle.worker.sentinel)
         handle.watched = True
+
+    def _started(self, handle: WorkerHandle, launcher: Launcher) -> Worker:
+        """A worker with the handle's order that is listened to, or nothing of one; OSError."""
+        handle.kills_before = memory_kills()
+        who, own = handle.identity, launcher.child_processes
+        endpoint = self._hub.endpoint_of(who) if own else self._hub.endpoint
+        handle.order = msgspec.structs.replace(handle.order, key_file=self._hub.admit(who), endpoint=endpoint)
+        worker = launcher.start(handle.order)
+        try:
+            if own:
+                self._hub.accept_from(who, worker.pid)
+        except OSError:
+            worker.kill()
+            worker.join(_KILL_S)
+            raise
+        return worker
 
     def __iter__(self) -> Iterator[WorkerHandle]:
         return iter(self._handles.values())
@@ -200,10 +217,14 @@ class Fleet:
         return hurried
 
 
-def ending(exitcode: int | None) -> str:
-    """How a worker ended, in words."""
+def ending(handle: WorkerHandle) -> str:
+    """How a worker ended, in words; out of memory is named where the kernel says that it was."""
+    exitcode = handle.worker.exitcode
     if exitcode is None or exitcode >= 0:
         return f"ended with exit status {exitcode or 0}"
     name = signal.Signals(-exitcode).name
-    hint = " (the kernel does that when memory runs out)" if name == "SIGKILL" else ""
-    return f"was killed by {name}{hint}"
+    if name != "SIGKILL":
+        return f"was killed by {name}"
+    if memory_kills() > handle.kills_before:
+        return "was killed by SIGKILL: since it started the kernel has ended a process for want of memory"
+    return "was killed by SIGKILL (the kernel does that when memory runs out, and has not said so)"

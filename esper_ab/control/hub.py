@@ -2,12 +2,14 @@
 
 Knows bytes, identities and descriptors; not what a message means for a run. One thread owns it.
 
-Over ipc whoever can open the socket is this user; over TCP a peer has to have a worker's key before anything of it is
-read. What an admitted peer sends is still only believed to be bytes.
+Over ipc whoever can open a socket is this user, and each worker has one at which nobody but its process is accepted:
+libzmq would end this one at a connection for which no descriptor is free. Over TCP a peer has to have a worker's key
+before anything of it is read. What an admitted peer sends is still only believed to be bytes.
 """
 
 from __future__ import annotations
 
+import os
 import select
 from collections import Counter
 from collections.abc import Iterator
@@ -77,6 +79,8 @@ class Hub:
         self._socket.setsockopt(zmq.HEARTBEAT_IVL, 2000)
         self._socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 10000)
         self._socket.setsockopt(zmq.HEARTBEAT_TTL, 10000)
+        if transport == "ipc":
+            self._socket.setsockopt(zmq.IPC_FILTER_PID, os.getpid())  # of threads
         self._socket.bind(f"ipc://{self._folder}/hub" if transport == "ipc" else f"tcp://{address}:*")
         self.endpoint = self._socket.get_string(zmq.LAST_ENDPOINT).rstrip("\0")
         self._poller = zmq.Poller()
@@ -84,6 +88,7 @@ class Hub:
         self._watched = select.epoll()  # one descriptor for all of them: zmq looks through its list at every poll
         self._poller.register(self._watched.fileno(), zmq.POLLIN)
         self._admitted: dict[str, Assembler] = {}
+        self._bound: dict[str, str] = {}  # worker -> endpoint of its own, over ipc
         self._bad: Counter[str] = Counter()
         self._reported: set[tuple[str, str]] = set()
         self.unreported = 0  # bad messages that were only counted
@@ -102,6 +107,27 @@ class Hub:
         """Listen to this worker from now on. Returns the path of its key file, "" when it needs none."""
         self._admitted[identity] = Assembler()
         return str(self._keys.issue(identity)) if self._keys else ""
+
+    def endpoint_of(self, identity: str) -> str:
+        """Where a worker in a process of its own connects; it is listened to there after `accept_from`."""
+        return self.endpoint if self._keys else f"ipc://{self._folder}/{identity.replace('/', '-')}"
+
+    def accept_from(self, identity: str, pid: int) -> None:
+        """Take connections to the endpoint of this worker from process `pid`, and none to those of its predecessors.
+
+        OSError when nothing is free for it.
+        """
+        if self._keys:
+            return
+        worker, endpoint = identity.partition("/")[0], self.endpoint_of(identity)
+        if before := self._bound.pop(worker, ""):
+            self._socket.unbind(before)
+        self._socket.setsockopt(zmq.IPC_FILTER_PID, pid)
+        try:
+            self._socket.bind(endpoint)
+        except zmq.ZMQError as error:
+            raise OSError(error.errno, str(error)) from None
+        self._bound[worker] = endpoint
 
     def dismiss(self, identity: str) -> None:
         """Listen no more."""

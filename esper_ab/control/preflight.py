@@ -5,40 +5,48 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.errors import EsperError, Setting, UsageError
-from esper_ab.contracts.machine import Machine, Questions
+from esper_ab.contracts.errors import EsperError, Setting, UsageError, WorkerFailed, WorkerHung
+from esper_ab.contracts.machine import DOING, Machine, Questions
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.own_packages import child_command
+from esper_ab.contracts.visible import visible_line
 from esper_ab.control import descriptors
+from esper_ab.control.crowding import crowding
 from esper_ab.launchers import Launcher
 
-_TIMEOUT_S = 120.0  # importing torch from a cold network disk takes tens of seconds
+LIMIT_S = 120.0  # on a machine that is not crowded: importing torch from a cold network disk takes tens of seconds
+_SAY_S = 20.0  # then it is said what is waited for
+_LOOK_S = 0.5
+_START_S, _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 60.0, 0.25, 8.0  # of starting it, and between two tries
 _LOG_BYTES_PER_ENV_EPISODE = 4096  # journal line and log, measured generously
 _SPARE_BYTES = 64 << 20  # policies, report, and room for others
 
 
-def examine(questions: Questions, meanwhile: Callable[[], None] = lambda: None) -> Machine:
+def examine(
+    questions: Questions, meanwhile: Callable[[], None] = lambda: None, limit_s: float = LIMIT_S
+) -> Machine:
     """Answers of the module `workers.commands.describe`; EsperError with the end of its output when it has none.
 
-    `meanwhile` is called while the child imports torch, which takes a second or more.
+    `meanwhile` is called while the child imports torch, which takes a second or more. `limit_s`: how long it may take
+    where every process has a core, and as many times longer as the machine is crowded; then WorkerHung.
     """
     environment = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **os.environ}
     command = child_command("workers.commands.describe", msgspec.json.encode(questions).decode())
     began = time.monotonic()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as child:
+    with _started(command, environment) as child:
         try:
             meanwhile()
-            answer, complaint = child.communicate(timeout=_TIMEOUT_S)
-        except BaseException as error:
+            answer, complaint = _awaited(child, began, limit_s)
+        except BaseException:
             child.kill()
-            if isinstance(error, subprocess.TimeoutExpired):
-                raise EsperError(f"the preflight gave no answer within {_TIMEOUT_S:.0f} s") from None
             raise
     took_s = time.monotonic() - began
     if child.returncode:
@@ -50,6 +58,47 @@ def examine(questions: Questions, meanwhile: Callable[[], None] = lambda: None) 
     except (msgspec.MsgspecError, IndexError) as error:
         raise EsperError(f"the preflight (workers.commands.describe) answered something else: {error}") from None
     return msgspec.structs.replace(found, start_s=took_s)
+
+
+def _started(command: Sequence[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    """Start the preflight; what is lacking for a moment is waited for, and named. WorkerFailed after a minute."""
+    began, pause_s = time.monotonic(), _FIRST_PAUSE_S
+    while True:
+        try:
+            return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+        except OSError as error:
+            if error.errno not in descriptors.PASSING:
+                raise
+            lack = descriptors.PASSING[error.errno]
+        if time.monotonic() - began > _START_S:
+            raise WorkerFailed(f"the preflight could not be started for {_START_S:.0f} s: {lack}")
+        if pause_s == _FIRST_PAUSE_S:
+            _warn(f"the preflight cannot be started: {lack}; trying again for {_START_S:.0f} s")
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+
+def _awaited(child: subprocess.Popen[bytes], began: float, limit_s: float) -> tuple[bytes, bytes]:
+    """Output and errors of the preflight; WorkerHung, which names what it was doing, after the limit."""
+    said, longest_s = False, limit_s
+    while True:
+        try:
+            return child.communicate(timeout=_LOOK_S)
+        except subprocess.TimeoutExpired as error:
+            told = (error.stderr or b"").decode(errors="replace").splitlines()
+        waited_s, longest_s = time.monotonic() - began, max(longest_s, limit_s * crowding())
+        doing = next((line for line in reversed(told) if line.startswith(DOING)), f"{DOING}importing torch")
+        doing = visible_line(doing.removeprefix(DOING))
+        if waited_s > longest_s:
+            raise WorkerHung(f"the preflight gave no answer within {longest_s:.0f} s; it was still {doing}")
+        if waited_s > _SAY_S and not said:
+            _warn(f"the preflight is {doing} for {waited_s:.0f} s now; it may take up to {longest_s:.0f} s")
+            said = True
+
+
+def _warn(text: str) -> None:
+    with suppress(OSError):
+        sys.stderr.write(f"warning: {text}\n")
 
 
 def expected_bytes(env_episodes: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from esper_ab.contracts.below import write_below
 from esper_ab.control.observers import Observed
 from esper_ab.journal.events import PlanExtended, RunStarted
 from esper_ab.plan.blocks import Block, Plan
@@ -23,8 +24,7 @@ class RunFolders:
         if isinstance(event, PlanExtended):
             self._specs |= {spec.ref.name: spec for block in event.extension.blocks for spec in block.runs}
         elif isinstance(event, RunStarted):
-            folder = self._experiment_dir / FOLDER_OF_RUNS / run_folder(event.run)
-            folder.mkdir(parents=True, exist_ok=True)
-            file = folder / CONFIG_NAME
-            if not file.exists():
-                file.write_text(run_toml(self._plan, self._specs[event.run.name]), encoding="utf-8")
+            file = f"{FOLDER_OF_RUNS}/{run_folder(event.run)}/{CONFIG_NAME}"
+            if not (self._experiment_dir / file).exists():
+                text = run_toml(self._plan, self._specs[event.run.name])
+                write_below(self._experiment_dir, file, text.encode())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
+from typing import Literal
 
 import msgspec
 
@@ -40,8 +41,8 @@ class Boundary(Settings, frozen=True, kw_only=True):
 class Design(Settings, frozen=True, kw_only=True):
     """What an experiment compares, with which test, at which looks and bounds."""
 
-    endpoint: str  # "evaluation", "last-tenth", "curve-mean"
-    test: str  # "t", "rank"
+    endpoint: Literal["evaluation", "last-tenth", "curve-mean"]
+    test: Literal["t", "rank"]
     alpha: float  # of the whole experiment
     margin: float  # points
     comparisons: tuple[Contrast, ...]  # in the order in which they are reported

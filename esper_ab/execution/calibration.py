@@ -8,6 +8,7 @@ import msgspec
 
 from esper_ab.analysis.calibration import calibration_of
 from esper_ab.analysis.pairs import pairs_of, same_records
+from esper_ab.contracts.below import write_below
 from esper_ab.design.calibration_file import FILE_NAME, Calibration
 from esper_ab.execution.experiment import PlannedExperiment, carry_out, plan_on
 from esper_ab.journal.load import load
@@ -22,7 +23,7 @@ def calibrate(planned: PlannedExperiment, launcher: Launcher, replicates: int, *
     deterministic = _try_determinism(planned, launcher)
     found = calibration_of(load(planned.experiment_dir).history, replicates, deterministic=deterministic)
     shown = msgspec.json.format(msgspec.json.encode(found), indent=2)
-    calibration_file(planned.experiment_dir).write_bytes(shown + b"\n")
+    write_below(planned.experiment_dir, FILE_NAME, shown + b"\n")
     return found
 
 

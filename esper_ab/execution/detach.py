@@ -14,16 +14,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from esper_ab.contracts.errors import EsperError, Interrupted
+from esper_ab.contracts.below import make_folder, remove_below
+from esper_ab.contracts.errors import EsperError, Interrupted, WorkerHung
 from esper_ab.contracts.own_packages import child_command
+from esper_ab.contracts.regular_file import open_regular
 from esper_ab.contracts.shell_command import shell_command
+from esper_ab.control.crowding import crowding
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.lock import holder
 from esper_ab.live.console import CONSOLE_NAME
 
 _CONSOLE_VARIABLE = "ESPER_AB_CONSOLE"  # to a detached command: where its output goes until it has made its directory
 _POLL_S = 0.05
-_PATIENCE_S = 300.0  # importing torch twice from a cold network disk, and a plan with many looks
+_PATIENCE_S = 300.0  # where nothing else runs: torch twice from a cold network disk, and a plan with many looks
 _END_S = 10.0
 _LAST_LINES = 20
 
@@ -67,12 +70,12 @@ def detach(module: str, args: Sequence[str], experiment_dir: Path) -> Detached:
     environment = dict(os.environ)
     if first is not console:
         environment[_CONSOLE_VARIABLE] = str(first.absolute())
-    first.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(first.parent)
     begin, size = _end_of(first), _end_of(experiment_dir / JOURNAL_NAME)
-    with first.open("ab") as file:
+    with os.fdopen(open_regular(first, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), "ab") as file:
         child = subprocess.Popen(
-            child_command(module, *args), stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment,
-            start_new_session=True,
+            child_command(module, *args, outlives=True), stdin=subprocess.DEVNULL, stdout=file, stderr=file,
+            env=environment, start_new_session=True,
         )  # fmt: skip
     try:
         _wait(child, experiment_dir, size)
@@ -82,7 +85,7 @@ def detach(module: str, args: Sequence[str], experiment_dir: Path) -> Detached:
     except NotStarted as error:
         said = _said(first if first.exists() else console, begin)
         if first is not console:
-            first.unlink(missing_ok=True)
+            remove_below(first.parent, first.name)
         raise NotStarted(said or str(error), error.exit_code) from None
     return Detached(experiment_dir=experiment_dir, pid=child.pid, console=console)
 
@@ -99,10 +102,11 @@ def reserved(experiment_dir: Path) -> bool:
 
 def reserve(experiment_dir: Path) -> None:
     """Keep the name for a command that is detached next; FileExistsError when somebody has it."""
-    experiment_dir.parent.mkdir(parents=True, exist_ok=True)
-    _first_console(experiment_dir).touch(exist_ok=False)
+    make_folder(experiment_dir.parent)
+    first = _first_console(experiment_dir)
+    os.close(open_regular(first, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
     if experiment_dir.exists():
-        _first_console(experiment_dir).unlink()
+        remove_below(first.parent, first.name)
         raise FileExistsError(experiment_dir)
 
 
@@ -114,13 +118,14 @@ def settle_console(experiment_dir: Path) -> None:
 
 def _wait(child: subprocess.Popen[bytes], experiment_dir: Path, size: int) -> None:
     """Until the child has written to the journal, or is done altogether."""
-    deadline = time.monotonic() + _PATIENCE_S
+    began, patience_s = time.monotonic(), _PATIENCE_S
     while (status := child.poll()) is None:
         has = holder(experiment_dir)
         if has is not None and has.pid == child.pid and _end_of(experiment_dir / JOURNAL_NAME) > size:
             return
-        if time.monotonic() > deadline:
-            raise EsperError(f"process {child.pid} has not begun after {_PATIENCE_S:.0f} s and may still; it goes on")
+        patience_s = max(patience_s, _PATIENCE_S * crowding())
+        if time.monotonic() - began > patience_s:
+            raise WorkerHung(f"process {child.pid} has not begun after {patience_s:.0f} s and may still; it goes on")
         time.sleep(_POLL_S)
     if status:
         raise NotStarted(f"the detached command ended with exit status {status} and said nothing", status)

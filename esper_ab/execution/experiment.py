@@ -16,6 +16,7 @@ import click
 import msgspec
 
 from esper_ab.contracts import catalog
+from esper_ab.contracts.below import make_folder
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.machine import Machine, Questions
 from esper_ab.control import provenance
@@ -166,7 +167,7 @@ def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) ->
 def make_directory(planned: PlannedExperiment, launcher: Launcher) -> PlannedExperiment:
     """Claim the experiment directory by making it, after what `carry_out` would refuse was refused."""
     check_launcher(launcher, planned.plan.lanes)
-    return claim_directory(planned, lambda experiment_dir: experiment_dir.mkdir(parents=True))
+    return claim_directory(planned, partial(make_folder, exist_ok=False))
 
 
 def format_plan(planned: PlannedExperiment) -> str:

@@ -6,8 +6,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from esper_ab.contracts.below import check_no_links
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Questions
+from esper_ab.contracts.regular_file import NotRegular
 from esper_ab.control import experiment_run
 from esper_ab.control.preflight import check_launcher, examine
 from esper_ab.control.rules.looks import all_settled
@@ -20,6 +22,8 @@ from esper_ab.live.console import waiting
 from esper_ab.plan.blocks import Extension, extend
 from esper_ab.settings.kernel import check_kernel
 
+_WRITTEN_TO = ("checkpoints", "logs", "policies", "runs", "tensorboard", "tracking")  # folders of an experiment
+
 
 def unfinished(experiment_dir: Path, *, allow_changed_code: bool = False) -> History:
     """The history of an experiment that can be resumed, by this code; UsageError, nothing written, for any other."""
@@ -31,11 +35,21 @@ def unfinished(experiment_dir: Path, *, allow_changed_code: bool = False) -> His
 def resume_run(experiment_dir: Path, launcher: Launcher, *, watched: bool, allow_changed_code: bool = False) -> None:
     """Train what is left of an interrupted run and journal it in the same experiment directory."""
     history = unfinished(experiment_dir, allow_changed_code=allow_changed_code)
+    _check_links(experiment_dir)
     check_launcher(launcher, history.plan.lanes)
     _check_arithmetic(history)
     with ExitStack() as stack:
         told = make_observers(stack, experiment_dir, history.plan, history, watched=watched)
         experiment_run.resume(experiment_dir, launcher, told, allow_changed_code=allow_changed_code)
+
+
+def _check_links(experiment_dir: Path) -> None:
+    """UsageError when a link stands where runs and trackers write: nothing is written behind one."""
+    try:
+        check_no_links(experiment_dir, _WRITTEN_TO)
+    except NotRegular as error:
+        remedy = "nothing is written behind a link: put the folder or file itself in its place"
+        raise UsageError(f"{error.filename} {error.strerror}, and {remedy}") from None
 
 
 def _check_arithmetic(history: History) -> None:
@@ -67,6 +81,7 @@ def extend_run(
 ) -> None:
     """Train replicates up to `replicates` in all and journal them in the same experiment directory."""
     history = load(experiment_dir).history
+    _check_links(experiment_dir)
     check_launcher(launcher, history.plan.lanes)
     _check_arithmetic(history)
     with ExitStack() as stack:

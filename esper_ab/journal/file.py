@@ -20,10 +20,12 @@ from typing import BinaryIO, TypeVar
 
 import msgspec
 
+from esper_ab.contracts.below import remove_below
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
+from esper_ab.contracts.regular_file import open_regular
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.journal.events import AnyEvent
-from esper_ab.journal.line import FIRST_PREV, Line, decode, other_writer, written, wrong_tail
+from esper_ab.journal.line import FIRST_PREV, Line, decode, lost_newline, other_writer, written, wrong_tail
 from esper_ab.journal.lock import JOURNAL_NAME as JOURNAL_NAME
 from esper_ab.journal.lock import Lock
 
@@ -50,7 +52,7 @@ class Journal:
         """Lock `experiment_dir` and create its journal; UsageError when another process holds it or one exists."""
         self._begin(experiment_dir, wall_clock)
         try:
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self._file = open_regular(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
             self._lock.hold_journal()
             sync_directory(experiment_dir)
         except FileExistsError:
@@ -78,7 +80,7 @@ class Journal:
             whole = journal._path.stat().st_size - reading.torn_bytes
             if reading.torn_bytes:
                 cut_off(experiment_dir, whole, reading.lines)
-            journal._file = os.open(journal._path, os.O_RDWR | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC)
+            journal._file = open_regular(journal._path, os.O_RDWR | os.O_APPEND)
         except OSError as error:
             journal._lock.close()
             raise journal._cannot_write(error) from error
@@ -103,7 +105,10 @@ class Journal:
         try:
             self._lock = Lock(experiment_dir)
         except OSError as error:
-            raise self._cannot_write(error) from error
+            if error.errno in NO_ROOM:
+                again = "give the command again"
+                raise DiskFull(f"no room on the disk for {error.filename}; its journal is intact: {again}") from error
+            raise UsageError(f"{error.filename} cannot be written: {error.strerror}; its journal is intact") from error
 
     def append(self, event: AnyEvent) -> None:
         """Append one line, which is in the file after the next `write` or `commit`."""
@@ -186,7 +191,7 @@ def cut_off(experiment_dir: Path, at: int, lines: int) -> Path:
     The rest is on disk before the journal is shortened, so it is never lost. OSError leaves the journal unchanged.
     """
     kept, descriptor = _new_file(experiment_dir, f"{JOURNAL_NAME}.torn-{lines}")
-    with (experiment_dir / JOURNAL_NAME).open("r+b") as journal:
+    with os.fdopen(open_regular(experiment_dir / JOURNAL_NAME, os.O_RDWR), "r+b") as journal:
         try:
             journal.seek(at)
             while part := journal.read(_COPY_BYTES):
@@ -194,7 +199,7 @@ def cut_off(experiment_dir: Path, at: int, lines: int) -> Path:
             os.fsync(descriptor)
             sync_directory(experiment_dir)
         except OSError:
-            kept.unlink()
+            remove_below(experiment_dir, kept.name)
             raise
         finally:
             os.close(descriptor)
@@ -208,7 +213,7 @@ def _new_file(folder: Path, name: str) -> tuple[Path, int]:
     for count in itertools.count():
         path = folder / (f"{name}.{count}" if count else name)
         with suppress(FileExistsError):
-            return path, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            return path, open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     raise AssertionError("counting does not end")
 
 
@@ -246,6 +251,8 @@ class Reading(Iterator[AnyEvent]):
     def __next__(self) -> AnyEvent:
         data = next(self._source)
         if not data.endswith(b"\n"):
+            if lost_newline(data):
+                raise self._damage("its last byte is not the newline that was written")
             self.torn_bytes = len(data)
             raise StopIteration
         line = self._verified(data)

@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from esper_ab.contracts.errors import JournalError
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, Moments, RunRef
 from esper_ab.design.design import Design
@@ -18,6 +19,11 @@ from esper_ab.journal import events
 from esper_ab.journal.columns import Columns
 from esper_ab.journal.episodes import Episodes
 from esper_ab.plan.blocks import Block, Plan
+
+
+class Inconsistent(JournalError):
+    """An event is intact and does not fit those before it: no version of esper_ab writes such a journal."""
+
 
 RunState = Literal["planned", "warming up", "training", "evaluating", "finished", "left out", "lost"]
 
@@ -138,9 +144,9 @@ class History:
         return tuple(sorted(runs, key=lambda run: run.ref.replicate))
 
     def add(self, event: events.AnyEvent) -> None:
-        """Add one event; ValueError for a second first line. Any event after the end reopens the experiment."""
+        """Add one event; Inconsistent when it fits no experiment. Any event after the end reopens the experiment."""
         if isinstance(event, events.ExperimentStarted):
-            raise ValueError("a journal starts once")
+            raise Inconsistent("an experiment starts once")
         self.ended = event if isinstance(event, events.ExperimentEnded) else None
         match event:
             case events.WorkerStarted():
@@ -154,38 +160,44 @@ class History:
             case events.Ledger():
                 self.ledger.append(event)
                 if event.run_name and event.confounder is not msgspec.UNSET:
-                    self.runs[event.run_name].findings.add(event.confounder)
+                    self._run(event.run_name).findings.add(event.confounder)
                 if event.category in ("dropped_pair", "cancelled") and event.run_name:
-                    self.runs[event.run_name].lost = True
-                    self.runs[event.run_name].failed = event.category == "dropped_pair"
+                    self._run(event.run_name).lost = True
+                    self._run(event.run_name).failed = event.category == "dropped_pair"
             case _:
                 self._add_to_run(event)
+
+    def _run(self, name: str) -> RunHistory:
+        if name not in self.runs:
+            raise Inconsistent(f"run {name!r} is not in the plan")
+        return self.runs[name]
 
     def _add_to_run(self, event: events.AnyEvent) -> None:
         match event:
             case events.RunStarted():
-                self.runs[event.run.name].started = True
+                self._run(event.run.name).started = True
             case events.RunReady():
-                run = self.runs[event.run.name]
+                run = self._run(event.run.name)
                 if run.warm_up_s is None:  # keep that of the first start
                     run.warm_up_s = event.warm_up_s
                 worker = next((one for one in reversed(self.workers) if one.lane == run.ref.lane), None)
                 run.taken.append(Taken(milestone=event.milestone, sitting=len(self.continued), worker=worker))
             case events.EpisodeRecorded():
-                run = self.runs[event.record.run.name]
+                run = self._run(event.record.run.name)
                 run.add(event.record, keep=self.keeps_records)
                 if event.checkpoint is not None:
                     run.checkpoints.append(event.checkpoint)
                 if isinstance(event.observations, Moments):
                     run.observations = event.observations
             case events.RunEvaluated():
-                self.runs[event.record.run.name].evaluation = event.record
+                self._run(event.record.run.name).evaluation = event.record
             case events.MilestoneReleased():
                 self._take_release(event)
 
     def _take_release(self, event: events.MilestoneReleased) -> None:
         for name in event.runs:
-            self.runs[name].released = max(self.runs[name].released, event.milestone)
+            run = self._run(name)
+            run.released = max(run.released, event.milestone)
         if isinstance(event.observations, Moments):
             self.shared[event.replicate, event.milestone] = event.observations
 
@@ -205,25 +217,36 @@ class History:
                 self.runs[spec.ref.name] = RunHistory(spec=spec, left_out=spec.ref.group_id in gone)
 
 
+def _check_names(plan: Plan) -> None:
+    """Inconsistent when the plan compares or trains a group that it does not have."""
+    groups = {group.name for group in plan.experiment.groups}
+    compared = {name for contrast in plan.design.comparisons for name in (contrast.a, contrast.b)}
+    trained = {spec.ref.group_id for block in plan.blocks for spec in block.runs}
+    for what, names in (("compares", compared), ("trains", trained)):
+        if names - groups:
+            raise Inconsistent(f"its plan {what} {min(names - groups)!r}, which is none of its groups")
+
+
 def begin(started: events.ExperimentStarted, *, keeps_records: bool = True) -> History:
-    """Return the history after the first line: every planned run, none started.
+    """Return the history after the first line: every planned run, none started. Inconsistent when it fits no plan.
 
     `keeps_records`: False in processes that live as long as the experiment, to bound their memory.
     """
-    runs = {spec.ref.name: RunHistory(spec=spec) for block in started.plan.blocks for spec in block.runs}
     plan = started.plan
+    _check_names(plan)
+    runs = {spec.ref.name: RunHistory(spec=spec) for block in plan.blocks for spec in block.runs}
     return History(started=started, design=plan.design, blocks=[*plan.blocks], runs=runs, keeps_records=keeps_records)
 
 
 def fold(recorded: Iterable[events.AnyEvent], *, keeps_records: bool = True) -> History:
-    """Return the history of a whole journal; ValueError unless it begins with `experiment_started`.
+    """Return the history of a whole journal; Inconsistent when it is none, from its first line on.
 
     `keeps_records`: False to keep only the columns of training episodes.
     """
     iterator = iter(recorded)
     first = next(iterator, None)
     if not isinstance(first, events.ExperimentStarted):
-        raise ValueError("the journal does not begin with experiment_started")
+        raise Inconsistent("it does not begin with experiment_started")
     history = begin(first, keeps_records=keeps_records)
     for event in iterator:
         history.add(event)

@@ -61,6 +61,11 @@ def wrong_tail(data: bytes) -> str:
     return "its CRC does not match its contents" if is_tail else "it does not end in its CRC"
 
 
+def lost_newline(data: bytes) -> bool:
+    """Whether all of a line is there and intact, with another byte in place of its newline: no writer leaves that."""
+    return not data.endswith(b"\n") and wrong_tail(data[:-1] + b"\n") == ""
+
+
 def decode(data: bytes) -> Line:
     """Decode a line without checking its CRC; MsgspecError when it is not a line of this version of esper_ab."""
     line = _decoder.decode(data)

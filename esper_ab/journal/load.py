@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.journal.events import ExperimentStarted
 from esper_ab.journal.fast import pool
 from esper_ab.journal.fast.chunk import CHUNK_BYTES, Stretch, stretches
 from esper_ab.journal.file import JOURNAL_NAME, Reading, read
-from esper_ab.journal.fold import History, begin
+from esper_ab.journal.fold import History, Inconsistent, begin
 from esper_ab.journal.line import event_of
 
 LARGE_BYTES = 16 << 20  # journals of this size and more are read in stretches
@@ -42,13 +42,16 @@ def load(experiment_dir: Path, large_bytes: int = LARGE_BYTES, chunk_bytes: int 
         raise UsageError(f"{path} holds no event yet; try again when the experiment has started")
     if not isinstance(first, ExperimentStarted):
         raise UsageError(f"{path} does not begin with experiment_started: no journal of this tool")
-    if path.stat().st_size >= large_bytes:
-        found = _in_stretches(path, first, reading, chunk_bytes)
-        if found is not None:
-            return found
-    history = begin(first)
-    for event in reading:
-        history.add(event)
+    try:
+        history = begin(first)
+        if path.stat().st_size >= large_bytes:
+            found = _in_stretches(path, first, reading, chunk_bytes)
+            if found is not None:
+                return found
+        for event in reading:
+            history.add(event)
+    except Inconsistent as error:
+        raise JournalError(f"{path}, line {reading.lines}: intact, but {error}: no journal of this tool") from None
     return Loaded(history=history, lines=reading.lines, wall_time=reading.wall_time, torn_bytes=reading.torn_bytes)
 
 
@@ -72,7 +75,10 @@ def _add(history: History, path: Path, part: Stretch) -> bool:
         event = event_of(data)
         if event is None:
             return False
-        history.add(event)
+        try:
+            history.add(event)
+        except Inconsistent:
+            return False
     for name, found in part.runs.items():
         run = history.runs.get(name)
         if run is None or found.columns.episodes[0] <= run.columns.newest:

@@ -6,7 +6,9 @@ The line is one JSON object in `.lock`:
 
 It remains after the holder has ended, so it is valid only while the lock is held. The journal is locked as well: the
 name `.lock` can be removed during a run, and the next process would lock another file of that name. The journal's is a
-write lock (F_OFD_SETLK), because whoever may read the journal can put a read lock on it.
+write lock (F_OFD_SETLK), because whoever may read the journal can put a read lock on it. For that reason nobody else
+may read `.lock`. One that others could read, in a copied directory, may be locked by them: if the process that it
+names is gone and nobody writes to the journal, that lock counts for nothing, and the file is replaced.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import fcntl
 import os
 import socket
+import stat
 import struct
 import time
 from datetime import UTC, datetime
@@ -21,10 +24,12 @@ from pathlib import Path
 
 import msgspec
 
+from esper_ab.contracts.below import remove_below
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.regular_file import NotRegular, open_regular
 
 LOCK_NAME, JOURNAL_NAME = ".lock", "events.jsonl"
+_MODE = 0o600  # of `.lock`: whoever may read it can lock it
 _TRIES = 10  # somebody who only asks holds the lock for an instant
 _TRY_S = 0.02
 _FLOCK = "hhqqi4x"  # struct flock of fcntl(2): kind, whence, start, length (0: all of it), process
@@ -55,11 +60,16 @@ def process_started(pid: int) -> int | None:
     return None if after_name[0] in "ZX" else int(after_name[_STARTED_FIELD])
 
 
+def _is_alive(named: Holder) -> bool:
+    """Whether the holder runs, as far as can be seen from here: a process of another host is believed to."""
+    return named.pid > 0 and (named.host != socket.gethostname() or process_started(named.pid) == named.started)
+
+
 class Lock:
     """An experiment directory that nobody else writes to, until `close`."""
 
     def __init__(self, experiment_dir: Path) -> None:
-        """UsageError, which names the holder, when somebody has it, and when `.lock` is no file."""
+        """UsageError, which names the holder, when somebody has it, and when `.lock` or the journal is no file."""
         self._experiment_dir = experiment_dir
         self._held: list[int] = []
         try:
@@ -69,14 +79,17 @@ class Lock:
             self._sign()
         except NotRegular as error:
             self.close()
-            raise UsageError(f"{error.filename} {error.strerror}: remove it; a lock is a file of its own") from None
+            remedy = "remove it; a lock is a file of its own"
+            if error.filename == str(experiment_dir / JOURNAL_NAME):
+                remedy = "put the journal itself in its place; nothing is written behind a link"
+            raise UsageError(f"{error.filename} {error.strerror}: {remedy}") from None
         except BaseException:
             self.close()
             raise
 
     def hold_journal(self) -> None:
         """Lock the journal, too, now that there is one; UsageError when somebody writes to it."""
-        journal = os.open(self._experiment_dir / JOURNAL_NAME, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        journal = open_regular(self._experiment_dir / JOURNAL_NAME, os.O_RDWR)
         self._held.append(journal)
         try:
             fcntl.fcntl(journal, fcntl.F_OFD_SETLK, _whole_file(fcntl.F_WRLCK))
@@ -109,7 +122,8 @@ def holder(experiment_dir: Path) -> Holder | None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return _named(descriptor)
+        named = _named(descriptor)
+        return named if _is_alive(named) else _unnamed_holder(experiment_dir)
     finally:
         os.close(descriptor)
     return _unnamed_holder(experiment_dir)
@@ -118,18 +132,27 @@ def holder(experiment_dir: Path) -> Holder | None:
 def _locked(experiment_dir: Path) -> int:
     """A descriptor that holds the lock on the file that is called `.lock` now."""
     for left in reversed(range(_TRIES)):
-        descriptor = open_regular(experiment_dir / LOCK_NAME, os.O_RDWR | os.O_CREAT)
+        descriptor = open_regular(experiment_dir / LOCK_NAME, os.O_RDWR | os.O_CREAT, _MODE)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_still(experiment_dir / LOCK_NAME, descriptor):
+                os.fchmod(descriptor, _MODE)
                 return descriptor
             by = _UNKNOWN
         except BlockingIOError:
             by = _named(descriptor)
+            if not _is_alive(by):
+                by = _UNKNOWN
+                if left == 1 and _others_may_read(descriptor) and _unnamed_holder(experiment_dir) is None:
+                    remove_below(experiment_dir, LOCK_NAME)
         os.close(descriptor)
         if left:
             time.sleep(_TRY_S)
     raise UsageError(f"{experiment_dir} is in use by {by}; wait for it, stop it or choose another name")
+
+
+def _others_may_read(descriptor: int) -> bool:
+    return bool(stat.S_IMODE(os.fstat(descriptor).st_mode) & ~_MODE)
 
 
 def _is_still(path: Path, descriptor: int) -> bool:

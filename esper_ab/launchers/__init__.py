@@ -7,10 +7,11 @@ A launcher knows nothing of the protocol, and the control plane never imports a 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from multiprocessing import parent_process
 from typing import Any, Literal, Protocol
 
 from esper_ab.contracts.messages import Lane, WorkerOrder
-from esper_ab.contracts.own_packages import add_working_directory, import_own
+from esper_ab.contracts.own_packages import add_working_directory, end_with_parent, import_own
 
 # Connection of workers to the coordinator. ipc: a socket that only this user of this machine can open; tcp: CURVE,
 # with keys for these workers only. No result depends on it.
@@ -83,6 +84,12 @@ def call(entry: str, order: WorkerOrder) -> None:
 
 
 def call_in_process(entry: str, order: WorkerOrder) -> None:
-    """Do as `call`, in a process of its own, which finds users' modules where the preflight found them."""
+    """Do as `call`, in a process of its own, which finds users' modules where the preflight found them.
+
+    It ends with its parent from here on, before anything is imported that takes time.
+    """
+    parent = parent_process()
+    if parent is not None and parent.pid is not None:
+        end_with_parent(parent.pid)
     add_working_directory()
     call(entry, order)

@@ -9,7 +9,9 @@ import threading
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
+from esper_ab.contracts.below import open_below
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.own_packages import ForeignPackage, claim
@@ -23,8 +25,6 @@ class InlineWorker:
 
     def __init__(self, order: WorkerOrder, entry: str) -> None:
         self._order, self._entry = order, entry
-        self._log = Path(order.experiment_dir) / order.log_file
-        self._log.parent.mkdir(parents=True, exist_ok=True)
         self.name = order.identity
         self.pid = os.getpid()
         self.exitcode: int | None = None
@@ -43,15 +43,19 @@ class InlineWorker:
             self.exitcode = 0
         except BaseException:  # noqa: BLE001  any exception ends the worker, as in a process
             self.exitcode = 1
-            with self._log.open("a") as log:
+            with self._log() as log:
                 traceback.print_exc(file=log)
         finally:
             os.close(self._ended)
 
     def dump_stacks(self) -> None:
         """Write the stacks of all threads of this process, the worker's among them, to its log."""
-        with self._log.open("a") as log:
+        with self._log() as log:
             faulthandler.dump_traceback(file=log, all_threads=True)
+
+    def _log(self) -> TextIO:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        return os.fdopen(open_below(Path(self._order.experiment_dir), self._order.log_file, flags), "a")
 
     def kill(self) -> None:
         """Abandon the thread; as a daemon it ends with this process at the latest."""

@@ -7,6 +7,7 @@ death means. The child sets its own environment before it imports torch; nothing
 from __future__ import annotations
 
 import os
+import select
 import signal
 from collections.abc import Sequence
 from multiprocessing import resource_tracker
@@ -29,15 +30,25 @@ def spawn_context() -> SpawnContext:
 
 
 class LocalWorker:
-    """A started process, not a daemon (it may have children of its own), reaped by `join`."""
+    """A started process, not a daemon (it may have children of its own), reaped by `join`.
+
+    Its sentinel is a pidfd: multiprocessing's is a pipe, which a forked child of the worker keeps open after its death.
+    """
 
     def __init__(self, name: str, process: BaseProcess) -> None:
+        """OSError, with the process ended, when there is no descriptor to watch it by."""
         assert process.pid is not None, "the process has been started"
         self._process = process
         self._exitcode: int | None = None
         self.name = name
         self.pid = process.pid
-        self.sentinel = process.sentinel
+        try:
+            self.sentinel = os.pidfd_open(self.pid)
+        except OSError:
+            process.kill()
+            process.join()
+            process.close()
+            raise
 
     @property
     def exitcode(self) -> int | None:
@@ -55,11 +66,15 @@ class LocalWorker:
             self._process.kill()
 
     def join(self, timeout_s: float) -> bool:
-        if self._exitcode is None:
-            self._process.join(timeout_s)
+        if self.sentinel >= 0:
+            end = select.poll()
+            end.register(self.sentinel, select.POLLIN)
+            end.poll(timeout_s * 1000)
             if self.exitcode is None:
                 return False
-        self._process.close()
+            os.close(self.sentinel)
+            self.sentinel = -1
+            self._process.close()
         return True
 
 
@@ -67,7 +82,7 @@ class LocalLauncher:
     """Starts each worker as a spawned process."""
 
     child_processes = True
-    descriptors = 3  # two pipes of multiprocessing, a connection
+    descriptors = 5  # two pipes of multiprocessing, a pidfd, a connection and the socket that it is accepted at
 
     def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "ipc") -> None:
         self._entry = entry

@@ -154,4 +154,5 @@ def _surviving(stream: io.TextIOWrapper, descriptor: int, fallback: _Fallback) -
     with suppress(OSError):
         stream.flush()
     raw = io.BufferedWriter(_Survivor(descriptor, fallback))
-    return io.TextIOWrapper(raw, stream.encoding, stream.errors, line_buffering=stream.line_buffering)
+    lines = stream.line_buffering or stream.write_through  # with PYTHONUNBUFFERED the latter alone
+    return io.TextIOWrapper(raw, stream.encoding, stream.errors, line_buffering=lines)

@@ -12,7 +12,7 @@ import msgspec
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.machine import Device, Machine
 from esper_ab.contracts.messages import Lane, RunSpec
-from esper_ab.contracts.records import RunRef
+from esper_ab.contracts.records import RunRef, Sha256
 from esper_ab.contracts.rng import RngPath, run_path
 from esper_ab.contracts.settings import Settings
 from esper_ab.design.counterbalance import (
@@ -45,7 +45,7 @@ class Plan(Settings, frozen=True, kw_only=True):
     """Everything decided before the first run; hashed, journalled, shown by --dry-run."""
 
     experiment: ResolvedExperiment
-    digest: str  # sha256 over the experiment, less its name and the order of its groups
+    digest: Sha256  # over the experiment, less its name and the order of its groups
     lanes: tuple[Lane, ...]
     idle_devices: tuple[str, ...]
     blocks: tuple[Block, ...]

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from esper_ab.contracts.below import make_folder, write_below
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import RunSpec
@@ -136,8 +137,8 @@ def make_experiment_directory(
     left of it.
     """
     try:
-        experiment_dir.mkdir(parents=True, exist_ok=claimed)
-        (experiment_dir / "experiment.toml").write_text(experiment_toml(plan, machine, about), encoding="utf-8")
+        make_folder(experiment_dir, exist_ok=claimed)
+        write_below(experiment_dir, "experiment.toml", experiment_toml(plan, machine, about).encode())
         try:
             keep(experiment_dir, machine.user_rewards)
         except UsageError:

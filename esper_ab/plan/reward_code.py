@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from esper_ab.contracts.below import folder_below
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import UserReward
 from esper_ab.contracts.messages import RewardCode
@@ -28,7 +29,7 @@ def keep(experiment_dir: Path, rewards: Iterable[UserReward]) -> None:
     for reward in rewards:
         if not reward.files:
             continue
-        target = experiment_dir / _folder(reward)
+        target = folder_below(experiment_dir, _folder(reward))
         try:
             copy_files(Path(reward.root), reward.files, target)
             same = source_sha256(target, reward.files) == reward.sha256

@@ -2,7 +2,7 @@
 
 DuckDB reads episode records from the file when a query needs them, and only the columns of the view, because a journal
 may exceed memory. Everything else is a table. After the views are made, external access is disabled except for that one
-file, and the configuration is locked.
+file, and the configuration is locked. Nothing is spilled to the disk: a query has the memory of this machine.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ import math
 import os
 import re
 import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import resources
 from itertools import islice
 from pathlib import Path
@@ -30,6 +33,7 @@ from esper_ab.journal.load import load
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+LIMIT_S = 300.0  # for the answer to a query
 VIEWS = ("runs", "episodes", "env_episodes", "evaluations", "ppo_updates", "seed_events", "ledger")
 _VIEWS_WORDS = f"views: {', '.join(VIEWS)}"
 # Statements that cannot write to the one file that is open to queries; COPY could, as could prepared or explained
@@ -65,11 +69,14 @@ class QueryResult(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[tuple[Any, ...], ...]
 
 
-def query(experiment_dir: Path, sql: str) -> QueryResult:
-    """Run `sql` and return its rows. UsageError in one line if DuckDB refuses; JournalError for a damaged journal."""
+def query(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> QueryResult:
+    """Run `sql` and return its rows. UsageError in one line if DuckDB refuses; JournalError for a damaged journal.
+
+    A query that takes longer than `limit_s` is interrupted: UsageError.
+    """
     import duckdb
 
-    with viewed(experiment_dir) as connection:
+    with viewed(experiment_dir) as connection, _interrupted(connection, limit_s):
         lock(connection)
         try:
             statements = connection.extract_statements(sql)
@@ -84,9 +91,23 @@ def query(experiment_dir: Path, sql: str) -> QueryResult:
                 raise UsageError(f'SQL: nothing asked; try "SELECT * FROM runs"; {_VIEWS_WORDS}')
             columns = tuple(column[0] for column in result.description or ())
             rows = tuple(result.fetchall()) if columns else ()
+        except duckdb.InterruptException:
+            raise UsageError(f"SQL: no answer within {limit_s:g} s; ask for less, or give it longer") from None
         except duckdb.Error as error:
             raise UsageError(f"SQL: {one_line(error)}; {_VIEWS_WORDS}") from None
     return QueryResult(columns=columns, rows=rows)
+
+
+@contextmanager
+def _interrupted(connection: DuckDBPyConnection, limit_s: float) -> Iterator[None]:
+    """While entered, what the connection is doing after `limit_s` is interrupted."""
+    timer = threading.Timer(limit_s, connection.interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def viewed(experiment_dir: Path, lines: int | None = None) -> DuckDBPyConnection:
@@ -97,7 +118,7 @@ def viewed(experiment_dir: Path, lines: int | None = None) -> DuckDBPyConnection
     import duckdb
 
     lines = load(experiment_dir).lines if lines is None else lines
-    connection = duckdb.connect(":memory:")
+    connection = duckdb.connect(":memory:", config={"temp_directory": ""})  # else queries may read what is in it
     try:
         path = _file_name(experiment_dir / JOURNAL_NAME)
         with tempfile.NamedTemporaryFile(suffix=".jsonl") as others:
@@ -138,16 +159,16 @@ def lock(connection: DuckDBPyConnection) -> None:
     connection.execute(_LOCK)
 
 
-def query_json(experiment_dir: Path, sql: str) -> str:
+def query_json(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> str:
     """Return the rows of a query as a JSON array of objects."""
-    answer = query(experiment_dir, sql)
+    answer = query(experiment_dir, sql, limit_s)
     rows = [dict(zip(answer.columns, map(_plain, row), strict=True)) for row in answer.rows]
     return json.dumps(rows, indent=2, default=str, allow_nan=False)
 
 
-def query_csv(experiment_dir: Path, sql: str) -> str:
+def query_csv(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> str:
     """Return the rows of a query as comma-separated values with a header line; NULL is empty."""
-    answer = query(experiment_dir, sql)
+    answer = query(experiment_dir, sql, limit_s)
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(answer.columns)
@@ -155,9 +176,9 @@ def query_csv(experiment_dir: Path, sql: str) -> str:
     return buffer.getvalue().removesuffix("\n")
 
 
-def query_text(experiment_dir: Path, sql: str) -> str:
+def query_text(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> str:
     """Return a plain table for the terminal; numbers to the right, floats in six digits, long results cut."""
-    answer = query(experiment_dir, sql)
+    answer = query(experiment_dir, sql, limit_s)
     shown = answer.rows[:_ROWS_SHOWN]
     lines = [tuple(map(visible_line, answer.columns)), *(tuple(_cell(value) for value in row) for row in shown)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(answer.columns))]

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from esper_ab.contracts.regular_file import write_whole
+from esper_ab.contracts.below import write_below
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import holder
 
@@ -53,9 +53,9 @@ def build_report(experiment_dir: Path) -> ReportPaths:
             summary=experiment_dir / "summary.txt", verdict=experiment_dir / "verdict.json",
             page=experiment_dir / "report.html", text=text, content=found,
         )
-        write_whole(paths.summary, text.encode())
-        write_whole(paths.verdict, render_verdict(found))
-        write_whole(paths.page, render_page(found).encode())
+        write_below(experiment_dir, paths.summary.name, text.encode())
+        write_below(experiment_dir, paths.verdict.name, render_verdict(found))
+        write_below(experiment_dir, paths.page.name, render_page(found).encode())
         return paths
 
 

@@ -77,6 +77,8 @@ def read_toml(path: Path) -> FileSettings:
         raise UsageError(f"{path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not TOML: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{path}: no settings: lists or tables are nested too deeply") from None
     tree.pop("record", None)  # of an experiment.toml: what was found when it ran
     groups, tables = tree.pop("groups", []), tree.pop("group", {})
     if not isinstance(groups, list) or not all(isinstance(name, str) for name in groups):

@@ -21,8 +21,16 @@ from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible_line
 from esper_ab.journal.events import AnyEvent, Event, MilestoneReleased
-from esper_ab.trackers.settings import Tracking, wanted
-from esper_ab.trackers.state import TrackerProgress, at_work, log_file, read_progress, save_settings, write_progress
+from esper_ab.trackers.settings import Tracking, server_of, wanted
+from esper_ab.trackers.state import (
+    TrackerProgress,
+    at_work,
+    open_log,
+    read_progress,
+    read_settings,
+    save_settings,
+    write_progress,
+)
 from esper_ab.trackers.subject import Name
 
 _POLL_S = 0.1
@@ -98,14 +106,15 @@ def start_tracking(experiment_dir: Path, tracking: Tracking) -> str:
     try:
         save_settings(experiment_dir, tracking)
         for name in wanted(tracking):
-            log_file(experiment_dir, name).parent.mkdir(exist_ok=True)
             write_progress(experiment_dir, name, TrackerProgress(state="starting", started=started))
             # By way of a shell that leaves at once, so that no process of this one's is left to be waited for.
-            subprocess.run(
-                ["sh", "-c", '"$@" </dev/null >>"$0" 2>&1 &', log_file(experiment_dir, name).absolute(),
-                 *_command_line(experiment_dir, name, live=True, started=started)],
-                check=True, start_new_session=True, stdin=subprocess.DEVNULL, env=_environment(),
-            )  # fmt: skip
+            shell = ["sh", "-c", '"$@" </dev/null &', "sh"]
+            line = _command_line(experiment_dir, name, live=True, started=started, outlives=True)
+            with os.fdopen(open_log(experiment_dir, name), "ab") as log:
+                subprocess.run(
+                    [*shell, *line], check=True, stdout=log, stderr=log, start_new_session=True,
+                    stdin=subprocess.DEVNULL, env=_environment(),
+                )  # fmt: skip
     except (OSError, subprocess.CalledProcessError) as error:
         later = shell_command("track", experiment_dir)
         _warn(f"trackers cannot be started ({error}); the run goes on, `{later}` can do it later")
@@ -118,10 +127,9 @@ def fill(experiment_dir: Path, names: Sequence[Name], *, live: bool) -> dict[Nam
 
     `live`: until the experiment ends. A tracker that failed has the state "failed" and a detail of one line.
     """
-    (experiment_dir / "logs").mkdir(exist_ok=True)
     children, started = {}, uuid4().hex
     for name in names:
-        with log_file(experiment_dir, name).open("ab") as log:
+        with os.fdopen(open_log(experiment_dir, name), "ab") as log:
             children[name] = subprocess.Popen(
                 _command_line(experiment_dir, name, live=live, started=started), stdin=subprocess.DEVNULL, stdout=log,
                 stderr=log, env=_environment(),
@@ -149,14 +157,23 @@ def _wait(experiment_dir: Path, name: Name, child: subprocess.Popen[bytes], star
     with suppress(subprocess.TimeoutExpired):
         return child.wait(_SILENT_S)
     progress = read_progress(experiment_dir, name)
-    if progress is None or progress.started != started or not progress.lines:
-        _warn(f"{name} has told nothing for {_SILENT_S:.0f} s and goes on trying: can its server be reached?")
+    server = server_of(name, read_settings(experiment_dir))
+    begun = progress is not None and progress.started == started
+    if progress is not None and begun and progress.lines:
+        return child.wait()
+    why = "its library takes long to load where much else runs"
+    if begun and server:
+        why = f"can {server} be reached? Or {why}"
+    _warn(f"{name} has told nothing for {_SILENT_S:.0f} s and goes on trying: {why}")
     return child.wait()
 
 
-def _command_line(experiment_dir: Path, name: Name, *, live: bool, started: str) -> Sequence[str]:
-    line = child_command("esper_ab.trackers.process", str(experiment_dir.absolute()), name)
-    return [*line, *(["--live"] if live else []), started]
+def _command_line(
+    experiment_dir: Path, name: Name, *, live: bool, started: str, outlives: bool = False
+) -> Sequence[str]:
+    more = ("--live", started) if live else (started,)
+    where = str(experiment_dir.absolute())
+    return child_command("esper_ab.trackers.process", where, name, *more, outlives=outlives)
 
 
 def _environment() -> dict[str, str]:

@@ -72,6 +72,17 @@ def wandb_mode(flag: str, asked: str | None) -> Literal["online", "offline"]:
     return "online" if mode == "online" else "offline"
 
 
+def server_of(name: Name, tracking: Tracking) -> str:
+    """The server that a tracker talks to, as far as the settings say; "" for one that writes files here."""
+    if name == "wandb" and tracking.wandb == "online":
+        return os.environ.get("WANDB_BASE_URL") or "api.wandb.ai"
+    store = tracking.mlflow_uri or os.environ.get("MLFLOW_TRACKING_URI", "")
+    parts = urlsplit(store)
+    if name == "mlflow" and parts.scheme in ("http", "https"):
+        return f"{parts.scheme}://{parts.hostname or ''}" + (f":{parts.port}" if parts.port else "")
+    return "Databricks" if name == "mlflow" and store.startswith("databricks") else ""
+
+
 def check_tracking(tracking: Tracking) -> None:
     """UsageError for a library that is not installed, and for what a tracker would refuse later."""
     for name in wanted(tracking):

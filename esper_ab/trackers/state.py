@@ -10,8 +10,9 @@ from typing import Literal
 
 import msgspec
 
+from esper_ab.contracts.below import open_below, write_below
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.regular_file import open_regular, write_whole
+from esper_ab.contracts.regular_file import open_regular
 from esper_ab.trackers.settings import Tracking
 from esper_ab.trackers.subject import Name
 
@@ -38,10 +39,9 @@ class TrackerProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 def save_settings(experiment_dir: Path, tracking: Tracking) -> None:
     """Save the trackers' settings for later processes, valid from any working directory."""
-    (experiment_dir / FOLDER).mkdir(exist_ok=True)
     tracking = msgspec.structs.replace(tracking, mlflow_uri=_from_anywhere(tracking.mlflow_uri))
     data = msgspec.json.format(msgspec.json.encode(tracking), indent=2) + b"\n"
-    write_whole(experiment_dir / FOLDER / _SETTINGS, data)
+    write_below(experiment_dir, f"{FOLDER}/{_SETTINGS}", data)
 
 
 def _from_anywhere(uri: str) -> str:
@@ -66,8 +66,7 @@ def read_settings(experiment_dir: Path) -> Tracking:
 
 def write_progress(experiment_dir: Path, name: Name, progress: TrackerProgress) -> None:
     """Write a tracker's progress file; OSError when it cannot be written."""
-    (experiment_dir / FOLDER).mkdir(exist_ok=True)
-    write_whole(experiment_dir / FOLDER / f"{name}.json", msgspec.json.encode(progress) + b"\n")
+    write_below(experiment_dir, f"{FOLDER}/{name}.json", msgspec.json.encode(progress) + b"\n")
 
 
 def read_progress(experiment_dir: Path, name: Name) -> TrackerProgress | None:
@@ -80,8 +79,7 @@ def read_progress(experiment_dir: Path, name: Name) -> TrackerProgress | None:
 
 def take(experiment_dir: Path, name: Name) -> int | None:
     """Return a descriptor that holds the tracker's lock until it is closed; None when another process has it."""
-    (experiment_dir / FOLDER).mkdir(exist_ok=True)
-    descriptor = open_regular(experiment_dir / FOLDER / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o644)
+    descriptor = open_below(experiment_dir, f"{FOLDER}/{name}.lock", os.O_RDWR | os.O_CREAT, 0o600)
     for _ in range(_TRIES):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -108,6 +106,6 @@ def at_work(experiment_dir: Path, name: Name) -> bool:
     return False
 
 
-def log_file(experiment_dir: Path, name: Name) -> Path:
-    """Return the path of the tracker's log, shown by `esper-ab logs EXPERIMENT tracker-NAME`."""
-    return experiment_dir / "logs" / f"tracker-{name}.log"
+def open_log(experiment_dir: Path, name: Name) -> int:
+    """A descriptor that appends to the tracker's log, shown by `esper-ab logs EXPERIMENT tracker-NAME`."""
+    return open_below(experiment_dir, f"logs/tracker-{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)

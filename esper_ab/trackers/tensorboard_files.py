@@ -6,7 +6,6 @@ there are compared and skipped, a torn end is overwritten, and repeating everyth
 
 from __future__ import annotations
 
-import io
 import os
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from tensorboard.plugins.hparams import plugin_data_pb2, summary_v2
 from tensorboard.plugins.text.summary_v2 import text_pb
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from esper_ab.contracts.regular_file import open_regular
+from esper_ab.contracts.below import open_below
 from esper_ab.trackers.subject import Conclusion, Scalar, Subject
 
 FOLDER = "tensorboard"
@@ -25,10 +24,10 @@ _VERSION = "brain.Event:2"  # first record of every event file, as from TensorBo
 class Continuing:
     """File for writing that skips bytes already there, and truncates itself where they differ."""
 
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = open_regular(path, os.O_RDWR | os.O_CREAT, 0o644)
-        self._file = io.FileIO(descriptor, "r+")
+    def __init__(self, root: Path, name: str) -> None:
+        """Open the file `name` below `root`, which is made when there is none."""
+        descriptor = open_below(root, name, os.O_RDWR | os.O_CREAT)
+        self._file = os.fdopen(descriptor, "r+b", buffering=0)
         self._at = 0  # bytes written or already there
         self._same = True  # all bytes so far were already there
 
@@ -60,14 +59,14 @@ class TensorBoardFiles:
     """Tracker for TensorBoard, as defined in subject.py."""
 
     def __init__(self, experiment_dir: Path) -> None:
-        self._folder = experiment_dir / FOLDER
-        self.where = str(self._folder)
+        self._experiment_dir = experiment_dir
+        self.where = str(experiment_dir / FOLDER)
         self._files: dict[str, Continuing] = {}  # of subjects not yet concluded
 
     def begin(self, subject: Subject) -> None:
         began_s = subject.began_ms / 1000
-        path = self._folder / subject.key / f"events.out.tfevents.{int(began_s)}.{subject.id}"
-        self._files[subject.key] = Continuing(path)
+        name = f"{FOLDER}/{subject.key}/events.out.tfevents.{int(began_s)}.{subject.id}"
+        self._files[subject.key] = Continuing(self._experiment_dir, name)
         self._put(subject, event_pb2.Event(wall_time=began_s, file_version=_VERSION))
         self._put(subject, event_pb2.Event(wall_time=began_s, summary=_settings(subject.settings, subject, began_s)))
 

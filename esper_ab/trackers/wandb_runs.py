@@ -16,12 +16,14 @@ from typing import Any
 import msgspec
 import wandb
 
-from esper_ab.contracts.regular_file import write_whole
+from esper_ab.contracts.below import folder_below, write_below
 from esper_ab.trackers.numbers import identity
 from esper_ab.trackers.settings import NOT_IN_A_PROJECT, PROJECT_CHARS, Tracking
+from esper_ab.trackers.state import FOLDER as STATE_FOLDER
 from esper_ab.trackers.subject import COMPARISON, Conclusion, Subject, TrackedExperiment
 
 DONE_NAME = "wandb_runs.json"
+_DONE_FILE = f"{STATE_FOLDER}/{DONE_NAME}"
 _NOT_IN_A_PROJECT = re.compile(f"[{re.escape(NOT_IN_A_PROJECT)}]")
 
 
@@ -51,7 +53,6 @@ class WandbRuns:
         self._project = project_of(experiment, tracking)
         self._to = "/".join((tracking.wandb, tracking.wandb_entity, self._project))
         self.where = str(experiment_dir / "wandb") if tracking.wandb == "offline" else self._project
-        self._done_file = experiment_dir / "tracking" / DONE_NAME
         self._done = self._read_done()
         self._open: dict[str, _Open] = {}
 
@@ -76,7 +77,7 @@ class WandbRuns:
         there.run.summary.update(said)
         there.run.finish(exit_code=0 if conclusion.state == "finished" else 1)
         self._done[subject.key] = {"id": subject.id, "to": self._to, "mark": mark}
-        write_whole(self._done_file, msgspec.json.encode(self._done))
+        write_below(self._experiment_dir, _DONE_FILE, msgspec.json.encode(self._done))
 
     def flush(self) -> None:
         """Do nothing: W&B sends in the background."""
@@ -87,6 +88,7 @@ class WandbRuns:
 
     def _start(self, subject: Subject) -> None:
         offline = self._tracking.wandb == "offline"
+        folder_below(self._experiment_dir, "wandb")
         if offline:
             self._remove_unfinished(subject)
         run = wandb.init(
@@ -114,7 +116,7 @@ class WandbRuns:
 
     def _read_done(self) -> dict[str, dict[str, str]]:
         try:
-            return msgspec.json.decode(self._done_file.read_bytes(), type=dict[str, dict[str, str]])
+            return msgspec.json.decode((self._experiment_dir / _DONE_FILE).read_bytes(), type=dict[str, dict[str, str]])
         except (OSError, msgspec.MsgspecError):
             return {}  # then every run is checked again
 

@@ -155,6 +155,21 @@ def test_killing_ends_a_process_and_abandons_a_thread_and_leaves_others_alone(na
     assert other.exitcode == 0
 
 
+def test_the_end_of_a_process_is_noticed_while_a_child_of_it_lives(name: str, folder: Path) -> None:
+    """The child has inherited whatever its parent had open."""
+    made = launcher(name)
+    if not made.child_processes:
+        pytest.skip("a thread has no process to fork")
+    worker = made.start(order(folder, "forks"))
+    try:
+        assert ended(worker)
+        assert worker.join(0.0)
+        assert worker.exitcode == 7
+    finally:
+        with (folder / "gate").open("w"):  # waits for the child, which goes on then
+            pass
+
+
 def test_workers_take_no_more_descriptors_than_stated_and_give_them_back(name: str, folder: Path) -> None:
     made = launcher(name)
     with waiting(made, folder):

@@ -38,7 +38,8 @@ def agent_of(spec):
 def written(folder, synthetic):
     """A finished experiment directory with its policies."""
     specs = {spec.ref.name: spec for block in synthetic.plan().blocks for spec in block.runs}
-    shas = {name: policy_file.save(folder / spec.policy_file, spec, agent_of(spec)) for name, spec in specs.items()}
+    folder.mkdir(parents=True)
+    shas = {name: policy_file.save(folder, spec, agent_of(spec)) for name, spec in specs.items()}
     return write(folder, [
         RunEvaluated(record=msgspec.structs.replace(event.record, policy_sha256=shas[event.record.run.name]))
         if isinstance(event, RunEvaluated) else event

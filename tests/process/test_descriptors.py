@@ -40,7 +40,7 @@ def test_more_lanes_than_the_soft_limit_allows(tmp_path):
     assert events_of(tmp_path / "run")[-1].status == "finished"
 
 
-@pytest.mark.parametrize(("launcher", "each"), [("local", 3), ("inline", 11)])
+@pytest.mark.parametrize(("launcher", "each"), [("local", 5), ("inline", 11)])
 def test_a_plan_that_cannot_fit_is_refused_before_anything_starts(tmp_path, launcher, each):
     done = conducted(tmp_path / "run", 64, 90, 10, launcher)
     assert done.returncode == 2, done.stderr
@@ -81,6 +81,15 @@ def test_strangers_that_use_up_all_descriptors_end_nothing(tmp_path, undisturbed
     events = events_of(tmp_path / "run")
     assert records(events) == undisturbed
     assert {entry.category for entry in ledger(events)} <= {"worker_death", "start_delayed", "restart"}
+
+
+def test_processes_of_the_same_user_that_connect_end_nothing(tmp_path, undisturbed):
+    """libzmq would end the coordinator when a connection over ipc finds no descriptor; 300 come to each socket."""
+    done = conducted(tmp_path / "run", 128, 128, 2, "local", "ipc", fault="crowd:b/0:1:1,die:a/0:2:1")
+    assert (done.returncode, done.stderr) == (0, "")
+    events = events_of(tmp_path / "run")
+    assert records(events) == undisturbed
+    assert [entry.category for entry in ledger(events)] == ["worker_death", "restart"]
 
 
 @pytest.mark.parametrize("more", [("--dry-run",), ("--detach",), ()])

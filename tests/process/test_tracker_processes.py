@@ -29,9 +29,12 @@ from esper_ab.trackers.settings import Tracking
 from esper_ab.trackers.state import FOLDER, TrackerProgress, at_work, read_progress, save_settings, take, write_progress
 from esper_ab.trackers.subject import NAMES
 
-pytestmark = pytest.mark.filterwarnings("ignore:::mlflow", "ignore:::tensorboard", "ignore:::google")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:::mlflow", "ignore:::tensorboard", "ignore:::google"),
+    pytest.mark.timeout(1800),
+]
 
-PATIENCE_S = 180.0
+PATIENCE_S = 600.0  # libraries that load in seconds take minutes on a machine that is fifteen times overloaded
 SMALL = journals.Synthetic(replicates=2, episodes=3, n_envs=2, steps=10, eval_episodes=1)
 
 
@@ -218,6 +221,13 @@ class Killer:
             os.kill(self.killed, signal.SIGKILL)
 
 
+@pytest.fixture
+def _patient(monkeypatch):
+    """The end of a run waits for its trackers as long as a test does: what becomes of them is told then."""
+    monkeypatch.setattr("esper_ab.trackers.beside._PATIENCE_S", PATIENCE_S)
+
+
+@pytest.mark.usefixtures("_patient")
 def test_trackers_that_raise_and_are_killed_do_not_concern_the_run(tmp_path, capfd):
     plain = conducted.run(tmp_path / "plain", fake_plans.plan())
     experiment_dir = tmp_path / "run"
@@ -232,10 +242,10 @@ def test_trackers_that_raise_and_are_killed_do_not_concern_the_run(tmp_path, cap
     assert result_hash(fold(followed)) == result_hash(fold(plain))
     said = capfd.readouterr().err
     assert "warning: wandb has stopped: its process is gone; the experiment is not concerned" in said
-    assert "warning: tensorboard has stopped: NotADirectoryError" in said
+    assert "warning: tensorboard has stopped: NotRegular" in said
     log = (experiment_dir / "logs" / "tracker-tensorboard.log").read_text()
     assert len(log.splitlines()) == 1
-    assert log.startswith("error: tensorboard: NotADirectoryError")
+    assert log.startswith("error: tensorboard: NotRegular")
     eventually(lambda: not stray(experiment_dir))
 
     (experiment_dir / "tensorboard").unlink()
@@ -315,9 +325,9 @@ def test_wandb_online_without_a_key_is_one_line(tmp_path, monkeypatch):
     line = [sys.executable, "-m", "esper_ab.commands.cli", "track", str(experiment_dir), "--wandb", "online"]
     done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 1
-    assert done.stderr.startswith("warning: wandb: ")
-    assert "key" in done.stderr.lower()
-    assert len(done.stderr.splitlines()) == 1
+    (said,) = [line for line in done.stderr.splitlines() if "goes on trying" not in line]
+    assert said.startswith("warning: wandb: ")
+    assert "key" in said.lower()
 
 
 @pytest.fixture
@@ -328,6 +338,7 @@ def port():
         return probe.getsockname()[1]
 
 
+@pytest.mark.usefixtures("_patient")
 def test_a_server_that_is_not_there_costs_the_run_nothing_and_is_filled_when_it_is(tmp_path, monkeypatch, capfd, port):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
@@ -358,7 +369,7 @@ def test_a_server_that_is_not_there_costs_the_run_nothing_and_is_filled_when_it_
 
 
 def test_what_takes_long_without_a_word_is_said_to(tmp_path, monkeypatch, capfd, port):
-    """The line is there before MLflow gives up, which is within a minute or so: here at its second try."""
+    """The line is there before the library is: it does not ask after a server that nobody has asked yet."""
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
     monkeypatch.setattr("esper_ab.trackers.beside._SILENT_S", 0.0)
@@ -366,7 +377,8 @@ def test_what_takes_long_without_a_word_is_said_to(tmp_path, monkeypatch, capfd,
     line = ["track", str(experiment_dir), "--mlflow", "--uri", f"http://127.0.0.1:{port}"]
     assert invoke(group, line, "esper-ab") == 1
     silent, failed = capfd.readouterr().err.splitlines()
-    assert silent.startswith("warning: mlflow has told nothing for 0 s and goes on trying")
+    why = "its library takes long to load where much else runs"
+    assert silent == f"warning: mlflow has told nothing for 0 s and goes on trying: {why}"
     assert failed.startswith("warning: mlflow: MlflowException: API request to")
 
 

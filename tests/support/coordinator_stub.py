@@ -39,7 +39,7 @@ class Conversation:
     def _work(self) -> None:
         link = Link(self._order.endpoint, self._order.identity)
         try:
-            serve(link, self._order, lambda log: None)
+            serve(link, self._order, lambda experiment_dir, log_file: None)
         finally:
             link.close(finished=True)
 

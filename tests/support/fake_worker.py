@@ -66,7 +66,7 @@ TIMING = Timing(total_s=0.0, train_s=0.0, validate_s=0.0, decide_s=0.0, update_s
 def main(order: WorkerOrder) -> None:
     """Entry point of a process: everything the real one does except torch."""
     process.die_with_parent()
-    process.redirect_output(Path(order.experiment_dir) / order.log_file)
+    process.redirect_output(Path(order.experiment_dir), order.log_file)
     process.obey_the_coordinator_only()
     process.set_environment(order.lane, order.arithmetic)
     main_in_thread(order)
@@ -305,11 +305,22 @@ def _large(link, report):
 
 
 _CROWD: list[socket.socket] = []  # stay open as long as the process
+_STRANGERS = 300  # more than the coordinator may have descriptors in tests
 
 
 def _crowd(link, report):
-    """Connections to the coordinator's port that never say anything, as many as this process may have."""
-    host, _, port = link._socket.get_string(zmq.LAST_ENDPOINT).rstrip("\0").removeprefix("tcp://").rpartition(":")
+    """Connections to the coordinator that never say anything, of a process of this user that is no worker, if it can.
+
+    Over tcp of this one, as many as it may have.
+    """
+    endpoint = link._socket.get_string(zmq.LAST_ENDPOINT).rstrip("\0")
+    if endpoint.startswith("ipc://"):
+        stranger = os.fork()
+        if not stranger:
+            _crowd_in(Path(endpoint.removeprefix("ipc://")).parent)
+        os.waitpid(stranger, 0)
+        return report
+    host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
     with suppress(OSError):
         while True:
             _CROWD.append(socket.socket())
@@ -317,6 +328,16 @@ def _crowd(link, report):
             _CROWD[-1].connect_ex((host, int(port)))
     _CROWD.pop().close()  # the link needs one now and then
     return report
+
+
+def _crowd_in(folder: Path):
+    """To each socket in `folder` as many connections as the coordinator may have descriptors, and more."""
+    for path in folder.iterdir():
+        for _ in range(_STRANGERS if path.is_socket() else 0):
+            _CROWD.append(socket.socket(socket.AF_UNIX))
+            with suppress(OSError):
+                _CROWD[-1].connect(str(path))
+    os._exit(0)
 
 
 _FAULTS = {

@@ -1,11 +1,12 @@
 """Workers for the contract of launchers: without torch, each does what its name in the order says.
 
 "ends" writes its order to RUN_DIR/order.json; "fails" raises; "waits" reports through the FIFO RUN_DIR/begun and lives
-until RUN_DIR/gate is opened for writing.
+until RUN_DIR/gate is opened for writing; "forks" leaves a child that waits so, and ends with status 7.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -16,7 +17,7 @@ from workers.process import setup
 
 def main(order: WorkerOrder) -> None:
     """The entry point of a process, set up as a real worker's is."""
-    setup.redirect_output(Path(order.experiment_dir) / order.log_file)
+    setup.redirect_output(Path(order.experiment_dir), order.log_file)
     setup.obey_the_coordinator_only()
     main_in_thread(order)
 
@@ -27,6 +28,11 @@ def main_in_thread(order: WorkerOrder) -> None:
         raise RuntimeError("as it was told to")
     if order.worker == "ends":
         (folder / "order.json").write_bytes(msgspec.json.encode(order))
+    elif order.worker == "forks":
+        if os.fork():
+            os._exit(7)
+        (folder / "gate").open().close()
+        os._exit(0)
     else:
         with (folder / "begun").open("w") as begun:
             begun.write("!")

@@ -3,7 +3,7 @@
     python -m support.limited_experiment RUN_DIR SOFT HARD LANES LAUNCHER TRANSPORT [hog|miser]
 
 LAUNCHER is local or inline. `hog` has every descriptor taken when a worker dies, until a start is late for it; `miser`
-keeps them, and no start may be late for longer than a second. What is
+keeps them, and no start may be late for longer than eight seconds. What is
 printed: "exhausted" when at some event no descriptor was free, for whatever reason.
 """
 
@@ -69,7 +69,7 @@ def main(experiment_dir: Path, lanes: int, launcher: str, transport: str, kind: 
     plan = fake_plans.plan(cores=lanes, groups=groups, episodes=3)
     check_launcher(started_by, plan.lanes)
     taken = Hog(kind)
-    limits = Limits(start_up_s=1.0 if kind == "miser" else 60.0)
+    limits = Limits(start_up_s=8.0 if kind == "miser" else 60.0)
     experiment_run.run(plan, experiment_dir, started_by, (), limits, taken)
     sys.stdout.write("exhausted\n" if taken.exhausted else "")
 

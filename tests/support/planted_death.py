@@ -67,7 +67,8 @@ class _Planted:
         os.write = self._around(_WRITE, lambda descriptor, data: f"{_kind(descriptor)} write", _half_written)
         for call in _SYNC:
             setattr(os, call.__name__, self._around(call, lambda descriptor: f"{_kind(descriptor)} sync"))
-        os.replace = self._around(os.replace, lambda source, target: f"{_kind_of(str(target))} rename")
+        renamed = os.replace
+        os.replace = self._around(renamed, lambda _, to, **folders: f"{_kind_of(_path(to, folders))} rename")
         send = zmq.Socket.send
         zmq.Socket.send = self._around(send, lambda *args, **options: "send")
 
@@ -121,6 +122,12 @@ def _deadlock() -> None:
 
 
 _HANGS = {"busy loop": _busy, "interpreter locked": _no_thread_gets_a_turn, "deadlock": _deadlock}
+
+
+def _path(target, folders: dict[str, int]) -> str:
+    """Of a rename: the folder may be given by a descriptor."""
+    folder = folders.get("dst_dir_fd")
+    return str(target) if folder is None else f"{Path(f'/proc/self/fd/{folder}').readlink()}/{target}"
 
 
 def _kind(descriptor: int) -> str:

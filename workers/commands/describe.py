@@ -17,8 +17,9 @@ from typing import Literal
 import msgspec
 import torch
 
+from esper_ab.contracts.below import folder_below
 from esper_ab.contracts.catalog import entry, names
-from esper_ab.contracts.machine import ControllerQuestion, Device, Machine, Questions, TaskFacts, UserReward
+from esper_ab.contracts.machine import DOING, ControllerQuestion, Device, Machine, Questions, TaskFacts, UserReward
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.source_files import copy_files
@@ -126,13 +127,14 @@ def user_reward(reference: str, n_slots: int) -> UserReward:
 
     The function called is the one that runs will load: the copy of a file, or an installed module.
     """
+    _doing(f"rehearsing {reference}")
     try:
         function, code = user_function(reference)
         copied = code.files if reference.rpartition(":")[0].endswith(".py") else ()
         found = UserReward(reference=reference, sha256=code.sha256, problem="", root=str(code.root), files=copied)
         with TemporaryDirectory() as folder:
             if copied:
-                copy_files(code.root, copied, Path(folder) / "copy")
+                copy_files(code.root, copied, folder_below(Path(folder), "copy"))
                 planned = RewardCode(reference=reference, folder="copy", file=copied[0], sha256=code.sha256)
                 function = as_planned([planned], Path(folder))(reference)
             rehearse(function, reference, n_slots)
@@ -145,6 +147,7 @@ def user_reward(reference: str, n_slots: int) -> UserReward:
 def _task_problem(name: str, data_dir: str) -> str:
     if name not in names("workers.tasks"):
         return ""  # the caller refuses it, listing the existing names
+    _doing(f"loading the data of {name}")
     try:
         entry("workers.tasks", name, "TASK").load(data_dir)
     except (OSError, ValueError) as error:
@@ -175,8 +178,15 @@ def controller_problems(questions: Questions) -> dict[str, str]:
     return {group: problem for group, problem in found.items() if problem}
 
 
+def _doing(what: str) -> None:
+    """Tell the command that waits what it waits for; before the first line torch is imported."""
+    sys.stderr.write(f"{DOING}{what}\n")
+    sys.stderr.flush()
+
+
 def describe(questions: Questions) -> Machine:
     """Return everything that planning needs to know."""
+    _doing("measuring this machine")
     gpu_there = any(sign.exists() for sign in _GPU_SIGNS)
     devices = _devices()
     usable = sum(device.name.startswith("cuda:") for device in devices)

@@ -38,6 +38,9 @@ def evaluate_file(path: Path, episodes: int | None, rng_seed: int | None, device
         settings=_without_code(policy.spec.settings),
         arithmetic=_possible(policy.spec.arithmetic, path, device),
     )
+    tasks = catalog.names("workers.tasks")
+    if spec.task not in tasks:
+        raise ValueError(f"{path}: its task {spec.task!r} is not installed here; there are {', '.join(tasks)}")
     task: Task = catalog.entry("workers.tasks", spec.task, "TASK")
     data = {device: DeviceData.of(task.load(spec.data_dir), torch_device(device))}
     return evaluate_policy(Session(spec, task, data), policy, lambda _step: None)

@@ -28,7 +28,7 @@ class WrongDevice(RuntimeError):
 def main(order: WorkerOrder) -> None:
     """Run a worker in a process of its own."""
     process.die_with_parent()
-    process.redirect_output(Path(order.experiment_dir) / order.log_file)
+    process.redirect_output(Path(order.experiment_dir), order.log_file)
     process.obey_the_coordinator_only()
     process.set_environment(order.lane, order.arithmetic)
     process.keep_freed_memory()
@@ -37,11 +37,11 @@ def main(order: WorkerOrder) -> None:
 
 def main_in_thread(order: WorkerOrder) -> None:
     """Run a worker in a thread; of the process's settings it changes only the number of threads."""
-    _serve(order, _set_threads, lambda log: None)
+    _serve(order, _set_threads, lambda experiment_dir, log_file: None)
 
 
 def _serve(
-    order: WorkerOrder, prepare: Callable[[Lane, Arithmetic], tuple[str, ...]], log_to: Callable[[Path], None]
+    order: WorkerOrder, prepare: Callable[[Lane, Arithmetic], tuple[str, ...]], log_to: Callable[[Path, str], None]
 ) -> None:
     """Say Hello and serve runs until Stop; an error is reported to the coordinator, then raised for the log."""
     link = Link(order.endpoint, order.identity, keys=order.key_file)

@@ -64,7 +64,7 @@ def torch_devices(names: tuple[str, ...]) -> dict[str, torch.device]:
     return {name: torch.device("cuda", gpus.index(name)) if name in gpus else torch.device("cpu") for name in names}
 
 
-def serve(link: Link, order: messages.WorkerOrder, log_to: Callable[[Path], None]) -> None:
+def serve(link: Link, order: messages.WorkerOrder, log_to: Callable[[Path, str], None]) -> None:
     """Execute runs until Stop, each with a log of its own. Errors are raised, for the entry to report."""
     shelf, experiment_dir = DataShelf(order), Path(order.experiment_dir)
     while True:
@@ -75,7 +75,7 @@ def serve(link: Link, order: messages.WorkerOrder, log_to: Callable[[Path], None
         if isinstance(message, messages.Assign):
             spec = message.spec
             try:
-                open_log = functools.partial(log_to, experiment_dir / spec.log_file)
+                open_log = functools.partial(log_to, experiment_dir, spec.log_file)
                 _when_there_is_room(link, spec, message.milestone, open_log)
                 _run(link, experiment_dir, message, shelf)
             except _Cancelled as cancelled:

@@ -7,26 +7,25 @@ import faulthandler
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 from multiprocessing.connection import wait
 from pathlib import Path
 
+from esper_ab.contracts.below import open_below
 from esper_ab.contracts.messages import Lane
+from esper_ab.contracts.own_packages import end_with_parent
 from esper_ab.contracts.settings import Arithmetic
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 _ORPHANED = 70
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
 _LARGEST_FROM_HEAP = 32 << 20  # bytes; the maximum of glibc
 _KEPT_BYTES = 1 << 30
 
 
-def redirect_output(log: Path) -> None:
-    """Append everything written to stdout and stderr, by Python or by a library, to `log`."""
-    log.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+def redirect_output(experiment_dir: Path, log_file: str) -> None:
+    """Append everything written to stdout and stderr, by Python or by a library, to `log_file` below that directory."""
+    descriptor = open_below(experiment_dir, log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for standard in (1, 2):
         os.dup2(descriptor, standard)
     os.close(descriptor)
@@ -74,10 +73,8 @@ def die_with_parent() -> None:
     if parent is None:
         return
     threading.Thread(target=_watch, args=(parent.sentinel,), name="parent watch", daemon=True).start()
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent.pid:  # it ended before prctl took effect
-            os._exit(_ORPHANED)
+    if parent.pid is not None:
+        end_with_parent(parent.pid)
 
 
 def _watch(sentinel: int) -> None:

@@ -43,10 +43,10 @@ def make_controller(spec: RunSpec) -> Controller:
     return make(spec.settings.controller, spec.slots, spec.settings.growth.blueprints)
 
 
-def save(path: Path, spec: RunSpec, agent: PPOAgent | None) -> str:
-    """Write a policy file durably; return its sha256. OSError leaves a previous file unchanged."""
+def save(experiment_dir: Path, spec: RunSpec, agent: PPOAgent | None) -> str:
+    """Write the policy file of a run durably; return its sha256. OSError leaves a previous file unchanged."""
     state = {"format": FORMAT, "spec": msgspec.to_builtins(spec), "agent": None if agent is None else agent.state()}
-    return durable.write(path, state_bytes.to_bytes(state))
+    return durable.write(experiment_dir, spec.policy_file, state_bytes.to_bytes(state))
 
 
 def load(path: str | Path) -> SavedPolicy:

@@ -143,7 +143,7 @@ class Session:
         When the policy cannot be saved, OSError is raised before anything else is done, and the call may be repeated.
         """
         self._stopwatch.lap()
-        sha256 = policy_file.save(experiment_dir / self.spec.policy_file, self.spec, self.agent)
+        sha256 = policy_file.save(experiment_dir, self.spec, self.agent)
         hosts = evaluate_policy(self, policy_file.SavedPolicy(self.spec, self.agent), on_step)
         return EvaluationRecord(
             run=self.spec.ref, hosts=hosts, policy_file=self.spec.policy_file, policy_sha256=sha256,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from esper_ab.contracts.below import remove_below
 from esper_ab.contracts.records import Checkpoint, RunRef
 from workers.storage import durable
 from workers.storage.durable import Damaged
@@ -23,10 +24,10 @@ def file_of(run: RunRef, milestone: int) -> str:
 def store(experiment_dir: Path, run: RunRef, milestone: int, data: bytes) -> Checkpoint:
     """Write a generation, then remove those that are too old. OSError leaves all previous ones unchanged."""
     file = file_of(run, milestone)
-    sha256 = durable.write(experiment_dir / file, data)
+    sha256 = durable.write(experiment_dir, file, data)
     for old in (experiment_dir / file).parent.glob("*.pt"):
         if old.stem.isdecimal() and int(old.stem) <= milestone - GENERATIONS:
-            old.unlink(missing_ok=True)
+            remove_below(experiment_dir, file_of(run, int(old.stem)))
     return Checkpoint(milestone=milestone, file=file, sha256=sha256, size_bytes=len(data))
 
 

@@ -4,8 +4,9 @@ A sign is progress reported by the training loop, not a heartbeat: a worker stuc
 long to wait scales with what was seen: five times the median time that passed after a sign of the same phase, whoever
 gave it, and never less than a minute. A phase that nobody has got past yet gets the start-up grace, and so does always
 what is done once (start-up, loading data, warm-up): a neighbour's warm caches say nothing about a cold one. That grace
-grows with the steps that the plan expects, as a large task takes minutes for one. A worker that waits at a barrier owes
-nothing.
+grows with the steps that the plan expects, as a large task takes minutes for one, and with the processes that want to
+run per core: on a crowded machine, and with many lanes, everything that is done once takes as many times longer. A
+worker that waits at a barrier owes nothing.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ class Liveness:
     def __init__(self, limits: Limits, now: float) -> None:
         self._limits = limits
         self._checked = now
+        self._crowding = 1.0
         self._owing: dict[str, tuple[Sign, float]] = {}  # worker -> last sign and when
         self._intervals: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_INTERVALS_KEPT))
 
@@ -90,8 +92,12 @@ class Liveness:
         sign, at = self._owing[worker]
         return Laggard(worker=worker, last=sign, silent_s=now - at, limit_s=self._limit_s(sign.phase))
 
-    def late(self, now: float) -> tuple[Laggard, ...]:
-        """Workers silent beyond their limit. To be asked every second or so: a long gap is the coordinator's own."""
+    def late(self, now: float, crowding: float = 1.0) -> tuple[Laggard, ...]:
+        """Workers silent beyond their limit. To be asked every second or so: a long gap is the coordinator's own.
+
+        `crowding`: how many times slower than alone a process may be now; from 1.
+        """
+        self._crowding = crowding
         gap, self._checked = now - self._checked, now
         if gap > self._limits.pause_s:
             self._owing = {worker: (sign, at + gap) for worker, (sign, at) in self._owing.items()}
@@ -110,5 +116,5 @@ class Liveness:
 
     def _limit_s(self, phase: str) -> float:
         if phase in _DONE_ONCE or phase not in self._intervals:
-            return self._limits.start_up_s
+            return self._limits.start_up_s * self._crowding
         return max(self._limits.floor_s, self._limits.factor * statistics.median(self._intervals[phase]))

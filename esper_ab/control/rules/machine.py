@@ -149,9 +149,9 @@ class ExperimentMachine:
                 self._end(worker, worker.fault, hung=False)
         return self._taken()
 
-    def check_silent(self, now: float) -> tuple[Command, ...]:
+    def check_silent(self, now: float, crowding: float = 1.0) -> tuple[Command, ...]:
         """Have the workers that are silent for too long write where they are stuck, then end them."""
-        late = {laggard.worker: laggard for laggard in self._liveness.late(now)}
+        late = {laggard.worker: laggard for laggard in self._liveness.late(now, crowding)}
         silent = [worker for worker in self._workers if worker.identity in late]
         for worker in silent:
             self._do(commands.DumpStacks(worker.lane))

@@ -17,7 +17,7 @@ from esper_ab.contracts.records import Checkpoint, Moments
 from esper_ab.journal.columns import Columns
 from esper_ab.journal.events import EpisodeRecorded, MilestoneReleased
 from esper_ab.journal.lean import LeanLine, LeanRecorded, lean_line_of
-from esper_ab.journal.line import Line, line_of, wrong_tail
+from esper_ab.journal.line import Line, line_of, lost_newline, wrong_tail
 
 CHUNK_BYTES = 32 << 20
 CHECKPOINTS_KEPT = 3  # newest ones per run and stretch; no reader needs more
@@ -76,7 +76,7 @@ def read_stretch(path: str, start: int, end: int) -> Stretch:
                 break
             line = None if wrong_tail(data) else (None if whole else lean_line_of(data)) or line_of(data)
             if line is None or not _add(found, line, data, at):
-                found.torn_bytes = 0 if data.endswith(b"\n") else len(data)
+                found.torn_bytes = 0 if data.endswith(b"\n") or lost_newline(data) else len(data)
                 found.doubtful = not found.torn_bytes
                 break
             at += len(data)

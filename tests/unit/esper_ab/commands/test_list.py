@@ -16,6 +16,7 @@ from esper_ab.commands.list import _table, list_runs
 from esper_ab.commands.logs import lines, sources
 from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.control.experiment_run import extend
+from esper_ab.journal.events import MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.lock import Lock, holder
 from esper_ab.journal.tail import follow
@@ -35,21 +36,28 @@ def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
     (tmp_path / "begun").mkdir()
     (tmp_path / "begun" / JOURNAL_NAME).write_text("")
     (tmp_path / "other").mkdir()
+    stranger = MilestoneReleased(replicate=0, milestone=0, runs=("nobody/0",))
+    write(tmp_path / "foreign", [*planted_effect()[:3], stranger])
+    write(tmp_path / "unreadable", planted_effect())
+    (tmp_path / "unreadable" / JOURNAL_NAME).unlink()
+    (tmp_path / "unreadable" / JOURNAL_NAME).symlink_to(JOURNAL_NAME)
 
     found = list_runs(tmp_path)
     by_name = {one.experiment_dir.rpartition("/")[2]: one for one in found}
     states = {name: one.state for name, one in by_name.items()}
     assert states == {
         "finished": "finished", "failed": "failed", "stale": "stale", "damaged": "damaged", "begun": "empty",
+        "foreign": "damaged", "unreadable": "empty",
     }  # fmt: skip
     assert [one.last_event for one in found] == sorted((one.last_event for one in found), reverse=True)
     assert by_name["finished"].done == 1.0
     assert 0 < by_name["stale"].done < 0.5
     assert by_name["finished"].verdicts == ("x - y: BETTER",)
     table = _table(found)
-    assert len(table.splitlines()) == 6
+    assert len(table.splitlines()) == 8
     assert "x - y: BETTER" in table
     assert "line 1" in table
+    assert "line 4: intact, but run 'nobody/0' is not in the plan" in table
 
 
 def test_many_verdicts_are_counted(tmp_path):

@@ -24,7 +24,7 @@ from esper_ab.journal.events import (
     RunEvaluated,
     RunStarted,
 )
-from esper_ab.journal.fold import begin, fold
+from esper_ab.journal.fold import Inconsistent, begin, fold
 from esper_ab.journal.outcomes import endpoint, held_out_accuracy, mean, outcomes
 from esper_ab.plan.blocks import extend
 
@@ -78,11 +78,11 @@ def test_what_follows_an_end_means_that_it_goes_on():
 
 
 def test_a_journal_begins_with_its_plan():
-    with pytest.raises(ValueError, match="experiment_started"):
+    with pytest.raises(Inconsistent, match="experiment_started"):
         fold(one_replicate()[1:])
-    with pytest.raises(ValueError, match="experiment_started"):
+    with pytest.raises(Inconsistent, match="experiment_started"):
         fold([])
-    with pytest.raises(ValueError, match="starts once"):
+    with pytest.raises(Inconsistent, match="starts once"):
         fold(one_replicate()[:1] * 2)
 
 

@@ -228,3 +228,20 @@ def test_no_journal(tmp_path):
     (tmp_path / JOURNAL_NAME).touch()
     with pytest.raises(UsageError, match="no event yet"):
         query(tmp_path, "SELECT 1")
+
+
+def test_a_folder_where_duckdb_would_keep_temporary_files_is_not_read(tmp_path, monkeypatch):
+    experiment_dir = write(tmp_path / "run", planted_effect())
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".tmp").mkdir()
+    (tmp_path / ".tmp" / "secret.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(UsageError, match="disabled by configuration"):
+        query(experiment_dir, "SELECT * FROM read_csv('.tmp/secret.csv')")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".tmp", "run"]
+
+
+def test_a_query_that_never_ends_is_given_up(experiment_dir):
+    endless = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE a.range % 7 = b.range % 5"
+    with pytest.raises(UsageError, match=r"^SQL: no answer within 0\.5 s; ask for less, or give it longer$"):
+        query(experiment_dir, endless, limit_s=0.5)
+    assert query(experiment_dir, "SELECT 1").rows == ((1,),)

@@ -215,7 +215,7 @@ def test_whatever_was_there_the_file_becomes_what_is_written(pieces, cut, torn):
         path = Path(folder) / "below" / "file"
         path.parent.mkdir()
         path.write_bytes(whole[:cut] + torn)
-        file = Continuing(path)
+        file = Continuing(path.parent, path.name)
         for piece in pieces:
             file.write(piece)
         file.close(whole=True)
@@ -229,7 +229,7 @@ def test_a_file_that_holds_it_all_is_not_written(tmp_path):
     path.write_bytes(b"one two")
     path.chmod(0o600)
     before = path.stat().st_mtime_ns
-    file = Continuing(path)
+    file = Continuing(path.parent, path.name)
     file.write(b"one ")
     file.write(b"two")
     file.close(whole=True)

@@ -20,8 +20,8 @@ from workers.run import policy_file
 @pytest.fixture
 def policy(tmp_path: Path) -> Path:
     session = make_session(controller="wait", steps=2)
-    policy_file.save(tmp_path / "0.pt", session.spec, session.agent)
-    return tmp_path / "0.pt"
+    policy_file.save(tmp_path, session.spec, session.agent)
+    return tmp_path / session.spec.policy_file
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_policy_is_evaluated_in_the_arithmetic_of_its_run(policy: Path) -> Non
     spec = policy_file.load(policy).spec
     for threads, deterministic in ((2, True), (1, False)):
         arithmetic = Arithmetic(threads=threads, deterministic=deterministic)
-        policy_file.save(policy, msgspec.structs.replace(spec, arithmetic=arithmetic), None)
+        policy_file.save(policy.parents[2], msgspec.structs.replace(spec, arithmetic=arithmetic), None)
         os.environ.pop("CUBLAS_WORKSPACE_CONFIG", None)
         assert run([str(policy)]) == 0
         assert torch.get_num_threads() == threads
@@ -74,12 +74,19 @@ def test_a_kernel_that_is_not_here_is_replaced_by_torch_with_a_warning(
     by_torch = json.loads(capsys.readouterr().out)
     spec = policy_file.load(policy).spec
     elsewhere = Arithmetic(kernel="native-avx2", kernel_build="a compiler that nobody has")
-    policy_file.save(policy, msgspec.structs.replace(spec, arithmetic=elsewhere), None)
+    policy_file.save(policy.parents[2], msgspec.structs.replace(spec, arithmetic=elsewhere), None)
     assert run([str(policy), "--json"]) == 0
     out, err = capsys.readouterr()
     assert json.loads(out) == by_torch
     assert err.startswith(f"warning: {policy}: torch trains the hosts in place of native-avx2")
     assert err.count("\n") == 1
+
+
+def test_a_policy_of_a_task_that_is_not_installed_is_one_line(policy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = msgspec.structs.replace(policy_file.load(policy).spec, task="elsewhere")
+    policy_file.save(policy.parents[2], spec, None)
+    assert run([str(policy)]) == 2
+    assert f"{policy}: its task 'elsewhere' is not installed here; there are " in capsys.readouterr().err
 
 
 def test_a_policy_file_chooses_no_code(policy: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,7 +96,7 @@ def test_a_policy_file_chooses_no_code(policy: Path, capsys: pytest.CaptureFixtu
     spec = policy_file.load(policy).spec
     settings = msgspec.structs.replace(spec.settings, reward=RewardSettings(mode=f"{trap}:reward"))
     spec = msgspec.structs.replace(spec, settings=settings, eval_reward_modes=("shaped", f"{trap}:reward"))
-    policy_file.save(policy, spec, None)
+    policy_file.save(policy.parents[2], spec, None)
     assert run([str(policy)]) == 0
     assert "held-out accuracy" in capsys.readouterr().out
     assert not trap.with_suffix(".sprung").exists()

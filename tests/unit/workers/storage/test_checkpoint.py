@@ -207,16 +207,15 @@ def test_only_the_runs_own_files_are_opened(file: str, tmp_path: Path) -> None:
 def test_a_failed_write_leaves_the_previous_file_and_nothing_else(
     call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "x"
-    durable.write(path, b"before")
+    durable.write(tmp_path, "x", b"before")
 
-    def full(*_args: object) -> None:
+    def full(*_args: object, **_options: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
         patched.setattr(os, call, full)
         with pytest.raises(OSError, match="No space left"):
-            durable.write(path, b"after")
+            durable.write(tmp_path, "x", b"after")
     assert {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()} == {"x": b"before"}
 
 
@@ -224,7 +223,7 @@ def test_short_writes_are_gone_on_with(tmp_path: Path, monkeypatch: pytest.Monke
     real = os.write
     with monkeypatch.context() as patched:
         patched.setattr(os, "write", lambda descriptor, data: real(descriptor, bytes(data[:7])))
-        sha256 = durable.write(tmp_path / "x", b"0123456789" * 5)
+        sha256 = durable.write(tmp_path, "x", b"0123456789" * 5)
     assert durable.read(tmp_path / "x", sha256, 50) == b"0123456789" * 5
 
 
@@ -232,11 +231,11 @@ def test_a_limit_on_file_sizes_leaves_the_previous_file(tmp_path: Path) -> None:
     """By the system itself, in the middle of the write."""
     program = (
         "import resource, sys\nfrom pathlib import Path\nfrom workers.storage import durable\n"
-        "durable.write(Path(sys.argv[1]), b'before')\n"
+        "durable.write(Path(sys.argv[1]), 'x', b'before')\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
-        "durable.write(Path(sys.argv[1]), b'a' * 5000)\n"
+        "durable.write(Path(sys.argv[1]), 'x', b'a' * 5000)\n"
     )
-    command = [sys.executable, "-c", program, str(tmp_path / "x")]
+    command = [sys.executable, "-c", program, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=children.environment())
     assert "File too large" in done.stderr
     assert {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()} == {"x": b"before"}
@@ -246,7 +245,7 @@ def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path: Path) -> Non
     for name in (".x.41-41", ".x.41-42"):
         (tmp_path / name).write_bytes(b"ha")
     (tmp_path / ".xy.41-41").write_bytes(b"another's")
-    durable.write(tmp_path / "x", b"whole")
+    durable.write(tmp_path, "x", b"whole")
     assert {entry.name for entry in tmp_path.iterdir()} == {"x", ".xy.41-41"}
 
 

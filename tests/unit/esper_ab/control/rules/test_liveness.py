@@ -101,3 +101,20 @@ def test_what_a_lost_worker_was_in_the_middle_of_says_nothing_about_pace():
     liveness.sign("w01/1", TRAIN, 1000.0)
     at, _ = late_workers(liveness, 1000.0, 1100.0)
     assert at == 1051.0
+
+
+@given(st.floats(1.0, 50.0), st.sampled_from(["start-up", "assigned", "warm-up", "never seen"]))
+def test_what_is_done_once_may_take_as_many_times_longer_as_the_machine_is_crowded(crowding, phase):
+    liveness = Liveness(Limits(start_up_s=300.0, pause_s=math.inf), 0.0)
+    liveness.sign("w00/1", Sign(phase=phase), 0.0)
+    assert liveness.late(300.0 * crowding - 0.1, crowding) == ()
+    (laggard,) = liveness.late(300.0 * crowding + 0.1, crowding)
+    assert laggard.limit_s == 300.0 * crowding
+    assert liveness.silence("w00/1", 1.0).limit_s == laggard.limit_s, "a stop names the limit that holds"
+
+
+def test_a_phase_whose_pace_is_known_has_its_limit_by_that():
+    liveness = Liveness(Limits(start_up_s=300.0, pause_s=math.inf), 0.0)
+    for at in (0.0, 10.0, 20.0, 30.0):
+        liveness.sign("w00/1", TRAIN, at)
+    assert liveness.late(91.0, 20.0)

@@ -1,0 +1,115 @@
+"""The journal over a file system that fails as NFS, a full disk and a dying device do, and then loses power.
+
+The layer lies under `os`: a write may be short or fail after some bytes, a sync may fail, and what it did not sync may
+be gone afterwards, in part. Laws: what was committed is there, once and in order, whatever else happened; what is there
+besides is what was appended next; and whoever takes the journal up goes on from it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esper_ab.contracts.errors import DiskFull, JournalError
+from esper_ab.journal.events import Ledger
+from esper_ab.journal.file import JOURNAL_NAME, Journal
+
+GIVE_UP = (errno.EIO, errno.ESTALE, errno.EROFS)
+LATER = (errno.ENOSPC, errno.EDQUOT)
+ACTS = ("append", "append", "append", "write", "commit", "commit", "crash")
+
+
+def event(number):
+    return Ledger(category="disk_full", run_name="", episode=number, detail="x" * (7 * number % 50))
+
+
+class FaultyFiles:
+    """In place of three calls of `os`, for the file of a journal; the others pass."""
+
+    def __init__(self, path, draw):
+        self._path, self._draw = path, draw
+        self._real = {name: getattr(os, name) for name in ("write", "fdatasync", "ftruncate")}
+        self.synced = 0  # bytes that a power cut leaves
+
+    def _is_journal(self, descriptor):
+        return os.path.samestat(os.fstat(descriptor), self._path.stat())
+
+    def _fails(self, name):
+        kind = self._draw(st.sampled_from(["no", "no", "later", "give up"]), label=name)
+        if kind == "no":
+            return
+        number = self._draw(st.sampled_from(LATER if kind == "later" else GIVE_UP))
+        raise OSError(number, os.strerror(number))
+
+    def write(self, descriptor, data):
+        if not self._is_journal(descriptor):
+            return self._real["write"](descriptor, data)
+        count = len(data)
+        if self._draw(st.sampled_from(["whole", "whole", "whole", "short"])) == "short":
+            count = self._draw(st.integers(0, len(data)), label="bytes written before anything fails")
+        if count:
+            self._real["write"](descriptor, bytes(data[:count]))
+        if count < len(data):
+            self._fails("write")
+        return count
+
+    def fdatasync(self, descriptor):
+        try:
+            self._fails("fdatasync")
+        except OSError:  # the kernel has given the pages up: they are read from now on as the disk has them
+            self._real["ftruncate"](descriptor, self._draw(st.integers(self.synced, os.fstat(descriptor).st_size)))
+            raise
+        self._real["fdatasync"](descriptor)
+        self.synced = os.fstat(descriptor).st_size
+
+    def ftruncate(self, descriptor, size):
+        self._real["ftruncate"](descriptor, size)
+        if self._is_journal(descriptor):
+            self.synced = min(self.synced, size)
+
+    def power_cut(self):
+        os.truncate(self._path, self._draw(st.integers(self.synced, self._path.stat().st_size), label="left"))
+
+
+def after_a_power_cut(folder, faulty, journal):
+    """The events that a new coordinator finds, and its journal."""
+    os.close(journal._file)
+    journal._lock.close()
+    faulty.power_cut()
+    again, found = Journal.take_up(folder, list, lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    faulty.synced = (folder / JOURNAL_NAME).stat().st_size
+    return found, again
+
+
+@given(st.data())
+def test_what_is_committed_is_there_once_and_in_order_whatever_the_files_do(tmp_path_factory, data):
+    folder = tmp_path_factory.mktemp("faulty")
+    journal = Journal(folder, lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    faulty = FaultyFiles(folder / JOURNAL_NAME, data.draw)
+    appended, committed = [], 0
+    for act in [*data.draw(st.lists(st.sampled_from(ACTS), max_size=25)), "crash"]:
+        gone = act == "crash"
+        if act == "append":
+            appended.append(event(len(appended)))
+            journal.append(appended[-1])
+        elif not gone:
+            with pytest.MonkeyPatch.context() as patch, suppress(DiskFull):
+                for name in ("write", "fdatasync", "ftruncate"):
+                    patch.setattr(os, name, getattr(faulty, name))
+                try:
+                    getattr(journal, act)()
+                    committed = len(appended) if act == "commit" else committed
+                except JournalError:
+                    gone = True  # the coordinator ends
+        if gone:
+            found, journal = after_a_power_cut(folder, faulty, journal)
+            assert len(found) >= committed
+            assert found == appended[: len(found)]
+            appended, committed = found, len(found)
+    journal.close()

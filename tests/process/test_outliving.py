@@ -1,0 +1,65 @@
+"""What is started before a worker is at work ends with its coordinator, however that ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+import pytest
+from support.being_killed import alive
+from support.children import environment
+
+PATIENCE_S = 60.0
+REWARD = """
+import os, sys, time
+with open({pipe!r}, "w") as told:
+    told.write(f"{{os.getpid()}}\\n")
+time.sleep(1e6)
+"""
+# In place of a coordinator: the preflight, and a worker that has come as far as its entry point.
+PREFLIGHT = """
+import sys
+from esper_ab.contracts.machine import Questions
+from esper_ab.control.preflight import examine
+examine(Questions(task="synthetic", data_dir="", user_rewards=(sys.argv[1] + "/hangs.py:reward",)))
+"""
+WORKER = """
+import sys, time
+from support import stand_in
+stand_in.without_torch()
+from esper_ab.contracts.messages import Lane, WorkerOrder
+from esper_ab.contracts.settings import Arithmetic
+from esper_ab.launchers.local import LocalLauncher
+LocalLauncher("support.hanging:main").start(WorkerOrder(
+    endpoint="ipc:///nowhere", worker="w00", incarnation=1, lane=Lane(name="cpu:0", devices=("cpu:0",), uuids=("",)),
+    arithmetic=Arithmetic(threads=1), experiment_dir=sys.argv[1], log_file="logs/w00.log",
+))
+time.sleep(1e6)
+"""
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("program", [PREFLIGHT, WORKER], ids=["preflight", "worker"])
+def test_nothing_outlives_a_coordinator_that_ends_while_it_starts(tmp_path, program, sent):
+    pipe = tmp_path / "pid"
+    os.mkfifo(pipe)
+    (tmp_path / "hangs.py").write_text(REWARD.format(pipe=str(pipe)))
+    line = [sys.executable, "-c", program, str(tmp_path)]
+    with subprocess.Popen(line, env=environment(), start_new_session=True) as it:
+        with pipe.open() as told:
+            child = int(told.readline())
+        assert alive(child)
+        it.send_signal(sent)
+        it.wait(PATIENCE_S)
+    deadline = time.monotonic() + PATIENCE_S
+    try:
+        while alive(child):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)

@@ -1,0 +1,113 @@
+"""Files of an experiment that are intact and cannot be used, and places that cannot be written to: one line each."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import pytest
+from support.children import environment
+from support.in_process import esper_ab
+from support.journals import planted_effect, write
+
+from esper_ab.journal.events import RunEvaluated
+from esper_ab.journal.file import JOURNAL_NAME
+
+READ_IT = (("report",), ("status",), ("fsck",), ("query", "SELECT 1"), ("export",), ("gc",), ("resume",))
+# In the first line, or wherever it stands: what no version writes there.
+WRONG = {
+    "a digest that is no number": (rb'"digest":"0{64}"', b'"digest":"' + b"x" * 64 + b'"'),
+    "an endpoint that there is not": (rb'"endpoint":"evaluation","test"', b'"endpoint":"happiness","test"'),
+    "a comparison with nobody": (rb'"comparisons":\[\{"a":"\w+"', b'"comparisons":[{"a":"nobody"'),
+    "a run of nobody": (rb'"runs":\["[^"]*"', b'"runs":["nobody/0"'),
+    "a test that there is not": (rb'"test":"t"', b'"test":"z"'),
+}
+
+
+def rewritten(experiment_dir: Path, pattern: bytes, by: bytes) -> None:
+    """Every line with `by` for the pattern, and right CRCs."""
+    path, prev, lines = experiment_dir / JOURNAL_NAME, b"00000000", []
+    before = path.read_bytes()
+    for line in before.splitlines():
+        body = line[: line.rindex(b',"crc"')].replace(line[line.index(b'"prev":"') + 8 :][:8], prev, 1)
+        body = re.sub(pattern, lambda _: by, body)
+        prev = b"%08x" % zlib.crc32(body)
+        lines.append(body + b',"crc":"' + prev + b'"}\n')
+    path.write_bytes(b"".join(lines))
+    assert path.read_bytes() != before, "the pattern is not in this journal"
+
+
+def one_line(done: subprocess.CompletedProcess[str]) -> str:
+    assert "Traceback" not in done.stderr + done.stdout, done.stderr
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == len(done.stderr.splitlines()) <= 1, done.stderr
+    return "".join(errors)
+
+
+@pytest.mark.parametrize("command", READ_IT, ids=lambda command: command[0])
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_journal_with_right_checksums_and_wrong_contents(tmp_path, wrong, command):
+    experiment_dir = write(tmp_path / "run", planted_effect())
+    rewritten(experiment_dir, *WRONG[wrong])
+    done = esper_ab(command[0], experiment_dir, *command[1:])
+    assert done.returncode == 5, done.stdout + done.stderr
+    said = one_line(done) + done.stdout
+    assert "intact" in said
+    assert str(experiment_dir) in said
+
+
+def test_one_of_them_hides_no_other_in_a_list(tmp_path):
+    for number, (pattern, by) in enumerate(WRONG.values()):
+        rewritten(write(tmp_path / f"wrong-{number}", planted_effect()), pattern, by)
+    write(tmp_path / "right", planted_effect())
+    done = esper_ab("list", tmp_path)
+    assert done.returncode == 0
+    assert one_line(done) == ""
+    assert len(done.stdout.splitlines()) == 1 + len(WRONG) + 1
+    assert "finished" in done.stdout
+
+
+@pytest.mark.skipif(os.getuid() == 0 and not Path("/proc/self/ns/mnt").exists(), reason="needs a mount namespace")
+@pytest.mark.parametrize("command", ["report", "gc", "resume", "fsck --repair", "export"])
+def test_a_place_that_cannot_be_written_to(tmp_path, command):
+    events = planted_effect()
+    if command == "resume":
+        events = events[: next(i for i, event in enumerate(events) if isinstance(event, RunEvaluated))]
+    experiment_dir = write(tmp_path / "run", events)
+    name, *options = command.split()
+    options += ["--allow-changed-code"] if name == "resume" else []
+    mounted = f"mount --bind {experiment_dir} {experiment_dir} && mount -o remount,bind,ro {experiment_dir}"
+    line = f"{sys.executable} -m esper_ab.commands.cli {name} {experiment_dir} {' '.join(options)}"
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", f"{mounted} && exec {line}"], capture_output=True, text=True,
+                          env=environment(), check=False)  # fmt: skip
+    if "unshare" in done.stderr or "mount:" in done.stderr:
+        pytest.skip(f"no mount namespace here: {done.stderr}")
+    assert done.returncode == 2, done.stderr
+    assert "Read-only file system" in one_line(done)
+    assert "0 lines" not in done.stderr
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams(tmp_path, closed):
+    """Libraries write to descriptors 1 and 2, whatever has been opened in the place of what was closed."""
+    experiment_dir = write(tmp_path / "run", planted_effect())
+    before = (experiment_dir / JOURNAL_NAME).read_bytes()
+    line = f"exec {sys.executable} -m esper_ab.commands.cli report {experiment_dir} {closed}"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=environment(), check=False)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    assert (experiment_dir / "report.html").exists()
+    assert (experiment_dir / JOURNAL_NAME).read_bytes() == before
+    launch = f"exec {sys.executable} -m esper_ab.launch --groups wait,nobody --dry-run {closed}"
+    done = subprocess.run(["sh", "-c", launch], capture_output=True, env=environment(), cwd=tmp_path, check=False)
+    assert done.returncode == 2
+
+
+def test_settings_that_are_nested_too_deeply(tmp_path):
+    (tmp_path / "deep.toml").write_text("n_envs = " + "[" * 20_000 + "]" * 20_000)
+    done = esper_ab("launch", "--config", tmp_path / "deep.toml", "--dry-run")
+    assert done.returncode == 2
+    assert "deep.toml: no settings: lists or tables are nested too deeply" in one_line(done)

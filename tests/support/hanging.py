@@ -1,0 +1,15 @@
+"""A worker that has come as far as its entry point and no further: it names itself in RUN_DIR/pid, and hangs."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from esper_ab.contracts.messages import WorkerOrder
+
+
+def main(order: WorkerOrder) -> None:
+    with (Path(order.experiment_dir) / "pid").open("w") as told:
+        told.write(f"{os.getpid()}\n")
+    time.sleep(1e6)

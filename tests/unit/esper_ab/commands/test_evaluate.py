@@ -1,0 +1,47 @@
+"""evaluate: a policy that lies where its run saved it is the one that was recorded, or is refused."""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+import pytest
+from support.journals import planted_effect, write
+
+from esper_ab.commands.evaluate import check_whole
+from esper_ab.contracts.errors import UsageError
+from esper_ab.journal.events import RunEvaluated
+
+CONTENT = bytes(range(256)) * 4
+
+
+@pytest.fixture
+def policy(tmp_path):
+    sha256 = hashlib.sha256(CONTENT).hexdigest()
+    experiment_dir = write(tmp_path / "run", [
+        RunEvaluated(record=msgspec.structs.replace(event.record, policy_sha256=sha256))
+        if isinstance(event, RunEvaluated) else event for event in planted_effect()
+    ])  # fmt: skip
+    path = experiment_dir / "policies" / "shaped" / "0.pt"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(CONTENT)
+    return path
+
+
+@pytest.mark.parametrize("bit", [0, 1, 7, 8 * 500 + 3, 8 * len(CONTENT) - 1])
+def test_a_flipped_bit_is_refused_in_one_line(policy, bit):
+    check_whole([str(policy)])
+    damaged = bytearray(CONTENT)
+    damaged[bit // 8] ^= 1 << bit % 8
+    policy.write_bytes(damaged)
+    with pytest.raises(UsageError, match=r"is not the policy that run shaped/0 saved: its sha256 is \w{12}…") as raised:
+        check_whole([str(policy)])
+    assert str(policy) in str(raised.value)
+
+
+def test_nothing_is_said_of_what_no_journal_here_vouches_for(policy, tmp_path):
+    (tmp_path / "elsewhere.pt").write_bytes(b"another")
+    check_whole([str(tmp_path / "elsewhere.pt"), str(policy.with_name("99.pt"))])
+    policy.write_bytes(b"another")
+    (policy.parents[2] / "events.jsonl").unlink()
+    check_whole([str(policy)])
