@@ -109,6 +109,13 @@ def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pair
     if pairs < LEAST_PAIRS and places_estimable(_places(history.blocks, contrast, None)):
         return
     a, b = contrast.a, contrast.b
+    if not history.design.positions_matter:
+        sentence = (
+            f"In the {pairs} analysed replicates the difference between {a} and {b} goes together with lane and start "
+            "order; as no record can depend on them, nothing is confounded."
+        )
+        yield Finding(kind="aliased", weight="notes", groups=(a, b), sentence=sentence)
+        return
     sentence = (
         f"In the {pairs} analysed replicates the difference between {a} and {b} cannot be told from the effects of "
         "lane and start order: their design does not have full rank."
@@ -119,7 +126,8 @@ def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pair
 def _position_balance(history: History, contrast: Contrast, places: Sequence[Place]) -> Iterator[Finding]:
     """Report unequal start positions, only without adjustment: then their effects cancel by balance or not at all."""
     adjusted = history.design.adjusted and history.design.test == "t"  # rank tests never adjust
-    if adjusted or history.design.positions_drawn or len(places) < 4:  # with one pair there is nothing to balance
+    unneeded = adjusted or history.design.positions_drawn or not history.design.positions_matter
+    if unneeded or len(places) < 4:  # with one pair there is nothing to balance
         return
     excess: Counter[int] = Counter()
     for place in places:

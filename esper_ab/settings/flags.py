@@ -16,7 +16,7 @@ _UNCHANGED = {
     key: key
     for key in (
         "task", "data_dir", "slots", "episodes", "steps", "n_envs", "eval_episodes", "endpoint", "test", "alpha",
-        "margin", "control", "rng_seed", "unpaired", "devices", "devices_per_run", "placement", "order", "sync",
+        "margin", "futility", "control", "rng_seed", "unpaired", "devices", "devices_per_run", "placement", "order", "sync",
         "share_observation_norm", "max_parallel", "name", "exam",
     )
 } | {

@@ -25,6 +25,7 @@ class Why(StrEnum):
     NO_PAIR = "no pair was complete at the last look"
     FEW = f"a verdict needs at least {LEAST_PAIRS} pairs"
     FLOOR = "they do not stand clear of what a group comes to that learns nothing"
+    FUTILE = "it was stopped for futility: a difference of the margin had become unlikely"
     WITHDRAWN = "what an earlier look decided the last one does not show"
     MEAN = "the mean difference contradicts what most pairs show"
     NO_SPREAD = "too little varies between the pairs for any test"
@@ -105,6 +106,8 @@ def _why(evidence: Evidence) -> Why:
         return Why.NO_PAIR
     if evidence.used < LEAST_PAIRS:
         return Why.FEW
+    if evidence.course.standing == "futile":
+        return Why.FUTILE
     if evidence.course.decision != evidence.course.standing:
         return Why.WITHDRAWN
     return Why.MEAN if evidence.mean_contradicts else _why_open(evidence)
