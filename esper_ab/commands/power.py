@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 @click.option("--alpha", type=float, default=0.05, show_default=True, metavar="P", help="Error rate of the whole "
               "experiment.")
 @click.option("--comparisons", type=int, default=1, show_default=True, metavar="M", help="Comparisons that share it.")
-@click.option("--positions/--no-positions", default=None, help="Whether lane and start order can matter, as a plan says "
-              "(--dry-run). [default: as in EXPERIMENT; else they can]")
+@click.option("--positions/--no-positions", default=None, help="Whether lane and start order can matter, as a plan "
+              "says (--dry-run). [default: as in EXPERIMENT; else they can]")
 @click.option("--futility", type=float, default=0.0, metavar="POWER", help="What stops for futility that keep POWER "
               "(0.8) at the margin would cost and save. [default: off]")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")

@@ -37,7 +37,7 @@ def calibrate(
     sides: Sequence[tuple[int, int]], positions: int, looks: tuple[int, ...], alphas: tuple[float, ...], *,
     beta: float = 0.0,
 ) -> tuple[tuple[float, ...], ...]:  # fmt: skip
-    """Return nominal p [alphas][looks] of `design/boundaries.py`, or those of futility; implements `design.Calibrate`."""
+    """Return nominal p [alphas][looks] of `design/boundaries.py`, or of futility; implements `design.Calibrate`."""
     if len(looks) == 1 and not beta:
         return tuple((alpha,) for alpha in alphas)
     used = tuple((a, b) for a, b in sides[: looks[-1]])

@@ -85,8 +85,8 @@ def _numbers(question: Question, pairs: tuple[Pair, ...], course: Course) -> Num
     return Numbers(
         question=question, course=course, pairs=pairs, used=len(used), effect=effect, plain=plain, rank=rank,
         estimate=_estimate(course, effect, plain, rank if design.test == "rank" else None),
-        at_look=_interval(question, course, effect, used), simultaneous=_simultaneous(question, course), futility=_futility(course),
-        descriptive=describe(a, b, question.rng_seed),
+        at_look=_interval(question, course, effect, used), simultaneous=_simultaneous(question, course),
+        futility=_futility(course), descriptive=describe(a, b, question.rng_seed),
         equivalence=tost, pairs_needed=needed_here(question, course, found) if found else None,
         pairs_anew=needed_anew(question, course, found) if found else None,
     )  # fmt: skip
