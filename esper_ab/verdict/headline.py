@@ -165,11 +165,13 @@ def _size(evidence: Evidence, value: float | None = None) -> str:
     value = evidence.estimate if value is None else value
     numbers = [number for number in (evidence.estimate, evidence.low, evidence.high) if number is not None]
     digits, margin = 2 if min(map(abs, numbers), default=0.0) < 1.0 else 1, evidence.question.design.margin
+    marks, apart = (-margin, 0.0, margin), []
     if evidence.low is not None and evidence.high is not None:
-        digits = digits_apart((evidence.low, evidence.high), (-margin, 0.0, margin), digits)
-        digits = max(digits, digits_apart((evidence.low, evidence.high), ((evidence.low + evidence.high) / 2.0,), 1))
+        apart.append(((evidence.low, evidence.high), (*marks, (evidence.low + evidence.high) / 2.0)))
     if evidence.verdict in (*_SURE, Verdict.EQUIVALENT) and evidence.estimate is not None:
-        digits = max(digits, digits_apart((evidence.estimate,), (-margin, 0.0, margin), digits))
+        apart.append(((evidence.estimate,), marks))
+    while (more := max((digits_apart(*one, digits) for one in apart), default=digits)) > digits:
+        digits = more  # what keeps one number on its side may put another one across
     return f"{abs(value or 0.0):.{digits}f}"
 
 
