@@ -64,23 +64,22 @@ def futility_p(
     sides: Sequence[tuple[int, int]],
     positions: int,
     looks: Sequence[int],
-    beta: float,
+    spent: Sequence[float],
     rng: np.random.Generator,
     paths: int = FUTILITY_PATHS,
 ) -> tuple[float, ...]:
     """[looks]: the one-sided p at the margin at or below which an interim look stops for futility; 0.0: it never does.
 
-    The t about the true difference has the law of the t of no difference, whatever the spread is. So a difference of
-    the margin is stopped by look k with probability `beta_spent` at most; the last look stops nothing, and what it
-    would spend is left to its test. That a path crosses the efficacy boundary before it falls below this one is as good
+    `spent`: chance to stop by each interim look. The t about the true difference has the law of the t of no difference,
+    whatever the spread is, so a difference of the margin is stopped with that chance at most. The last look stops
+    nothing. That a path crosses the efficacy boundary before it falls below this one is as good
     as impossible, and not taken off.
     """
     process = t_process(sides, positions, looks)
-    spent = np.array([beta_spent(beta, look / looks[-1]) for look in process.looks if look < looks[-1]])
-    found = np.zeros(len(looks))
-    if spent.size:
-        early = _paths_with_small_p(process, spent, rng, paths, tails=1)
-        found[[look in process.looks and look < looks[-1] for look in looks]] = _solve(early, spent, paths)
+    usable = np.array([look in process.looks and look < looks[-1] for look in looks])
+    shares, found = np.array(spent)[usable[:-1]], np.zeros(len(looks))
+    if shares.size:
+        found[usable] = _solve(_paths_with_small_p(process, shares, rng, paths, tails=1), shares, paths)
     return tuple(float(p) for p in found)
 
 

@@ -65,11 +65,12 @@ def _compute(arguments: _Arguments, rng_seed: int) -> tuple[tuple[float, ...], .
     import numpy as np
 
     # Here, because with the cache a plan needs neither numpy nor scipy.
-    from esper_ab.design.boundaries import futility_p, nominal_p
+    from esper_ab.design.boundaries import beta_spent, futility_p, nominal_p
 
     rng = np.random.Generator(np.random.PCG64(rng_seed))
     if arguments.beta:
-        return (futility_p(arguments.sides, arguments.positions, arguments.looks, arguments.beta, rng),)
+        spent = [beta_spent(arguments.beta, look / arguments.looks[-1]) for look in arguments.looks[:-1]]
+        return (futility_p(arguments.sides, arguments.positions, arguments.looks, spent, rng),)
     return nominal_p(arguments.sides, arguments.positions, arguments.looks, arguments.alphas, rng)
 
 

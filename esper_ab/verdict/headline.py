@@ -165,7 +165,7 @@ def _size(evidence: Evidence, value: float | None = None) -> str:
     value = evidence.estimate if value is None else value
     numbers = [number for number in (evidence.estimate, evidence.low, evidence.high) if number is not None]
     digits, margin = 2 if min(map(abs, numbers), default=0.0) < 1.0 else 1, evidence.question.design.margin
-    marks, apart = (-margin, 0.0, margin), []
+    marks, apart = (-margin, 0.0, margin), list[tuple[tuple[float, ...], tuple[float, ...]]]()
     if evidence.low is not None and evidence.high is not None:
         apart.append(((evidence.low, evidence.high), (*marks, (evidence.low + evidence.high) / 2.0)))
     if evidence.verdict in (*_SURE, Verdict.EQUIVALENT) and evidence.estimate is not None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from esper_ab.design.counterbalance import told_apart
 from esper_ab.design.design import Design
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
 from esper_ab.stats.anytime_t import anytime_interval, log_evidence
@@ -67,6 +68,10 @@ def look_data(design: Design, replicates: int, pairs: Sequence[Pair]) -> LookDat
     a, b = [pair.a for pair in used], [pair.b for pair in used]
     sides = [(pair.position_a, pair.position_b) for pair in used]
     d = tuple(x - y for x, y in zip(a, b, strict=True))
+    if len(used) >= LEAST_PAIRS and mixed_up(design, sides):  # as lost replicates can leave them: a later look decides
+        return LookData(
+            pairs=len(used), effect=None, differences=d, p=None, mean=None, average=None, of_average=None
+        )
     if design.test == "rank" and used and not _anytime(design, replicates):
         rank = signed_rank(a, b)
         p = None if degenerate(d) or not rank.n else rank.p
@@ -84,6 +89,12 @@ def look_data(design: Design, replicates: int, pairs: Sequence[Pair]) -> LookDat
         pairs=len(used), effect=effect, differences=d, p=effect.p, mean=effect.mean, average=effect.mean,
         of_average=None,
     )  # fmt: skip
+
+
+def mixed_up(design: Design, sides: Sequence[tuple[int, int]]) -> bool:
+    """Return whether what positions do could be all that these pairs show. `sides`: of a and of b, per pair."""
+    noise = design.positions_drawn or not design.positions_matter or design.positions < 2
+    return not noise and not told_apart(sides)
 
 
 def _anytime(design: Design, replicates: int) -> bool:

@@ -204,11 +204,11 @@ def _shown(evidence: Evidence) -> str:
     if evidence.degenerate and evidence.plain is not None and evidence.plain.degenerate:
         few = f"fewer than {LEAST_PAIRS} by another"
         return f". {same} of {n} differ by the same amount and {few}: there is {lacking}."
-    if not _by_ranks(evidence):
-        if evidence.effect is None:
-            return ", not adjusted: group and position cannot be told apart in these pairs."
-        if evidence.effect.degenerate:
-            return f": beside the positions nothing varies between pairs, so there is {lacking}."
+    last = evidence.last_look
+    if (last.mean is None) if last is not None else (evidence.effect is None and not _by_ranks(evidence)):
+        return ", not adjusted: group and position cannot be told apart in these pairs, so the look decides nothing."
+    if not _by_ranks(evidence) and evidence.effect is not None and evidence.effect.degenerate:
+        return f": beside the positions nothing varies between pairs, so there is {lacking}."
     if evidence.low is None:
         return f", {_test(evidence)}; at this bound {n} give no interval."
     return f", {interval(evidence)}, {_test(evidence)}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,9 @@ POWER = {"10 pairs": {0.0: 0.49, 0.3: 0.64, 0.6: 0.86}, "20 pairs": {0.0: 0.84, 
 POWER_ERROR = 0.016
 # What a plan that need not adjust for positions has to find at d = 1, normal law, without correlation: a target
 FREE_POWER_ERROR = 0.005  # two standard errors of 100,000 experiments, and a little
-FREE_POWER = {"6 pairs": 0.29, "10 pairs": 0.50, "20 pairs": 0.835}
+FREE_POWER = {
+    f"{pairs} pairs, positions cannot matter": power for pairs, power in ((6, 0.29), (10, 0.50), (20, 0.835))
+}
 
 
 @dataclass(frozen=True)
@@ -115,36 +118,38 @@ def rows(tally: Tally) -> list[Row]:
 
 def checks(found: list[Row]) -> list[Limit]:
     """Every promise: error, coverage (no interval misses more often), equivalence claimed at the margin, power."""
-    limits = []
-    for row in found:
-        if row.part == "collapse":
-            limits.append(Limit(row, "falsely equivalent", "equivalence", COLLAPSE_LIMIT))
-        if not row.limited or row.part == "naive":
-            continue
-        if row.part == "equivalence":
-            limits.append(Limit(row, "falsely equivalent", "equivalence", ERROR_LIMIT))
-            continue
-        if row.part == "stops":
-            limits.append(Limit(row, "false", "claims", ERROR_LIMIT))
-            if row.truth.startswith("margin") and row.rule.endswith("futility"):
-                comparisons = 2 if "of 3" in row.rule else 1  # that differ by the margin, each with its own chance
-                limits.append(Limit(row, "stopped", "stopped", comparisons * (1.0 - KEPT)))
-            continue
-        if row.part in ("claims", "lost"):
-            limits.append(Limit(row, "false", "claims", ERROR_LIMIT))
-        if row.part == "claims":
-            limits.append(Limit(row, "missed at once", "all at once", 1.0 - COVERAGE_LIMIT))
-            continue
-        if row.part == "groups" or row.truth == NO_STOP:
-            limits.append(Limit(row, "wrong", "error", ERROR_LIMIT))
-        limits.append(Limit(row, row.missed, "coverage", 1.0 - COVERAGE_LIMIT))
-        if row.truth == "margin":
-            limits.append(Limit(row, "equivalent", "equivalence", ERROR_LIMIT))
-        free = FREE_POWER.get(row.rule.removesuffix(", positions cannot matter"))
-        if row.part == "positions" and (row.law, row.rho, row.truth) == ("normal", 0.0, "d=1") and "cannot" in row.rule:
-            assert free is not None
-            limits.append(Limit(row, "silent", "power", 1.0 - free + FREE_POWER_ERROR))
-        elif row.law == "normal" and row.truth == "d=1" and row.rule in POWER:
-            least = POWER[row.rule][row.rho]
-            limits.append(Limit(row, "silent", "power", 1.0 - least + POWER_ERROR))
-    return limits
+    return [limit for row in found for limit in _limits(row)]
+
+
+def _limits(row: Row) -> Iterator[Limit]:
+    if row.part == "collapse":
+        yield Limit(row, "falsely equivalent", "equivalence", COLLAPSE_LIMIT)
+    if not row.limited or row.part == "naive":
+        return
+    if row.part == "equivalence":
+        yield Limit(row, "falsely equivalent", "equivalence", ERROR_LIMIT)
+        return
+    if row.part in ("claims", "lost", "stops"):
+        yield Limit(row, "false", "claims", ERROR_LIMIT)
+    if row.part == "claims":
+        yield Limit(row, "missed at once", "all at once", 1.0 - COVERAGE_LIMIT)
+    if row.part == "stops" and row.truth.startswith("margin") and row.rule.endswith("futility"):
+        comparisons = 2 if "of 3" in row.rule else 1  # that differ by the margin, each with its own chance
+        yield Limit(row, "stopped", "stopped", comparisons * (1.0 - KEPT))
+    if row.part not in ("claims", "stops"):
+        yield from _of_pairs(row)
+
+
+def _of_pairs(row: Row) -> Iterator[Limit]:
+    if row.part == "groups" or row.truth == NO_STOP:
+        yield Limit(row, "wrong", "error", ERROR_LIMIT)
+    yield Limit(row, row.missed, "coverage", 1.0 - COVERAGE_LIMIT)
+    if row.truth == "margin":
+        yield Limit(row, "equivalent", "equivalence", ERROR_LIMIT)
+    if row.law != "normal" or row.truth != "d=1":
+        return
+    if row.rule in POWER:
+        yield Limit(row, "silent", "power", 1.0 - POWER[row.rule][row.rho] + POWER_ERROR)
+    free = FREE_POWER.get(row.rule)
+    if free is not None and row.rho == 0.0:
+        yield Limit(row, "silent", "power", 1.0 - free + FREE_POWER_ERROR)
