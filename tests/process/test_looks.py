@@ -51,6 +51,12 @@ def test_a_clear_difference_ends_at_the_first_look(tmp_path):
     assert (course.decision, course.decided_at, course.direction) == ("crossed", 6, -1)
 
 
+def test_it_ends_there_however_many_looks_would_follow(tmp_path):
+    history = conducted(tmp_path, groups=("a", "b"), replicates=10, looks=(6, 8, 10))
+    assert [look.replicates for look in history.looks] == [6]
+    assert history.ended.status == "finished"
+
+
 def test_no_block_starts_before_the_look_that_could_make_it_superfluous(tmp_path):
     conducted(tmp_path, groups=("a1", "a2"), cores=4, replicates=10)
     seen, looked = set(), 0
@@ -151,7 +157,8 @@ def test_a_stop_for_futility_is_journalled_like_any_decision_and_ends_what_nobod
 def test_what_was_stopped_for_futility_is_what_the_journal_says_and_what_a_reader_finds(tmp_path):
     groups = {"groups": ("a1", "a2", "a3"), "cores": 3, "replicates": 10, "margin": 6.0, "futility": 0.8}
     history = conducted(tmp_path, **groups, looks=(6, 8, 10), rng_seed=3)
-    stopped = {one: course for one, course in courses(history, all_pairs(history)).items() if course.decision == "futile"}
+    followed = courses(history, all_pairs(history))
+    stopped = {one: course for one, course in followed.items() if course.decision == "futile"}
     assert stopped
     assert {one for look in history.looks for one in look.futile} == set(stopped)
     again = courses(load(tmp_path).history, all_pairs(load(tmp_path).history))

@@ -19,8 +19,8 @@ def remaining(history: History, block: Block) -> Block:
 
 
 def may_start(history: History, block: Block) -> bool:
-    """Whether no look that is still to be taken could make this block superfluous."""
-    if not history.design.early_stop:
+    """Whether no look that is still to be taken could make this block superfluous; what all groups left already is."""
+    if not history.design.early_stop or not remaining(history, block).runs:
         return True
     return all(block.replicate < look for look in history.design.looks if look > _looked_at(history))
 

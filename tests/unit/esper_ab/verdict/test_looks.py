@@ -344,7 +344,8 @@ def test_stops_for_futility_never_make_a_claim_that_would_not_be_made_without_th
     rule, pairs, complete = situation
     if len(rule.looks) < 2 or not rule.early_stop:
         return
-    plain, stopped = follow(rule, pairs, complete), follow(msgspec.structs.replace(rule, futility=STOPS), pairs, complete)
+    stopping = msgspec.structs.replace(rule, futility=STOPS)
+    plain, stopped = follow(rule, pairs, complete), follow(stopping, pairs, complete)
     for contrast, course in stopped.items():
         for look, same in zip(course.looks, plain[contrast].looks, strict=False):
             assert look.alpha <= same.alpha  # what stopped cannot pass its share on
