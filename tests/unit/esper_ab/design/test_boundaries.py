@@ -183,8 +183,8 @@ def test_with_many_pairs_the_bounds_are_those_published_for_gsdesign(shares, pub
     assert stats.norm.isf(np.array(found) / 2.0) == pytest.approx(published, abs=0.02)
 
 
-# What gsDesign prints of non-binding designs (test.type 4, alpha 0.025, beta 0.1): lower bounds on z, drift of the last z
-# under the alternative, and beta spent, cumulative. They are about no difference; about the alternative z is less by
+# What gsDesign prints of non-binding designs (test.type 4, alpha 0.025, beta 0.1): lower bounds on z, drift of the last
+# z under the alternative, and beta spent, cumulative. They are about no difference; about the alternative z is less by
 # drift sqrt(share).
 GSDESIGN = [  # (shares, lower bounds, drift, spent)
     ((31 / 69, 48 / 69), (0.07, 1.11), 0.4065 * 69**0.5, (0.0141, 0.0486)),  # sfl = sfLDOF, of toInteger()'s example

@@ -265,4 +265,4 @@ def test_plans_that_need_not_adjust_find_what_they_should(replicates, least):
         for one in (free, PowerQuestion(margin=1.0))
     )
     assert found > held
-    assert found >= least - 0.0035  # two standard errors of the simulated paths; with a million it is 0.291, 0.502, 0.840
+    assert found >= least - 0.0035  # two standard errors of the paths; with a million it is 0.291, 0.502, 0.840
