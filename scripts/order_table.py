@@ -111,8 +111,9 @@ def table(rows: dict[str, dict[str, Any]]) -> str:
 def _conclusion(rows: dict[str, dict[str, Any]]) -> str:
     """What the table shows; written for both outcomes, because on a GPU it may be the other."""
     told = (
-        "The plain paired difference is shown; the verdict comes from the one adjusted for lane and start order, which "
-        "the plan fixes: with a fixed order it is blocked whatever the numbers are. Times are of a machine that others "
+        "The plain paired difference is shown, which decides here, too: the plan finds that lane and start order "
+        "cannot matter. Where they can, on GPUs or with users' code, it adjusts for them, and a fixed order is blocked "
+        "whatever the numbers are. Times are of a machine that others "
         "use, too: what they do in the meantime falls on one group when groups run one after the other, and on both "
         "alike when they run side by side."
     )

@@ -10,6 +10,7 @@ broken.
     scripts/validate_statistics --quick      few experiments, writes nothing; a limit is broken only when surely so
     scripts/validate_statistics --equivalence    only false EQUIVALENT among several groups: its table and data
     scripts/validate_statistics --claims         only all claims together, lost runs, rare collapses: table and data
+    scripts/validate_statistics --stops          only stops for futility, and positions that cannot matter: likewise
     scripts/validate_statistics --sentences      only whether words, numbers and requirements contradict one another
 """
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import os
 import sys
 import time
 from collections import Counter
@@ -35,9 +37,10 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE, DATA = ROOT / "docs" / "statistics.md", ROOT / "docs" / "benchmarks" / "statistics.json"
 MARK = "statistics table"
 EQUIVALENCE_MARK, EQUIVALENCE_DATA = "equivalence table", ROOT / "docs" / "benchmarks" / "equivalence.json"
+STOPS_MARK, STOPS_DATA = "stops table", ROOT / "docs" / "benchmarks" / "stops.json"
 CLAIMS_MARK, CLAIMS_DATA = "claims table", ROOT / "docs" / "benchmarks" / "claims.json"
 RNG_SEED = 20_260_000
-WORKERS = 2
+WORKERS = min(2, len(os.sched_getaffinity(0)))
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,8 @@ class Scale:
     claims_beside: int  # of every other law, of one pattern and two spreads
     collapse: int
     lost: int
+    stops: int
+    positions: int
     sentences: int
     compared: int
     engine: int  # experiments without effect, and as many with one
@@ -60,11 +65,11 @@ class Scale:
 
 FULL = Scale(
     pairs=100_000, beyond=20_000, groups=100_000, naive=10_000, equivalence=20_000, claims=10_000, claims_beside=20_000,
-    collapse=20_000, lost=20_000, sentences=100_000, compared=1_000, engine=200,
+    collapse=20_000, lost=20_000, stops=20_000, positions=100_000, sentences=100_000, compared=1_000, engine=200,
 )  # fmt: skip
 QUICK = Scale(
     pairs=2_000, beyond=1_000, groups=2_000, naive=500, equivalence=1_000, claims=500, claims_beside=200,
-    collapse=2_000, lost=200, sentences=1_000, compared=50, engine=10,
+    collapse=2_000, lost=200, stops=1_000, positions=2_000, sentences=1_000, compared=50, engine=10,
 )  # fmt: skip
 
 
@@ -77,7 +82,7 @@ def compare(scale: Scale, pool: ProcessPoolExecutor) -> dict[str, dict[str, int]
     except AssertionError as difference:
         raise SystemExit(f"the simulated procedure is not the package's: {difference}") from None
     seen = sum(found, Counter())
-    if set(seen) != {"open", "crossed", "equivalent"}:
+    if set(seen) != {"open", "crossed", "equivalent", "futile"}:
         raise SystemExit(f"the comparison with the package's code did not see every decision: {dict(seen)}")
     return {rule.name: dict(sorted(counter.items())) for rule, counter in zip(every, found, strict=True)}
 
@@ -113,9 +118,18 @@ def claims(scale: Scale, pool: ProcessPoolExecutor) -> list[Row]:
     """All claims of all comparisons together, with lost runs, and where a difference lies in rare collapses."""
     return _done(pool, [
         *tasks("claims", laws.LAWS[:1], scale.claims, RNG_SEED, rhos=(0.0,)),
-        *tasks("claims", (*laws.LAWS[1:], *laws.SHAPES), scale.claims_beside, RNG_SEED, rhos=(0.3,)),
+        *tasks("claims", (*laws.LAWS[1:], *laws.SHAPES, *laws.SERIAL), scale.claims_beside, RNG_SEED, rhos=(0.3,)),
         *tasks("collapse", (laws.COLLAPSE,), scale.collapse, RNG_SEED, rhos=(0.0,)),
         *tasks("lost", laws.LAWS[:1], scale.lost, RNG_SEED, rhos=(0.0,)),
+    ])  # fmt: skip
+
+
+def stops(scale: Scale, pool: ProcessPoolExecutor) -> list[Row]:
+    """Stops for futility, and plans in which positions cannot matter."""
+    lanes_alike = tuple(law for law in laws.LAWS if law.lanes == "none")
+    return _done(pool, [
+        *tasks("stops", laws.LAWS[:1], scale.stops, RNG_SEED, rhos=(0.0,)),
+        *tasks("positions", lanes_alike, scale.positions, RNG_SEED),
     ])  # fmt: skip
 
 
@@ -183,6 +197,17 @@ def of_claims(scale: Scale, pool: ProcessPoolExecutor, *, quick: bool) -> tuple[
     return len(limits), broken
 
 
+def of_stops(scale: Scale, pool: ProcessPoolExecutor, *, quick: bool) -> tuple[int, list[str]]:
+    """The same of stops for futility and of positions that cannot matter."""
+    found = stops(scale, pool)
+    limits, broken = judged(found, quick=quick)
+    text = f"{table.stops(found)}\n\n{table.verdict(limits, broken)}"
+    print(text)
+    if not quick:
+        write((STOPS_DATA, STOPS_MARK), found, {}, text, broken)
+    return len(limits), broken
+
+
 def of_the_rest(scale: Scale, pool: ProcessPoolExecutor, *, quick: bool) -> tuple[int, list[str]]:
     """The same of all other tables."""
     agreed = compare(scale, pool)
@@ -206,10 +231,14 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="2,000 experiments per law, for trying; writes nothing")
     parser.add_argument("--equivalence", action="store_true", help="only false EQUIVALENT among several groups")
     parser.add_argument("--claims", action="store_true", help="only all claims of all comparisons together")
+    parser.add_argument("--stops", action="store_true", help="only stops for futility, and free positions")
     parser.add_argument("--sentences", action="store_true", help="only contradictions in words and numbers")
     asked = parser.parse_args()
     scale = QUICK if asked.quick else FULL
-    only = {of_equivalence: asked.equivalence, of_claims: asked.claims, of_sentences: asked.sentences}
+    only = {
+        of_equivalence: asked.equivalence, of_claims: asked.claims, of_stops: asked.stops,
+        of_sentences: asked.sentences,
+    }  # fmt: skip
     parts = [part for part, chosen in only.items() if chosen] or [of_the_rest, *only]
     with ProcessPoolExecutor(WORKERS) as pool:
         done = [part(scale, pool, quick=asked.quick) for part in parts]

@@ -18,7 +18,7 @@ from esper_ab.analysis.pairs import Pairs
 from esper_ab.contracts.messages import Lane
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.plan.blocks import Block
+from esper_ab.plan.blocks import Block, positions
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.verdict.finding import Audit, Finding
 
@@ -102,24 +102,61 @@ def _places(blocks: Sequence[Block], contrast: Contrast, replicates: set[int] | 
 def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pairs: int) -> Iterator[Finding]:
     """Report an aliased design; with few pairs so far only if the whole plan cannot do better.
 
-    Where positions were drawn by lot their effects are noise like any other.
+    Where positions were drawn by lot their effects are noise like any other. While replicates are to come that can tell
+    the groups from positions it blocks nothing: no look decides before.
     """
     if pairs < 2 or history.design.positions_drawn or places_estimable(places):
         return
     if pairs < LEAST_PAIRS and places_estimable(_places(history.blocks, contrast, None)):
         return
     a, b = contrast.a, contrast.b
+    if not history.design.positions_matter:
+        sentence = (
+            f"In the {pairs} analysed replicates the difference between {a} and {b} goes together with lane and start "
+            "order; as no record can depend on them, nothing is confounded."
+        )
+        yield Finding(kind="aliased", weight="notes", groups=(a, b), sentence=sentence)
+        return
     sentence = (
         f"In the {pairs} analysed replicates the difference between {a} and {b} cannot be told from the effects of "
         "lane and start order: their design does not have full rank."
     )
+    used = {place.replicate for place in places}
+    coming = {
+        block.replicate
+        for block in history.blocks
+        if all(history.runs[spec.ref.name].expected for spec in block.runs if spec.ref.group_id in (a, b))
+    }
+    if places_estimable(_places(history.blocks, contrast, used | coming)):
+        wait = f"{sentence[:-1]}. No look decides before further replicates have told them apart."
+        yield Finding(kind="aliased", weight="notes", groups=(a, b), sentence=wait)
+        return
+    sentence = f"{sentence} {_remedy(history, contrast, places)}"
     yield Finding(kind="aliased", weight="blocks", groups=(a, b), sentence=sentence)
+
+
+def _remedy(history: History, contrast: Contrast, places: Sequence[Place]) -> str:
+    """Say what would tell an aliased comparison from its positions: more replicates, or another order."""
+    experiment, n_sets = history.plan.experiment, len(history.plan.lanes) // len(history.plan.experiment.groups)
+    names, more = [group.name for group in experiment.groups], list(places)
+    if experiment.order == "fixed" or history.design.test == "rank":
+        return "An experiment with `--order balanced`, or more replicates than these, would tell them apart."
+    for replicate in range(history.replicates, history.replicates + 2 * len(names) * n_sets):
+        lanes = history.plan.lanes[replicate % n_sets * len(names) :]
+        for place, group in enumerate(positions(experiment, replicate, n_sets)):
+            sign = {contrast.a: 1, contrast.b: -1}.get(names[group])
+            if sign is not None:
+                more.append(Place(replicate=replicate, lane=lanes[place].name, order=place, sign=sign))
+        if places_estimable(more):
+            return f"`esper-ab extend EXPERIMENT --replicates {replicate + 1}` would tell them apart."
+    return "Another experiment, in which fewer replicates are lost, would tell them apart."
 
 
 def _position_balance(history: History, contrast: Contrast, places: Sequence[Place]) -> Iterator[Finding]:
     """Report unequal start positions, only without adjustment: then their effects cancel by balance or not at all."""
     adjusted = history.design.adjusted and history.design.test == "t"  # rank tests never adjust
-    if adjusted or history.design.positions_drawn or len(places) < 4:  # with one pair there is nothing to balance
+    unneeded = adjusted or history.design.positions_drawn or not history.design.positions_matter
+    if unneeded or len(places) < 4:  # with one pair there is nothing to balance
         return
     excess: Counter[int] = Counter()
     for place in places:

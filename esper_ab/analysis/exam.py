@@ -155,6 +155,8 @@ def _outcome(comparison: Comparison, criteria: Sequence[Criterion]) -> tuple[Out
     if verdict is Verdict.INCONCLUSIVE:
         also = f"; besides, it fails in {' and '.join(failed)}" if failed else ""
         shown = f"{group} is not shown to be better than {control} by its sampled actions"
+        if comparison.inconclusive == "futile":
+            return "revise", f"{shown}, and a difference of the margin has become unlikely: another reward{also}."
         return "revise", f"{shown}: more replicates, or another reward{also}."
     if failed:
         return "revise", f"{group} is better than {control}, but fails in {' and '.join(failed)}."

@@ -50,6 +50,8 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "max": _takes("N", "With --replicates auto: the most.", type=int),
     "looks": _takes("N,N,…", "Replicates at the interim looks. [default: 6,10 of 10; 6,10,14,20 of 20; one below 10]"),
     "no_early_stop": _switch("Go on with a comparison that is decided."),
+    "futility": _takes("POWER", "Stop a comparison at an interim look that makes a difference of the margin unlikely. "
+                       "Of such differences POWER (0.8) at least are not stopped. [default: off]", type=float),
     "control": _takes("NAME", "Compare the others with this group. [default: all pairs]"),
     "untested": _takes("A,B,…", "Groups that are measured and in no comparison."),
     "exam": _switch("The reward-efficiency exam: heuristic, random and wait against shaped, simplified and sparse, to "

@@ -15,7 +15,8 @@ from esper_ab.execution import experiment as execution
 from esper_ab.settings.flags import parse_flags
 
 _OWN = (
-    "groups", "group", "replicates", "max", "looks", "no_early_stop", "control", "untested", "exam", "unpaired", "order"
+    "groups", "group", "replicates", "max", "looks", "no_early_stop", "futility", "control", "untested", "exam",
+    "unpaired", "order",
 )  # decided here
 
 

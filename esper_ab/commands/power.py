@@ -12,6 +12,7 @@ import msgspec
 
 from esper_ab.commands._exit_status import epilog
 from esper_ab.contracts.errors import UsageError
+from esper_ab.design.design import LEAST_KEPT
 from esper_ab.journal.load import load
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 @click.option("--alpha", type=float, default=0.05, show_default=True, metavar="P", help="Error rate of the whole "
               "experiment.")
 @click.option("--comparisons", type=int, default=1, show_default=True, metavar="M", help="Comparisons that share it.")
+@click.option("--positions/--no-positions", default=None, help="Whether lane and start order can matter, as a plan "
+              "says (--dry-run). [default: as in EXPERIMENT; else they can]")
+@click.option("--futility", type=float, default=0.0, metavar="POWER", help="What stops for futility that keep POWER "
+              "(0.8) at the margin would cost and save. [default: off]")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 def command(**options: Any) -> None:
     """Show the smallest difference that R replicates resolve, and the replicates that a margin needs.
@@ -47,7 +52,10 @@ def command(**options: Any) -> None:
     from esper_ab.design.power_text import power_text
 
     known = _known(options)
-    question = PowerQuestion(margin=options["margin"], alpha=options["alpha"], comparisons=options["comparisons"])
+    question = PowerQuestion(
+        margin=options["margin"], alpha=options["alpha"], comparisons=options["comparisons"],
+        positions_matter=_positions_matter(options), futility=options["futility"],
+    )  # fmt: skip
     found = answer(known, options["replicates"], question)
     click.echo(msgspec.json.encode(found) if options["json"] else power_text(found))
 
@@ -60,13 +68,22 @@ def _check(options: dict[str, Any]) -> None:
     rules: dict[str, Callable[[float], bool]] = {
         "sd_run": lambda x: 0.0 < x < math.inf, "rho": lambda x: -1.0 <= x < 1.0, "replicates": lambda x: x >= 1,
         "margin": lambda x: 0.0 < x < math.inf, "alpha": lambda x: 0.0 < x < 0.5, "comparisons": lambda x: x >= 1,
+        "futility": lambda x: x == 0.0 or LEAST_KEPT <= x < 1.0,
     }
     points = "a positive number of points"
     right = {"rho": "from -1 to below 1", "alpha": "above 0 and below 0.5", "sd_run": points, "margin": points}
+    right["futility"] = f"from {LEAST_KEPT} to below 1, or 0 for no such stop"
     for name, holds in rules.items():
         if options[name] is not None and not holds(options[name]):
             flag = name.replace("_", "-")
             raise UsageError(f"--{flag} {options[name]:g}: it must be {right.get(name, '1 or more')}")
+
+
+def _positions_matter(options: dict[str, Any]) -> bool:
+    """As told; else as in the plan of the experiment; else they can."""
+    if options["positions"] is not None or options["experiment"] is None:
+        return options["positions"] is not False
+    return load(options["experiment"]).history.design.positions_matter
 
 
 def _known(options: dict[str, Any]) -> Known:

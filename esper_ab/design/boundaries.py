@@ -1,7 +1,8 @@
 """What p a comparison must reach at each look so that all looks together reject falsely with probability alpha.
 
-Alpha is spent as Lan & DeMets (1983) do after O'Brien & Fleming. Their boundary is for a normal statistic; with few
-pairs the t of an early look is far from it, so the nominal p of every look is calibrated on the law of the t itself.
+Alpha is spent as Lan & DeMets (1983) do after O'Brien & Fleming, and so is beta where looks stop for futility. Their
+boundary is for a normal statistic; with few pairs the t of an early look is far from it, so the nominal p of every look
+is calibrated on the law of the t itself. Futility is non-binding: no bound on p knows of it.
 """
 
 from __future__ import annotations
@@ -16,12 +17,18 @@ from scipy import stats
 from esper_ab.design.t_process import TProcess, draw, t_process, t_values
 
 PATHS = 2_000_000
+FUTILITY_PATHS = 500_000  # no claim depends on them
 _CHUNK = 50_000  # paths at a time: fits the cache of a core
 
 
 def obrien_fleming_spent(alpha: float, share: float) -> float:
     """Two-sided alpha spent when `share` (0..1] of the replicates is there: 4 (1 - Phi(z_{alpha/4} / sqrt(share)))."""
     return float(4.0 * stats.norm.sf(stats.norm.isf(alpha / 4.0) / math.sqrt(share)))
+
+
+def beta_spent(beta: float, share: float) -> float:
+    """One-sided, likewise: the chance to have stopped a difference of the margin for futility by then."""
+    return obrien_fleming_spent(2.0 * beta, share) / 2.0
 
 
 def nominal_p(
@@ -53,20 +60,45 @@ def nominal_p(
     return tuple(tuple(float(p) for p in row) for row in found)
 
 
+def futility_p(
+    sides: Sequence[tuple[int, int]],
+    positions: int,
+    looks: Sequence[int],
+    spent: Sequence[float],
+    rng: np.random.Generator,
+    paths: int = FUTILITY_PATHS,
+) -> tuple[float, ...]:
+    """[looks]: the one-sided p at the margin at or below which an interim look stops for futility; 0.0: it never does.
+
+    `spent`: chance to stop by each interim look. The t about the true difference has the law of the t of no difference,
+    whatever the spread is, so a difference of the margin is stopped with that chance at most. The last look stops
+    nothing. That a path crosses the efficacy boundary before it falls below this one is as good
+    as impossible, and not taken off.
+    """
+    process = t_process(sides, positions, looks)
+    usable = np.array([look in process.looks and look < looks[-1] for look in looks])
+    shares, found = np.array(spent)[usable[:-1]], np.zeros(len(looks))
+    if shares.size:
+        found[usable] = _solve(_paths_with_small_p(process, shares, rng, paths, tails=1), shares, paths)
+    return tuple(float(p) for p in found)
+
+
 def _paths_with_small_p(
-    process: TProcess, largest: NDArray[np.float64], rng: np.random.Generator, paths: int
+    process: TProcess, largest: NDArray[np.float64], rng: np.random.Generator, paths: int, tails: int = 2
 ) -> NDArray[np.float64]:
-    """p at every look, [looks, kept]: of the simulated paths that might be rejected before the last look.
+    """p at the first looks, [looks, kept]: of the simulated paths that might be rejected before the last of them.
 
     `largest` [looks]: no nominal p exceeds it. (p_k <= c_k is part of a rejection by look k, which has probability
     s_k; so c_k <= s_k.)
     """
-    bounds = stats.t.isf(largest / 2.0, process.df)[:, None]
+    looks, df = largest.size, np.asarray(process.df)[: largest.size, None]
+    bounds = stats.t.isf(largest[:, None] / tails, df)
     kept = []
     for start in range(0, paths, _CHUNK):
-        size = np.abs(t_values(process, draw(process, min(_CHUNK, paths - start), rng)))
+        t = t_values(process, draw(process, min(_CHUNK, paths - start), rng))[:looks]
+        size = np.abs(t) if tails == 2 else t
         kept.append(size[:, (size >= bounds)[:-1].any(axis=0)])
-    return np.asarray(2.0 * stats.t.sf(np.concatenate(kept, axis=1), np.asarray(process.df)[:, None]))
+    return np.asarray(tails * stats.t.sf(np.concatenate(kept, axis=1), df))
 
 
 def _solve(p: NDArray[np.float64], spent: NDArray[np.float64], paths: int) -> NDArray[np.float64]:

@@ -18,12 +18,13 @@ import msgspec
 _METHOD = 1  # part of the seed and of the file's name; increment when the computation changes
 
 
-class _Arguments(msgspec.Struct, frozen=True, kw_only=True):
+class _Arguments(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     method: int
     sides: tuple[tuple[int, int], ...]
     positions: int
     looks: tuple[int, ...]
     alphas: tuple[float, ...]
+    beta: float = 0.0  # 0.0: the bounds of `alphas`; else those of futility, and no alphas
 
 
 class _File(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,13 +34,16 @@ class _File(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def calibrate(
-    sides: Sequence[tuple[int, int]], positions: int, looks: tuple[int, ...], alphas: tuple[float, ...]
-) -> tuple[tuple[float, ...], ...]:
-    """Return nominal p [alphas][looks] of `design/boundaries.py`; implements `design.Calibrate`."""
-    if len(looks) == 1:
+    sides: Sequence[tuple[int, int]], positions: int, looks: tuple[int, ...], alphas: tuple[float, ...], *,
+    beta: float = 0.0,
+) -> tuple[tuple[float, ...], ...]:  # fmt: skip
+    """Return nominal p [alphas][looks] of `design/boundaries.py`, or of futility; implements `design.Calibrate`."""
+    if len(looks) == 1 and not beta:
         return tuple((alpha,) for alpha in alphas)
     used = tuple((a, b) for a, b in sides[: looks[-1]])
-    arguments = _Arguments(method=_METHOD, sides=used, positions=positions, looks=looks, alphas=alphas)
+    arguments = _Arguments(
+        method=_METHOD, sides=used, positions=positions, looks=looks, alphas=alphas, beta=beta
+    )
     digest = hashlib.sha256(msgspec.json.encode(arguments)).hexdigest()
     folder = _folder()
     found = _read(folder / f"{digest}.json", arguments) if folder else None
@@ -61,9 +65,12 @@ def _compute(arguments: _Arguments, rng_seed: int) -> tuple[tuple[float, ...], .
     import numpy as np
 
     # Here, because with the cache a plan needs neither numpy nor scipy.
-    from esper_ab.design.boundaries import nominal_p
+    from esper_ab.design.boundaries import beta_spent, futility_p, nominal_p
 
     rng = np.random.Generator(np.random.PCG64(rng_seed))
+    if arguments.beta:
+        spent = [beta_spent(arguments.beta, look / arguments.looks[-1]) for look in arguments.looks[:-1]]
+        return (futility_p(arguments.sides, arguments.positions, arguments.looks, spent, rng),)
     return nominal_p(arguments.sides, arguments.positions, arguments.looks, arguments.alphas, rng)
 
 

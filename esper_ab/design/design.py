@@ -5,9 +5,9 @@ It is hashed with the plan. Its boundaries are computed by `design/boundaries.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -17,6 +17,7 @@ from esper_ab.design.counterbalance import draws_positions, orders_estimable
 from esper_ab.settings.experiment import ExperimentSettings
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
+LEAST_KEPT = 0.5  # power that a stop for futility may be asked to keep
 LEAST_RUNS = 4  # of a calibration, for a spread with limits
 SEVERAL_LOOKS_FROM = 10  # replicates; below, one look at the end
 _LEAST_DF = 4  # residual degrees of freedom that an adjustment for positions must leave at the first look
@@ -38,6 +39,13 @@ class Boundary(Settings, frozen=True, kw_only=True):
     nominal_p: tuple[float, ...]  # two-sided, one per look
 
 
+class Futility(Settings, frozen=True, kw_only=True):
+    """When an interim look stops a comparison that is not decided: a difference of the margin has become unlikely."""
+
+    power: float  # kept at the margin: of such differences at most 1 - power are stopped before the last look
+    nominal_p: tuple[float, ...]  # one-sided, at either margin, per look; 0.0 at the last one, which stops nothing
+
+
 class Design(Settings, frozen=True, kw_only=True):
     """What an experiment compares, with which test, at which looks and bounds."""
 
@@ -54,6 +62,8 @@ class Design(Settings, frozen=True, kw_only=True):
     anytime_after: int | None  # replicates after which the anytime-valid rule holds; None: nothing after the last look
     evidence: float  # e-value that the anytime-valid rule asks for while one comparison is open
     positions_drawn: bool = False  # by lot for this experiment: their effects are noise in every comparison
+    positions_matter: bool = True  # False: records are a function of rng paths, whatever the lane and start order
+    futility: Futility | None = None  # None: no look stops for futility
 
     @property
     def too_few_to_adjust(self) -> bool:
@@ -65,10 +75,16 @@ class Design(Settings, frozen=True, kw_only=True):
         return next(boundary for boundary in self.boundaries if boundary.open == n_open)
 
 
-# (sides per replicate, positions to adjust for, looks, alphas) -> nominal p by alpha, then by look
-Calibrate = Callable[
-    [Sequence[tuple[int, int]], int, tuple[int, ...], tuple[float, ...]], tuple[tuple[float, ...], ...]
-]
+class Calibrate(Protocol):
+    """(sides per replicate, positions to adjust for, looks, alphas) -> nominal p by alpha, then by look.
+
+    With `beta`, and no alphas, one row: the p of futility.
+    """
+
+    def __call__(
+        self, sides: Sequence[tuple[int, int]], positions: int, looks: tuple[int, ...], alphas: tuple[float, ...], *,
+        beta: float = ...,
+    ) -> tuple[tuple[float, ...], ...]: ...  # fmt: skip
 
 
 def default_looks(replicates: int) -> tuple[int, ...]:
@@ -126,8 +142,27 @@ def _check_looks(experiment: ExperimentSettings) -> None:
             Setting("looks", looks), f": ascending and ending at the {experiment.replicates} replicates, as in ",
             Setting("looks", default_looks(experiment.replicates)),
         )  # fmt: skip
+    _check_futility(experiment)
     if len(looks) > 1 and looks[0] < LEAST_PAIRS:
         raise UsageError(Setting("looks", looks[0]), f": the first look needs {LEAST_PAIRS} replicates at least")
+
+
+def _check_futility(experiment: ExperimentSettings) -> None:
+    """Raise UsageError where the plan has nothing that could stop for futility."""
+    if not experiment.futility:
+        return
+    asked = Setting("futility", experiment.futility)
+    if experiment.futility < LEAST_KEPT:
+        raise UsageError(asked, f": the power to keep at the margin, from {LEAST_KEPT} to below 1; 0 for no such stop")
+    if experiment.open_ended:
+        raise UsageError(asked, " goes with a number of replicates; without a maximum there is no planned look")
+    if not experiment.early_stop:
+        raise UsageError(asked, " stops comparisons early, and without early stop none is stopped: one of the two")
+    if len(looks_of(experiment)) == 1:
+        raise UsageError(
+            asked, f": {experiment.replicates} replicates have one look, and so none that could stop; interim looks "
+            f"come with {SEVERAL_LOOKS_FROM} replicates, or with ", Setting("looks"),
+        )  # fmt: skip
 
 
 def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:
@@ -138,8 +173,14 @@ def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:
     return first_look - len(orders[0]) >= _LEAST_DF and orders_estimable(orders)
 
 
-def make_design(experiment: ExperimentSettings, orders: Sequence[tuple[str, ...]], calibrate: Calibrate) -> Design:
-    """Make the design of `experiment`, whose block of replicate r runs the groups `orders[r]` in start order."""
+def make_design(
+    experiment: ExperimentSettings, orders: Sequence[tuple[str, ...]], calibrate: Calibrate, *,
+    positions_matter: bool = True,
+) -> Design:  # fmt: skip
+    """Make the design of `experiment`, whose block of replicate r runs the groups `orders[r]` in start order.
+
+    `positions_matter`: whether a record may depend on its lane or start order; else nothing is adjusted for.
+    """
     check_design(experiment)
     contrasts, positions = comparisons(experiment), len(experiment.groups)
     open_ended = experiment.open_ended
@@ -148,23 +189,36 @@ def make_design(experiment: ExperimentSettings, orders: Sequence[tuple[str, ...]
     # Positions that are aliased with the groups cannot be removed; the audit says so and blocks the verdict.
     numbers = {group.name: index for index, group in enumerate(experiment.groups)}
     numbered = [tuple(numbers[name] for name in order) for order in orders[:first]]
-    adjusted = adjusts(numbered, first)
+    adjusted = positions_matter and adjusts(numbered, first)
     counts = range(len(contrasts), 0, -1)
     boundaries: tuple[Boundary, ...] = ()
+    futility: Futility | None = None
+    sides = tuple((order.index(contrasts[0].a), order.index(contrasts[0].b)) for order in orders)
     if looks and looks[-1] >= LEAST_PAIRS:
         alphas = tuple(experiment.alpha / n_open for n_open in counts)
-        sides = tuple((order.index(contrasts[0].a), order.index(contrasts[0].b)) for order in orders)
         found = calibrate(sides, positions if adjusted else 1, looks, alphas)
         boundaries = tuple(
             Boundary(open=n_open, alpha=alpha, nominal_p=nominal)
             for n_open, alpha, nominal in zip(counts, alphas, found, strict=True)
         )
+        if experiment.futility:
+            kept = experiment.futility
+            futility = futility_of(kept, sides, positions if adjusted else 1, looks, calibrate)
     return Design(
         endpoint=experiment.endpoint, test=experiment.test, alpha=experiment.alpha, margin=experiment.margin,
         comparisons=contrasts, positions=positions, adjusted=adjusted, early_stop=experiment.early_stop, looks=looks,
         boundaries=boundaries, anytime_after=0 if open_ended else None, evidence=1.0 / experiment.alpha,
         positions_drawn=experiment.order == "balanced" and draws_positions(positions),
+        positions_matter=positions_matter, futility=futility,
     )  # fmt: skip
+
+
+def futility_of(
+    power: float, sides: Sequence[tuple[int, int]], positions: int, looks: tuple[int, ...], calibrate: Calibrate
+) -> Futility:
+    """Return the bounds that keep `power` at the margin; every comparison has its own, whatever alpha it holds."""
+    (found,) = calibrate(sides, positions, looks, (), beta=round(1.0 - power, 9))
+    return Futility(power=power, nominal_p=found)
 
 
 def extended(design: Design, replicates: int) -> Design:
@@ -187,6 +241,7 @@ def rule(design: Design) -> str:
     if not said:
         return f"none: a verdict needs at least {LEAST_PAIRS} replicates"
     kind = f"adjusted for {design.positions} positions" if design.adjusted else "not adjusted for positions"
+    kind = kind if design.positions_matter else "not adjusted for positions, which cannot matter here"
     statistic = f"paired t, {kind}" if design.test == "t" else "signed-rank test on pairs"
     return f"{statistic}; {'; '.join(said)}"
 
@@ -202,4 +257,12 @@ def _at_looks(design: Design) -> str:
             "passes its share on"
         )
     stops = "" if design.early_stop or len(design.looks) == 1 else "; no early stop"
+    if design.futility is not None:
+        interim = zip(design.looks[:-1], design.futility.nominal_p, strict=False)
+        each = ", ".join(f"{look} (p <= {p:.2g})" for look, p in interim)
+        stops = (
+            f"; stopped for futility where both one-sided tests at the margin reach a bound, at replicates {each}: of "
+            f"true differences of the margin at most {100.0 * (1.0 - design.futility.power):.3g} %; no other bound "
+            "relies on it"
+        )
     return f"{plural} at replicates {bounds}{shared}{stops}"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from esper_ab.design.counterbalance import cycle, order
-from esper_ab.design.design import Calibrate, adjusts, default_looks
+from esper_ab.design.design import Calibrate, adjusts, default_looks, futility_of
 from esper_ab.design.pairs_needed import POWER
 from esper_ab.design.t_process import Draws, TProcess, draw, t_process, t_values
 from esper_ab.stats.least_pairs import LEAST_PAIRS
@@ -34,6 +34,7 @@ class Scheme(msgspec.Struct, frozen=True, kw_only=True):
     looks: tuple[int, ...]  # of the plan
     process: TProcess  # at those looks that can test
     nominal_p: tuple[float, ...]  # at the looks of `process`; empty below 6 replicates, where nothing is decided
+    futility_p: tuple[float, ...] = ()  # likewise, one-sided at the margin; empty: no look stops for futility
 
 
 class PowerQuestion(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +45,17 @@ class PowerQuestion(msgspec.Struct, frozen=True, kw_only=True):
     groups: int = 2  # per block, so positions
     comparisons: int = 1  # that share alpha at the start
     looks: tuple[int, ...] = ()  # for the number of replicates they end at; else the default looks
+    positions_matter: bool = True  # whether the plan has to adjust for lane and start order
+    futility: float = 0.0  # power that stops for futility keep at the margin; 0.0: no look stops for it
+
+
+class Stops(msgspec.Struct, frozen=True, kw_only=True):
+    """What stops for futility come to."""
+
+    power: float  # at the margin, with them
+    expected: float  # replicates used on average when the difference is the margin
+    expected_none: float  # when there is no difference
+    expected_none_without: float  # the same, but for the stops
 
 
 class PowerRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +69,7 @@ class PowerRow(msgspec.Struct, frozen=True, kw_only=True):
     smallest_high: float | None
     power: float  # at the margin
     expected: float | None  # replicates used on average when the difference is the margin
+    stops: Stops | None = None  # None: no look stops for futility
 
 
 class ReplicatesNeeded(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,15 +142,19 @@ def observed(sd_run: float, sd: float, df: int) -> PairSpread:
 def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion, calibrate: Calibrate) -> Scheme:
     """The rule of a plan whose blocks are counterbalanced in the usual order; `looks` end at `replicates`."""
     orders = [order(question.groups, block) for block in range(replicates)]
-    adjusted = adjusts(orders[: cycle(question.groups)], looks[0])
+    adjusted = question.positions_matter and adjusts(orders[: cycle(question.groups)], looks[0])
     positions = question.groups if adjusted else 1
     sides = tuple((groups.index(0), groups.index(1)) for groups in orders)
     process = t_process(sides, positions, looks)
     nominal: tuple[float, ...] = ()
+    futility: tuple[float, ...] = ()
     if replicates >= LEAST_PAIRS:
         found = calibrate(sides, positions, looks, (question.alpha / question.comparisons,))[0]
         nominal = tuple(p for look, p in zip(looks, found, strict=True) if look in process.looks)
-    return Scheme(replicates=replicates, looks=looks, process=process, nominal_p=nominal)
+        if question.futility and len(looks) > 1:
+            bounds = futility_of(question.futility, sides, positions, looks, calibrate).nominal_p
+            futility = tuple(p for look, p in zip(looks, bounds, strict=True) if look in process.looks)
+    return Scheme(replicates=replicates, looks=looks, process=process, nominal_p=nominal, futility_p=futility)
 
 
 class Simulation:
@@ -166,6 +183,19 @@ class Simulation:
         looks = np.asarray(self._scheme.process.looks)
         return float(np.mean(np.where(crossed, looks[stop], self._scheme.replicates)))
 
+    def with_stops(self, effect: float, margin: float) -> tuple[float, float]:
+        """Return power and mean replicates with the stops for futility of the scheme; both in SDs of a pair."""
+        assert self._draws is not None
+        process = self._scheme.process
+        crossed, _, t = self._beyond(effect, self._draws)
+        reach = stats.t.isf(np.asarray(self._scheme.futility_p), process.df)[:, None]
+        below, above = (t_values(process, self._draws, effect + side) for side in (-margin, margin))
+        ends = crossed | ((below <= -reach) & (above >= reach))
+        first = np.argmax(ends, axis=0)
+        found, sign = (np.take_along_axis(one, first[None], axis=0)[0] for one in (crossed, t))
+        used = np.where(ends.any(axis=0), np.asarray(process.looks)[first], self._scheme.replicates)
+        return float(np.mean(found & (sign > 0.0))), float(np.mean(used))
+
     def smallest_effect(self, wanted: float = POWER) -> float | None:
         """The effect, in SDs of a pair, with power `wanted`; None where the plan decides nothing."""
         if not self._scheme.nominal_p:
@@ -182,10 +212,17 @@ class Simulation:
         self, effect: float, draws: Draws
     ) -> tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.float64]]:
         """Whether each path crosses, the index of its first crossing, and t [looks, paths]."""
+        beyond, first, t = self._beyond(effect, draws)
+        return np.any(beyond, axis=0), first, t
+
+    def _beyond(
+        self, effect: float, draws: Draws
+    ) -> tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.float64]]:
+        """Whether each path is beyond its bound at each look, the index of its first crossing, and t [looks, paths]."""
         t = t_values(self._scheme.process, draws, effect)
         bounds = stats.t.isf(np.asarray(self._scheme.nominal_p) / 2.0, self._scheme.process.df)
         beyond = np.abs(t) >= bounds[:, None]
-        return np.any(beyond, axis=0), np.argmax(beyond, axis=0), t
+        return beyond, np.argmax(beyond, axis=0), t
 
 
 def power_table(
@@ -244,7 +281,19 @@ def _row(
         smallest_high=smallest * limits[1] if smallest is not None and limits else None,
         power=simulation.power(margin / sd),
         expected=simulation.expected_replicates(margin / sd),
+        stops=_stops(simulation, margin / sd) if scheme.futility_p else None,
     )
+
+
+def _stops(simulation: Simulation, margin: float) -> Stops:
+    """`margin` in SDs of a pair."""
+    power, expected = simulation.with_stops(margin, margin)
+    without = simulation.expected_replicates(0.0)
+    assert without is not None
+    return Stops(
+        power=power, expected=expected, expected_none=simulation.with_stops(0.0, margin)[1],
+        expected_none_without=without,
+    )  # fmt: skip
 
 
 def _least(effect: float, question: PowerQuestion, calibrate: Calibrate, rng: np.random.Generator) -> int | None:

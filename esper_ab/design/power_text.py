@@ -42,7 +42,19 @@ def _resolves(row: PowerRow) -> str:
     return (
         f"{row.replicates} replicates (looks at {looks}) find a difference of {row.smallest:.2g} points"
         f"{_range(row.smallest_low, row.smallest_high, '.2g')} with 80 % power; one of the margin's size with "
-        f"{row.power:.0%}.{short}"
+        f"{row.power:.0%}.{short}{_stops(row)}"
+    )
+
+
+def _stops(row: PowerRow) -> str:
+    """What stops for futility cost and save; "" of a plan without any."""
+    if row.stops is None or row.expected is None:
+        return ""
+    lost = 100.0 * (row.power - row.stops.power)
+    return (
+        f" Stops for futility cost {lost:.1f} points of that power and save replicates: {row.stops.expected_none:.1f} "
+        f"are used on average where nothing differs (without such stops {row.stops.expected_none_without:.1f}), "
+        f"{row.stops.expected:.1f} ({row.expected:.1f}) at the margin."
     )
 
 
@@ -83,7 +95,8 @@ def describe_design_power(design: Design, run_sd: float, df: int) -> str:
         return f"runs differ by {run_sd:.2g} points (SD, calibrated); without a maximum every difference is found"
     question = PowerQuestion(
         margin=design.margin, alpha=design.alpha, groups=design.positions, comparisons=len(design.comparisons),
-        looks=design.looks,
+        looks=design.looks, positions_matter=design.positions_matter,
+        futility=design.futility.power if design.futility is not None else 0.0,
     )  # fmt: skip
     tables = power_tables(Known(source="", sd=run_sd, df=df), RHO, [design.looks[-1]], question)
     said = (f"pair correlation {table.rho:g}: {_resolves(table.rows[0])}" for table in tables)

@@ -72,7 +72,8 @@ def extension(experiment_dir: Path, history: History, replicates: int) -> Extens
         there = f"{experiment_dir} has {history.replicates} already"
         raise UsageError(f"--replicates {replicates}: {there}; name how many it is to have in all")
     if all_settled(history):
-        raise UsageError(f"{experiment_dir}: every comparison is decided; nothing is left that more could decide")
+        over = "every comparison is decided or was stopped for futility"
+        raise UsageError(f"{experiment_dir}: {over}; nothing is left that more could decide")
     return extend(history.plan, history.design, history.replicates, replicates - history.replicates)
 
 

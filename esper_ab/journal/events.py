@@ -80,6 +80,13 @@ class LookTaken(Event, frozen=True, kw_only=True, tag="look"):
     replicates: int  # complete replicates, which identify the look
     decided: tuple[Contrast, ...]  # at this look
     leaving: tuple[str, ...]  # groups without any open comparison: left out of blocks that start after this look
+    futile: tuple[Contrast, ...] = ()  # stopped for futility at this look: nothing is claimed of them
+
+    @property
+    def outcome(self) -> str:
+        """What came of it in words: "decided a - b; stopped for futility: a - c"."""
+        decided, futile = (", ".join(f"{one.a} - {one.b}" for one in these) for these in (self.decided, self.futile))
+        return f"decided {decided or 'nothing'}{f'; stopped for futility: {futile}' if futile else ''}"
 
 
 class PlanExtended(Event, frozen=True, kw_only=True, tag="plan_extended"):

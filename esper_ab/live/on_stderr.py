@@ -55,8 +55,7 @@ def told(event: events.AnyEvent) -> str | None:
         case events.RunEvaluated(record=evaluation):
             return f"{evaluation.run.name} evaluated: held-out {_percent(held_out_accuracy(evaluation))}"
         case events.LookTaken():
-            decided = ", ".join(f"{one.a} - {one.b}" for one in event.decided) or "nothing"
-            return f"look after {event.replicates} replicates: {decided} decided"
+            return f"look after {event.replicates} replicates: {event.outcome}"
         case events.ExperimentEnded():
             return f"experiment {event.status}{f': {event.detail}' if event.detail else ''}"
     return None

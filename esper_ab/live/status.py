@@ -35,6 +35,8 @@ class LookNow(msgspec.Struct, frozen=True, kw_only=True):
     replicates: int
     decided: tuple[str, ...]  # "a - b"
     leaving: tuple[str, ...]
+    futile: tuple[str, ...]  # stopped for futility
+    outcome: str  # in words
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +79,7 @@ def status_of(loaded: Loaded, *, held: bool) -> Status:
         looks=tuple(
             LookNow(
                 replicates=look.replicates, decided=tuple(f"{one.a} - {one.b}" for one in look.decided),
-                leaving=look.leaving,
+                leaving=look.leaving, futile=tuple(f"{one.a} - {one.b}" for one in look.futile), outcome=look.outcome,
             )
             for look in history.looks
         ),
@@ -110,7 +112,7 @@ def status_text(experiment_dir: Path) -> str:
         if item.points is not None
     ]
     for look in found.looks:
-        lines.append(f"  look at {look.replicates} replicates: decided {', '.join(look.decided) or 'nothing'}")
+        lines.append(f"  look at {look.replicates} replicates: {look.outcome}")
     if found.torn_bytes:
         lines.append(f"  {found.torn_bytes} bytes of an unfinished last line do not count")
     lines += [f"  note: {note}" for note in found.notes]

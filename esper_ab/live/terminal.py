@@ -186,9 +186,8 @@ def _picture(history: History, width: int) -> Group:
 def _news(event: LookTaken | PlanExtended, history: History) -> str:
     if isinstance(event, PlanExtended):
         return f"more replicates: {history.replicates} in all"
-    decided = ", ".join(f"{one.a} - {one.b}" for one in event.decided) or "nothing"
     leaving = f"; done with {', '.join(event.leaving)}" if event.leaving else ""
-    return f"look at {event.replicates} replicates: decided {decided}{leaving}"
+    return f"look at {event.replicates} replicates: {event.outcome}{leaving}"
 
 
 def _evaluation_work(spec: RunSpec) -> float:

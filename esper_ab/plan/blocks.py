@@ -26,6 +26,7 @@ from esper_ab.design.counterbalance import (
 from esper_ab.design.design import Calibrate, Design, check_design, comparisons, extended, looks_of, make_design
 from esper_ab.plan.estimate import estimate
 from esper_ab.plan.notes import estimand, notes
+from esper_ab.plan.positions import positions_could_matter_by
 from esper_ab.plan.reward_code import code_of
 from esper_ab.settings.differences import Difference, differences
 from esper_ab.settings.experiment import Group, ResolvedExperiment
@@ -76,7 +77,7 @@ def make_plan(
     """
     check_design(experiment)  # of which the number of sets of lanes depends
     sets = _lane_sets(experiment, machine)
-    digest = digest_of(experiment, machine)
+    digest, matter = digest_of(experiment, machine), bool(positions_could_matter_by(experiment, machine))
     blocks = tuple(
         _block(experiment, machine, digest, replicate, sets)
         for replicate in range(experiment.replicates)
@@ -91,7 +92,7 @@ def make_plan(
         idle_devices=idle,
         blocks=blocks,
         differences=differences(experiment.groups),
-        design=make_design(experiment, [_names(block) for block in blocks], calibrate),
+        design=make_design(experiment, [_names(block) for block in blocks], calibrate, positions_matter=matter),
         estimand=estimand(experiment, machine),
         notes=(*notes(experiment, machine, lanes, idle, len(sets)), *remarks),
         step_s=estimate(experiment, lanes, machine).step_s,
@@ -171,23 +172,26 @@ def _lane_sets(experiment: ResolvedExperiment, machine: Machine) -> tuple[LaneSe
     pool = experiment.devices
     units = [pool[i : i + per_run] for i in range(0, len(pool) - per_run + 1, per_run)]
     _refuse_too_few(experiment, len(units))
-    at_once = _sets_at_once(experiment, len(units) // (n_groups if experiment.placement == "spread" else 1))
+    at_once = len(units) // (n_groups if experiment.placement == "spread" else 1)
+    at_once = _sets_at_once(experiment, machine, min(at_once, _most_blocks(experiment)))
     if experiment.placement == "spread":
         chosen = [units[i : i + n_groups] for i in range(0, len(units) - n_groups + 1, n_groups)]
         return tuple(tuple(_lane(unit, devices) for unit in one_set) for one_set in chosen[:at_once])
     return tuple(tuple(_lane(unit, devices, f"/{i}") for i in range(n_groups)) for unit in units[:at_once])
 
 
-def _sets_at_once(experiment: ResolvedExperiment, most: int) -> int:
+def _sets_at_once(experiment: ResolvedExperiment, machine: Machine, most: int) -> int:
     """Return how many sets of lanes to use, up to `most`; UsageError where no comparison could ever be decided.
 
     So many that each has enough blocks by the first look, and that at every look every comparison can be told from the
-    effects of lanes, unless positions are drawn by lot, or fixed on purpose.
+    effects of lanes, unless positions are drawn by lot, or fixed on purpose. Where no position can matter, all of them.
     """
+    if not positions_could_matter_by(experiment, machine):
+        return min(most, experiment.replicates)
     n_groups, replicates = len(experiment.groups), experiment.replicates
     looks = [look for look in looks_of(experiment) or range(LEAST_PAIRS, replicates + 1) if look >= LEAST_PAIRS]
     first = looks[0] if looks else replicates
-    most = min(most, max(1, first // blocks_needed(n_groups)), _most_blocks(experiment))
+    most = min(most, max(1, first // blocks_needed(n_groups)))
     if experiment.order == "fixed" or (experiment.order == "balanced" and draws_positions(n_groups)):
         return most
     for count in range(most, 0, -1):

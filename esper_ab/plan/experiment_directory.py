@@ -79,6 +79,7 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
         plan.experiment,
         groups=tuple(group for group in plan.experiment.groups if group.name == ref.group_id),
         replicates=ref.replicate + 1, looks=(), control="", untested=(), exam=False, open_ended=False,
+        futility=0.0,
     )  # fmt: skip
     tree = _settings(experiment)
     tree["record"] = {

@@ -8,6 +8,7 @@ from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import Lane
 from esper_ab.design.counterbalance import cycle, draws_positions
 from esper_ab.plan.gpu_memory import too_much
+from esper_ab.plan.positions import positions_could_matter_by
 from esper_ab.settings.differences import capital, named, pairs_by_axes
 from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.settings.start import UNIFORM, starts
@@ -31,7 +32,7 @@ def notes(
 ) -> tuple[str, ...]:
     """Write all notes that apply to a plan, the most important first."""
     return (
-        *_on_inference(experiment, blocks_at_once),
+        *_on_inference(experiment, blocks_at_once, matter=bool(positions_could_matter_by(experiment, machine))),
         *_on_sharing(experiment),
         *_on_differences(experiment),
         *_on_start(experiment),
@@ -39,7 +40,7 @@ def notes(
     )
 
 
-def _on_inference(experiment: ResolvedExperiment, blocks_at_once: int) -> Iterator[str]:
+def _on_inference(experiment: ResolvedExperiment, blocks_at_once: int, *, matter: bool) -> Iterator[str]:
     replicates, full = experiment.replicates, cycle(len(experiment.groups)) * blocks_at_once
     if replicates == 1:
         yield "1 replicate: nothing will follow about the groups; one run of each says nothing about their spread."
@@ -50,13 +51,22 @@ def _on_inference(experiment: ResolvedExperiment, blocks_at_once: int) -> Iterat
             f"{replicates} replicates can show no EQUIVALENT, nor that a difference is smaller than the margin: at "
             f"least {LEAST_EQUIVALENCE_PAIRS} are needed, for fewer runs too often show none of a group's collapses."
         )
-    yield from _on_order(experiment, full)
+    yield from _on_order(experiment, full) if matter else _on_positions(experiment)
     if experiment.placement == "sequence":
         yield "sequence: the runs of a block train one after the other, not at the same time."
     if experiment.sync == "independent":
         yield "independent: no barrier between episodes; groups may be at different episodes at the same time."
     if experiment.unpaired:
         yield "unpaired: the groups of a replicate do not share randomness; for calibration, not for comparison."
+
+
+def _on_positions(experiment: ResolvedExperiment) -> Iterator[str]:
+    """Say that the order is free, where no record depends on it."""
+    aliased = "" if experiment.order != "fixed" else "; nor does it confound anything that the order is fixed"
+    yield (
+        "Lane and start order cannot matter here: with parts of the catalogues, a deterministic arithmetic and one "
+        f"kind of CPU a record is a function of its rng paths alone. So nothing is adjusted for them{aliased}."
+    )
 
 
 def _on_order(experiment: ResolvedExperiment, full: int) -> Iterator[str]:

@@ -21,6 +21,7 @@ from esper_ab.contracts.settings import (
     Settings,
 )
 
+Share = Annotated[float, Meta(ge=0.0, lt=1.0)]
 ErrorRate = Annotated[float, Meta(gt=0.0, lt=0.5)]  # equivalence has an interval at 2 alpha
 
 
@@ -63,6 +64,7 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     untested: tuple[str, ...] = ()  # groups that are measured and in no comparison
     exam: bool = False  # judge the learning groups by the criteria of analysis/exam.py
     early_stop: bool = True  # a decided comparison ends; a group without any other leaves later blocks
+    futility: Share = 0.0  # of differences of the margin that no interim look may stop for futility; 0: none stops
     open_ended: bool = False  # no maximum: blocks of `replicates` are added until every comparison is decided
 
 

@@ -16,8 +16,8 @@ _UNCHANGED = {
     key: key
     for key in (
         "task", "data_dir", "slots", "episodes", "steps", "n_envs", "eval_episodes", "endpoint", "test", "alpha",
-        "margin", "control", "rng_seed", "unpaired", "devices", "devices_per_run", "placement", "order", "sync",
-        "share_observation_norm", "max_parallel", "name", "exam",
+        "margin", "futility", "control", "rng_seed", "unpaired", "devices", "devices_per_run", "placement", "order",
+        "sync", "share_observation_norm", "max_parallel", "name", "exam",
     )
 } | {
     "amp": "growth.amp", "kernel": "arithmetic.kernel", "threads": "arithmetic.threads",

@@ -86,7 +86,7 @@ def _numbers(question: Question, pairs: tuple[Pair, ...], course: Course) -> Num
         question=question, course=course, pairs=pairs, used=len(used), effect=effect, plain=plain, rank=rank,
         estimate=_estimate(course, effect, plain, rank if design.test == "rank" else None),
         at_look=_interval(question, course, effect, used), simultaneous=_simultaneous(question, course),
-        descriptive=describe(a, b, question.rng_seed),
+        futility=_futility(course), descriptive=describe(a, b, question.rng_seed),
         equivalence=tost, pairs_needed=needed_here(question, course, found) if found else None,
         pairs_anew=needed_anew(question, course, found) if found else None,
     )  # fmt: skip
@@ -122,13 +122,15 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
         same_records=same_records, low=low, high=high, level=level, most_pairs=most, smallest_resolvable=smallest,
         lost=lost, imputed=again, findings=findings, capped_by=tuple(caps),
         unseen=unseen(question.design, pairs, course) if verdict in _CLAIMS else None,
-        inconclusive=_kind(question, low, smallest) if undecided else None, unaudited=unaudited, verdict=verdict,
+        inconclusive=_kind(numbers, low, smallest) if undecided else None, unaudited=unaudited, verdict=verdict,
     )  # fmt: skip
 
 
-def _kind(question: Question, low: float | None, smallest: float | None) -> Kind:
-    """Return which kind of INCONCLUSIVE it is: whether the margin was within the plan's reach."""
-    reached = smallest is not None and smallest <= question.design.margin
+def _kind(numbers: Numbers, low: float | None, smallest: float | None) -> Kind:
+    """Return which kind of INCONCLUSIVE it is: stopped, or whether the margin was within the plan's reach."""
+    if numbers.course.standing == "futile":
+        return "futile"
+    reached = smallest is not None and smallest <= numbers.question.design.margin
     return "bounded" if low is not None and reached else "uninformative"
 
 
@@ -165,6 +167,14 @@ def _simultaneous(question: Question, course: Course) -> DifferenceInterval:
     if not course.looks:
         return None, None, level
     return course.looks[-1].simultaneous_low, course.looks[-1].simultaneous_high, level
+
+
+def _futility(course: Course) -> DifferenceInterval:
+    """Return the interval of the two one-sided tests at the margin by which the last look may stop for futility."""
+    last = course.looks[-1] if course.looks else None
+    if last is None or last.futility_p is None:
+        return None, None, Level(confidence=1.0, kind="futility ")
+    return last.futility_low, last.futility_high, Level(confidence=1.0 - 2.0 * last.futility_p, kind="futility ")
 
 
 def _equivalence_interval(question: Question, course: Course) -> DifferenceInterval:

@@ -29,7 +29,7 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
     """What an interval is; as text "95 % repeated interval"."""
 
     confidence: float
-    kind: Literal["", "repeated ", "anytime-valid ", "simultaneous "] = ""
+    kind: Literal["", "repeated ", "anytime-valid ", "simultaneous ", "futility "] = ""
     early: bool = False  # before the first look: not corrected for looking early
 
     def __str__(self) -> str:
@@ -37,8 +37,9 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
         return f"{percent(self.confidence)} {self.kind}interval{early}"
 
 
-# "bounded": the margin was within reach, and the interval says what is ruled out; "uninformative": it was not
-Kind = Literal["bounded", "uninformative"]
+# "bounded": the margin was within reach, and the interval says what is ruled out; "uninformative": it was not;
+# "futile": a look stopped it, because a difference of the margin had become unlikely
+Kind = Literal["bounded", "uninformative", "futile"]
 # of a difference, in points; None where the data give none
 DifferenceInterval = tuple[float | None, float | None, Level]
 
@@ -57,6 +58,7 @@ class Numbers:
     estimate: float | None  # of the deciding analysis; the plain mean while positions cannot be told apart
     at_look: DifferenceInterval  # the repeated interval of the last look; before any, an uncorrected one
     simultaneous: DifferenceInterval  # at the last look: those of all comparisons hold at once; before any, no limits
+    futility: DifferenceInterval  # that a stop for futility rests on, at the last look; where none can: no limits
     effect: AdjustedDifference | None  # adjusted as declared; None where positions cannot be told apart
     plain: PairedDifference | None  # not adjusted, at the level 1 - alpha of the comparison
     rank: SignedRank | None
@@ -114,7 +116,7 @@ class Assessment:
     findings: tuple[Finding, ...]  # of the audit, those that touch this comparison
     capped_by: tuple[str, ...]  # why at most INCONCLUSIVE, one sentence each
     unseen: Unseen | None  # what a claim could not have seen; None where nothing is claimed
-    inconclusive: Kind | None  # which kind of INCONCLUSIVE it is, at the end of a plan; None otherwise
+    inconclusive: Kind | None  # which kind of INCONCLUSIVE it is, at the end of a plan or of a comparison; else None
     unaudited: Verdict  # what records and looks say before audit and losses
     verdict: Verdict
 

@@ -25,6 +25,7 @@ class Why(StrEnum):
     NO_PAIR = "no pair was complete at the last look"
     FEW = f"a verdict needs at least {LEAST_PAIRS} pairs"
     FLOOR = "they do not stand clear of what a group comes to that learns nothing"
+    FUTILE = "it was stopped for futility: a difference of the margin had become unlikely"
     WITHDRAWN = "what an earlier look decided the last one does not show"
     MEAN = "the mean difference contradicts what most pairs show"
     NO_SPREAD = "too little varies between the pairs for any test"
@@ -105,6 +106,8 @@ def _why(evidence: Evidence) -> Why:
         return Why.NO_PAIR
     if evidence.used < LEAST_PAIRS:
         return Why.FEW
+    if evidence.course.standing == "futile":
+        return Why.FUTILE
     if evidence.course.decision != evidence.course.standing:
         return Why.WITHDRAWN
     return Why.MEAN if evidence.mean_contradicts else _why_open(evidence)
@@ -162,11 +165,13 @@ def _size(evidence: Evidence, value: float | None = None) -> str:
     value = evidence.estimate if value is None else value
     numbers = [number for number in (evidence.estimate, evidence.low, evidence.high) if number is not None]
     digits, margin = 2 if min(map(abs, numbers), default=0.0) < 1.0 else 1, evidence.question.design.margin
+    marks, apart = (-margin, 0.0, margin), list[tuple[tuple[float, ...], tuple[float, ...]]]()
     if evidence.low is not None and evidence.high is not None:
-        digits = digits_apart((evidence.low, evidence.high), (-margin, 0.0, margin), digits)
-        digits = max(digits, digits_apart((evidence.low, evidence.high), ((evidence.low + evidence.high) / 2.0,), 1))
+        apart.append(((evidence.low, evidence.high), (*marks, (evidence.low + evidence.high) / 2.0)))
     if evidence.verdict in (*_SURE, Verdict.EQUIVALENT) and evidence.estimate is not None:
-        digits = max(digits, digits_apart((evidence.estimate,), (-margin, 0.0, margin), digits))
+        apart.append(((evidence.estimate,), marks))
+    while (more := max((digits_apart(*one, digits) for one in apart), default=digits)) > digits:
+        digits = more  # what keeps one number on its side may put another one across
     return f"{abs(value or 0.0):.{digits}f}"
 
 

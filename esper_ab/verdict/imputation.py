@@ -78,11 +78,11 @@ def completed(pairs: Sequence[Pair], halves: Sequence[HalfPair], against: int) -
 
 
 def imputed(design: Design, pairs: Sequence[Pair], course: Course, lost: Lost) -> Imputed | None:
-    """Take the look that the verdict rests on again with lost runs imputed; None without a decision or a failed run.
+    """Take the look that the verdict rests on again with lost runs imputed; None without a claim or a failed run.
 
     That is the last look: the deciding one where the design stops early, else a later one, whose numbers are reported.
     """
-    if course.decided_at is None:
+    if not course.claimed:
         return None
     look = course.looks[-1]
     lost = lost.before(look.replicates)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from esper_ab.design.counterbalance import told_apart
 from esper_ab.design.design import Design
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
 from esper_ab.stats.anytime_t import anytime_interval, log_evidence
@@ -43,6 +44,10 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     equivalence_low: float | None  # interval at twice equivalence_p, or at half the e-value of the first share
     equivalence_high: float | None
     equivalent: bool  # the bound was not reached, and that interval lies inside +-margin
+    futility_p: float | None = None  # asked of each one-sided test at the margin to stop here; None: no such stop
+    futility_low: float | None = None  # interval at twice futility_p
+    futility_high: float | None = None
+    futile: bool = False  # nothing else was decided, and that interval lies inside +-margin
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,10 @@ def look_data(design: Design, replicates: int, pairs: Sequence[Pair]) -> LookDat
     a, b = [pair.a for pair in used], [pair.b for pair in used]
     sides = [(pair.position_a, pair.position_b) for pair in used]
     d = tuple(x - y for x, y in zip(a, b, strict=True))
+    if len(used) >= LEAST_PAIRS and mixed_up(design, sides):  # as lost replicates can leave them: a later look decides
+        return LookData(
+            pairs=len(used), effect=None, differences=d, p=None, mean=None, average=None, of_average=None
+        )
     if design.test == "rank" and used and not _anytime(design, replicates):
         rank = signed_rank(a, b)
         p = None if degenerate(d) or not rank.n else rank.p
@@ -82,6 +91,12 @@ def look_data(design: Design, replicates: int, pairs: Sequence[Pair]) -> LookDat
     )  # fmt: skip
 
 
+def mixed_up(design: Design, sides: Sequence[tuple[int, int]]) -> bool:
+    """Return whether what positions do could be all that these pairs show. `sides`: of a and of b, per pair."""
+    noise = design.positions_drawn or not design.positions_matter or design.positions < 2
+    return not noise and not told_apart(sides)
+
+
 def _anytime(design: Design, replicates: int) -> bool:
     return design.anytime_after is not None and replicates > design.anytime_after
 
@@ -97,12 +112,24 @@ def take_look(design: Design, replicates: int, data: LookData, n_open: int) -> L
         twice = 2.0 * first  # two one-sided tests at `first`
     interval, simultaneous, equal = (_interval(design, data, p) for p in (bound, first, twice))
     reached = data.p is not None and bound is not None and bound > 0.0 and data.p <= bound
-    return Look(
+    crossed = reached and _crosses(data, interval)
+    equivalent = not reached and _small(data, equal, design.margin, twice)
+    look = Look(
         replicates=replicates, pairs=data.pairs, alpha=design.alpha / n_open, bound_p=bound, bound_e=None,
         p=data.p, e=None, mean=data.mean, **_limits(interval, simultaneous, equal), equivalence_p=first,
-        crossed=reached and _crosses(data, interval), small=_small(data, simultaneous, design.margin, first),
-        equivalent=not reached and _small(data, equal, design.margin, twice),
+        crossed=crossed, small=_small(data, simultaneous, design.margin, first), equivalent=equivalent, futile=False,
     )  # fmt: skip
+    stop = design.futility.nominal_p[design.looks.index(replicates)] if design.futility is not None else 0.0
+    return _with_futility(look, data, stop, design) if stop else look
+
+
+def _with_futility(look: Look, data: LookData, stop: float, design: Design) -> Look:
+    """Return the look with its interval at twice `stop`, and whether that stops a comparison that is not decided."""
+    interval = _interval(design, data, 2.0 * stop)
+    low, high = interval or (None, None)
+    unlikely = _small(data, interval, design.margin, 2.0 * stop, LEAST_PAIRS)
+    futile = unlikely and not look.crossed and not look.equivalent
+    return msgspec.structs.replace(look, futility_p=stop, futility_low=low, futility_high=high, futile=futile)
 
 
 def _limits(interval: Interval, simultaneous: Interval, equal: Interval) -> dict[str, float | None]:
@@ -139,7 +166,7 @@ def _anytime_look(design: Design, replicates: int, data: LookData, n_open: int) 
         e=None if log_e is None else math.exp(min(log_e, _LARGEST_LOG)), mean=data.mean,
         **_limits(interval, simultaneous, equal), equivalence_p=None,
         crossed=reached and _crosses(data, interval), small=_small(data, simultaneous, design.margin),
-        equivalent=not reached and _small(data, equal, design.margin),
+        equivalent=not reached and _small(data, equal, design.margin), futile=False,
     )  # fmt: skip
 
 
@@ -155,13 +182,15 @@ def _crosses(data: LookData, interval: Interval) -> bool:
     return (interval[0] > 0.0 and data.average > 0.0) if above else (interval[1] < 0.0 and data.average < 0.0)
 
 
-def _small(data: LookData, interval: Interval, margin: float, p: float | None = None) -> bool:
-    """Return whether there are pairs enough, and the interval and the mean lie within the margin.
+def _small(
+    data: LookData, interval: Interval, margin: float, p: float | None = None, least: int = LEAST_EQUIVALENCE_PAIRS
+) -> bool:
+    """Return whether there are `least` pairs, and the interval and the mean lie within the margin.
 
     Ranks hardly see rare collapses, in which all of a mean difference can lie: under the rank test the interval of the
     mean at two-sided `p` must lie there, too.
     """
-    if data.pairs < LEAST_EQUIVALENCE_PAIRS or data.average is None or interval is None:
+    if data.pairs < least or data.average is None or interval is None:
         return False
     if data.of_average is not None:
         also = data.of_average.interval(p) if p else None

@@ -4,6 +4,8 @@ Group-sequential with alpha passed on: a comparison that crosses and is shown to
 share to those still open, which are tested again at the same look (after Maurer & Bretz 2013). Of a smaller one it
 could still be claimed that it lies within the margin, so its share is not free. Everything about the margin is tested
 at the share that a comparison held first. So all claims of all comparisons together err with probability alpha.
+A look that stops for futility decides nothing: what it stops keeps its share of alpha and stays INCONCLUSIVE, whatever
+pairs come later, and no other bound relies on it (non-binding).
 After the last planned look of an extended plan, and in an open-ended one, every replicate is followed by a look under
 the anytime-valid t.
 """
@@ -20,7 +22,7 @@ from esper_ab.design.design import Contrast, Design
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.look import Look, look_data, take_look
 
-LookDecision = Literal["open", "crossed", "equivalent"]
+LookDecision = Literal["open", "crossed", "equivalent", "futile"]
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,13 +35,18 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     finished: bool  # decided, or every look of the design taken
 
     @property
+    def claimed(self) -> bool:
+        """Whether a look made a claim: more than that it is open, or was stopped for futility."""
+        return self.decision in ("crossed", "equivalent")
+
+    @property
     def standing(self) -> LookDecision:
         """The decision where the last look shows it, too, as after an early stop; else "open".
 
         What is said rests on the numbers of the last look, so that no claim stands beside an estimate against it.
         """
-        if self.decision == "open":
-            return "open"
+        if self.decision in ("open", "futile"):
+            return self.decision
         last = self.looks[-1]
         if self.decision == "equivalent":
             return "equivalent" if last.equivalent else "open"
@@ -113,6 +120,8 @@ def _take(design: Design, replicates: int, tracks: list[_Track]) -> None:
     for track, _, look in seen:
         if look.equivalent:
             _decide(track, look, "equivalent", n_open)
+        elif look.futile:
+            _decide(track, look, "futile", n_open)
         else:
             track.looks.append(look)
 

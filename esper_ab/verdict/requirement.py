@@ -60,7 +60,9 @@ def require(requirements: Iterable[Requirement], comparisons: Sequence[Compariso
         comparison = next(item for item in comparisons if {item.question.a, item.question.b} == names)
         if not holds(requirement, comparison):
             question = comparison.question
-            said = f"{question.a} against {question.b} is {comparison.verdict}{_too_few(requirement, comparison)}"
+            stopped = ", stopped for futility" if comparison.inconclusive == "futile" else ""
+            few = _too_few(requirement, comparison)
+            said = f"{question.a} against {question.b} is {comparison.verdict}{stopped}{few}"
             failed.append(f'"{requirement}" does not hold: {said}')
     if failed:
         raise ConditionNotMet("; ".join(failed))
@@ -72,7 +74,8 @@ def holds(requirement: Requirement, comparison: Comparison) -> bool:
     better-than, worse-than: the direction was shown, whatever its size. equivalent-to: the difference was shown to be
     smaller than the margin, or both groups were one computation. not-worse-than: worse by the margin or more was
     excluded by the repeated interval (non-inferiority at the margin). What speaks of the margin needs as many pairs as
-    an equivalence, and outcomes that stand clear of what a group comes to that learns nothing.
+    an equivalence, and outcomes that stand clear of what a group comes to that learns nothing. A stop for futility is
+    no claim: only the interval of its look counts.
     """
     look = comparison.last_look
     if look is None or look.pairs < LEAST_PAIRS or comparison.capped_by:

@@ -170,8 +170,18 @@ def _ruled_out(evidence: Evidence) -> str:
         beyond = f" differences beyond {max(abs(evidence.low), abs(evidence.high)):.2f} points are ruled out"
     if evidence.inconclusive == "bounded":
         return f"Bounded:{beyond}."
+    if evidence.inconclusive == "futile":
+        return _stopped(evidence, beyond)
     reach = f"Uninformative: a difference of {evidence.question.design.margin:g} points was beyond this plan's reach"
     return f"{reach};{beyond}." if beyond else f"{reach}."
+
+
+def _stopped(evidence: Evidence, beyond: str) -> str:
+    """Write why a look stopped a comparison for futility, with the interval that it went by."""
+    margin, at = evidence.question.design.margin, _when(evidence).removeprefix(", decided")
+    within = f"the {limits_text(evidence.futility, margin)} lies inside +-{margin:g} points"
+    said = f"Stopped for futility{at}: {within}, so that a difference that large is unlikely; this is no claim"
+    return f"{said}, but{beyond}." if beyond else f"{said}."
 
 
 def _shown(evidence: Evidence) -> str:
@@ -194,11 +204,11 @@ def _shown(evidence: Evidence) -> str:
     if evidence.degenerate and evidence.plain is not None and evidence.plain.degenerate:
         few = f"fewer than {LEAST_PAIRS} by another"
         return f". {same} of {n} differ by the same amount and {few}: there is {lacking}."
-    if not _by_ranks(evidence):
-        if evidence.effect is None:
-            return ", not adjusted: group and position cannot be told apart in these pairs."
-        if evidence.effect.degenerate:
-            return f": beside the positions nothing varies between pairs, so there is {lacking}."
+    last = evidence.last_look
+    if (last.mean is None) if last is not None else (evidence.effect is None and not _by_ranks(evidence)):
+        return ", not adjusted: group and position cannot be told apart in these pairs, so the look decides nothing."
+    if not _by_ranks(evidence) and evidence.effect is not None and evidence.effect.degenerate:
+        return f": beside the positions nothing varies between pairs, so there is {lacking}."
     if evidence.low is None:
         return f", {_test(evidence)}; at this bound {n} give no interval."
     return f", {interval(evidence)}, {_test(evidence)}."
@@ -239,7 +249,7 @@ def _looks_to_come(evidence: Evidence) -> list[int]:
 def _more(evidence: Evidence) -> str:
     """Write how many pairs a clear answer takes, and whether the plan can still reach them."""
     needed, most, there = evidence.pairs_needed, evidence.most_pairs, len(evidence.pairs)
-    if needed is None:
+    if needed is None or evidence.course.standing == "futile":
         return ""
     if needed.pairs <= there:
         return f"{n_pairs(there)} suffice to detect {needed.margin:g} points with 80 % power."
@@ -302,11 +312,15 @@ def _on_design(evidence: Evidence) -> list[str]:
         found.append("Unpaired: the runs of a replicate share no randomness; which runs form a pair means nothing.")
     if not design.early_stop:
         found.append("No early stop: pairs after the deciding look are in the numbers, not in the decision.")
-    if design.positions > 1 and _by_ranks(evidence):
+    if design.positions > 1 and _by_ranks(evidence) and design.positions_matter:
         found.append("The signed-rank test is not adjusted for lane and start order; it relies on their balance.")
+    elif not design.positions_matter:
+        found.append("Not adjusted for lane and start order: no record can depend on them here.")
     elif design.positions > 1 and not design.adjusted and evidence.used > 1:
         why = "too few pairs at the first look" if design.too_few_to_adjust else "not estimable in this order"
         found.append(f"Not adjusted for lane and start order: {why}.")
+    if course.standing == "futile":
+        found.append("Stopped for futility: what further pairs would have shown, EQUIVALENT included, is unknown.")
     if course.decision == "crossed" and course.decided_at is not None and design.early_stop:
         overestimated = "differences that stop early are overestimated on average."
         if course.looks[-1].bound_e is not None:

@@ -28,7 +28,7 @@ class Unseen(msgspec.Struct, frozen=True, kw_only=True):
 
 def unseen(design: Design, pairs: Sequence[Pair], course: Course) -> Unseen | None:
     """Ask the decision of the last look again; None without one. `pairs`: at least those of that look."""
-    if course.standing == "open":
+    if course.standing not in ("crossed", "equivalent"):
         return None
     look = course.looks[-1]
     used = [pair for pair in pairs if pair.replicate < look.replicates]

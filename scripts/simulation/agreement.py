@@ -36,13 +36,14 @@ def compare(rule: Rule, values: Array, lost: Collection[int] = ()) -> Counter[st
     """The same for given endpoints [N, groups, R], without the pairs of the replicates `lost`."""
     design = rules.design(rule)
     mine = procedure.follow(design, rules.differences(rule, values), rules.sides(rule), rule.horizon, lost=lost)
-    found: Counter[str] = Counter()
+    seen: Counter[str] = Counter()
     for index, endpoints in enumerate(values):
         theirs = _follow(rule, design, endpoints, lost)
         for comparison, course in enumerate(theirs):
             at = f"{rule.name}, experiment {index}, comparison {comparison}"
             place = (index, comparison)
-            decision = "crossed" if mine.crossed[place] else "equivalent" if mine.equivalent[place] else "open"
+            kinds = {"crossed": mine.crossed, "equivalent": mine.equivalent, "futile": mine.futile}
+            decision = next((kind for kind, found in kinds.items() if found[place]), "open")
             _same(at, decision, course.decision)
             direction = int(np.sign(mine.mean[place])) if decision == "crossed" else 0
             _same(at, direction, course.direction)
@@ -56,8 +57,8 @@ def compare(rule: Rule, values: Array, lost: Collection[int] = ()) -> Counter[st
             high = np.inf if last.simultaneous_high is None else last.simultaneous_high
             _near(at, (mine.simultaneous_low[place], mine.simultaneous_high[place]), (low, high))
             _same(at, bool(mine.small[place]), course.decision == "crossed" and last.small)
-            found[course.decision] += 1
-    return found
+            seen[course.decision] += 1
+    return seen
 
 
 def _follow(rule: Rule, design: Design, endpoints: Array, lost: Collection[int]) -> list[sequential.Course]:

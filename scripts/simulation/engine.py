@@ -16,6 +16,7 @@ from support import fake_plans, fake_worker
 
 from esper_ab.analysis.courses import courses
 from esper_ab.analysis.pairs import all_pairs
+from esper_ab.contracts.settings import Arithmetic
 from esper_ab.control import experiment_run
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
@@ -69,7 +70,10 @@ def conducted(endpoints: Array, experiment_dir: Path) -> History:
     before: Callable[..., float] = fake_worker.accuracy
     fake_worker.accuracy = accuracy
     try:
-        plan = fake_plans.plan(replicates=endpoints.shape[1], episodes=1, steps=1, margin=rules.MARGIN)
+        loose = Arithmetic(deterministic=False)  # so that lane and start order could matter, as they do here
+        plan = fake_plans.plan(
+            replicates=endpoints.shape[1], episodes=1, steps=1, margin=rules.MARGIN, arithmetic=loose
+        )
         experiment_run.run(plan, experiment_dir, InlineLauncher("support.fake_worker:main_in_thread"), ())
     finally:
         fake_worker.accuracy = before

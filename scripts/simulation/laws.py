@@ -43,7 +43,8 @@ class Law:
     depth: float = DEPTH  # of a collapse, points
     lanes: Literal["none", "alternate", "fixed"] = "none"  # the device effect, and who gets it
     limited: bool = True
-    shape: Literal["", "t3", "lognormal", "ties", "ceiling"] = ""  # of endpoints that are drawn without curves
+    # of endpoints that are drawn without curves
+    shape: Literal["", "t3", "lognormal", "ties", "ceiling", "lane AR", "group AR", "3:1"] = ""
 
 
 LAWS = (
@@ -68,8 +69,14 @@ SHAPES = (
     Law("ceiling", "normal, cut off half an SD above the mean", shape="ceiling"),
 )
 # The mean of the last group is 3 points lower than others, all in 15 % of its runs; pairs are tight
+# What lasts from replicate to replicate, and unequal variances. The second is what independent rng seeds exclude.
+SERIAL = (
+    Law("lane AR", "half of the variance is an AR(1) series (0.8) of each lane", shape="lane AR"),
+    Law("group AR", "all of it is an AR(1) series (0.6) of each group", shape="group AR", limited=False),
+    Law("3:1", "B has three times the variance of A", shape="3:1"),
+)
 COLLAPSE = Law("unseen collapse", "15 % of B's runs collapse by 20 points", limited=False)
-NAMED = {law.name: law for law in (*EVERY, *SHAPES, COLLAPSE)}
+NAMED = {law.name: law for law in (*EVERY, *SHAPES, COLLAPSE, *SERIAL)}
 
 
 def law_named(name: str) -> Law:
@@ -111,8 +118,26 @@ def _shaped(law: Law, rho: float, size: Size, rng: np.random.Generator) -> Array
         z = (np.exp(z) - math.exp(0.5)) / math.sqrt(math.exp(2.0) - math.exp(1.0))
     if law.shape == "ceiling":
         z = np.minimum(z, 0.5)
+    if law.shape == "3:1":
+        z[:, -1] *= math.sqrt(3.0)
+    if law.shape == "group AR":
+        z = _series(shape, 0.6, rng)
+    if law.shape == "lane AR":
+        lanes = _series(shape, 0.8, rng)
+        for replicate, order in enumerate(orders(size.groups, size.replicates)):
+            z[:, list(order), replicate] += lanes[:, :, replicate]
+        z *= math.sqrt(0.5)
     values = TREND[-TAIL:].mean() + ENDPOINT_SD * z
     return np.asarray(np.round(values * 3.89) / 3.89 if law.shape == "ties" else values)
+
+
+def _series(shape: tuple[int, int, int], phi: float, rng: np.random.Generator) -> Array:
+    """Stationary AR(1) series along the last axis, SD 1."""
+    found = rng.standard_normal(shape)
+    for replicate in range(1, shape[2]):
+        found[..., replicate] *= math.sqrt(1.0 - phi**2)
+        found[..., replicate] += phi * found[..., replicate - 1]
+    return found
 
 
 def tight_collapses(size: Size, rng: np.random.Generator) -> Array:

@@ -31,6 +31,7 @@ class Courses:
     passed_on: Flags  # the share of alpha
     small: Flags  # crossed, and shown to be smaller than the margin
     equivalent: Flags
+    futile: Flags  # stopped for futility
     replicates: NDArray[np.int64]  # used until it was decided, or all
     mean: Array
     low: Array
@@ -54,6 +55,7 @@ class Look:
     replicates: int
     anytime: bool
     p: tuple[float, ...]  # by open - 1; of the anytime-valid rule 1 / evidence
+    stop: float = 0.0  # one-sided p at the margin that stops for futility; 0.0: none does
 
 
 def looks(design: Design, horizon: int) -> Iterator[Look]:
@@ -62,7 +64,8 @@ def looks(design: Design, horizon: int) -> Iterator[Look]:
     for index, replicates in enumerate(design.looks):
         if LEAST_PAIRS <= replicates <= horizon:
             p = tuple(design.boundary(count).nominal_p[index] for count in counts)
-            yield Look(replicates=replicates, anytime=False, p=p)
+            stop = design.futility.nominal_p[index] if design.futility is not None else 0.0
+            yield Look(replicates=replicates, anytime=False, p=p, stop=stop)
     if design.anytime_after is not None:
         for replicates in range(max(design.anytime_after + 1, LEAST_PAIRS), horizon + 1):
             p = tuple(1.0 / (design.evidence * count) for count in counts)
@@ -79,12 +82,13 @@ def follow(
     count, m, _ = d.shape
     courses = Courses(
         crossed=np.zeros((count, m), bool), passed_on=np.zeros((count, m), bool), small=np.zeros((count, m), bool),
-        equivalent=np.zeros((count, m), bool), replicates=np.zeros((count, m), np.int64), mean=np.zeros((count, m)),
+        equivalent=np.zeros((count, m), bool), futile=np.zeros((count, m), bool),
+        replicates=np.zeros((count, m), np.int64), mean=np.zeros((count, m)),
         low=np.full((count, m), -np.inf), high=np.full((count, m), np.inf),
         simultaneous_low=np.full((count, m), -np.inf), simultaneous_high=np.full((count, m), np.inf),
     )  # fmt: skip
     for look in looks(design, horizon):
-        open_ones = ~(courses.crossed | courses.equivalent)
+        open_ones = ~(courses.crossed | courses.equivalent | courses.futile)
         rows = np.flatnonzero(open_ones.any(axis=1))
         if not rows.size:
             break
@@ -131,14 +135,21 @@ def _take(
     low, high = view.interval(first)
     for kept, bound in ((courses.simultaneous_low, low), (courses.simultaneous_high, high)):
         kept[rows] = np.where(looked, bound, kept[rows])
-    if view.replicates < LEAST_EQUIVALENCE_PAIRS:
-        return
-    near = np.abs(view.average) + view.mean_half(twice=False) < margin
-    courses.small[rows] |= looked & ~left & near & (low > -margin) & (high < margin)
-    if equivalence:
-        near = np.abs(view.average) + view.mean_half(twice=True) < margin
-        low, high = view.of_equivalence(first)
-        courses.equivalent[rows] |= left & near & (low > -margin) & (high < margin) & ~view.reaches(share)
+    if view.replicates >= LEAST_EQUIVALENCE_PAIRS:
+        near = np.abs(view.average) + view.mean_half(view.look.p[-1]) < margin
+        courses.small[rows] |= looked & ~left & near & (low > -margin) & (high < margin)
+        if equivalence:
+            inside = _inside(view, 2.0 * view.look.p[-1], view.of_equivalence(first), margin)
+            courses.equivalent[rows] |= left & inside & ~view.reaches(share)
+    if view.look.stop:
+        inside = _inside(view, 2.0 * view.look.stop, view.of_futility(), margin)
+        courses.futile[rows] |= left & inside & ~courses.equivalent[rows]
+
+
+def _inside(view: TView | RankView, p: float, interval: tuple[Array, Array], margin: float) -> Flags:
+    """Whether the interval at two-sided `p` lies inside +-margin, and, where ranks decide, that of the mean, too."""
+    near = np.abs(view.average) + view.mean_half(p) < margin
+    return np.asarray(near & (interval[0] > -margin) & (interval[1] < margin))
 
 
 class TView:
@@ -182,9 +193,9 @@ class TView:
 
     crosses = reaches
 
-    def mean_half(self, *, twice: bool) -> Array:
+    def mean_half(self, p: float) -> Array:
         """What the rank test asks of the mean besides; here the interval is the mean's own."""
-        del twice
+        del p
         return np.zeros_like(self.mean)
 
     def interval(self, share: NDArray[np.int64]) -> tuple[Array, Array]:
@@ -193,6 +204,11 @@ class TView:
     def of_equivalence(self, share: NDArray[np.int64]) -> tuple[Array, Array]:
         """At twice the p."""
         return self._around(self.reach_equivalence, share)
+
+    def of_futility(self) -> tuple[Array, Array]:
+        """At twice the p of a stop."""
+        half = self.se * stats.t.isf(self.look.stop, self.df)
+        return self.mean - half, self.mean + half
 
 
 def anytime_half(evidence: float, df: float, information: float) -> float:
@@ -235,9 +251,8 @@ class RankView:
         self.se = d.std(axis=2, ddof=1) / math.sqrt(n)
         self.two_sided = rank_p(n)  # p by the smaller rank sum
 
-    def mean_half(self, *, twice: bool) -> Array:
-        """Half the t-interval of the mean, at the first share or at twice its p."""
-        p = self.look.p[-1] * (2.0 if twice else 1.0)
+    def mean_half(self, p: float) -> Array:
+        """Half the t-interval of the mean at two-sided `p`."""
         return np.asarray(stats.t.isf(p / 2.0, self.replicates - 1) * self.se)
 
     def reaches(self, share: NDArray[np.int64]) -> Flags:
@@ -261,6 +276,10 @@ class RankView:
     def of_equivalence(self, share: NDArray[np.int64]) -> tuple[Array, Array]:
         """At twice the p."""
         return self._between([2.0 * p for p in self.look.p], share)
+
+    def of_futility(self) -> tuple[Array, Array]:
+        """At twice the p of a stop."""
+        return self._between([2.0 * self.look.stop], np.ones(self.mean.shape, np.int64))
 
 
 @lru_cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -32,6 +32,8 @@ class Rule:
     groups: int = 2
     control: bool = False  # the last group is the control; else all pairs
     looks: tuple[int, ...] = ()  # (): the default ones
+    futility: float = 0.0  # power that stops for futility keep at the margin; 0.0: none stops
+    positions_matter: bool = True  # False: nothing is adjusted for
 
     @property
     def horizon(self) -> int:
@@ -86,7 +88,25 @@ COLLAPSE_RULES = (
     Rule("anytime, to 40", 0),
     Rule("all pairs of 3, 20 replicates", 20, groups=3),
 )
-EVERY_RULE = tuple({rule.name: rule for rule in (*PAIR_RULES, *GROUP_RULES, *EQUIVALENCE_RULES, *CLAIM_RULES)}.values())
+KEPT = 0.8
+STOP_RULES = (  # each as it is, and with stops for futility
+    Rule("10 pairs", 10),
+    Rule("20 pairs", 20),
+    Rule("rank, 20 pairs", 20, test="rank"),
+    Rule("all pairs of 3, 20 replicates", 20, groups=3),
+)
+FUTILE_RULES = {rule.name: replace(rule, name=f"{rule.name}, stops for futility", futility=KEPT) for rule in STOP_RULES}
+FREE_RULES = tuple(
+    replace(rule, name=f"{rule.name}, positions cannot matter", positions_matter=False) for rule in PAIR_RULES[:3]
+)
+EVERY_RULE = tuple(
+    {
+        rule.name: rule
+        for rule in (
+            *PAIR_RULES, *GROUP_RULES, *EQUIVALENCE_RULES, *CLAIM_RULES, *FUTILE_RULES.values(), *FREE_RULES,
+        )
+    }.values()
+)  # fmt: skip
 
 
 @lru_cache
@@ -104,9 +124,10 @@ def design(rule: Rule) -> Design:
         margin=MARGIN,
         control=names[-1] if rule.control else "",
         open_ended=not rule.replicates,
+        futility=rule.futility,
     )
     orders = [tuple(names[index] for index in order) for order in laws.orders(rule.groups, rule.horizon)]
-    found = make_design(experiment, orders, calibrate)
+    found = make_design(experiment, orders, calibrate, positions_matter=rule.positions_matter)
     return extended(found, rule.replicates) if rule.extend else found
 
 

@@ -11,7 +11,7 @@ from functools import cache
 import msgspec
 import numpy as np
 
-from esper_ab.design.design import Boundary, Contrast, Design, extended
+from esper_ab.design.design import Boundary, Contrast, Design, Futility, extended
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.comparison import Comparison, compare
@@ -28,6 +28,7 @@ DOWN = (Verdict.WORSE, Verdict.WORSE_BELOW_MARGIN)
 BELOW = (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
 SMALL = (*BELOW, Verdict.EQUIVALENT)
 _NOMINAL = {(8,): (0.05,), (20,): (0.05,), (6, 10): (0.0076, 0.0455), (6, 10, 16, 20): (0.0001, 0.003, 0.013, 0.0435)}
+_STOPS = (0.02, 0.07, 0.14)  # one-sided p of futility
 _FINDINGS = (
     Finding(kind="floor", weight="caps equivalence", groups=(), sentence="Both are at chance."),
     Finding(kind="ratio", weight="caps", groups=(), sentence="The policy's ratios exploded."),
@@ -36,6 +37,7 @@ _FINDINGS = (
 _KIND = r"(?:repeated |anytime-valid )?interval(?: \(not [^)]*\))?"
 _INTERVAL = re.compile(rf"(\S+) % {_KIND} ([-+]?[\d.]+) to ([-+]?[\d.]+)")
 _ALL_AT_ONCE = re.compile(r"simultaneous interval ([-+]?[\d.]+) to ([-+]?[\d.]+)")
+_STOPPED = re.compile(r"futility interval ([-+]?[\d.]+) to ([-+]?[\d.]+) lies inside")
 _SPAN = re.compile(r"(\S+) % interval,? ([\d.]+)( worse)? to ([\d.]+)( worse| better)?")
 
 
@@ -89,7 +91,13 @@ def _design(rng: np.random.Generator) -> Design:
         rule, early_stop=bool(rng.integers(2)), margin=float(rng.choice([0.5, 2.0, 6.0])),
         adjusted=bool(rng.integers(2)), test=str(rng.choice(["t", "rank"])) if kind == "looks" else "t",
     )  # fmt: skip
+    if rule.early_stop and len(looks) > 1 and rng.integers(2):
+        bounds = Futility(power=0.8, nominal_p=(*_STOPS[: len(looks) - 1], 0.0))
+        rule = msgspec.structs.replace(rule, futility=bounds)
+    if not rule.adjusted:
+        rule = msgspec.structs.replace(rule, positions_matter=bool(rng.integers(2)))
     if kind == "open-ended":
+        rule = msgspec.structs.replace(rule, futility=None)
         return msgspec.structs.replace(rule, looks=(), boundaries=(), anytime_after=0)
     return extended(rule, looks[-1]) if kind == "extended" else rule
 
@@ -126,6 +134,28 @@ def contradictions(found: Comparison) -> Iterator[str]:
     yield from _of_the_sentence(found)
     yield from _of_the_headline(found)
     yield from _of_requirements(found)
+    yield from _of_the_stop(found)
+
+
+def _of_the_stop(found: Comparison) -> Iterator[str]:
+    """A stop for futility claims nothing, is said once and everywhere, and prints an interval inside the margin."""
+    stopped, margin = found.course.decision == "futile", found.question.design.margin
+    if stopped and found.verdict in (*UP, *DOWN, Verdict.EQUIVALENT):
+        yield f"{found.verdict} of what was stopped for futility"
+    if (found.inconclusive == "futile") != (stopped and found.verdict is Verdict.INCONCLUSIVE and not found.capped_by):
+        yield f"{found.inconclusive} where futility stopped: {stopped}"
+    said = "Stopped for futility" in found.sentence, "stopped for futility" in found.headline
+    if said != (found.inconclusive == "futile",) * 2:
+        yield f"{found.inconclusive}: {found.sentence} {found.headline}"
+    printed = _STOPPED.search(found.sentence)
+    if printed is not None:
+        low, high = float(printed[1]), float(printed[2])
+        yield from _rounded(printed[1], found.futility[0])
+        yield from _rounded(printed[2], found.futility[1])
+        if not -margin < low <= high < margin or found.used < LEAST_PAIRS:
+            yield f"futile within {margin} prints {low} to {high} of {found.used} pairs"
+        if found.low is not None and (found.low > high or found.high < low):
+            yield f"futility interval {low} to {high} beside {found.low} to {found.high}"
 
 
 def _of_numbers(found: Comparison) -> Iterator[str]:

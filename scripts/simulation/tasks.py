@@ -37,8 +37,9 @@ LATTICE: dict[str, Callable[[int, int], float]] = {
     "0, 1, 2 in turn": lambda group, groups: float(group % 3),
     "half two margins up, one a margin": lambda group, groups: 2.0 * (group < groups // 2) + (group == groups - 1),
 }
+STOP_SPREADS = (1.6, 2.0, 2.6)
 SPREADS = (1.2, 1.6, 2.0, 2.6, 3.5)  # SD of a run, points: of a smaller one nothing, of a larger one everything is open
-PARTS = ("pairs", "groups", "naive", "equivalence", "claims", "collapse", "lost")
+PARTS = ("pairs", "groups", "naive", "equivalence", "claims", "collapse", "lost", "stops", "positions")
 LOST, BLOCK = 0.1, 100  # share of replicates lost, in the part of that name; experiments that lose the same ones
 LOST_RULES = (*rules.PAIR_RULES[1:5], rules.CLAIM_RULES[4])
 Key = tuple[str, str, str, float, str]  # part, rule, law, rho, truth
@@ -77,7 +78,7 @@ def tasks(
 def work(task: Task) -> Tally:
     """Counts of one piece."""
     law = laws.law_named(task.law)
-    parts = (_pairs, _groups, _naive, _equivalence, _claims, _collapse, _lost)
+    parts = (_pairs, _groups, _naive, _equivalence, _claims, _collapse, _lost, _stops, _positions)
     return dict(zip(PARTS, parts, strict=True))[task.part](task, law)
 
 
@@ -158,13 +159,40 @@ def _lost(task: Task, law: Law) -> Tally:
     return tally
 
 
+def _stops(task: Task, law: Law) -> Tally:
+    """Each rule as it is and with stops for futility, on the same runs: nothing differs, or one group by the margin."""
+    tally: Tally = {}
+    for rule in rules.STOP_RULES:
+        values = laws.endpoints(law, task.rho, Size(task.experiments, rule.horizon, rule.groups), task.rng())
+        for sd in STOP_SPREADS:
+            for truth in ("none", "margin"):
+                effects = (SHIFTS[truth], *(0.0,) * (rule.groups - 1))
+                for one in (rule, rules.FUTILE_RULES[rule.name]):
+                    key = (task.part, one.name, task.law, task.rho, f"{truth}, SD {sd:g}")
+                    tally[key] = _count(one, values * (sd / ENDPOINT_SD), effects)
+    return tally
+
+
+def _positions(task: Task, law: Law) -> Tally:
+    """Plans that adjust for positions and plans that need not, on the same runs."""
+    values = laws.endpoints(law, task.rho, Size(task.experiments, rules.FREE_RULES[-1].horizon), task.rng())
+    tally: Tally = {}
+    for rule in (*rules.PAIR_RULES[: len(rules.FREE_RULES)], *rules.FREE_RULES):
+        part = values[..., : rule.horizon]
+        tally[task.part, rule.name, task.law, task.rho, NO_STOP] = _count(rule, part, (0.0, 0.0), stop=False)
+        for truth in ("margin", "d=1"):
+            tally[task.part, rule.name, task.law, task.rho, truth] = _count(rule, part, (SHIFTS[truth], 0.0))
+    return tally
+
+
 def _count(
     rule: Rule, values: Array, effects: tuple[float, ...], *, stop: bool = True, lost: Collection[int] = ()
 ) -> dict[str, float]:
     """Experiments with a claim (any comparison crossed) or none, a wrong one (a true null, or the wrong sign), an
     interval that misses (of each comparison; of any), equivalence declared (at any; at any that differs by the margin
     or more), any claim that is false ("false": wrong, or smaller than the margin where it is not); an interval of all
-    at once that misses; sum of replicates used.
+    at once that misses; sum of replicates used; a stop for futility (at any; at any that differs by the margin or
+    more), and a difference of that size found.
     """
     d = rules.differences(rule, values) + rules.truths(rule, effects)[:, None]
     found = procedure.follow(rules.design(rule), d, rules.sides(rule), rule.horizon, equivalence=stop, lost=lost)
@@ -185,6 +213,9 @@ def _count(
         "false": float((wrong | small).any(axis=1).sum()),
         "missed at once": float((~found.covered_at_once(truth)).sum()),
         "replicates": float(found.replicates.max(axis=1).sum()),
+        "futile": float(found.futile.any(axis=1).sum()),
+        "stopped": float((found.futile & large).any(axis=1).sum()),
+        "found": float((found.crossed & (np.sign(found.mean) == np.sign(truth)) & large).any(axis=1).sum()),
     }
 
 

@@ -20,6 +20,7 @@ from esper_ab.journal.events import ExperimentContinued, LookTaken, PlanExtended
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.load import load
 from esper_ab.launchers.inline import InlineLauncher
+from esper_ab.live.status import status_text
 
 LAUNCHER = InlineLauncher("support.fake_worker:main_in_thread")
 
@@ -48,6 +49,12 @@ def test_a_clear_difference_ends_at_the_first_look(tmp_path):
     assert history.ended.status == "finished"
     (course,) = courses(history, all_pairs(history)).values()
     assert (course.decision, course.decided_at, course.direction) == ("crossed", 6, -1)
+
+
+def test_it_ends_there_however_many_looks_would_follow(tmp_path):
+    history = conducted(tmp_path, groups=("a", "b"), replicates=10, looks=(6, 8, 10))
+    assert [look.replicates for look in history.looks] == [6]
+    assert history.ended.status == "finished"
 
 
 def test_no_block_starts_before_the_look_that_could_make_it_superfluous(tmp_path):
@@ -131,3 +138,28 @@ def test_what_cannot_be_extended_says_why(tmp_path):
     with pytest.raises(UsageError, match="the experiment is interrupted"):
         extension(tmp_path, history, 8)
     assert load(tmp_path).history.ended.status == "finished"  # a refusal leaves the journal as it was
+
+
+def test_a_stop_for_futility_is_journalled_like_any_decision_and_ends_what_nobody_needs(tmp_path):
+    plain = {"groups": ("a1", "a2"), "replicates": 10, "margin": 8.0, "futility": 0.8}
+    history = conducted(tmp_path, **plain)
+    (look,) = of(LookTaken, tmp_path)
+    one = Contrast(a="a1", b="a2")
+    assert (look.replicates, look.decided, look.futile, set(look.leaving)) == (6, (), (one,), {"a1", "a2"})
+    assert look.outcome == "decided nothing; stopped for futility: a1 - a2"
+    assert [run.state for run in history.of_group("a1")] == ["finished"] * 6 + ["left out"] * 4
+    assert history.ended.status == "finished"
+    (course,) = courses(history, all_pairs(history)).values()
+    assert (course.decision, course.decided_at) == ("futile", 6)
+    assert "stopped for futility: a1 - a2" in status_text(tmp_path)
+
+
+def test_what_was_stopped_for_futility_is_what_the_journal_says_and_what_a_reader_finds(tmp_path):
+    groups = {"groups": ("a1", "a2", "a3"), "cores": 3, "replicates": 10, "margin": 6.0, "futility": 0.8}
+    history = conducted(tmp_path, **groups, looks=(6, 8, 10), rng_seed=3)
+    followed = courses(history, all_pairs(history))
+    stopped = {one: course for one, course in followed.items() if course.decision == "futile"}
+    assert stopped
+    assert {one for look in history.looks for one in look.futile} == set(stopped)
+    again = courses(load(tmp_path).history, all_pairs(load(tmp_path).history))
+    assert {one: again[one] for one in stopped} == stopped

@@ -19,8 +19,8 @@ def remaining(history: History, block: Block) -> Block:
 
 
 def may_start(history: History, block: Block) -> bool:
-    """Whether no look that is still to be taken could make this block superfluous."""
-    if not history.design.early_stop:
+    """Whether no look that is still to be taken could make this block superfluous; what all groups left already is."""
+    if not history.design.early_stop or not remaining(history, block).runs:
         return True
     return all(block.replicate < look for look in history.design.looks if look > _looked_at(history))
 
@@ -65,16 +65,18 @@ def _taken(history: History, looks: tuple[int, ...]) -> list[LookTaken]:
     since = _looked_at(history)
     taken: list[LookTaken] = []
     for look in looks:
-        decided = [one for one in followed if since < (followed[one].decided_at or 0) <= look]
+        stopped = [one for one in followed if since < (followed[one].decided_at or 0) <= look]
+        futile = tuple(one for one in stopped if followed[one].decision == "futile")
+        decided = tuple(one for one in stopped if one not in futile)
         still_open = [one for one in followed if not 0 < (followed[one].decided_at or 0) <= look]
         leaving = _leaving(history, still_open, taken) if history.design.early_stop else ()
-        taken.append(LookTaken(replicates=look, decided=tuple(decided), leaving=leaving))
+        taken.append(LookTaken(replicates=look, decided=decided, futile=futile, leaving=leaving))
         since = look
     return taken
 
 
 def _leaving(history: History, still_open: list[Contrast], taken: list[LookTaken]) -> tuple[str, ...]:
-    """Groups of decided comparisons only; the untested stay as long as anything is compared."""
+    """Groups of comparisons only that were decided or stopped; the untested stay as long as anything is compared."""
     gone = {group for look in (*history.looks, *taken) for group in look.leaving}
     needed = {group for one in still_open for group in (one.a, one.b)}
     untested = set(history.plan.experiment.untested) if still_open else set()

@@ -153,6 +153,8 @@ def _test(look: Look) -> tuple[str, str]:
 
 
 def _decided(look: Look) -> str:
+    if look.futile:
+        return "stopped for futility"
     return "crossed" if look.crossed else "equivalent" if look.equivalent else "open"
 
 

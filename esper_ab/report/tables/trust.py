@@ -77,7 +77,9 @@ def layout_table(content: Content) -> Table:
         for group in content.groups
     )
     note = "The deciding analysis is not adjusted for lane and start order; the plan moves the groups between them."
-    if content.history.design.adjusted:
+    if not content.history.design.positions_matter:
+        note = "No record can depend on lane and start order here; the deciding analysis does not adjust for them."
+    elif content.history.design.adjusted:
         note = "The deciding analysis estimates and removes the effects of lane and start order."
     columns = ("group", *(f"runs on {lane}" for lane in lanes))
     return Table(title="Where the runs were", columns=columns, rows=rows, note=note)

@@ -13,6 +13,7 @@ from esper_ab.design.counterbalance import order, orders_estimable
 from esper_ab.journal.events import (
     Ledger,
     RunEvaluated,
+    RunStarted,
 )
 
 # --- nothing ---
@@ -175,3 +176,43 @@ def test_unequal_evaluation_blocks():
         for event in planted_effect()
     ]
     assert "47 against 48 evaluation hosts" in only(events)[1]
+
+
+def free(plan):
+    return replace(plan, design=replace(plan.design, adjusted=False, positions_matter=False))
+
+
+def test_where_positions_cannot_matter_an_aliased_one_confounds_nothing_and_that_is_said():
+    (key, sentence) = only(planned(planted_effect(), lambda plan: as_fixed(free(plan))))
+    assert key == ("aliased", "notes", ("shaped", "simplified"))
+    assert "as no record can depend on them, nothing is confounded" in sentence
+    lost = Ledger(category="dropped_pair", run_name="shaped/0", episode=None, detail="given up")
+    assert not any(kind == "positions" for kind, _, _ in found([*planned(planted_effect(), free), lost]))
+
+
+def one_sided(replicates, *, until):
+    """Replicates of even number only, up to `until`: the others were given up."""
+    events = Synthetic(replicates=replicates, episodes=1, n_envs=1).events()
+    gone = [
+        Ledger(category="dropped_pair", run_name=f"shaped/{r}", episode=None, detail="given up")
+        for r in range(1, until, 2)
+    ]
+    first = next(index for index, event in enumerate(events) if isinstance(event, RunStarted))
+    done = [event for event in events[first:-1] if replicate_of(event) < until]
+    return [*events[:first], *done, *gone]
+
+
+def replicate_of(event):
+    run = getattr(event, "run", None) or getattr(getattr(event, "record", None), "run", None)
+    return event.replicate if run is None else run.replicate
+
+
+def test_lost_replicates_that_alias_positions_block_nothing_while_others_can_still_tell():
+    said = found(one_sided(20, until=14))["aliased", "notes", ("shaped", "simplified")]
+    assert "In the 7 analysed replicates" in said
+    assert "No look decides before further replicates have told them apart." in said
+
+
+def test_at_the_end_they_block_with_the_remedy():
+    said = found(one_sided(14, until=14))["aliased", "blocks", ("shaped", "simplified")]
+    assert said.endswith("`esper-ab extend EXPERIMENT --replicates 16` would tell them apart.")

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from esper_ab.design import boundary_cache
-from esper_ab.design.boundaries import nominal_p, obrien_fleming_spent
+from esper_ab.design.boundaries import beta_spent, futility_p, nominal_p, obrien_fleming_spent
 from esper_ab.design.boundary_cache import calibrate
 from esper_ab.design.t_process import draw, t_process, t_values
 from esper_ab.stats.adjusted_difference import adjusted_difference
@@ -181,3 +181,50 @@ def test_with_many_pairs_the_bounds_are_those_published_for_gsdesign(shares, pub
     looks = tuple(round(600 * share) for share in shares)
     (found,) = nominal_p([(0, 1)] * 600, 1, looks, (0.05,), np.random.default_rng(3), paths=400_000)
     assert stats.norm.isf(np.array(found) / 2.0) == pytest.approx(published, abs=0.02)
+
+
+# What gsDesign prints of non-binding designs (test.type 4, alpha 0.025, beta 0.1): lower bounds on z, drift of the last
+# z under the alternative, and beta spent, cumulative. They are about no difference; about the alternative z is less by
+# drift sqrt(share).
+GSDESIGN = [  # (shares, lower bounds, drift, spent)
+    ((31 / 69, 48 / 69), (0.07, 1.11), 0.4065 * 69**0.5, (0.0141, 0.0486)),  # sfl = sfLDOF, of toInteger()'s example
+    ((0.25, 0.5, 0.75), (0.03, 0.88, 1.51), 3.2415 * 1.297**0.5, (0.0350, 0.0623, 0.0835)),  # sfHSD, gamma 1
+]
+
+
+def test_beta_is_spent_as_gsdesign_spends_it():
+    shares, _, _, spent = GSDESIGN[0]
+    assert [beta_spent(0.1, share) for share in shares] == pytest.approx(spent, abs=1e-4)
+
+
+@pytest.mark.parametrize(("shares", "lower", "drift", "spent"), GSDESIGN)
+def test_with_many_pairs_futility_stops_where_gsdesign_does(shares, lower, drift, spent):
+    """With the beta it spends; efficacy boundaries, which it takes off, move the bounds by less than it prints."""
+    looks = (*(round(1200 * share) for share in shares), 1200)
+    found = futility_p([(0, 1)] * 1200, 1, looks, spent, np.random.default_rng(3), paths=400_000)
+    assert found[-1] == 0.0
+    about = [bound - drift * share**0.5 for bound, share in zip(lower, shares, strict=True)]
+    assert stats.norm.ppf(found[:-1]) == pytest.approx(about, abs=0.02)
+
+
+@pytest.mark.parametrize("positions", [1, 2])
+def test_of_differences_of_the_margin_looks_stop_what_is_declared(positions):
+    """On other draws, with few pairs, whatever the spread is: through the t about the margin."""
+    looks, beta, paths = (6, 10, 14, 20), 0.2, 400_000
+    planned = [beta_spent(beta, look / 20) for look in looks[:-1]]
+    found = futility_p(ALTERNATING[:20], positions, looks, planned, np.random.default_rng(3))
+    process = t_process(ALTERNATING, positions, looks)
+    t = t_values(process, draw(process, paths, np.random.default_rng(5)))
+    below = t <= -stats.t.isf(np.array(found), process.df)[:, None]
+    stopped = np.logical_or.accumulate(below, axis=0).mean(axis=1)
+    spent = np.array([*planned, planned[-1]])
+    assert (np.abs(stopped - spent) < 6 * np.sqrt(spent / paths)).all()
+
+
+def test_bounds_of_futility_are_cached_and_leave_those_of_alpha_alone(cache):
+    before = calibrate(*ASKED)
+    (found,) = calibrate(*ASKED[:3], (), beta=0.2)
+    assert len(list(cache.iterdir())) == 2
+    assert calibrate(*ASKED[:3], (), beta=0.2) == (found,)
+    assert calibrate(*ASKED) == before
+    assert found == (pytest.approx(beta_spent(0.2, 0.6), rel=1e-9), 0.0)

@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 from support import fake_plans
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.settings import Arithmetic
 from esper_ab.design.design import Contrast, default_looks, extended, rule
 from esper_ab.plan.blocks import extend
+
+LOOSE = Arithmetic(deterministic=False)  # with it lane and start order could matter on cores, too
 
 
 @pytest.mark.parametrize(
@@ -46,9 +49,35 @@ def test_one_look_gets_the_whole_share():
 
 
 def test_two_groups_are_adjusted_for_sides_and_many_groups_on_few_pairs_are_not():
-    assert fake_plans.plan(replicates=6).design.adjusted
-    assert not fake_plans.plan(groups=("a", "b", "c"), cores=3, replicates=6).design.adjusted
-    assert fake_plans.plan(groups=("a", "b", "c"), cores=3, replicates=12, looks=(12,)).design.adjusted
+    three = {"groups": ("a", "b", "c"), "cores": 3, "arithmetic": LOOSE}
+    assert fake_plans.plan(replicates=6, arithmetic=LOOSE).design.adjusted
+    assert not fake_plans.plan(**three, replicates=6).design.adjusted
+    assert fake_plans.plan(**three, replicates=12, looks=(12,)).design.adjusted
+
+
+def test_where_positions_cannot_matter_nothing_is_adjusted_for_and_the_rule_says_so():
+    free = fake_plans.plan(replicates=10).design
+    assert (free.adjusted, free.positions_matter) == (False, False)
+    assert rule(free).startswith("paired t, not adjusted for positions, which cannot matter here; looks at")
+    held = fake_plans.plan(replicates=10, arithmetic=LOOSE).design
+    assert rule(held).startswith("paired t, adjusted for 2 positions; looks at")
+    assert free.boundaries != held.boundaries
+    assert free.boundaries[0].nominal_p == pytest.approx(held.boundaries[0].nominal_p, rel=0.02)
+
+
+def test_stops_for_futility_change_no_other_bound_and_are_in_the_rule():
+    plain, stops = (fake_plans.plan(replicates=20, **more).design for more in ({}, {"futility": 0.8}))
+    assert plain.futility is None
+    assert "futility" not in rule(plain)
+    assert stops.boundaries == plain.boundaries
+    assert stops.futility.power == 0.8
+    assert stops.futility.nominal_p[-1] == 0.0
+    assert list(stops.futility.nominal_p[:-1]) == sorted(stops.futility.nominal_p[:-1])
+    assert stops.futility.nominal_p[0] == pytest.approx(0.0193, abs=2e-4)  # 2 (1 - Phi(z_0.1 / sqrt(0.3)))
+    assert "stopped for futility" in rule(stops)
+    assert "6 (p <= 0.019), 10 (p <= " in rule(stops)
+    assert "of true differences of the margin at most 20 %" in rule(stops)
+    assert extended(stops, 20).futility == stops.futility
 
 
 def test_fewer_than_six_replicates_have_no_boundary():
@@ -69,6 +98,10 @@ def test_fewer_than_six_replicates_have_no_boundary():
         ({"looks": (4, 10)}, "--looks 4: the first look needs 6"),
         ({"looks": (6, 10), "open_ended": True}, "without a maximum there is an interim look after every pair"),
         ({"test": "rank", "open_ended": True}, "--test rank has no rule that is valid at any time"),
+        ({"futility": 0.3}, "--futility 0.3: the power to keep at the margin, from 0.5 to below 1; 0 for no such stop"),
+        ({"futility": 0.8, "replicates": 6}, "6 replicates have one look, and so none that could stop; interim looks"),
+        ({"futility": 0.8, "early_stop": False}, "--futility 0.8 stops comparisons early"),
+        ({"futility": 0.8, "open_ended": True}, "without a maximum there is no planned look"),
     ],
 )
 def test_what_cannot_be_honoured_is_refused(settings, words):

@@ -18,7 +18,7 @@ from support.comparing import (
     small,
 )
 
-from esper_ab.design.design import Boundary
+from esper_ab.design.design import Boundary, Futility
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.finding import Finding
@@ -248,9 +248,13 @@ def test_where_ranks_decide_what_the_t_lacks_is_not_lacking():
     varied = compared(design(10, test="rank"), pairs_of(BETTER_A, np.array(BETTER_B)))
     assert "signed-rank p = 0.031 (0.0076 asked for); at this bound 6 pairs give no interval." in varied.sentence
     aliased = [Pair(replicate=r, a=70.0 + r, b=70.5 + 7 * r % 5, position_a=0, position_b=1) for r in range(10)]
-    beside = compared(design(10, test="rank", adjusted=True), aliased)
+    beside = compared(design(10, test="rank", positions_drawn=True), aliased)
     assert "signed-rank p = 0.096" in beside.sentence
     assert "not adjusted: group" not in beside.sentence
+    for test in ("t", "rank"):
+        apart = compared(design(10, test=test), aliased)
+        assert "group and position cannot be told apart in these pairs, so the look decides nothing." in apart.sentence
+        assert (apart.verdict, apart.low) == (Verdict.INCONCLUSIVE, None)
 
 
 def test_equivalence_by_ranks_names_no_p_of_two_t_tests():
@@ -380,3 +384,31 @@ def test_below_margin_rests_on_the_simultaneous_interval_and_prints_it():
     assert str(level) == "95 % simultaneous interval"
     said = f"smaller than the margin of 6 points (95 % simultaneous interval {low:+.2f} to {high:+.2f})"
     assert said in result.sentence
+
+
+STOPS = Futility(power=0.8, nominal_p=(0.098, 0.0))
+
+
+def test_what_was_stopped_for_futility_says_so_everywhere_and_claims_nothing():
+    result = compared(design(10, futility=STOPS), pairs_of(70.0 + SMALL[:6], np.full(6, 70.0)))
+    assert (result.verdict, result.inconclusive, result.course.finished) == (Verdict.INCONCLUSIVE, "futile", True)
+    low, high, level = result.futility
+    assert -2.0 < low < high < 2.0
+    assert str(level) == "80.4 % futility interval"
+    assert result.low < low < high < result.high
+    said = "Stopped for futility after replicate 6 (look 1 of 2): the 80.4 % futility interval"
+    assert said in result.sentence
+    assert "lies inside +-2 points, so that a difference that large is unlikely; this is no claim" in result.sentence
+    assert "more pairs" not in result.sentence
+    assert "it was stopped for futility: a difference of the margin had become unlikely" in result.headline
+    assert any("what further pairs would have shown, EQUIVALENT included, is unknown" in one for one in result.caveats)
+    assert (result.unseen, result.imputed) == (None, None)
+
+
+def test_losses_and_audit_add_nothing_to_a_stop_for_futility():
+    gone = lost((0, None, 60.0))
+    pairs = pairs_of(70.0 + SMALL[1:10], np.full(9, 70.0), range(1, 10))
+    rule = design(10, looks=(8, 10), futility=STOPS)
+    result = compared(rule, pairs, lost=gone, complete=8)
+    assert (result.inconclusive, result.imputed, result.used) == ("futile", None, 7)
+    assert compared(rule, pairs, lost=gone, complete=8, findings=(exploded(),)).inconclusive is None

@@ -121,3 +121,10 @@ def test_pairs_are_named_by_what_they_have_in_common():
     assert named([("a", "b"), ("a", "c"), ("b", "c")]) == "any two of a, b, c"
     assert named([("b", "a"), ("c", "a")]) == "a and each of b, c"
     assert named([("a", "b"), ("c", "d")]) == "a and b, c and d"
+
+
+def test_no_digits_make_one_number_of_an_interval_that_lies_beside_0():
+    """Three decimals would keep the limits apart, four would keep them off 0; both hold from five on."""
+    d = 0.0005 + 5e-5 * np.linspace(-1.0, 1.0, 20)
+    said = compared(design(20), pairs_of(60.0 + d, np.full(20, 60.0))).headline
+    assert "by 0.00050 points (95 % interval 0.00049 to 0.00051)" in said

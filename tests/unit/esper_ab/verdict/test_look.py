@@ -114,7 +114,8 @@ def test_aliased_sides_decide_nothing():
     pairs = [Pair(replicate=r, a=60.0 + r % 3, b=50.0, position_a=0, position_b=1) for r in range(20)]
     course = follow(design(), {AB: pairs}, 20)[AB]
     assert {(look.mean, look.p, look.low, look.crossed) for look in course.looks} == {(None, None, None, False)}
-    assert follow(design(adjusted=False), {AB: pairs}, 20)[AB].decision == "crossed"
+    assert follow(design(adjusted=False), {AB: pairs}, 20)[AB].decision == "open"
+    assert follow(design(adjusted=False, positions_matter=False), {AB: pairs}, 20)[AB].decision == "crossed"
 
 
 def test_rank_is_the_exact_signed_rank():

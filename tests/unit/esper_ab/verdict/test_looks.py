@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from support.looks import AB, AC, BC, DULL, NOMINAL, anytime, design, made, situations, spread
 
-from esper_ab.design.design import Boundary, Contrast, extended
+from esper_ab.design.design import Boundary, Contrast, Futility, extended
 from esper_ab.stats.anytime_t import anytime_interval
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.looks import follow
@@ -289,3 +289,88 @@ def test_what_is_not_yet_complete_is_not_looked_at(situation):
     known, pairs, complete = situation
     cut = {contrast: [pair for pair in rows if pair.replicate < complete] for contrast, rows in pairs.items()}
     assert follow(known, pairs, complete) == follow(known, cut, complete)
+
+
+STOPS = Futility(power=0.8, nominal_p=(0.02, 0.07, 0.14, 0.0))
+NEAR = [0.3, -0.3, 0.5, -0.5, 0.1, -0.1, 0.4, -0.4, 0.2, -0.2] * 2  # of 6 pairs the 96 % interval lies within 2 points
+
+
+def test_a_look_that_makes_the_margin_unlikely_stops_for_futility_and_claims_nothing():
+    course = follow(design(futility=STOPS), {AB: made(NEAR)}, 20)[AB]
+    (look,) = course.looks
+    assert (course.decision, course.decided_at, course.direction, course.finished) == ("futile", 6, 0, True)
+    assert (course.standing, course.claimed, look.crossed, look.equivalent) == ("futile", False, False, False)
+    assert look.futility_p == 0.02
+    assert -2.0 < look.futility_low < look.futility_high < 2.0
+    assert look.low < look.futility_low
+    assert look.high > look.futility_high
+
+
+def test_without_the_stops_the_same_pairs_end_equivalent():
+    course = follow(design(), {AB: made(NEAR)}, 20)[AB]
+    assert (course.decision, course.decided_at) == ("equivalent", 20)
+    assert {look.futility_p for look in course.looks} == {None}
+
+
+def test_fewer_than_six_pairs_stop_nothing():
+    course = follow(design(futility=STOPS), {AB: made([None, *NEAR[1:]])}, 10)[AB]
+    assert [look.futile for look in course.looks] == [False, True]
+    assert course.decided_at == 10
+
+
+def test_what_was_stopped_for_futility_stays_so_whatever_comes_later():
+    """Pairs that exist because other groups go on, and an extension, change nothing."""
+    later = [*NEAR[:6], *spread(34, 30.0)]
+    for rule in (design((AB, AC), futility=STOPS), extended(design((AB, AC), futility=STOPS), 20)):
+        found = follow(rule, {AB: made(later), AC: made([6.0, -8.0, -6.0, 8.0] * 10)}, 40)
+        assert (found[AB].decision, found[AB].decided_at, len(found[AB].looks)) == ("futile", 6, 1)
+        assert found[AC].decision == "open"
+
+
+def test_a_stop_for_futility_passes_no_alpha_on():
+    data = {AB: made(NEAR), AC: made(spread(20, 1.1, 1.2))}
+    with_stop, without = (follow(design((AB, AC), futility=one), data, 20) for one in (STOPS, None))
+    assert with_stop[AB].decision == "futile"
+    assert {look.alpha for look in with_stop[AC].looks} == {0.025}
+    both = list(zip(with_stop[AC].looks, without[AC].looks, strict=False))
+    assert both
+    assert all(look.bound_p == same.bound_p for look, same in both)
+
+
+@settings(max_examples=80, deadline=None)
+@given(situations())
+def test_stops_for_futility_never_make_a_claim_that_would_not_be_made_without_them(situation):
+    """Non-binding: each claim is one of the same rule without stops, at the same look and bound; some are not made."""
+    rule, pairs, complete = situation
+    if len(rule.looks) < 2 or not rule.early_stop:
+        return
+    stopping = msgspec.structs.replace(rule, futility=STOPS)
+    plain, stopped = follow(rule, pairs, complete), follow(stopping, pairs, complete)
+    for contrast, course in stopped.items():
+        for look, same in zip(course.looks, plain[contrast].looks, strict=False):
+            assert look.alpha <= same.alpha  # what stopped cannot pass its share on
+            if look.alpha == same.alpha:
+                assert (look.crossed, look.equivalent, look.low) == (same.crossed, same.equivalent, same.low)
+        if course.decision == "futile":
+            last = course.looks[-1]
+            assert last.replicates < rule.looks[-1]
+            assert -rule.margin < last.futility_low <= last.futility_high < rule.margin
+
+
+@pytest.mark.parametrize("test", ["t", "rank"])
+def test_a_look_whose_pairs_all_stand_on_one_side_decides_nothing_and_a_later_one_does(test):
+    """As when the replicates that were lost are those of the other side: what the lanes do could be all of it."""
+    gone = {1, 3, 5, 7, 9, 11, 13}
+    pairs = [pair for pair in made(spread(20, 9.0)) if pair.replicate not in gone]
+    for adjusted in (True, False):
+        rule = design(test=test, adjusted=adjusted)
+        course = follow(rule, {AB: pairs}, 14)[AB]
+        assert [(look.pairs, look.crossed) for look in course.looks] == [(3, False), (5, False), (7, False)]
+        assert (course.looks[-1].mean, course.looks[-1].low, course.decision) == (None, None, "open")
+        course = follow(rule, {AB: pairs}, 20)[AB]
+        assert (course.decision, course.decided_at) == ("crossed", 20)
+        free = msgspec.structs.replace(rule, adjusted=False, positions_matter=False)
+        drawn = msgspec.structs.replace(rule, adjusted=False, positions_drawn=True)
+        for noise in (free, drawn):  # 7 pairs by ranks reach 0.016 only
+            last = follow(noise, {AB: pairs}, 14)[AB].looks[-1]
+            assert (last.mean > 8.0, last.crossed) == (True, test == "t")

@@ -7,21 +7,24 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+from support.comparing import SMALL, A, B, compared, design, pairs_of
 from support.journals import Synthetic, planted_effect, same_twice, write
 
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
 from esper_ab.contracts.errors import ConditionNotMet, UsageError
-from esper_ab.design.design import Contrast
+from esper_ab.design.design import Boundary, Contrast, Futility
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
 from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.question import HalfPair, Lost
-from esper_ab.verdict.requirement import RELATIONS, holds, parse_requirement, require
+from esper_ab.verdict.requirement import RELATIONS, Requirement, holds, parse_requirement, require
 
 GROUPS = ("shaped", "simplified", "wait")
 COMPARED = (Contrast(a="shaped", b="simplified"), Contrast(a="shaped", b="wait"))
+
+TWO_LOOKS = (Boundary(open=1, alpha=0.05, nominal_p=(1e-9, 0.05)),)  # the first look can claim nothing but the margin's
 
 
 @pytest.mark.parametrize(
@@ -185,3 +188,16 @@ def test_formats(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["schema"] == 3
     assert report(run, "--json", "--format", "md") == 2
     assert sorted(path.name for path in run.iterdir() if path.suffix in (".md", ".txt")) == ["summary.txt"]
+
+
+@pytest.mark.parametrize(("count", "floor"), [(6, False), (16, True)])
+def test_a_stop_for_futility_supports_nothing_but_what_its_interval_shows(count, floor):
+    """Of 6 pairs nothing; from 15 on non-inferiority, where the repeated interval lies above the margin."""
+    stops = Futility(power=0.8, nominal_p=(0.09, 0.0))
+    rule = design(20, looks=(count, 20), boundaries=TWO_LOOKS, futility=stops, margin=0.65)
+    found = compared(rule, pairs_of(70.3 + SMALL[:count], [70.0] * count))
+    assert found.inconclusive == "futile"
+    held = {one for one in RELATIONS if holds(Requirement(left=A, relation=one, right=B), found)}
+    assert held == ({"not-worse-than"} if floor else set())
+    with pytest.raises(ConditionNotMet, match="shaped against simplified is INCONCLUSIVE, stopped for futility"):
+        require([Requirement(left=A, relation="better-than", right=B)], [found])

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.comparing import A, B, compared, design, lost, pairs_of
 
-from esper_ab.design.design import Boundary, extended
+from esper_ab.design.design import Boundary, Futility, extended
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
 from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.finding import Finding
@@ -20,6 +20,7 @@ UP = (Verdict.BETTER, Verdict.BETTER_BELOW_MARGIN)
 DOWN = (Verdict.WORSE, Verdict.WORSE_BELOW_MARGIN)
 SMALL = (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN, Verdict.EQUIVALENT)
 NOMINAL = {(6, 10): (0.0076, 0.0455), (6, 10, 16, 20): (0.0001, 0.003, 0.013, 0.0435), (20,): (0.05,), (8,): (0.05,)}
+STOPS = {(6, 10): (0.1, 0.0), (6, 10, 16, 20): (0.02, 0.07, 0.14, 0.0)}
 FLOOR = Finding(kind="floor", weight="caps equivalence", groups=(), sentence="Both are at chance.")
 
 
@@ -33,11 +34,13 @@ def designs(draw):
         for n in range(comparisons, 0, -1)
     )
     rule = msgspec.structs.replace(rule, looks=looks, boundaries=boundaries, adjusted=held)
+    if len(looks) > 1 and rule.early_stop and draw(st.booleans()):
+        rule = msgspec.structs.replace(rule, futility=Futility(power=0.8, nominal_p=STOPS[looks]))
     if kind == "looks":
         return msgspec.structs.replace(rule, test=draw(st.sampled_from(["t", "rank"])))
     if kind == "extended":
         return extended(rule, looks[-1])
-    return msgspec.structs.replace(rule, looks=(), boundaries=(), anytime_after=0)
+    return msgspec.structs.replace(rule, looks=(), boundaries=(), anytime_after=0, futility=None)
 
 
 @st.composite
@@ -73,6 +76,7 @@ REVERSED = np.array([8.0, 8.5, 7.5, 8.2, 7.8, 8.1, -24.0, -26.0, -25.0, -23.0])
 @example(design(10, early_stop=False), REVERSED, set(), False)
 @example(design(20, test="rank"), np.array([*np.linspace(0.5, 1.5, 17), -45.0, -45.0, 1.0]), set(), False)
 @example(design(20), np.linspace(-1.9, 3.0, 20), set(), False)
+@example(design(10, futility=Futility(power=0.8, nominal_p=(0.1, 0.0))), np.linspace(-1.0, 1.0, 10), set(), False)
 @example(design(20), np.linspace(-1.0, 1.0, 20), set(), True)
 def test_nothing_that_is_said_contradicts_another(rule, d, gone, floored):
     result = judged(rule, d, gone, floored)
@@ -96,6 +100,11 @@ def test_nothing_that_is_said_contradicts_another(rule, d, gone, floored):
         assert result.used >= LEAST_EQUIVALENCE_PAIRS
         assert abs(result.plain.mean) < margin or rule.adjusted
         assert not floored
+    if result.course.decision == "futile":
+        assert verdict is Verdict.INCONCLUSIVE
+        low, high = re.search(r"futility interval (\S+) to (\S+) lies inside", result.sentence).groups()
+        assert -margin < float(low) <= float(high) < margin
+        assert "stopped for futility" in result.headline
     agrees(result)
 
 
