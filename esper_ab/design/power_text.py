@@ -38,12 +38,13 @@ def _on_hosts(found: PowerAnswer) -> list[str]:
     if hosts.best == hosts.hosts:
         return [*lines, f"  {next_text(found.known.noise)}."]
     before, after = table.needed.replicates, hosts.needed.replicates
+    compute = f", {after * hosts.cost_times / before:.2f} times the compute" if before and after else ""
     return [
         *lines,
         f"  With --eval-hosts {hosts.best} the SD of differences is {hosts.sd:.3g} in the place of {table.sd:.3g}, and "
-        f"a run costs {hosts.cost_times:.2f} times as much.",
-        f"  {_needs(hosts.needed, table.question.margin)} Without it: {'more than 10,000' if before is None else before}."
-        + (f" Compute {after * hosts.cost_times / before:.2f} times." if before and after else ""),
+        f"a run costs {hosts.cost_times:.2f} times as much:",
+        f"  {_needs(hosts.needed, table.question.margin).removesuffix('.')} in the place of "
+        f"{'more than 10,000' if before is None else before}{compute}.",
     ]
 
 

@@ -16,8 +16,8 @@ import click
 import msgspec
 
 from esper_ab.contracts import catalog
-from esper_ab.contracts.evaluation import greedy_hosts
 from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.evaluation import greedy_hosts
 from esper_ab.contracts.machine import Machine, Questions
 from esper_ab.control import provenance
 from esper_ab.control.chaos import LIMITS, Chaos

@@ -117,7 +117,8 @@ def convert_value(assignment: Assignment, keys: dict[str, Any]) -> Any:
             hint = did_you_mean(str(raw), [str(choice) for choice in get_args(kind)])
             raise UsageError(f"{assignment.origin}: no {raw!r}; {hint}") from None
         if words := _words(kind):
-            raise UsageError(f"{assignment.origin}: expected a whole number from 1 up, or {words}, not {value!r}") from None
+            expected = f"a whole number from 1 up, or {words}"
+            raise UsageError(f"{assignment.origin}: expected {expected}, not {value!r}") from None
         expected = str(error).split(", got")[0].split(" - at")[0].replace("`", "")
         raise UsageError(f"{assignment.origin}: {expected[0].lower()}{expected[1:]}, not {value!r}") from None
     if isinstance(result, float) and not math.isfinite(result):

@@ -71,7 +71,7 @@ def read_flags(options: dict[str, Any]) -> Request:
 
 
 def _whole(text: str, origin: str, otherwise: str = "") -> int:
-    """Convert a whole number typed at `origin`; UsageError for anything else. `otherwise`: what may stand there, too."""
+    """Convert a whole number typed at `origin`; UsageError for anything else. `otherwise`: what else may be typed."""
     if not text.isascii() or not text.isdigit():
         raise UsageError(f"{origin}: expected a whole number{otherwise}, not {text!r}")
     return int(text)

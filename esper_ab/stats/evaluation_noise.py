@@ -24,7 +24,7 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
     share: float  # of evaluation noise in the variance of an endpoint; above 1 where `policy` is negative
     share_low: float
     share_high: float
-    ratio_high: float  # policy / host, upper 80 % limit; 0 or less where runs spread even less than their hosts let them
+    ratio_high: float  # policy / host, upper 80 % limit; 0 or less where runs hardly differ beside their hosts
 
     def variance(self, hosts: float) -> float:
         """Return the variance of an endpoint over `hosts` hosts; a negative policy variance counts as none."""

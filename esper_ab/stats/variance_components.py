@@ -36,9 +36,9 @@ def components(sets: Sequence[ArrayLike], independent: int | None = None) -> Com
         return None
     means = [x.mean(axis=1) for x in values]
     spread = math.fsum(float(np.sum((mean - mean.mean()) ** 2)) for mean in means)
-    between = hosts * spread / (runs - len(values))
+    between: float = hosts * spread / (runs - len(values))
     squares = math.fsum(float(np.sum((x - mean[:, None]) ** 2)) for x, mean in zip(values, means, strict=True))
-    within = squares / (runs * (hosts - 1))
+    within: float = squares / (runs * (hosts - 1))
     if min(within, between) <= (ROUNDING * max(float(np.max(np.abs(x))) for x in values)) ** 2:
         return None
     f, tail = between / within, (1.0 - LEVEL) / 2.0

@@ -48,7 +48,8 @@ def evaluation(spec: RunSpec, draw: random.Random) -> EvaluationRecord:
             rewards={mode: draw.gauss(5.0, 2.0) for mode in spec.eval_reward_modes},
         )
         for actions in ("sampled", "greedy")
-        for index, size in enumerate(episode_sizes(spec.eval_hosts, spec.n_envs)[: None if actions == "sampled" else 1])
+        for index, size in enumerate(episode_sizes(spec.eval_hosts, spec.n_envs))
+        if actions == "sampled" or not index
         for env in range(size)
     )  # fmt: skip
     return EvaluationRecord(

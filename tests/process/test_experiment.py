@@ -15,7 +15,7 @@ from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 
 SMALL = ("--task", "synthetic", "--episodes", "2", "--steps", "6", "--n-envs", "2", "--replicates", "2",
-         "--eval-episodes", "1", "--quiet", "--name", "run")  # fmt: skip
+         "--eval-hosts", "2", "--quiet", "--name", "run")  # fmt: skip
 
 
 def launch(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:

@@ -32,7 +32,7 @@ from esper_ab.trackers.subject import NAMES
 pytestmark = pytest.mark.filterwarnings("ignore:::mlflow", "ignore:::tensorboard", "ignore:::google")
 
 PATIENCE_S = 180.0
-SMALL = journals.Synthetic(replicates=2, episodes=3, n_envs=2, steps=10, eval_episodes=1)
+SMALL = journals.Synthetic(replicates=2, episodes=3, n_envs=2, steps=10, eval_hosts=2)
 
 
 @pytest.fixture(autouse=True, scope="module")

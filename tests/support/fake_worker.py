@@ -230,7 +230,8 @@ def evaluation(spec, brought=None):
             rewards=dict.fromkeys(spec.eval_reward_modes, 1.0),
         )
         for actions in ("sampled", "greedy")
-        for index, size in enumerate(episode_sizes(spec.eval_hosts, spec.n_envs)[: None if actions == "sampled" else 1])
+        for index, size in enumerate(episode_sizes(spec.eval_hosts, spec.n_envs))
+        if actions == "sampled" or not index
         for env in range(size)
     )
     return EvaluationRecord(
