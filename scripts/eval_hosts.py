@@ -57,15 +57,14 @@ class Part:
 
     @property
     def name(self) -> str:
-        return f"{self.task}-{self.episodes}x{self.n_envs}-{self.hosts}-{self.rng_seed}"
+        return f"{self.task}-{self.episodes}x{self.n_envs}-{self.replicates}-{self.hosts}-{self.rng_seed}"
 
 
 CALIBRATIONS = (
-    Part("digits", 3, 4, 16, 64, 7100), Part("digits", 12, 8, 12, 64, 7101), Part("synthetic", 3, 4, 16, 64, 7102),
-    Part("digits_easy", 3, 4, 12, 64, 7103),
+    Part("digits", 3, 4, 12, 32, 7100), Part("digits", 12, 8, 8, 32, 7101), Part("synthetic", 3, 4, 12, 32, 7102),
 )  # fmt: skip
 # The first budget again, with few hosts and with the chosen number (0), on rng seeds of their own.
-COMPARED = (Part("digits", 3, 4, 24, FEW, 7110), Part("digits", 3, 4, 24, 0, 7111))
+COMPARED = (Part("digits", 3, 4, 16, FEW, 7110), Part("digits", 3, 4, 16, 0, 7111))
 
 
 def run(part: Part, folder: Path) -> History:
