@@ -19,7 +19,7 @@ from esper_ab.settings.differences import flat
 from esper_ab.settings.eval_hosts import EvaluationNoise
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 
-SCHEMA = 1
+SCHEMA = 2
 FILE_NAME = "calibration.json"
 
 

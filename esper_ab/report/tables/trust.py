@@ -80,8 +80,8 @@ def noise_table(noise: EvaluationNoise | None) -> Table:
     )
     return Table(
         title="Evaluation noise", columns=("", ""), rows=rows, words=2, wide=True,
-        note="Differences vary with the policies and with the hosts they are evaluated on. The number for the next plan "
-        "is of these pairs; that of this experiment was fixed before its first run.",
+        note="Differences vary with policies and with the hosts that these are evaluated on. The number for the next "
+        "plan comes from these pairs; that of this experiment was fixed before its first run.",
     )
 
 
