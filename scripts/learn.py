@@ -16,7 +16,7 @@ import platform
 from pathlib import Path
 
 import msgspec
-from learning.pieces import BUDGETS, N_EVAL_EPISODES, REPLICATES, ROOT, perform
+from learning.pieces import BUDGETS, EVAL_EPISODES, REPLICATES, ROOT, perform
 from learning.table import budget_text, collect, curves, markdown, recorded, rows, state
 from marks import between
 
@@ -33,7 +33,7 @@ def write(out: Path) -> None:
     table = rows(found)
     schedule = json.loads((out / "schedule.json").read_text())["schedule"]
     facts = {
-        "budget": budget_text(N_EVAL_EPISODES),
+        "budget": budget_text(EVAL_EPISODES),
         "state": state(found),
         "table": markdown(table),
         "curves": curves(found),

@@ -45,7 +45,7 @@ first, `alternating` takes one episode of one run at a time, `parallel` gives ea
 six replicates; every worker warms up before the first episode of record."""
 EXPERIMENT = (
     "--groups", "a=shaped,b=shaped", "--unpaired", "--task", "synthetic", "--replicates", "6", "--no-early-stop",
-    "--episodes", "3", "--steps", "6", "--n-envs", "2", "--eval-episodes", "1", "--rng-seed", "3",
+    "--episodes", "3", "--steps", "6", "--n-envs", "2", "--eval-hosts", "2", "--rng-seed", "3",
 )  # fmt: skip
 
 

@@ -36,7 +36,7 @@ PAGE, DATA, MARK = ROOT / "docs" / "faults.md", ROOT / "docs" / "benchmarks" / "
 EPISODES = 12
 EXPERIMENT = (
     "--groups", "a=shaped,b=simplified", "--task", "digits", "--replicates", "1", "--episodes", str(EPISODES),
-    "--n-envs", "2", "--eval-episodes", "1", "--rng-seed", "3", "--devices", "cpu:0,cpu:1",
+    "--n-envs", "2", "--eval-hosts", "2", "--rng-seed", "3", "--devices", "cpu:0,cpu:1",
 )  # fmt: skip
 WRITES = 50
 _POLL_S = 0.01

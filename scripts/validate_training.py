@@ -38,7 +38,7 @@ RULES = (6, 10)  # replicates of the plans that are followed
 LIMIT = 0.056  # of the lower limit of the error: beyond it, the procedure is surely not calibrated
 FLAGS = (
     "--groups a=shaped,b=shaped --unpaired --task synthetic --episodes 1 --steps 15 --n-envs 1 --set ppo.minibatches=1 "
-    "--set growth.batch_size=32 --no-early-stop --quiet --json"
+    "--set growth.batch_size=32 --eval-hosts 1 --no-early-stop --quiet --json"
 )
 
 

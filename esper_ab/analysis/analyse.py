@@ -8,6 +8,7 @@ from esper_ab.analysis.audit import audit
 from esper_ab.analysis.conduct import Conduct, conduct
 from esper_ab.analysis.courses import courses
 from esper_ab.analysis.cross import CrossEvaluation, cross_evaluation
+from esper_ab.analysis.evaluation_noise import noise_of_pairs
 from esper_ab.analysis.exam import Exam, exam
 from esper_ab.analysis.learning import Learning, learning
 from esper_ab.analysis.pairs import all_pairs, lost_of, same_records
@@ -15,6 +16,7 @@ from esper_ab.analysis.result_hash import result_hash
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome, outcomes
+from esper_ab.settings.eval_hosts import EvaluationNoise
 from esper_ab.settings.start import starts
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.comparison import Comparison, compare
@@ -36,6 +38,7 @@ class Analysis:
     exam: Exam | None  # only for an experiment with --exam
     learning: tuple[Learning, ...]  # by group that learns
     conduct: tuple[Conduct, ...]  # by group
+    noise: EvaluationNoise | None  # in the differences of pairs; None where too little tells of it
     result_hash: str
 
 
@@ -48,7 +51,7 @@ def analyse(history: History) -> Analysis:
     return Analysis(
         outcomes=per_run, comparisons=comparisons, audit=found, cross=cross_evaluation(history),
         exam=exam(history, per_run, comparisons), learning=learning(history, per_run),
-        conduct=conduct(history), result_hash=result_hash(history),
+        conduct=conduct(history), noise=noise_of_pairs(history), result_hash=result_hash(history),
     )  # fmt: skip
 
 

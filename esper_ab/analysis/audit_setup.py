@@ -12,7 +12,7 @@ from esper_ab.verdict.finding import Finding, Weight
 
 # Orders that must be equal for all runs.
 _COMMON = (
-    "experiment_digest", "rng_seed", "task", "data_dir", "slots", "n_envs", "episodes", "steps", "eval_episodes",
+    "experiment_digest", "rng_seed", "task", "data_dir", "slots", "n_envs", "episodes", "steps", "eval_hosts",
     "arithmetic",
 )  # fmt: skip
 

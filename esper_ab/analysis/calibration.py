@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from esper_ab.analysis.evaluation_noise import noise_of_runs
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.boundary_cache import calibrate
 from esper_ab.design.calibration import autocorrelation, factor_effects, intraclass_correlation, last_episodes, spread
@@ -50,6 +51,7 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool) ->
         intraclass=intraclass_correlation(last_episodes(curves)),
         effects=factor_effects(endpoints, _factors(history, runs)),
         deterministic=deterministic,
+        noise=noise_of_runs(history),
         planned=replicates,
         replicates=per_group,
         claims=false_claims(curves, endpoints, per_group, tuple(zip(looks, nominal, strict=False)), rng),

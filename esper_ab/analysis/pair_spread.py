@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from esper_ab.analysis.evaluation_noise import noise_of_pairs
 from esper_ab.analysis.pairs import pairs_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.design import Design
@@ -35,7 +36,9 @@ def known_from_pairs(history: History, name: str) -> Known:
     if not df:
         raise UsageError(f"--run {name}: a spread needs two finished replicates at least; give --sd-run")
     square = math.fsum(float(np.sum((sample - sample.mean()) ** 2)) for sample in samples)
-    known = check_varied(Known(source=f"{len(groups)} groups of {name}", sd=math.sqrt(square / df), df=df))
+    known = check_varied(Known(
+        source=f"{len(groups)} groups of {name}", sd=math.sqrt(square / df), df=df, noise=noise_of_pairs(history),
+    ))
     df_pairs = sum(one_df for _, one_df in residuals)
     sd_pairs = math.sqrt(math.fsum(sd**2 * one_df for sd, one_df in residuals) / df_pairs) if df_pairs else 0.0
     if not sd_pairs:

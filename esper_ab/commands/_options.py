@@ -59,7 +59,8 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "endpoint": _takes("evaluation|last-tenth|curve-mean", "What one run comes to."),
     "test": _takes("t|rank", "rank: for tasks where more than one run in ten collapses."),
     "alpha": _takes("P", "Error rate of the whole experiment. [default: 0.05]", type=float),
-    "eval_episodes": _takes("N", "Evaluation episodes of the trained policy.", type=int),
+    "eval_hosts": _takes("N|auto", "Hosts that each trained policy is evaluated on; auto: by a calibration, the number "
+                         "with the least variance x cost. [default: auto]"),
     "margin": _takes("POINTS", "The smallest difference worth acting on. [default: 2]", type=float),
     "rng_seed": _takes("N", "Root of all randomness.", type=int),
     "unpaired": _switch("Own randomness per group, for calibration."),

@@ -21,16 +21,16 @@ from esper_ab.journal.load import load
 
 @click.command(epilog=epilog(
     "esper-ab evaluate experiments/EXPERIMENT/policies/shaped/*.pt",
-    "esper-ab evaluate experiments/EXPERIMENT/policies/shaped/0.pt --rng-seed 7 --episodes 4",
+    "esper-ab evaluate experiments/EXPERIMENT/policies/shaped/0.pt --rng-seed 7 --hosts 64",
 ))  # fmt: skip
 @click.argument("policies", metavar="POLICY…", nargs=-1, required=True, type=click.Path())
-@click.option("--episodes", type=click.IntRange(1), metavar="N", help="Hosts per environment. [default: as in the run]")
+@click.option("--hosts", type=click.IntRange(1), metavar="N", help="Hosts to grow. [default: as in the run]")
 @click.option("--rng-seed", type=int, metavar="N", help="Other hosts and other draws. [default: the run's own, which "
               "repeats it, on the kind of device it had]")
 @click.option("--device", default="cpu", show_default=True, metavar="NAME", help="For the hosts: cpu, or a GPU as "
               "plans name it.")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
-def command(policies: tuple[str, ...], episodes: int | None, rng_seed: int | None, device: str, json: bool) -> int:
+def command(policies: tuple[str, ...], hosts: int | None, rng_seed: int | None, device: str, json: bool) -> int:
     """Evaluate saved policies, frozen with their normalisers, on fresh hosts.
 
     POLICY is a file such as EXPERIMENT/policies/GROUP/REPLICATE.pt.
@@ -39,7 +39,7 @@ def command(policies: tuple[str, ...], episodes: int | None, rng_seed: int | Non
     for line in describe_other_code(policies):
         click.echo(f"warning: {visible_line(line)}", err=True)
     arguments = ["--device", device]
-    arguments += [] if episodes is None else ["--episodes", str(episodes)]
+    arguments += [] if hosts is None else ["--hosts", str(hosts)]
     arguments += [] if rng_seed is None else ["--rng-seed", str(rng_seed)]
     arguments += ["--json"] if json else []
     child = child_command("workers.commands.evaluate", *arguments, "--", *policies)

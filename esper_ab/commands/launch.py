@@ -128,8 +128,8 @@ def _power(planned: execution.PlannedExperiment, calibration: Calibration) -> st
     """Say which difference the plan resolves with the calibrated spread of runs."""
     from esper_ab.design.power_text import describe_design_power  # with scipy, as a calibration
 
-    spread = calibration.spread
-    return describe_design_power(planned.plan.design, spread.sd, spread.runs - 1)
+    run_sd = planned.plan.run_sd or calibration.spread.sd
+    return describe_design_power(planned.plan.design, run_sd, calibration.spread.runs - 1)
 
 
 def tracking_of(options: dict[str, Any]) -> Tracking:

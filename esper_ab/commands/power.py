@@ -99,6 +99,7 @@ def _known(options: dict[str, Any]) -> Known:
     if options["calibration"] is not None:
         found = load_calibration(options["calibration"])
         source = f"{found.spread.runs} runs of {found.mode} in {options['calibration']}"
-        return check_varied(Known(source=source, sd=found.spread.sd, df=found.spread.runs - 1, rho=rho))
+        spread = found.spread
+        return check_varied(Known(source=source, sd=spread.sd, df=spread.runs - 1, rho=rho, noise=found.noise))
     known = known_from_pairs(load(options["experiment"]).history, str(options["experiment"]))
     return known if rho is None else msgspec.structs.replace(known, rho=rho, sd_pairs=None, df_pairs=None)

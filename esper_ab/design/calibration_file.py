@@ -5,6 +5,7 @@ It applies only to an experiment that trains this condition in the same way; `ch
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,9 +16,10 @@ from esper_ab.design.calibration import FactorEffect, Intraclass, Spread
 from esper_ab.design.false_claims import FalseClaims
 from esper_ab.design.power import PowerTable
 from esper_ab.settings.differences import flat
+from esper_ab.settings.eval_hosts import EvaluationNoise
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 
-SCHEMA = 1
+SCHEMA = 2
 FILE_NAME = "calibration.json"
 
 
@@ -36,11 +38,16 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     intraclass: Intraclass | None  # of training accuracy in the last episodes
     effects: tuple[FactorEffect, ...]  # of device and start order on the endpoint
     deterministic: bool  # True: one replicate, run in two lanes on the same randomness, gave the same records
+    noise: EvaluationNoise | None  # of these runs; None where the endpoint is not of the evaluation, or has one host
     planned: int  # replicates of the planned experiment
     replicates: int  # with which the rules were simulated: at most half the runs
     claims: tuple[FalseClaims, ...]
     margin: float
     power: tuple[PowerTable, ...]  # by pair correlation
+
+    def run_sd(self, hosts: int) -> float:
+        """Return how much runs differ, points, when each is evaluated on `hosts` hosts."""
+        return self.spread.sd * (1.0 if self.noise is None else math.sqrt(self.noise.variance_times(hosts)))
 
     @property
     def sentence(self) -> str:
@@ -60,7 +67,6 @@ def circumstances_of(experiment: ResolvedExperiment) -> dict[str, str]:
         "n_envs": experiment.n_envs,
         "episodes": experiment.episodes,
         "steps": experiment.steps,
-        "eval_episodes": experiment.eval_episodes,
         "endpoint": experiment.endpoint,
         "arithmetic": experiment.arithmetic,
     }

@@ -6,6 +6,7 @@ import textwrap
 
 from esper_ab.design.calibration_file import Calibration
 from esper_ab.design.false_claims import FalseClaims
+from esper_ab.design.hosts_text import next_text, share_text
 from esper_ab.design.power_text import table_lines
 
 _WIDTH = 100
@@ -18,6 +19,7 @@ def calibration_text(found: Calibration) -> str:
         found.sentence,
         f"Mean {s.mean:.1f} %; task {found.circumstances['task']}, endpoint {found.circumstances['endpoint']}.",
         f"{_curve_sentence(found)}.",
+        *_noise_lines(found),
         "",
         "Device and start order (least squares, 95 % intervals, points):",
         *_effect_lines(found),
@@ -43,6 +45,12 @@ def _fewer(found: Calibration) -> str:
     if found.replicates == found.planned:
         return ""
     return f" ({found.planned} are planned, but need {2 * found.planned} runs)"
+
+
+def _noise_lines(found: Calibration) -> list[str]:
+    if found.noise is None:
+        return []
+    return [f"Evaluation noise: {share_text(found.noise)} of the runs' variance. {next_text(found.noise)}."]
 
 
 def _curve_sentence(found: Calibration) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 
 import msgspec
@@ -10,7 +11,18 @@ import numpy as np
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.boundary_cache import calibrate
-from esper_ab.design.power import PairSpread, PowerQuestion, PowerTable, RunSpread, assumed, observed, power_table
+from esper_ab.design.power import (
+    PairSpread,
+    PowerQuestion,
+    PowerTable,
+    ReplicatesNeeded,
+    RunSpread,
+    assumed,
+    observed,
+    power_table,
+    replicates_needed,
+)
+from esper_ab.settings.eval_hosts import EvaluationNoise
 
 ROWS = (6, 8, 10, 12, 16, 20, 24, 30)  # replicates of the table
 RHO = (0.0, 0.3, 0.6)  # nobody knows the pair correlation before the first pairs
@@ -28,6 +40,19 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     rho: float | None = None
     sd_pairs: float | None = None
     df_pairs: int | None = None
+    noise: EvaluationNoise | None = None  # of what the spread was measured on
+
+
+class HostsAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What the number of evaluation hosts with the least variance x cost would change, for the first table."""
+
+    hosts: int  # of what was measured
+    share: float  # of evaluation noise in its variance
+    cost_share: float  # of the sampled evaluation in a run
+    best: int
+    sd: float  # points, of differences with `best` hosts
+    cost_times: float  # a run with `best` hosts, as a multiple
+    needed: ReplicatesNeeded  # with `best` hosts
 
 
 class PowerAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +61,7 @@ class PowerAnswer(msgspec.Struct, frozen=True, kw_only=True):
     known: Known
     replicates: int
     tables: tuple[PowerTable, ...]
+    hosts: HostsAnswer | None = None  # None where nothing is known of evaluation noise
 
 
 def check_varied(known: Known) -> Known:
@@ -49,7 +75,27 @@ def answer(known: Known, replicates: int, question: PowerQuestion, rows: Sequenc
     """Power tables of `rows` and `replicates`. Simulated power is seeded by what is asked: the same every time."""
     rhos = RHO if known.rho is None else (known.rho, *(rho for rho in RHO if rho != known.rho))
     tables = power_tables(known, rhos, sorted({*rows, replicates}), question)
-    return PowerAnswer(known=known, replicates=replicates, tables=tables)
+    hosts = None if known.noise is None else _with_best(known.noise, tables[0])
+    return PowerAnswer(known=known, replicates=replicates, tables=tables, hosts=hosts)
+
+
+def _with_best(noise: EvaluationNoise, table: PowerTable) -> HostsAnswer:
+    """The answer of `table` once more, with the best number of hosts in the place of those measured."""
+    times = math.sqrt(noise.variance_times(noise.next_hosts))
+    limits = None
+    if table.sd_low is not None and table.sd_high is not None:
+        limits = table.sd_low * times, table.sd_high * times
+    needed = replicates_needed(table.sd * times, limits, table.question, calibrate, _generator(table.question))
+    return HostsAnswer(
+        hosts=noise.components.hosts, share=noise.components.share, cost_share=noise.cost_share, best=noise.next_hosts,
+        sd=table.sd * times, cost_times=noise.cost_times(noise.next_hosts), needed=needed,
+    )  # fmt: skip
+
+
+def _generator(*asked: object) -> np.random.Generator:
+    """A generator that is seeded by what is asked."""
+    digest = hashlib.sha256(msgspec.json.encode(asked)).digest()
+    return np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "little")))
 
 
 def spreads(known: Known, rhos: Sequence[float]) -> tuple[PairSpread, ...]:
@@ -64,11 +110,9 @@ def power_tables(
     known: Known, rhos: Sequence[float], replicates: Sequence[int], question: PowerQuestion
 ) -> tuple[PowerTable, ...]:
     """One table for each of the `spreads`, from the same draws."""
-    digest = hashlib.sha256(msgspec.json.encode([question, list(replicates)])).digest()
     return tuple(
         power_table(
-            spread, replicates, question, calibrate,
-            np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "little"))),
+            spread, replicates, question, calibrate, _generator(question, list(replicates))
         )
         for spread in spreads(known, rhos)
     )  # fmt: skip

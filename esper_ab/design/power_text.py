@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from esper_ab.design.design import Design
+from esper_ab.design.hosts_text import next_text, share_text
 from esper_ab.design.power import PowerQuestion, PowerRow, PowerTable, ReplicatesNeeded
 from esper_ab.design.power_tables import RHO, Known, PowerAnswer, power_tables
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
@@ -24,7 +25,27 @@ def power_text(found: PowerAnswer) -> str:
         row = next(row for row in table.rows if row.replicates == found.replicates)
         lines += ["", f"Pair correlation {table.rho:.2g}{_where_from(known, table) if index == 0 else ''}:"]
         lines += [f"  {_resolves(row)}", f"  {_needs(table.needed, question.margin)}"]
-    return "\n".join([*lines, "", *table_lines(found.tables)])
+    return "\n".join([*lines, *_on_hosts(found), "", *table_lines(found.tables)])
+
+
+def _on_hosts(found: PowerAnswer) -> list[str]:
+    """What another number of evaluation hosts would change; nothing where nothing is known of evaluation noise."""
+    hosts, table = found.hosts, found.tables[0]
+    if hosts is None or found.known.noise is None:
+        return []
+    lines = ["", f"Evaluation noise is {share_text(found.known.noise)} of the variance, with {hosts.hosts} hosts that "
+             f"are {hosts.cost_share:.0%} of a run's cost."]  # fmt: skip
+    if hosts.best == hosts.hosts:
+        return [*lines, f"  {next_text(found.known.noise)}."]
+    before, after = table.needed.replicates, hosts.needed.replicates
+    compute = f", {after * hosts.cost_times / before:.2f} times the compute" if before and after else ""
+    return [
+        *lines,
+        f"  With --eval-hosts {hosts.best} the SD of differences is {hosts.sd:.3g} in the place of {table.sd:.3g}, and "
+        f"a run costs {hosts.cost_times:.2f} times as much:",
+        f"  {_needs(hosts.needed, table.question.margin).removesuffix('.')} in the place of "
+        f"{'more than 10,000' if before is None else before}{compute}.",
+    ]
 
 
 def _where_from(known: Known, table: PowerTable) -> str:

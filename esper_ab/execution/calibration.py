@@ -36,7 +36,7 @@ def _try_determinism(planned: PlannedExperiment, launcher: Launcher) -> bool:
     """Whether both runs of a small paired replicate, each in its own lane, give the same records."""
     small = msgspec.structs.replace(
         planned.asked, name="determinism", unpaired=False, replicates=1, looks=(),
-        episodes=min(planned.asked.episodes, _DETERMINISM_EPISODES), eval_episodes=1,
+        episodes=min(planned.asked.episodes, _DETERMINISM_EPISODES), eval_hosts=planned.asked.n_envs,
     )
     experiment_dir, machine = planned.experiment_dir / small.name, planned.machine
     plan = plan_on(machine, small, small.name)

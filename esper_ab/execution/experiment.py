@@ -18,6 +18,7 @@ import msgspec
 from esper_ab.contracts import catalog
 from esper_ab.contracts.below import make_folder
 from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.evaluation import greedy_hosts
 from esper_ab.contracts.machine import Machine, Questions
 from esper_ab.control import provenance
 from esper_ab.control.chaos import LIMITS, Chaos
@@ -36,6 +37,7 @@ from esper_ab.plan.estimate import estimate
 from esper_ab.plan.experiment_directory import check_name, make_experiment_directory
 from esper_ab.plan.text import WIDTH, plan_text
 from esper_ab.report.build import ReportPaths, build_report
+from esper_ab.settings.eval_hosts import choose_hosts
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kernel import kernel_notes
 from esper_ab.settings.precision import precision_notes
@@ -84,7 +86,7 @@ def plan_experiment(
     generated = "" if asked.name else experiment_dir.name
     if generated:
         experiment_dir = _find_free(experiment_dir)
-    check_new(asked, experiment_dir)
+    check_new(asked, experiment_dir, calibration)
     machine = examine_machine(asked, examine if only_plan else partial(examine, meanwhile=_import_control))
     return PlannedExperiment(
         asked=asked, machine=machine, experiment_dir=experiment_dir,
@@ -114,10 +116,11 @@ def _find_free(experiment_dir: Path) -> Path:
     return next(path for path in itertools.chain((experiment_dir,), suffixed) if not (path.exists() or reserved(path)))
 
 
-def check_new(asked: AskedExperiment, experiment_dir: Path) -> None:
+def check_new(asked: AskedExperiment, experiment_dir: Path, calibration: Calibration | None = None) -> None:
     """UsageError unless `experiment_dir` can be made and has room for the experiment."""
-    env_episodes = len(asked.groups) * asked.replicates * asked.n_envs * (asked.episodes + 2 * asked.eval_episodes)
-    check_experiment_dir(experiment_dir, expected_bytes(env_episodes))
+    hosts = choose_hosts(asked, calibration.noise if calibration else None).hosts
+    each = asked.episodes * asked.n_envs + hosts + greedy_hosts(hosts, asked.n_envs)
+    check_experiment_dir(experiment_dir, expected_bytes(len(asked.groups) * asked.replicates * each))
 
 
 def examine_machine(asked: AskedExperiment, examine: Callable[[Questions], Machine]) -> Machine:
@@ -128,14 +131,17 @@ def examine_machine(asked: AskedExperiment, examine: Callable[[Questions], Machi
 
 def plan_on(machine: Machine, asked: AskedExperiment, name: str, calibration: Calibration | None = None) -> Plan:
     """Resolve and plan; UsageError for what the machine does not have, and for a calibration of something else."""
-    experiment = resolve(asked, machine, name)
+    noise = calibration.noise if calibration else None
+    experiment = resolve(asked, machine, name, noise)
     remarks = (*precision_notes(asked, experiment, machine), *kernel_notes(asked, experiment, machine))
+    if why := choose_hosts(asked, noise).why:
+        remarks += (why,)
     run_sd = None
     if calibration is not None:
         from esper_ab.design.calibration_file import check_belongs  # with scipy, as the calibration itself
 
         remarks += check_belongs(calibration, experiment, provenance.code())
-        run_sd = calibration.spread.sd
+        run_sd = calibration.run_sd(experiment.eval_hosts)
     return make_plan(experiment, machine, calibrate, remarks=remarks, run_sd=run_sd)
 
 

@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from esper_ab.contracts import messages
+from esper_ab.contracts.evaluation import episode_sizes
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.visible import visible
 from esper_ab.journal.events import AnyEvent, ExperimentStarted, Ledger, LookTaken, MilestoneReleased, PlanExtended
@@ -191,8 +192,8 @@ def _news(event: LookTaken | PlanExtended, history: History) -> str:
 
 
 def _evaluation_work(spec: RunSpec) -> float:
-    """Return the evaluation's work in episodes; each is done with sampled and with greedy actions."""
-    return 2.0 * spec.eval_episodes
+    """Return the evaluation's work in episodes; a learner plays the first one with greedy actions, too."""
+    return float(len(episode_sizes(spec.eval_hosts, spec.n_envs)) + (spec.ref.controller == "ppo"))
 
 
 def _fraction(spec: RunSpec, progress: messages.Progress) -> float:

@@ -299,7 +299,7 @@ def _run_spec(
         n_envs=experiment.n_envs,
         episodes=experiment.episodes,
         steps=experiment.steps,
-        eval_episodes=experiment.eval_episodes,
+        eval_hosts=experiment.eval_hosts,
         eval_reward_modes=(*machine.rewards, *(() if mode in machine.rewards else (mode,))),
         settings=group.settings,
         arithmetic=experiment.arithmetic,

@@ -18,6 +18,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from esper_ab.contracts.evaluation import greedy_hosts
 from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.settings import Settings
@@ -77,8 +78,8 @@ def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Mac
         rates = replace(rates, step_s=devices * rates.step_s)
         host_epoch_s = epoch_s(task, experiment.n_envs, batch, speed, rates)
     step_s = host_epoch_s * _queue(experiment, lanes, machine)
-    episodes = experiment.episodes + 2 * experiment.eval_episodes  # sampled and greedy evaluation
-    run_s = step_s * experiment.steps * episodes
+    evaluated = experiment.eval_hosts + greedy_hosts(experiment.eval_hosts, experiment.n_envs)
+    run_s = step_s * experiment.steps * (experiment.episodes + evaluated / experiment.n_envs)
     at_once = max(1, len(lanes) // len(experiment.groups))
     data = sum(task.sizes) * task.sample_values * _FLOAT_BYTES
     start_up_s = machine.start_s * (1 + max(1.0, len(lanes) / max(1, len(machine.names("cpu")))))

@@ -37,7 +37,7 @@ def plan_text(plan: Plan, estimate: Estimate, experiment_dir: Path, width: int =
         ),
         _sentence(
             f"  each: {asked.episodes} episodes x {asked.steps} steps x {asked.n_envs} environments, slots "
-            f"{', '.join(asked.slots)}; evaluation episodes: {asked.eval_episodes}",
+            f"{', '.join(asked.slots)}; evaluation: {asked.eval_hosts} hosts",
             width,
         ),
         f"  into {experiment_dir}",

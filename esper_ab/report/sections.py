@@ -42,8 +42,8 @@ def sections(content: Content) -> tuple[Section, ...]:
         ),
         _section(
             "trust", "Can it be trusted?", trust.audit_table(analysis.audit), trust.conduct_table(analysis.conduct),
-            trust.layout_table(content), trust.ledger_table(content.history), trust.last_words_table(content.history),
-            trust.facts_table(content),
+            trust.noise_table(analysis.noise), trust.layout_table(content), trust.ledger_table(content.history),
+            trust.last_words_table(content.history), trust.facts_table(content),
         ),
         _section("again", "The same again", trust.versions_table(content.history)),
     )

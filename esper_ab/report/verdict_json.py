@@ -8,6 +8,7 @@ import msgspec
 
 from esper_ab.design.design import rule
 from esper_ab.report.content import Content
+from esper_ab.settings.eval_hosts import EvaluationNoise
 from esper_ab.verdict.comparison import Comparison
 
 VERDICT_SCHEMA = 3
@@ -30,7 +31,7 @@ def render_verdict(content: Content) -> bytes:
         "complete": content.state.complete, "groups": content.groups,
         "comparisons": [_comparison(item) for item in content.comparisons], "exam": analysis.exam,
         "audit": analysis.audit.findings, "cross": analysis.cross,
-        "learning": analysis.learning, "conduct": analysis.conduct,
+        "learning": analysis.learning, "conduct": analysis.conduct, "evaluation": _noise(analysis.noise),
         "runs": [
             {"state": history.runs[name].state, **msgspec.to_builtins(one)} for name, one in content.outcomes.items()
         ],
@@ -38,6 +39,17 @@ def render_verdict(content: Content) -> bytes:
         "versions": history.started.versions, "machine": history.started.machine, "code": history.started.code,
     }
     return msgspec.json.format(msgspec.json.encode(msgspec.to_builtins(document)), indent=2) + b"\n"
+
+
+def _noise(noise: EvaluationNoise | None) -> dict[str, Any] | None:
+    if noise is None:
+        return None
+    hosts = noise.next_hosts
+    return {
+        **msgspec.to_builtins(noise.components), "cost_share": noise.cost_share,
+        "training_host_s": noise.training_host_s, "evaluation_host_s": noise.evaluation_host_s, "next_hosts": hosts,
+        "next_variance": noise.variance_times(hosts), "next_cost": noise.cost_times(hosts),
+    }
 
 
 def _comparison(comparison: Comparison) -> dict[str, Any]:

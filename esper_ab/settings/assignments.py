@@ -116,6 +116,9 @@ def convert_value(assignment: Assignment, keys: dict[str, Any]) -> Any:
         if get_origin(kind) is Literal:
             hint = did_you_mean(str(raw), [str(choice) for choice in get_args(kind)])
             raise UsageError(f"{assignment.origin}: no {raw!r}; {hint}") from None
+        if words := _words(kind):
+            expected = f"a whole number from 1 up, or {words}"
+            raise UsageError(f"{assignment.origin}: expected {expected}, not {value!r}") from None
         expected = str(error).split(", got")[0].split(" - at")[0].replace("`", "")
         raise UsageError(f"{assignment.origin}: {expected[0].lower()}{expected[1:]}, not {value!r}") from None
     if isinstance(result, float) and not math.isfinite(result):
@@ -125,6 +128,12 @@ def convert_value(assignment: Assignment, keys: dict[str, Any]) -> Any:
     if assignment.key == "data_dir" and result:
         return str((assignment.folder / Path(result).expanduser()).resolve())
     return result
+
+
+def _words(kind: Any) -> str:
+    """Return the words that may stand for a number of type `kind`; "" where only a number may."""
+    choices = [choice for part in get_args(kind) if get_origin(part) is Literal for choice in get_args(part)]
+    return " or ".join(map(str, choices))
 
 
 def _make_absolute(mode: str, folder: Path) -> str:

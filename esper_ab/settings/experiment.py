@@ -44,7 +44,6 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     episodes: PositiveInt = 3
     steps: PositiveInt = 25
     replicates: PositiveInt = 6
-    eval_episodes: PositiveInt = 1
     rng_seed: NonNegativeInt = 0
     devices: tuple[str, ...]  # the pool: "cpu:0", "cuda:1"
     devices_per_run: PositiveInt = 1
@@ -78,6 +77,7 @@ class AskedExperiment(ExperimentSettings, frozen=True, kw_only=True):
     """The experiment as requested, checked as far as possible without the machine; `resolve` fills what is empty."""
 
     name: str = ""  # empty: one is generated
+    eval_hosts: PositiveInt | Literal["auto"] = "auto"  # auto: by a calibration (settings/eval_hosts.py)
     slots: tuple[str, ...] = ()  # empty: all that the task has
     devices: tuple[str, ...] = ()  # empty: all GPUs, or cores; "cuda" and "cpu" are all of a kind
     arithmetic: AskedArithmetic = AskedArithmetic()
@@ -86,4 +86,5 @@ class AskedExperiment(ExperimentSettings, frozen=True, kw_only=True):
 class ResolvedExperiment(ExperimentSettings, frozen=True, kw_only=True):
     """The experiment as it will run, with name, slots, devices, precisions and kernel, checked against this machine."""
 
+    eval_hosts: PositiveInt  # grown by each trained policy's sampled actions; the same for every group
     arithmetic: Arithmetic = Arithmetic()

@@ -15,7 +15,7 @@ from esper_ab.settings.parse import FileSettings, Request, assemble, read_toml
 _UNCHANGED = {
     key: key
     for key in (
-        "task", "data_dir", "slots", "episodes", "steps", "n_envs", "eval_episodes", "endpoint", "test", "alpha",
+        "task", "data_dir", "slots", "episodes", "steps", "n_envs", "endpoint", "test", "alpha",
         "margin", "futility", "control", "rng_seed", "unpaired", "devices", "devices_per_run", "placement", "order",
         "sync", "share_observation_norm", "max_parallel", "name", "exam",
     )
@@ -59,6 +59,8 @@ def read_flags(options: dict[str, Any]) -> Request:
     flags |= split
     if "looks" in flags:
         flags["looks"] = [_whole(piece, "--looks") for piece in split["looks"]]
+    if (hosts := options.get("eval_hosts")) is not None:
+        flags["eval_hosts"] = hosts if hosts == "auto" else _whole(hosts, "--eval-hosts", " or auto")
     flags |= _replicates(options.get("replicates"), options.get("max"))
     return Request(
         groups=tuple(groups),
@@ -68,10 +70,10 @@ def read_flags(options: dict[str, Any]) -> Request:
     )
 
 
-def _whole(text: str, origin: str) -> int:
-    """Convert a whole number typed at `origin`; UsageError for anything else."""
+def _whole(text: str, origin: str, otherwise: str = "") -> int:
+    """Convert a whole number typed at `origin`; UsageError for anything else. `otherwise`: what else may be typed."""
     if not text.isascii() or not text.isdigit():
-        raise UsageError(f"{origin}: expected a whole number, not {text!r}")
+        raise UsageError(f"{origin}: expected a whole number{otherwise}, not {text!r}")
     return int(text)
 
 

@@ -20,7 +20,7 @@ OURS: dict[str, tuple[str, ...]] = {
     "num_gpus": ("devices",),
     "env": ("task",),
     "env_name": ("task",),
-    "evaluate_interval": ("eval_episodes",),
+    "evaluate_interval": ("eval_hosts",),
     "runs_per_variant": ("replicates",),
     "n_runs": ("replicates",),
     "num_seeds": ("replicates",),
@@ -41,7 +41,7 @@ OURS: dict[str, tuple[str, ...]] = {
 _NONE = {
     "defaults": "Hydra's defaults list has no counterpart here: every setting has its default and is named by its key",
     "curriculum": "there is no curriculum here; what hosts learn is the experiment's task",
-    "simulation": "there is no simulation section here; the finished policy is evaluated in eval_episodes",
+    "simulation": "there is no simulation section here; the finished policy is evaluated on eval_hosts hosts",
 }
 
 

@@ -1,4 +1,4 @@
-"""What was asked + the machine -> what will be run: slots, modes, blueprints, devices, precision, kernel.
+"""What was asked + the machine -> what will be run: slots, modes, blueprints, devices, precision, kernel, hosts.
 
 Pure. Nothing is replaced in silence: what is not there is refused, naming what was asked and what exists.
 """
@@ -12,6 +12,7 @@ import msgspec
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.machine import ControllerQuestion, Machine, Questions, TaskFacts
 from esper_ab.settings.assignments import did_you_mean
+from esper_ab.settings.eval_hosts import EvaluationNoise, choose_hosts
 from esper_ab.settings.experiment import AskedExperiment, ExperimentSettings, Group, ResolvedExperiment
 from esper_ab.settings.kernel import resolve_kernel
 from esper_ab.settings.parse import is_user_reward
@@ -138,8 +139,13 @@ def _resolve_devices(experiment: AskedExperiment, machine: Machine) -> tuple[str
     return tuple(pool)
 
 
-def resolve(experiment: AskedExperiment, machine: Machine, name: str) -> ResolvedExperiment:
-    """Name slots, devices, precisions and kernel, and check everything else against the machine; UsageError."""
+def resolve(
+    experiment: AskedExperiment, machine: Machine, name: str, noise: EvaluationNoise | None = None
+) -> ResolvedExperiment:
+    """Name slots, devices, precisions, kernel and hosts, and check everything else against the machine; UsageError.
+
+    `noise`: of a user's own calibration.
+    """
     task = _find_task(experiment, machine)
     slots = _resolve_slots(experiment, task)
     if experiment.placement in ("alternate", "sequence") and experiment.sync == "independent":
@@ -154,5 +160,8 @@ def resolve(experiment: AskedExperiment, machine: Machine, name: str) -> Resolve
     devices = _resolve_devices(experiment, machine)
     groups = resolve_precision(experiment.groups, devices, machine)
     arithmetic = resolve_kernel(experiment.arithmetic, groups, devices, machine)
-    found = {"name": name, "groups": groups, "slots": slots, "devices": devices, "arithmetic": arithmetic}
+    found = {
+        "name": name, "groups": groups, "slots": slots, "devices": devices, "arithmetic": arithmetic,
+        "eval_hosts": choose_hosts(experiment, noise).hosts,
+    }
     return ResolvedExperiment(**msgspec.structs.asdict(experiment) | found)

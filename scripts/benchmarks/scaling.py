@@ -26,7 +26,7 @@ from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.load import load
 
 _SAMPLE_S = 0.5
-_LAUNCH = [sys.executable, "-m", "esper_ab.launch", "--eval-episodes", "1", "--replicates", "1", "--quiet"]
+_LAUNCH = [sys.executable, "-m", "esper_ab.launch", "--eval-hosts", "4", "--replicates", "1", "--quiet"]
 
 
 def measure(repeats: int) -> dict[str, Any]:

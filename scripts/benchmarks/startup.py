@@ -17,7 +17,7 @@ from esper_ab.journal.file import JOURNAL_NAME, Reading, read
 
 _CLI = [sys.executable, "-m", "esper_ab.commands.cli"]
 _LAUNCH = [sys.executable, "-m", "esper_ab.launch"]
-_SMALL = ["--groups", "a=shaped,b=simplified", "--replicates", "1", "--episodes", "1", "--eval-episodes", "1"]
+_SMALL = ["--groups", "a=shaped,b=simplified", "--replicates", "1", "--episodes", "1", "--eval-hosts", "4"]
 PHASES = ("plan", "spawn_and_import", "load_and_warm_up", "first_episode")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 
+from esper_ab.contracts.evaluation import episode_sizes
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import (
     EnvEpisode,
@@ -46,7 +47,10 @@ def evaluation(spec: RunSpec, draw: random.Random) -> EvaluationRecord:
             episode=index, actions=actions, outcome=_env(spec, env, draw),
             rewards={mode: draw.gauss(5.0, 2.0) for mode in spec.eval_reward_modes},
         )
-        for index in range(spec.eval_episodes) for env in range(spec.n_envs) for actions in ("sampled", "greedy")
+        for actions in ("sampled", "greedy")
+        for index, size in enumerate(episode_sizes(spec.eval_hosts, spec.n_envs))
+        if actions == "sampled" or not index
+        for env in range(size)
     )  # fmt: skip
     return EvaluationRecord(
         run=spec.ref, hosts=episodes, policy_file=spec.policy_file, policy_sha256="0" * 64, timing=_timing(draw),

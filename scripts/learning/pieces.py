@@ -16,7 +16,7 @@ from experiment_dirs import finished
 from learning.plans import BATCH_SIZE, SLOTS, STEPS, TASK, Schedule, coordinate_search, random_search
 
 ROOT = Path(__file__).resolve().parents[2]
-REPLICATES, N_EVAL_EPISODES = 12, 2
+REPLICATES, EVAL_EPISODES = 12, 2  # an evaluation grows as many hosts as that many episodes of training
 FIRST_RNG_SEED = 3000  # replicate r uses 3000 + r
 MODES = ("shaped", "simplified", "sparse", "minimal")
 FIXED = ("wait", "random", "heuristic", "schedule")  # and `untrained`: the start, which learns nothing
@@ -51,8 +51,9 @@ def train(piece: Path, groups: Sequence[str], budget: Budget, rng_seed: int, ext
     command = [
         sys.executable, "-m", "esper_ab.launch", "--quiet", "--groups", ",".join(groups), "--task", TASK,
         "--slots", *SLOTS, "--episodes", str(budget.episodes), "--steps", str(STEPS), "--n-envs", str(budget.n_envs),
-        "--replicates", "1", "--eval-episodes", str(N_EVAL_EPISODES), "--set", f"growth.batch_size={BATCH_SIZE}",
-        "--rng-seed", str(rng_seed), "--no-telemetry", "--out", str(piece.parent), "--name", piece.name, *extra,
+        "--replicates", "1", "--eval-hosts", str(EVAL_EPISODES * budget.n_envs), "--set",
+        f"growth.batch_size={BATCH_SIZE}", "--rng-seed", str(rng_seed), "--no-telemetry", "--out", str(piece.parent),
+        "--name", piece.name, *extra,
     ]  # fmt: skip
     start = time.monotonic()
     subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 GROUPS = ("shaped", "simplified")
 _COMMON = (
     "--groups", ",".join(GROUPS), "--task", "digits", "--devices", "cpu:0,cpu:1", "--no-early-stop", "--steps", "25",
-    "--eval-episodes", "1",
+    "--eval-hosts", "4",
 )  # fmt: skip
 # Question 2 and 3: the same replicates with separate and with shared normalisers.
 TRAINING = (*_COMMON, "--replicates", "8", "--episodes", "10", "--n-envs", "4", "--rng-seed", "2000")

@@ -119,6 +119,7 @@ def design(rule: Rule) -> Design:
         slots=("early",),
         devices=("cpu:0",),
         replicates=rule.replicates or 6,
+        eval_hosts=1,  # endpoints are drawn whole
         test=rule.test,
         looks=rule.looks,
         margin=MARGIN,

@@ -60,7 +60,7 @@ def test_there_is_nobody_to_kill_in_a_thread(tmp_path):
 def test_the_command_prints_the_hash_of_a_run_without(tmp_path):
     asked = [
         "--groups", "a=shaped,b=random", "--task", "synthetic", "--replicates", "1", "--episodes", "5", "--steps", "6",
-        "--n-envs", "2", "--eval-episodes", "1", "--out", str(tmp_path), "--quiet",
+        "--n-envs", "2", "--eval-hosts", "2", "--out", str(tmp_path), "--quiet",
     ]  # fmt: skip
     calm = CliRunner().invoke(command, [*asked, "--name", "calm"], catch_exceptions=False)
     stormy = CliRunner().invoke(command, [*asked, "--name", "stormy", "--chaos", "3"], catch_exceptions=False)

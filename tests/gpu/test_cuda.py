@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.filterwarnings("default"),
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
 ]
-SMALL = ("--episodes", "2", "--steps", "8", "--n-envs", "4", "--replicates", "2", "--eval-episodes", "1")
+SMALL = ("--episodes", "2", "--steps", "8", "--n-envs", "4", "--replicates", "2", "--eval-hosts", "4")
 SHARED = ("--groups", "shaped,simplified", "--devices", "cuda:0", "--placement", "share")
 two_gpus = pytest.mark.skipif(torch.cuda.device_count() < 2, reason="fewer than two CUDA devices")
 

@@ -13,7 +13,7 @@ from esper_ab.journal.load import load
 
 ASKED = (
     "--groups", "shaped,random", "--task", "synthetic", "--episodes", "1", "--steps", "3", "--n-envs", "3",
-    "--replicates", "1", "--eval-episodes", "1", "--placement", "sequence", "--quiet",
+    "--replicates", "1", "--eval-hosts", "3", "--placement", "sequence", "--quiet",
     "--launcher", "inline",
 )  # fmt: skip
 

@@ -153,7 +153,7 @@ experiment = (
      "has no counterpart here"),
     ("", "total_timesteps=1_000_000_000", "unknown key 'total_timesteps'; here that is episodes x steps x n_envs"),
     ("", "trainer__num_workers=4", "here that is n_envs and max_parallel"),
-    ("", "trainer__simulation__evaluate_interval=100", "here that is eval_episodes"),
+    ("", "trainer__simulation__evaluate_interval=100", "here that is eval_hosts"),
 ])  # fmt: skip
 def test_the_keys_of_the_blocks_as_they_stand_are_refused_with_the_name_of_ours(tmp_path, of_a, base, said) -> None:
     path = tmp_path / "x.py"

@@ -15,7 +15,7 @@ from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 
 SMALL = ("--task", "synthetic", "--episodes", "2", "--steps", "6", "--n-envs", "2", "--replicates", "2",
-         "--eval-episodes", "1", "--quiet", "--name", "run")  # fmt: skip
+         "--eval-hosts", "2", "--quiet", "--name", "run")  # fmt: skip
 
 
 def launch(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
@@ -68,6 +68,24 @@ def test_renamed_reordered_and_in_other_company_without_telemetry_nothing_change
     assert digests(history, "other") == digests(load(same_twice).history, "a")
     assert not any(record.seed_events for run in history.runs.values() for record in run.curve())
     assert any(record.seed_events for run in load(same_twice).history.runs.values() for record in run.curve())
+
+
+def test_by_default_the_plan_chooses_the_hosts_and_a_repetition_has_the_same_plan(tmp_path: Path) -> None:
+    """No calibration ships for four steps: 16 hosts, of all runs; the file of settings names the number."""
+    small = ("--groups", "wait,shaped", "--task", "synthetic", "--steps", "4", "--episodes", "1", "--n-envs", "3")
+    done("launch", *small, "--replicates", "1", "--quiet", "--name", "run", "--out", str(tmp_path),
+         "--launcher", "inline", "--placement", "sequence", "--devices", "cpu:0")  # fmt: skip
+    history = load(tmp_path / "run").history
+    for run in history.runs.values():
+        assert run.evaluation is not None
+        kinds = [host.actions for host in run.evaluation.hosts]
+        assert kinds.count("sampled") == run.spec.eval_hosts == 18
+        assert kinds.count("greedy") == (3 if run.ref.controller == "ppo" else 0)
+    assert any("--eval-hosts auto: 18 hosts (the default of 16" in note for note in history.plan.notes)
+    config = tmp_path / "run" / "experiment.toml"
+    assert "eval_hosts = 18" in config.read_text()
+    again = json.loads(done("launch", "--config", str(config), "--out", str(tmp_path / "x"), "--dry-run", "--json"))
+    assert again["plan"]["digest"] == history.plan.digest
 
 
 @pytest.mark.slow  # with equal outcomes: tests/process/test_devices_per_run.py

@@ -13,7 +13,7 @@ from esper_ab.design.calibration_file import load_calibration
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 
-SMALL = ("--task", "synthetic", "--steps", "4", "--n-envs", "2", "--eval-episodes", "1", "--quiet", "--name", "x")
+SMALL = ("--task", "synthetic", "--steps", "4", "--n-envs", "2", "--eval-hosts", "2", "--quiet", "--name", "x")
 
 
 def command(*args: str, status: int = 0) -> subprocess.CompletedProcess[str]:

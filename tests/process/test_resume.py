@@ -266,7 +266,7 @@ def test_real_training_that_lost_a_worker_and_its_coordinator_ends_as_if_nothing
     def launch(name):
         return [
             sys.executable, "-m", "esper_ab.launch", "--task", "synthetic", "--groups", "shaped,simplified",
-            "--episodes", "6", "--steps", "6", "--n-envs", "2", "--replicates", "1", "--eval-episodes", "1",
+            "--episodes", "6", "--steps", "6", "--n-envs", "2", "--replicates", "1", "--eval-hosts", "2",
             "--devices", "cpu:0,cpu:1", "--quiet", "--json", "--out", str(tmp_path), "--name", name,
         ]  # fmt: skip
 

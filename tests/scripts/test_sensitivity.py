@@ -85,7 +85,7 @@ def test_folders_are_names_and_differ() -> None:
 def test_finished_experiments_are_kept_and_killed_ones_resumed(tmp_path: Path) -> None:
     script = [sys.executable, sensitivity.__file__, "--over", "episodes=1,2", "--out", str(tmp_path / "x")]
     flags = ["--groups", "wait,random", "--replicates", "2", "--task", "synthetic", "--steps", "4", "--n-envs", "2",
-             "--eval-episodes", "1", "--quiet"]  # fmt: skip
+             "--eval-hosts", "2", "--quiet"]  # fmt: skip
 
     def run(*more: str, status: int = 0) -> subprocess.CompletedProcess[str]:
         done = subprocess.run([*script, *flags, *more], capture_output=True, text=True, timeout=280, check=False)

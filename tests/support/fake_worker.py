@@ -29,6 +29,7 @@ from pathlib import Path
 import msgspec
 import zmq
 
+from esper_ab.contracts.evaluation import episode_sizes
 from esper_ab.contracts.messages import (
     PROTOCOL,
     Assign,
@@ -228,7 +229,10 @@ def evaluation(spec, brought=None):
             episode=index, actions=actions, outcome=_env(spec, spec.episodes + index, env),
             rewards=dict.fromkeys(spec.eval_reward_modes, 1.0),
         )
-        for index in range(spec.eval_episodes) for env in range(spec.n_envs) for actions in ("sampled", "greedy")
+        for actions in ("sampled", "greedy")
+        for index, size in enumerate(episode_sizes(spec.eval_hosts, spec.n_envs))
+        if actions == "sampled" or not index
+        for env in range(size)
     )
     return EvaluationRecord(
         run=spec.ref, hosts=episodes, policy_file=spec.policy_file, policy_sha256="0" * 64, timing=TIMING,

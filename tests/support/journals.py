@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from esper_ab.contracts.evaluation import episode_sizes
 from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import (
     EnvEpisode,
@@ -75,7 +76,7 @@ class Synthetic:
     episodes: int = 8
     n_envs: int = 4
     steps: int = 25
-    eval_episodes: int = 2
+    eval_hosts: int = 8
     rng_seed: int = 11
     endpoint: Literal["evaluation", "last-tenth", "curve-mean"] = "evaluation"
     more: int = 0  # replicates that the plan was extended by
@@ -93,7 +94,7 @@ class Synthetic:
         lanes = tuple(Lane(name=f"cpu:{i}", devices=(f"cpu:{i}",), uuids=("",)) for i in range(len(groups)))
         experiment = ResolvedExperiment(
             name="synthetic", groups=groups, slots=("early", "mid", "late"), n_envs=self.n_envs,
-            episodes=self.episodes, steps=self.steps, replicates=self.replicates, eval_episodes=self.eval_episodes,
+            episodes=self.episodes, steps=self.steps, replicates=self.replicates, eval_hosts=self.eval_hosts,
             rng_seed=self.rng_seed, endpoint=self.endpoint, devices=tuple(lane.name for lane in lanes),
         )
         blocks = tuple(
@@ -127,7 +128,7 @@ class Synthetic:
             ),
             experiment_digest="0" * 64, rng_seed=self.rng_seed, rng_label="", task="digits",
             data_dir="", slots=("early", "mid", "late"), n_envs=self.n_envs, episodes=self.episodes,
-            steps=self.steps, eval_episodes=self.eval_episodes, eval_reward_modes=MODES,
+            steps=self.steps, eval_hosts=self.eval_hosts, eval_reward_modes=MODES,
             env_devices=(lane,) * self.n_envs, settings=group.settings, arithmetic=Arithmetic(), telemetry=True,
             policy_file=f"policies/{run}.pt", log_file=f"logs/{group.name}-{replicate}.log",
         )
@@ -230,7 +231,10 @@ class Synthetic:
                 outcome=self._env(spec, env, level + (shape.greedy if actions == "greedy" else 0.0), rng),
                 rewards={mode: float(level / (2 + 5 * i) + rng.normal()) for i, mode in enumerate(MODES)},
             )
-            for actions in ("sampled", "greedy") for episode in range(self.eval_episodes) for env in range(self.n_envs)
+            for actions in ("sampled", "greedy")
+            for episode, size in enumerate(episode_sizes(self.eval_hosts, self.n_envs))
+            if actions == "sampled" or not episode
+            for env in range(size)
         )
         return EvaluationRecord(
             run=spec.ref, hosts=episodes, policy_file=spec.policy_file, policy_sha256="f" * 64, timing=TIMING,

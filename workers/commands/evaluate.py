@@ -24,15 +24,15 @@ from workers.run import policy_file
 from workers.run.session import Session, evaluate_policy
 
 
-def evaluate_file(path: Path, episodes: int | None, rng_seed: int | None, device: str) -> tuple[EvaluatedHost, ...]:
+def evaluate_file(path: Path, hosts: int | None, rng_seed: int | None, device: str) -> tuple[EvaluatedHost, ...]:
     """Evaluate one saved policy; ValueError or FileNotFoundError name the fault and the remedy.
 
-    With the run's own number of episodes and rng seed this repeats the run's evaluation; to the bit where its
+    With the run's own number of hosts and rng seed this repeats the run's evaluation; to the bit where its
     arithmetic is pinned and the hosts are on the same kind of device, as many of them side by side.
     """
     policy = policy_file.load(path)
     spec = msgspec.structs.replace(
-        policy.spec, eval_episodes=episodes or policy.spec.eval_episodes,
+        policy.spec, eval_hosts=hosts or policy.spec.eval_hosts,
         rng_seed=policy.spec.rng_seed if rng_seed is None else rng_seed, env_devices=(device,) * policy.spec.n_envs,
         eval_reward_modes=tuple(mode for mode in policy.spec.eval_reward_modes if not _is_code(mode)),
         settings=_without_code(policy.spec.settings),
@@ -93,17 +93,17 @@ def summary(path: Path, hosts: tuple[EvaluatedHost, ...]) -> list[dict[str, obje
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.argument("policies", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--episodes", type=click.IntRange(min=1), help="Hosts per environment. [default: as in the run]")
+@click.option("--hosts", type=click.IntRange(min=1), help="Hosts to grow. [default: as in the run]")
 @click.option("--rng-seed", type=int, help="Other hosts and other draws. [default: the run's own, which repeats "
               "it, on the kind of device it had]")
 @click.option("--device", default="cpu", show_default=True, help="For the hosts: cpu, or a GPU as plans name it.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON array instead of lines.")
-def main(policies: tuple[Path, ...], episodes: int | None, rng_seed: int | None, device: str, as_json: bool) -> None:
+def main(policies: tuple[Path, ...], hosts: int | None, rng_seed: int | None, device: str, as_json: bool) -> None:
     """Evaluate saved POLICIES (policies/<group>/<replicate>.pt), frozen with their normalisers."""
     rows: list[dict[str, object]] = []
     for path in policies:
         arithmetic.pin(policy_file.load(path).spec.arithmetic)
-        rows += summary(path, evaluate_file(path, episodes, rng_seed, device))
+        rows += summary(path, evaluate_file(path, hosts, rng_seed, device))
     if as_json:
         click.echo(msgspec.json.encode(rows).decode())
         return

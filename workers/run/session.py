@@ -13,6 +13,7 @@ from typing import Any, Literal
 import msgspec
 import torch
 
+from esper_ab.contracts.evaluation import episode_sizes, greedy_hosts
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import (
     EnvEpisode,
@@ -151,9 +152,9 @@ class Session:
             digest=_digest(tuple(host.outcome for host in hosts), None, self._policy_bytes()),
         )
 
-    def evaluation_episode(self, episode: int, decider: Controller, on_step: OnStep) -> EpisodeResult:
-        """Play one evaluation episode with every reward mode at its default constants, comparable between groups."""
-        env = self._environments(RewardSettings(), self.spec.steps)
+    def evaluation_episode(self, episode: int, hosts: int, decider: Controller, on_step: OnStep) -> EpisodeResult:
+        """Grow the first `hosts` hosts of an evaluation episode, with every reward mode at its default constants."""
+        env = self._environments(RewardSettings(), self.spec.steps, hosts)
         env.begin_episode(self._path / "evaluate" / episode)
         return play(env, decider, self._eval_rewards, self._stopwatch, on_step)
 
@@ -162,9 +163,10 @@ class Session:
         function = self._find(settings.mode)
         return lambda facts: function(facts, settings)
 
-    def _environments(self, reward: RewardSettings, steps: int) -> GrowthEnv:
+    def _environments(self, reward: RewardSettings, steps: int, hosts: int | None = None) -> GrowthEnv:
+        """Make the environments of an episode: as many as the run has, or its first `hosts`."""
         spec = EnvSpec(
-            task=self._task, slots=self.spec.slots, steps=steps, env_devices=self.spec.env_devices,
+            task=self._task, slots=self.spec.slots, steps=steps, env_devices=self.spec.env_devices[:hosts],
             growth=self.spec.settings.growth, reward=reward, kernel=self.spec.arithmetic.kernel,
         )
         return GrowthEnv(spec, self._data, self._stopwatch)
@@ -199,13 +201,19 @@ def _op_bias(policy: PolicySettings) -> tuple[float, ...]:
 
 
 def evaluate_policy(session: Session, policy: policy_file.SavedPolicy, on_step: OnStep) -> tuple[EvaluatedHost, ...]:
-    """Play the evaluation episodes of a frozen policy: sampled actions, and greedy ones if it has probabilities."""
-    kinds: tuple[Literal["sampled", "greedy"], ...] = ("sampled", "greedy") if policy.agent else ("sampled",)
-    hosts: list[EvaluatedHost] = []
-    for kind in kinds:
+    """Grow the evaluation's hosts by a frozen policy's sampled actions, and the first episode's by greedy ones, too.
+
+    A policy without probabilities has no greedy actions.
+    """
+    spec, hosts = session.spec, list[EvaluatedHost]()
+    kinds: list[tuple[Literal["sampled", "greedy"], tuple[int, ...]]]
+    kinds = [("sampled", episode_sizes(spec.eval_hosts, spec.n_envs))]
+    if policy.agent:
+        kinds.append(("greedy", (greedy_hosts(spec.eval_hosts, spec.n_envs),)))
+    for kind, sizes in kinds:
         decider = policy.decider(greedy=kind == "greedy")
-        for episode in range(session.spec.eval_episodes):
-            result = session.evaluation_episode(episode, decider, on_step)
+        for episode, size in enumerate(sizes):
+            result = session.evaluation_episode(episode, size, decider, on_step)
             for i, env in enumerate(result.envs):
                 rewards = {mode: finite(float(values[i])) for mode, values in result.rewards.items()}
                 hosts.append(EvaluatedHost(episode=episode, actions=kind, outcome=env, rewards=rewards))

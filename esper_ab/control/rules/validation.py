@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from esper_ab.contracts import records
+from esper_ab.contracts.evaluation import episode_sizes
 from esper_ab.contracts.messages import PROTOCOL, EpisodeFinished, Evaluated, Hello, Ready, RunSpec, WorkerOrder
 
 Report = Ready | EpisodeFinished | Evaluated
@@ -51,7 +52,7 @@ def milestone_of(report: Report, spec: RunSpec) -> int:
     if isinstance(report, Evaluated):
         if report.record.policy_file != spec.policy_file:
             raise Rejected(f"saved its policy as {report.record.policy_file}, not {spec.policy_file}")
-        _check_envs([host.outcome.env for host in report.record.hosts], spec.n_envs)
+        _check_evaluation(report.record, spec)
         return spec.episodes + 1
     if not 0 <= report.record.episode < spec.episodes:
         raise Rejected(f"sent episode {report.record.episode} of {spec.episodes}")
@@ -69,6 +70,16 @@ def digest_of(report: Report) -> str:
 def _check_envs(found: list[int], n_envs: int) -> None:
     if set(found) != set(range(n_envs)):
         raise Rejected(f"sent a record of environments {sorted(set(found))} instead of 0 to {n_envs - 1}")
+
+
+def _check_evaluation(record: records.EvaluationRecord, spec: RunSpec) -> None:
+    """It has the planned hosts, each once: an endpoint over other hosts would be of another variance."""
+    sizes = episode_sizes(spec.eval_hosts, spec.n_envs)
+    planned = [(episode, env) for episode, size in enumerate(sizes) for env in range(size)]
+    found = {kind: [(host.episode, host.outcome.env) for host in record.hosts if host.actions == kind]
+             for kind in ("sampled", "greedy")}  # fmt: skip
+    if sorted(found["sampled"]) != planned or not set(found["greedy"]) <= set(planned):
+        raise Rejected(f"evaluated other hosts than the {spec.eval_hosts} planned ones, each once")
 
 
 def _check_checkpoint(checkpoint: records.Checkpoint | None, run: str, milestone: int) -> None:

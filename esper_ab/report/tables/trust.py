@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Sequence
 
 from esper_ab.analysis.conduct import FAULTS, Conduct
 from esper_ab.contracts.shell_command import shell_command
+from esper_ab.design.hosts_text import next_text, share_text
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import mean
 from esper_ab.report.content import Content
 from esper_ab.report.tables.table import NONE, Table, number
+from esper_ab.settings.eval_hosts import EvaluationNoise
 from esper_ab.verdict.finding import Audit
 
 _MOST_LANES = 12  # columns that fit a page
@@ -60,6 +63,25 @@ def conduct_table(found: Sequence[Conduct]) -> Table:
         note="Groups are compared at equal episodes, never at equal seconds. Times are of the recorded training "
         "episodes; a diverged host keeps its endpoint.",
         wide=True,
+    )
+
+
+def noise_table(noise: EvaluationNoise | None) -> Table:
+    """Build what evaluation noise made of the differences and cost; empty where too few runs tell of it."""
+    if noise is None:
+        return Table(title="Evaluation noise", columns=(), rows=())
+    found = noise.components
+    rows = (
+        ("hosts that give an endpoint", f"{found.hosts}"),
+        ("share in the variance of the differences", f"{share_text(noise)}, from {found.runs} pairs"),
+        ("share in the time of a run", f"{100 * noise.cost_share:.0f} %"),
+        ("SD of a host within its run's difference", f"{number(math.sqrt(found.host))} points"),
+        ("for the next plan", next_text(noise)),
+    )
+    return Table(
+        title="Evaluation noise", columns=("", ""), rows=rows, words=2, wide=True,
+        note="Differences vary with policies and with the hosts that these are evaluated on. The number for the next "
+        "plan comes from these pairs; that of this experiment was fixed before its first run.",
     )
 
 
@@ -118,7 +140,7 @@ def facts_table(content: Content) -> Table:
         "experiment": experiment.name, "task": experiment.task, "slots": ", ".join(experiment.slots),
         "replicates": f"{history.replicates}" + (" so far, no maximum" if experiment.open_ended else ""),
         "episodes": f"{experiment.episodes} of {experiment.steps} steps, {experiment.n_envs} environments",
-        "evaluation": f"{experiment.eval_episodes} episodes per environment, sampled and greedy actions",
+        "evaluation": f"{experiment.eval_hosts} hosts per run, sampled actions; the first episode of them greedy, too",
         "randomness": f"rng seed {experiment.rng_seed}, {'unpaired' if experiment.unpaired else 'paired by replicate'}",
         "lanes": ", ".join(lane.name for lane in plan.lanes), "left idle": ", ".join(plan.idle_devices) or "nothing",
         "placement": f"{experiment.placement}, order {experiment.order}, {experiment.sync}",

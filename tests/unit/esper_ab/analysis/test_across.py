@@ -52,7 +52,7 @@ def test_what_must_agree_agrees():
         ({"slots": ("early",)}, ['slots: ["early","mid","late"] in a; ["early"] in b']),
         ({"n_envs": 8, "steps": 9}, ["n_envs: 4 in a; 8 in b", "steps: 25 in a; 9 in b"]),
         ({"episodes": 9}, ["episodes: 8 in a; 9 in b"]),
-        ({"eval_episodes": 1}, ["eval_episodes: 2 in a; 1 in b"]),
+        ({"eval_hosts": 4}, ["eval_hosts: 8 in a; 4 in b"]),
         ({"endpoint": "last-tenth"}, ["endpoint: evaluation in a; last-tenth in b"]),
         (
             {"arithmetic": msgspec.structs.replace(A.history.plan.experiment.arithmetic, threads=2)},

@@ -110,6 +110,25 @@ def test_a_correlation_that_is_given_takes_the_place_of_the_pairs(tmp_path: Path
     assert found["tables"][0]["sd"] == pytest.approx(found["known"]["sd"])
 
 
+def test_the_best_number_of_hosts_needs_fewer_pairs_where_hosts_are_few(tmp_path: Path) -> None:
+    """With two hosts noise is much of the variance; the words are the numbers'."""
+    run = write(tmp_path / "run", Synthetic(replicates=12, eval_hosts=2, n_envs=2).events())
+    found = json.loads(CliRunner().invoke(command, ["--experiment", str(run), "--json", "--margin", "1"]).output)
+    hosts, table = found["hosts"], found["tables"][0]
+    assert hosts["hosts"] == 2 < hosts["best"]
+    assert hosts["sd"] < table["sd"]
+    assert hosts["needed"]["replicates"] < table["needed"]["replicates"]
+    assert hosts["cost_times"] > 1.0
+    said = " ".join(CliRunner().invoke(command, ["--experiment", str(run), "--margin", "1"]).output.split())
+    assert f"With --eval-hosts {hosts['best']} the SD of differences is" in said
+    assert f"{hosts['needed']['replicates']} replicates" in said
+    assert f"in the place of {table['needed']['replicates']}, " in said
+
+
+def test_a_spread_that_is_given_says_nothing_of_hosts() -> None:
+    assert table(Known(source="given", sd=3.0), 6).hosts is None
+
+
 def test_one_pair_has_no_spread() -> None:
     with pytest.raises(UsageError, match="two finished replicates"):
         known_from_pairs(fold(Synthetic(replicates=1).events()), "EXPERIMENT")

@@ -55,10 +55,10 @@ def test_it_grows_with_what_is_asked() -> None:
         there = machine(cores=12, tasks=(facts("digits", 1024, 384),))
         return cost_of(planned(experiment(**changes), there), there).duration_s
 
-    once = duration(eval_episodes=1, episodes=2, steps=10, replicates=6, n_envs=8)
-    assert duration(eval_episodes=2, episodes=4, steps=10, replicates=6, n_envs=8) == pytest.approx(2 * once)
-    assert duration(eval_episodes=1, episodes=2, steps=20, replicates=6, n_envs=8) == pytest.approx(2 * once)
-    assert duration(eval_episodes=1, episodes=2, steps=10, replicates=6, n_envs=16) > 1.5 * once
+    once = duration(eval_hosts=8, episodes=2, steps=10, replicates=6, n_envs=8)
+    assert duration(eval_hosts=24, episodes=4, steps=10, replicates=6, n_envs=8) == pytest.approx(2 * once)
+    assert duration(eval_hosts=8, episodes=2, steps=20, replicates=6, n_envs=8) == pytest.approx(2 * once)
+    assert duration(eval_hosts=16, episodes=2, steps=10, replicates=6, n_envs=16) > 1.5 * once
 
 
 def test_the_gpus_of_a_run_share_its_environments_and_its_cpu_devices_take_turns() -> None:

@@ -119,7 +119,7 @@ def test_a_name_that_nobody_has_is_refused_wherever_it_is_given(how: dict[str, t
     ("trainer.num_workers", "here that is n_envs and max_parallel"),
     ("defaults", "Hydra's defaults list has no counterpart"),
     ("trainer.curriculum", "there is no curriculum here; what hosts learn is the experiment's task"),
-    ("trainer.simulation.evaluate_interval", "here that is eval_episodes"),
+    ("trainer.simulation.evaluate_interval", "here that is eval_hosts"),
     ("trainer.lr", "did you mean ppo.lr?"),
 ])  # fmt: skip
 def test_keys_of_other_trainers_are_refused_with_the_name_of_ours(key: str, ours: str) -> None:

@@ -26,7 +26,7 @@ from esper_ab.trackers.subject import COMPARISON, NAMES
 
 FIRST = "2026-01-31T23:30:00.000+00:00"
 FLAGS = {"track": None, "wandb_mode": None, "wandb_entity": None, "wandb_project": None}
-SMALL = Synthetic(replicates=2, episodes=2, n_envs=2, steps=10, eval_episodes=1)
+SMALL = Synthetic(replicates=2, episodes=2, n_envs=2, steps=10, eval_hosts=2)
 
 
 class Listener:

@@ -29,7 +29,7 @@ def policy(tmp_path: Path) -> Path:
     [
         (("--device", "cuda:7"), "no device 'cuda:7' here; there is cpu"),
         (("--device", "gpu"), "no device 'gpu' here; there is cpu"),
-        (("--episodes", "0"), "'--episodes'"),
+        (("--hosts", "0"), "'--hosts'"),
         (("nowhere.pt",), "no policy file 'nowhere.pt'"),
     ],
 )

@@ -114,6 +114,23 @@ def test_groups_share_the_hosts_of_an_evaluation(tmp_path) -> None:
     ]
 
 
+def test_an_evaluation_grows_the_planned_hosts_and_the_first_episode_greedily(tmp_path) -> None:
+    """Five hosts in episodes of two: addresses go on where they would with six, and only a learner is greedy."""
+    planned = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)]
+    _, five = run(make_session(eval_hosts=5), tmp_path)
+    assert [(host.episode, host.outcome.env) for host in five.hosts if host.actions == "sampled"] == planned
+    assert [(host.episode, host.outcome.env) for host in five.hosts if host.actions == "greedy"] == planned[:2]
+    _, waiting = run(make_session(controller="wait", eval_hosts=1), tmp_path)
+    assert [host.actions for host in waiting.hosts] == ["sampled"]
+
+
+def test_more_hosts_change_no_training_and_none_of_the_first_hosts(tmp_path) -> None:
+    few, many = (run(make_session(eval_hosts=hosts), tmp_path) for hosts in (2, 4))
+    assert [record.digest for record in few[0]] == [record.digest for record in many[0]]
+    first = {(host.episode, host.outcome.env, host.actions): host.outcome for host in many[1].hosts}
+    assert all(first[host.episode, host.outcome.env, host.actions] == host.outcome for host in few[1].hosts)
+
+
 def test_first_epoch_ratio_is_one(tmp_path) -> None:
     records, _ = run(make_session(), tmp_path)
     assert all(record.ppo is not None and record.ppo.first_ratio_error < 1e-5 for record in records)

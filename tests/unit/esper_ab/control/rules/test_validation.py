@@ -15,7 +15,7 @@ from esper_ab.contracts.settings import Arithmetic
 from esper_ab.control.rules.turns import turns
 from esper_ab.control.rules.validation import Rejected, all_finite, check_hello, digest_of, milestone_of, not_finite
 
-SPEC, OTHER = fake_plans.plan(n_envs=2).blocks[0].runs
+SPEC, OTHER = fake_plans.plan(n_envs=2, eval_hosts=2).blocks[0].runs
 ORDER = WorkerOrder(
     endpoint="", worker="w00", incarnation=2, lane=Lane(name="cuda:0", devices=("cuda:0",), uuids=("GPU-1",)),
     arithmetic=Arithmetic(), experiment_dir="", log_file="",
@@ -23,6 +23,7 @@ ORDER = WorkerOrder(
 HELLO = Hello(worker="w00", incarnation=2, protocol=PROTOCOL, pid=1, uuids=("GPU-1",), torch_version="", sources="")
 
 
+HOSTS = tuple(host for host in report_of(SPEC, 3).record.hosts if host.actions == "sampled")
 EPISODE, EVALUATION = a_record_of_each_kind()
 
 
@@ -43,7 +44,12 @@ def test_a_right_report_arrives_at_its_point(milestone):
         (changed(report_of(SPEC, 1), episode=2), "sent episode 2 of 2"),
         (changed(report_of(SPEC, 1), episode=-1), "sent episode -1 of 2"),
         (changed(report_of(SPEC, 1), envs=()), r"environments \[\] instead of 0 to 1"),
-        (changed(report_of(SPEC, 3), hosts=report_of(SPEC, 3).record.hosts[:2]), r"environments \[0\] instead"),
+        (changed(report_of(SPEC, 3), hosts=HOSTS[:-1]), "evaluated other hosts than the 2 planned"),
+        (changed(report_of(SPEC, 3), hosts=(*HOSTS, HOSTS[0])), "evaluated other hosts than the 2 planned"),
+        (
+            changed(report_of(SPEC, 3), hosts=(*HOSTS, msgspec.structs.replace(HOSTS[0], actions="greedy", episode=9))),
+            "evaluated other hosts than the 2 planned",
+        ),
         (msgspec.structs.replace(report_of(SPEC, 0), warm_up_s=math.inf), "not finite: warm_up_s"),
         (
             changed(report_of(SPEC, 2), timing=msgspec.structs.replace(TIMING, total_s=math.nan)),

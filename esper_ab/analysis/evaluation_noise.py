@@ -1,0 +1,75 @@
+"""Evaluation noise of an experiment: its share in the endpoint's variance, what it cost, what to plan next. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esper_ab.analysis.pairs import endpoint_of
+from esper_ab.journal.fold import History, RunHistory
+from esper_ab.settings.eval_hosts import EvaluationNoise
+from esper_ab.stats.evaluation_noise import Components
+from esper_ab.stats.variance_components import components
+
+
+def noise_of_pairs(history: History) -> EvaluationNoise | None:
+    """The noise in the differences of all compared pairs, whose runs are evaluated on the same hosts.
+
+    None where the endpoint is not of the evaluation, and where there is too little to tell.
+    """
+    contrasts = history.design.comparisons
+    runs = {group: {run.ref.replicate: run for run in _evaluated(history, group)} for group in history.groups}
+    differences = []
+    for one in contrasts:
+        both = sorted(runs[one.a].keys() & runs[one.b].keys())
+        differences.append([_accuracies(runs[one.a][r]) - _accuracies(runs[one.b][r]) for r in both])
+    compared = {group for one in contrasts for group in (one.a, one.b)}
+    return _with_costs(history, _estimate(differences, len(compared) - 1))
+
+
+def noise_of_runs(history: History) -> EvaluationNoise | None:
+    """The noise in the endpoints of single runs, pooled over groups; None as above."""
+    groups = [[_accuracies(run) for run in _evaluated(history, group)] for group in history.groups]
+    return _with_costs(history, _estimate(groups, len(groups)))
+
+
+def _estimate(sets: Sequence[Sequence[NDArray[np.float64]]], independent: int) -> Components | None:
+    """Estimate from accuracies [hosts] by set and run; sets of fewer than two runs say nothing."""
+    several = [np.stack(one) for one in sets if len(one) > 1]
+    return components(several, min(independent, len(several)))
+
+
+def _evaluated(history: History, group: str) -> list[RunHistory]:
+    """Return the runs of a group whose endpoint is that of a whole evaluation."""
+    declared = history.design.endpoint
+    if declared != "evaluation":
+        return []
+    runs = (run for run in history.of_group(group) if endpoint_of(run, declared) is not None)
+    return [run for run in runs if len(_accuracies(run)) == run.spec.eval_hosts]
+
+
+def _accuracies(run: RunHistory) -> NDArray[np.float64]:
+    """Return the held-out accuracy of each sampled host, in the order of episodes and environments."""
+    hosts = run.evaluation.hosts if run.evaluation else ()
+    sampled = sorted((host for host in hosts if host.actions == "sampled"), key=lambda x: (x.episode, x.outcome.env))
+    return np.array([host.outcome.held_out_accuracy for host in sampled])
+
+
+def _with_costs(history: History, found: Components | None) -> EvaluationNoise | None:
+    """Add what a host took, per training and per evaluation, over all runs that were evaluated."""
+    experiment = history.plan.experiment
+    done = [(run, run.evaluation) for run in history.runs.values() if run.evaluation is not None]
+    if found is None or not done:
+        return None
+    trained_s = math.fsum(math.fsum(run.columns.known("total_s")) for run, _ in done)
+    evaluated_s = math.fsum(evaluation.timing.total_s for _, evaluation in done)
+    trained, evaluated = len(done) * experiment.episodes * experiment.n_envs, sum(len(one.hosts) for _, one in done)
+    if min(trained_s, evaluated_s) <= 0.0:
+        return None
+    return EvaluationNoise(
+        components=found, episodes=experiment.episodes, n_envs=experiment.n_envs, training_host_s=trained_s / trained,
+        evaluation_host_s=evaluated_s / evaluated,
+    )  # fmt: skip

@@ -1,0 +1,214 @@
+"""How noisy is an evaluation, what does a host cost, and what is gained by the number of hosts that follows?
+
+Calibrations are experiments on rng seeds that nothing else uses, evaluated on many hosts: the variances and costs that
+`--eval-hosts auto` plans with. Then, on other rng seeds, one comparison with few hosts and with the number chosen.
+
+    scripts/eval_hosts [--out FOLDER]      run what is missing in FOLDER, one process at a time; then write
+                                           esper_ab/settings/eval_hosts.json, docs/benchmarks/eval-hosts.json and the
+                                           table of docs/statistics.md
+    scripts/eval_hosts --calibrations      only the calibrations and the package's file
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from marks import between
+
+from esper_ab.analysis.evaluation_noise import noise_of_pairs
+from esper_ab.analysis.pair_spread import known_from_pairs, residual_sd
+from esper_ab.analysis.pairs import pairs_of
+from esper_ab.contracts.evaluation import greedy_hosts
+from esper_ab.design.power import PowerQuestion
+from esper_ab.design.power_tables import HostsAnswer, answer
+from esper_ab.journal.file import JOURNAL_NAME, read
+from esper_ab.journal.fold import History
+from esper_ab.journal.load import load
+from esper_ab.settings.eval_hosts import FILE, EvaluationNoise, Shipped
+from esper_ab.stats.sd_limits import sd_limits
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE, DATA = ROOT / "docs" / "statistics.md", ROOT / "docs" / "benchmarks" / "eval-hosts.json"
+MARK = "eval hosts table"
+GROUPS = ("shaped", "simplified")
+MARGIN = 5.0  # points, of the pairs that `power` is asked for
+FEW = 4  # hosts of the comparison with few: one episode, which was the default before
+
+
+@dataclass(frozen=True)
+class Part:
+    """One experiment: a budget, its replicates and hosts, an rng seed of its own."""
+
+    task: str
+    episodes: int
+    n_envs: int
+    replicates: int
+    hosts: int
+    rng_seed: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.task}-{self.episodes}x{self.n_envs}-{self.replicates}-{self.hosts}-{self.rng_seed}"
+
+
+CALIBRATIONS = (
+    Part("digits", 3, 4, 12, 32, 7100), Part("digits", 12, 8, 8, 32, 7101), Part("synthetic", 3, 4, 12, 32, 7102),
+)  # fmt: skip
+# The first budget again, with few hosts and with the chosen number (0), on rng seeds of their own.
+COMPARED = (Part("digits", 3, 4, 16, FEW, 7110), Part("digits", 3, 4, 16, 0, 7111))
+
+
+def run(part: Part, folder: Path) -> History:
+    """The history of a finished experiment, from `folder` if it is there."""
+    if not (folder / part.name / "verdict.json").exists():
+        print(f"{part.name} …", flush=True)
+        command = [
+            sys.executable, "-m", "esper_ab.launch", "--groups", ",".join(GROUPS), "--task", part.task,
+            "--episodes", str(part.episodes), "--n-envs", str(part.n_envs), "--replicates", str(part.replicates),
+            "--eval-hosts", str(part.hosts), "--rng-seed", str(part.rng_seed), "--devices", "cpu:0", "--placement",
+            "sequence", "--no-early-stop", "--no-telemetry", "--quiet", "--json", "--out", str(folder), "--name",
+            part.name,
+        ]  # fmt: skip
+        there = os.environ | {"PYTHONPATH": str(ROOT)}
+        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL, env=there)
+    history = load(folder / part.name).history
+    if history.ended is None or history.ended.status != "finished":
+        raise SystemExit(f"{folder / part.name} is not finished; remove it and call again")
+    return history
+
+
+def calibration(part: Part, folder: Path) -> Shipped:
+    """What a calibration found, with its provenance."""
+    history = run(part, folder)
+    noise = noise_of_pairs(history)
+    if noise is None:
+        raise SystemExit(f"{part.name}: hosts do not differ")
+    journal = read(folder / part.name / JOURNAL_NAME)
+    next(journal)
+    started = history.started
+    return Shipped(
+        task=part.task, slots=history.plan.experiment.slots, steps=history.plan.experiment.steps,
+        groups=" - ".join(GROUPS), noise=_rounded(noise), rng_seed=part.rng_seed,
+        kernel=history.plan.experiment.arithmetic.kernel, machine=f"{started.machine['processor']}, {started.machine['cores']} cores",
+        date=journal.wall_time[:10], version=started.versions.get("esper-ab", ""),
+    )  # fmt: skip
+
+
+def _rounded(noise: EvaluationNoise) -> EvaluationNoise:
+    """To five digits, so that the file can be read."""
+    tree = json.loads(msgspec.json.encode(noise), parse_float=lambda text: float(f"{float(text):.5g}"))
+    return msgspec.convert(tree, type=EvaluationNoise)
+
+
+def compared(part: Part, folder: Path) -> dict[str, Any]:
+    """One comparison in numbers: the spread of its pairs, their cost, and what `power` says."""
+    history = run(part, folder)
+    noise, contrast = noise_of_pairs(history), history.design.comparisons[0]
+    if noise is None:
+        raise SystemExit(f"{part.name}: hosts do not differ")
+    sd, df = residual_sd(history.design, pairs_of(history, contrast))
+    question = PowerQuestion(margin=MARGIN)
+    found = answer(known_from_pairs(history, part.name), 10, question, (10,))
+    greedy = greedy_hosts(part.hosts, part.n_envs)
+    return {
+        "part": part.name, "hosts": part.hosts, "pairs": len(pairs_of(history, contrast)), "sd": sd, "df": df,
+        "sd_limits": sd_limits(sd, df, 0.8), "grown_per_run": part.episodes * part.n_envs + part.hosts + greedy,
+        "run_s": noise.training_host_s * part.episodes * part.n_envs + noise.evaluation_host_s * (part.hosts + greedy),
+        "share": noise.components.share, "cost_share": noise.cost_share, "next_hosts": noise.next_hosts,
+        "needed": found.tables[0].needed.replicates, "best": found.hosts,
+    }  # fmt: skip
+
+
+def gain(few: dict[str, Any], many: dict[str, Any]) -> dict[str, float]:
+    """Pairs and compute for the same precision with the chosen hosts, as multiples of those with few."""
+    pairs = (many["sd"] / few["sd"]) ** 2
+    return {"pairs": pairs, "compute": pairs * many["run_s"] / few["run_s"], "run": many["run_s"] / few["run_s"]}
+
+
+def calibration_table(found: list[Shipped]) -> str:
+    """Markdown: one row per calibration."""
+    lines = [
+        "| task, training hosts | pairs | SD of policies, points | SD of a host | evaluation noise with 4 hosts, % "
+        "| s per host, training / evaluation | hosts of `auto` | evaluation noise then, % |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for one in found:
+        noise, part = one.noise, one.noise.components
+        best = noise.next_hosts
+        policy = f"{math.sqrt(part.policy):.1f}" if part.policy > 0.0 else "not detected"
+        lines.append(
+            f"| {one.task}, {noise.episodes} x {noise.n_envs} | {part.runs} | {policy} | {math.sqrt(part.host):.1f} "
+            f"| {_share(noise, FEW)} | {noise.training_host_s:.3f} / {noise.evaluation_host_s:.3f} | {best} "
+            f"| {_share(noise, best)} |"
+        )
+    return "\n".join(lines)
+
+
+def _share(noise: EvaluationNoise, hosts: int) -> str:
+    return f"{100 * noise.components.host / hosts / noise.components.variance(hosts):.0f}"
+
+
+def compared_text(few: dict[str, Any], many: dict[str, Any]) -> str:
+    """Markdown: both comparisons, what they gained, and whether the target was met."""
+    lines = ["| hosts | pairs | SD of the differences (80 % limits) | s per run | evaluation noise, % | pairs for "
+             f"{MARGIN:g} points |", "|---|---|---|---|---|---|"]  # fmt: skip
+    for one in (few, many):
+        low, high = one["sd_limits"]
+        lines.append(
+            f"| {one['hosts']} | {one['pairs']} | {one['sd']:.2f} ({low:.2f} to {high:.2f}) | {one['run_s']:.2f} "
+            f"| {100 * one['share']:.0f} | {one['needed']} |"
+        )
+    found, best = gain(few, many), few["best"]
+    met = found["pairs"] <= 2 / 3 and found["compute"] <= 1.0
+    told = (
+        f"Measured: {found['pairs']:.2f} times the pairs for the same precision, at {found['compute']:.2f} times the "
+        f"compute. The target, two thirds of the pairs at no more compute, is {'met' if met else 'missed'}."
+    )
+    if isinstance(best, HostsAnswer) and best.needed.replicates:
+        told += (
+            f" `power`, asked after the comparison with {best.hosts} hosts alone, said: {best.needed.replicates} pairs "
+            f"with --eval-hosts {best.best} in the place of {few['needed']}, at "
+            f"{best.needed.replicates * best.cost_times / few['needed']:.2f} times the compute."
+        )
+    return "\n".join([*lines, "", told])
+
+
+def write(found: list[Shipped]) -> None:
+    """Write the file that the package plans with."""
+    shown = msgspec.json.format(msgspec.json.encode(found), indent=1)
+    (ROOT / "esper_ab" / "settings" / FILE).write_bytes(shown + b"\n")
+
+
+def main() -> None:
+    """Parse the command line, run what is missing, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=ROOT / "experiments" / "eval_hosts", help="experiment directories")
+    parser.add_argument("--calibrations", action="store_true", help="without the comparison")
+    asked = parser.parse_args()
+    folder = asked.out.resolve()
+    found = [calibration(part, folder) for part in CALIBRATIONS]
+    write(found)
+    print(calibration_table(found))
+    if asked.calibrations:
+        return
+    few, many = COMPARED
+    chosen = Part(**{**vars(many), "hosts": found[0].noise.next_hosts})
+    rows = [compared(few, folder), compared(chosen, folder)]
+    text = f"{calibration_table(found)}\n\n{compared_text(*rows)}"
+    PAGE.write_text(between(PAGE.read_text(encoding="utf-8"), MARK, text), encoding="utf-8")
+    data = {"calibrations": found, "compared": rows, "gain": gain(*rows), "margin": MARGIN}
+    DATA.write_bytes(msgspec.json.format(msgspec.json.encode(data), indent=2) + b"\n")
+    print(compared_text(*rows))
+
+
+if __name__ == "__main__":
+    main()

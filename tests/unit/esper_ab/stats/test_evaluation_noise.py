@@ -1,0 +1,52 @@
+"""The number of hosts with the least variance x cost."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esper_ab.stats.evaluation_noise import best_hosts, most_hosts, variance_times_cost
+
+ratios = st.one_of(st.just(0.0), st.floats(-0.5, 0.0), st.floats(1e-6, 1e3))
+trainings = st.floats(1.0, 1e6)
+steps = st.integers(1, 64)
+
+
+@given(ratios, trainings, steps, st.lists(st.integers(1, 10_000), min_size=1, max_size=40))
+def test_no_other_number_of_whole_episodes_is_better(ratio, training, step, grid):
+    hosts, most = best_hosts(ratio, training, step), most_hosts(training, step)
+    assert hosts % step == 0
+    assert step <= hosts <= most
+    least = variance_times_cost(hosts, ratio, training)
+    for other in (step, most, *(min(step * times, most) for times in grid)):
+        assert least <= variance_times_cost(other, ratio, training) * (1 + 1e-12)
+
+
+@given(trainings)
+def test_without_policy_variance_the_most_hosts_come_within_a_quarter_of_infinitely_many(training):
+    """The product falls towards 1, of which a limit in hosts keeps it away by a quarter, and by the rounding."""
+    hosts = best_hosts(0.0, training, 1)
+    assert hosts == most_hosts(training, 1)
+    assert variance_times_cost(hosts, 0.0, training) <= 1.25 + 1 / hosts
+
+
+@given(st.floats(0.05, 1e3), st.floats(10.0, 1e6), st.floats(0.5, 2.0))
+def test_half_or_twice_the_best_number_costs_an_eighth_more_at_most(ratio, training, times):
+    ideal = math.sqrt(training / ratio)
+    best = variance_times_cost(ideal, ratio, training)
+    assert variance_times_cost(times * ideal, ratio, training) <= 1.125 * best * (1 + 1e-12)
+
+
+@given(trainings, steps, st.floats(1e-6, 1e3), st.floats(1.0, 1e3))
+def test_the_more_policies_differ_the_fewer_hosts(training, step, ratio, times):
+    assert best_hosts(times * ratio, training, step) <= best_hosts(ratio, training, step)
+
+
+def test_the_formula():
+    """96 training hosts and policies that vary an eighth as much as hosts: sqrt(96 * 8) = 27.7."""
+    assert best_hosts(1 / 8, 96.0, 1) == 28
+    assert best_hosts(1 / 8, 96.0, 8) in (24, 32)
+    assert variance_times_cost(28, 1 / 8, 96.0) == pytest.approx((1 / 8 + 1 / 28) * 124)
