@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from workers.datasets.behaviour import growing
 from workers.datasets.digits import SIZES, load
 from workers.datasets.task import HostSpec, Task
+
+_SLOTS = ("early", "mid", "late")
 
 TASK = Task(
     name="digits",
     title="UCI handwritten digits, 8x8, host of 1x1 convolutions",
     host=HostSpec(in_channels=1, base=8, levels=3, kernel=1, pools=3, classes=10),
-    slots=("early", "mid", "late"),
+    slots=_SLOTS,
     image=(1, 8, 8),
     sizes=SIZES,
     load=load,
+    behaviours=growing(_SLOTS),
 )
