@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.settings import RewardSettings
@@ -18,6 +19,7 @@ from workers.reward_terms.potential import potential
 from workers.user_rewards.lookup import RewardFunction
 
 PLAYED_WITH = RewardSettings()  # the constants with which facts are recorded
+Array = NDArray[Any]
 Facts = TypeVar("Facts", StepFacts, SeedFacts)
 
 
@@ -98,9 +100,9 @@ def _filling(facts: StepFacts, count: int) -> StepFacts:
     return _each_array((facts,), lambda arrays: np.repeat(arrays[0][:1], count, axis=0))
 
 
-def _each_array(parts: Sequence[Facts], make: Callable[[Sequence[np.ndarray]], np.ndarray]) -> Facts:  # type: ignore[type-arg]
+def _each_array(parts: Sequence[Facts], make: Callable[[Sequence[Array]], Array]) -> Facts:
     """Return facts whose arrays are made of those of `parts`, and whose other fields are those of the first."""
-    changed: dict[str, object] = {}
+    changed: dict[str, Any] = {}
     for name, value in vars(parts[0]).items():
         values = [vars(part)[name] for part in parts]
         if isinstance(value, SeedFacts):

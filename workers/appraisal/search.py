@@ -22,7 +22,7 @@ def search(
     behaviours: Behaviours, start: Sequence[tuple[Behaviour, float]], tries: int, path: RngPath,
     grade: Callable[[Sequence[Behaviour]], Floats],
 ) -> tuple[Behaviour, float]:
-    """Return the best of `start` and of `tries` further behaviours, with its score by `grade`; ties: the earlier one."""
+    """Return the best of `start` and of `tries` more behaviours, with its score by `grade`; ties: the earlier one."""
     known = list(start)
     for first in range(0, tries, _ROUND):
         best = sorted(known, key=lambda pair: -pair[1])[:_PARENTS]  # stable

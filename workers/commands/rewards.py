@@ -17,6 +17,7 @@ from workers.commands.evaluate import torch_device
 from workers.datasets.task import Task
 from workers.growth.environment import DeviceData
 from workers.native import library
+from workers.native.build import Unusable
 from workers.process import arithmetic
 
 
@@ -34,10 +35,11 @@ def main(text: str) -> int:
     """Answer one question; return exit status 0, or 2 with one line on stderr."""
     try:
         found = answer(msgspec.json.decode(text, type=AppraisalQuestion))
-    except (ValueError, KeyError, OSError, library.Unusable) as error:
+    except (ValueError, KeyError, OSError, Unusable) as error:
         reason = error.args[0] if isinstance(error, KeyError) else error
         sys.stderr.write(f"error: {' '.join(str(reason).split())}\n")
         return 2
+    sys.stdout.flush()  # what a user's reward has printed, so that the answer is the last line
     sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
     return 0
 

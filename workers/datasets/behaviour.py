@@ -113,7 +113,7 @@ def _reference(slots: tuple[str, ...]) -> tuple[Behaviour, ...]:
         Behaviour(name="only norms", lives=each(blueprint="norm"), words=every("norm") + ", all fossilised"),
         Behaviour(name="one good seed", lives=(first,)),
         Behaviour(name="the same fossilised", lives=(replace(first, end="fossilise"),)),
-        Behaviour(name="grow everything", lives=each(blueprint="conv_heavy"), words=every("conv_heavy") + ", fossilised"),
+        Behaviour(name="grow everything", lives=each(blueprint="conv_heavy"), words=every("conv_heavy, a fossil")),
         Behaviour(name="prune everything", lives=pruned, words="a conv_light in every slot, pruned and grown again"),
         Behaviour(name="wait", controller="wait", words="no seed at all"),
         Behaviour(name="heuristic", controller="heuristic", words="the rules of the heuristic controller"),

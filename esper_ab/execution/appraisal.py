@@ -1,0 +1,66 @@
+"""An appraisal of rewards: asked of a child of the data plane, which runs users' rewards, and kept as files."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from esper_ab.contracts.appraisal import SCHEMA, Appraisal, AppraisalAnswer, AppraisalQuestion
+from esper_ab.contracts.errors import EsperError, UsageError
+from esper_ab.contracts.installed_code import sources
+from esper_ab.contracts.regular_file import write_whole
+from esper_ab.execution.child import answer_of
+
+FILE_NAME, PAGE_NAME = "appraisal.json", "appraisal.html"
+_MODULE = "workers.commands.rewards"
+_SHOWN = 12  # digits of the digest in a folder's name
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppraisalFiles:
+    """What was written."""
+
+    data: Path
+    page: Path
+
+
+def appraise(question: AppraisalQuestion) -> Appraisal:
+    """Play and score in a child process; UsageError, in one line, when it refuses."""
+    lines = answer_of(_MODULE, msgspec.json.encode(question).decode()).strip().splitlines()
+    try:
+        # A user's reward may print: the answer is the last line.
+        answer = msgspec.json.decode(lines[-1], type=AppraisalAnswer)
+    except (msgspec.MsgspecError, IndexError) as error:
+        raise EsperError(f"{_MODULE} answered something else: {error}") from None
+    code = sources()
+    asked = msgspec.structs.replace(question, experiment_dir="")  # a place, not what was asked
+    made_from = (
+        SCHEMA, asked, answer.arithmetic, answer.torch_version, code, [scored.sha256 for scored in answer.scored]
+    )
+    digest = hashlib.sha256(msgspec.json.encode(made_from)).hexdigest()
+    return Appraisal(schema=SCHEMA, digest=digest, question=asked, sources=code, answer=answer)
+
+
+def default_folder(appraisal: Appraisal) -> Path:
+    """Return a folder whose name no other appraisal has."""
+    return Path("appraisals") / f"{appraisal.question.task}-{appraisal.digest[:_SHOWN]}"
+
+
+def save(appraisal: Appraisal, page: str, folder: Path) -> AppraisalFiles:
+    """Write data and page into `folder`, in place of those that are there; UsageError when it cannot be written."""
+    files = AppraisalFiles(data=folder / FILE_NAME, page=folder / PAGE_NAME)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(files.data, encode(appraisal))
+        write_whole(files.page, page.encode())
+    except (FileExistsError, NotADirectoryError, PermissionError) as error:
+        raise UsageError(f"--out {folder}: {error.strerror}; choose another folder") from None
+    return files
+
+
+def encode(appraisal: Appraisal) -> bytes:
+    """Encode an appraisal as the file has it."""
+    return msgspec.json.format(msgspec.json.encode(appraisal), indent=1) + b"\n"
