@@ -15,6 +15,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.control.chaos import Chaos, plan_faults
 from esper_ab.control.preflight import check_launcher
 from esper_ab.execution import experiment as execution
+from esper_ab.execution.appraisal import load_appraisal
 from esper_ab.execution.detach import detach, reserve
 from esper_ab.launchers import Launcher
 from esper_ab.live.console import outlive_terminal
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 @experiment_options()
 @click.option("--calibration", type=click.Path(path_type=Path), metavar="FILE", help="What `esper-ab calibrate` wrote: "
               "how much runs differ by chance.")
+@click.option("--appraisal", type=click.Path(path_type=Path), metavar="FILE", help="What `esper-ab rewards` wrote: "
+              "the journal and the report include it, for the groups' rewards.")
 @click.option("--chaos", type=int, metavar="RNG_SEED", help="Rehearse faults: kill and stop workers on the way, at "
               "places drawn from RNG_SEED. The result is that of an experiment without.")
 @click.option("--fail-unless", multiple=True, metavar="REQUIREMENT", help='"simplified better-than shaped": exit '
@@ -67,6 +70,8 @@ def command(**options: Any) -> None:
         asked, options["out"], calibration=calibration, tracking=tracking,
         only_plan=options["dry_run"] or options["detach"],
     )
+    if options["appraisal"] is not None:
+        planned = execution.include_appraisal(planned, load_appraisal(options["appraisal"]))
     groups = [group.name for group in planned.plan.experiment.groups]
     requirements = [parse_requirement(text, groups, planned.plan.design.comparisons) for text in options["fail_unless"]]
     launcher = execution.make_launcher(options["launcher"], options["transport"])

@@ -57,6 +57,8 @@ def command(out: Path | None, json: bool, **options: Any) -> None:
     from esper_ab.live.console import waiting
     from esper_ab.report.appraised import render_appraisal_page, render_appraisal_text
 
+    if out is not None:
+        execution.check_folder(out)
     with waiting("growing hosts by every behaviour"):
         appraisal = execution.appraise(question)
     found = findings_of(appraisal)
@@ -83,8 +85,8 @@ def make_question(
         for mode in rewards or catalog.names("workers.rewards")
     )
     return AppraisalQuestion(
-        task=task, rewards=asked, growth=settings.growth, arithmetic=Arithmetic() if kernel == "torch" else None,
-        **options,
+        task=task, slots=(), rewards=asked, growth=settings.growth,
+        arithmetic=Arithmetic() if kernel == "torch" else None, **options,
     )
 
 

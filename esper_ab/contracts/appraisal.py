@@ -1,13 +1,12 @@
 """Question and answer of `esper-ab rewards` and the data plane: rewards scored on behaviours before anything trains.
 
-The answer, with what it was made from, is also the file that is kept, and a line of a journal.
+The answer, with what it was made from, is the file that is kept, and part of the plan that includes it.
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
-from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.settings import (
     Arithmetic,
     GrowthSettings,
@@ -32,6 +31,7 @@ class AppraisalQuestion(Settings, frozen=True, kw_only=True):
 
     task: str
     data_dir: str  # "": the task's own default
+    slots: tuple[str, ...]  # empty: all of the task
     rewards: tuple[AppraisedReward, ...]
     steps: PositiveInt  # host epochs, and decisions, per episode
     schedules: PositiveInt  # random ones
@@ -41,8 +41,6 @@ class AppraisalQuestion(Settings, frozen=True, kw_only=True):
     rng_seed: NonNegativeInt
     device: str  # torch device of the hosts
     arithmetic: Arithmetic | None  # None: by the kernel where it can be had, else torch
-    reward_codes: tuple[RewardCode, ...] = ()  # users' rewards, as an experiment planned them
-    experiment_dir: str = ""  # that has their copies
 
 
 class Played(Settings, frozen=True, kw_only=True):

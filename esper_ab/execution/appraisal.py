@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,12 +37,11 @@ def appraise(question: AppraisalQuestion) -> Appraisal:
     except (msgspec.MsgspecError, IndexError) as error:
         raise EsperError(f"{_MODULE} answered something else: {error}") from None
     code = sources()
-    asked = msgspec.structs.replace(question, experiment_dir="")  # a place, not what was asked
     made_from = (
-        SCHEMA, asked, answer.arithmetic, answer.torch_version, code, [scored.sha256 for scored in answer.scored]
+        SCHEMA, question, answer.arithmetic, answer.torch_version, code, [scored.sha256 for scored in answer.scored]
     )
     digest = hashlib.sha256(msgspec.json.encode(made_from)).hexdigest()
-    return Appraisal(schema=SCHEMA, digest=digest, question=asked, sources=code, answer=answer)
+    return Appraisal(schema=SCHEMA, digest=digest, question=question, sources=code, answer=answer)
 
 
 def default_folder(appraisal: Appraisal) -> Path:
@@ -49,16 +49,37 @@ def default_folder(appraisal: Appraisal) -> Path:
     return Path("appraisals") / f"{appraisal.question.task}-{appraisal.digest[:_SHOWN]}"
 
 
-def save(appraisal: Appraisal, page: str, folder: Path) -> AppraisalFiles:
-    """Write data and page into `folder`, in place of those that are there; UsageError when it cannot be written."""
-    files = AppraisalFiles(data=folder / FILE_NAME, page=folder / PAGE_NAME)
+def check_folder(folder: Path) -> None:
+    """UsageError unless files can be written into `folder`, which is made; to be called before minutes are spent."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(files.data, encode(appraisal))
-        write_whole(files.page, page.encode())
-    except (FileExistsError, NotADirectoryError, PermissionError) as error:
+    except OSError as error:
         raise UsageError(f"--out {folder}: {error.strerror}; choose another folder") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(f"--out {folder}: it cannot be written to; choose another folder")
+
+
+def save(appraisal: Appraisal, page: str, folder: Path) -> AppraisalFiles:
+    """Write data and page into `folder`, in place of those that are there; UsageError when it cannot be written."""
+    check_folder(folder)
+    files = AppraisalFiles(data=folder / FILE_NAME, page=folder / PAGE_NAME)
+    write_whole(files.data, encode(appraisal))
+    write_whole(files.page, page.encode())
     return files
+
+
+def load_appraisal(path: Path) -> Appraisal:
+    """Read the appraisal at `path`, a file or its folder; UsageError when there is none that can be read."""
+    file = path / FILE_NAME if path.is_dir() else path
+    try:
+        found = msgspec.json.decode(file.read_bytes(), type=Appraisal)
+    except OSError as error:
+        raise UsageError(f"--appraisal {file}: {error.strerror}; `esper-ab rewards` writes one") from None
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"--appraisal {file}: no appraisal of this version: {error}") from None
+    if found.schema != SCHEMA:
+        raise UsageError(f"--appraisal {file}: schema {found.schema}, this version reads {SCHEMA}; appraise anew")
+    return found
 
 
 def encode(appraisal: Appraisal) -> bytes:

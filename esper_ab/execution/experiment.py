@@ -16,6 +16,7 @@ import click
 import msgspec
 
 from esper_ab.contracts import catalog
+from esper_ab.contracts.appraisal import Appraisal
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.machine import Machine, Questions
 from esper_ab.control import provenance
@@ -30,6 +31,7 @@ from esper_ab.journal.fold import History
 from esper_ab.launchers import Launcher, LauncherFactory, Transport
 from esper_ab.live.console import rich_console, waiting
 from esper_ab.live.on_stderr import Warnings
+from esper_ab.plan.appraised import belonging
 from esper_ab.plan.blocks import Plan, make_plan
 from esper_ab.plan.estimate import estimate
 from esper_ab.plan.experiment_directory import check_name, make_experiment_directory
@@ -66,6 +68,7 @@ class PlannedExperiment:
     experiment_dir: Path
     generated: str = ""  # the name of the experiment directory without suffix, when nobody asked for one
     calibration: Calibration | None = None
+    appraisal: Appraisal | None = None  # of which the plan has what concerns it
     tracking: Tracking | None = None  # what follows the run, after `check_tracking`; no result depends on it
     about: dict[str, Any] = field(default_factory=dict)  # what its author says of it, for [record] of experiment.toml
 
@@ -160,7 +163,16 @@ def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) ->
     taken = f"{planned.experiment_dir} has been taken by another experiment meanwhile"
     click.echo(f"{taken}; this one goes into {experiment_dir}", err=True)
     plan = plan_on(planned.machine, planned.asked, experiment_dir.name, planned.calibration)
-    return replace(planned, experiment_dir=experiment_dir, plan=plan)
+    moved = replace(planned, experiment_dir=experiment_dir, plan=plan)
+    return moved if planned.appraisal is None else include_appraisal(moved, planned.appraisal)
+
+
+def include_appraisal(planned: PlannedExperiment, appraisal: Appraisal) -> PlannedExperiment:
+    """Put into the plan what an appraisal says of the groups' rewards; UsageError when it is of something else."""
+    plan = planned.plan
+    own, notes = belonging(appraisal, plan.experiment, planned.machine)
+    plan = msgspec.structs.replace(plan, appraisal=own, notes=(*plan.notes, *notes))
+    return replace(planned, plan=plan, appraisal=appraisal)
 
 
 def make_directory(planned: PlannedExperiment, launcher: Launcher) -> PlannedExperiment:

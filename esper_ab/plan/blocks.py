@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from esper_ab.contracts.appraisal import Appraisal
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.machine import Device, Machine
 from esper_ab.contracts.messages import Lane, RunSpec
@@ -56,6 +57,7 @@ class Plan(Settings, frozen=True, kw_only=True):
     step_s: float = 0.0  # estimated: a host epoch with its validation; 0 in journals that do not have it
     chance: float | None = None  # percent: accuracy of guessing a class; None: not known
     run_sd: float | None = None  # points: how much runs of one condition differ, from a calibration; None: unknown
+    appraisal: Appraisal | None = None  # of the groups' rewards, when the experiment includes one
 
 
 class Extension(Settings, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""An appraisal of rewards by itself, as text for a terminal and as a page; both are functions of the appraisal alone."""
+"""An appraisal of rewards by itself, as text for a terminal and as a page: functions of the appraisal alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ def render_appraisal_text(found: AppraisalFindings) -> str:
     title = _title(found)
     said = "\n".join(paragraph(sentence, "", hanging="  ") for sentence in appraisal_tables.sentences(found))
     parts = [f"{title}\n{'=' * len(title)}", said, *map(render_table, appraisal_tables.tables(found))]
-    parts.append(paragraph(made_from(found), ""))
     return visible("\n\n".join(parts)) + "\n"
 
 
@@ -24,19 +23,8 @@ def render_appraisal_page(found: AppraisalFindings) -> str:
     """Render the page; the same text for the same appraisal."""
     return render_template(
         "appraisal.html.jinja", title=_title(found), sentences=appraisal_tables.sentences(found),
-        made_from=made_from(found), drawings=drawings(found), tables=appraisal_tables.tables(found),
+        drawings=drawings(found), tables=appraisal_tables.tables(found),
         digest=found.appraisal.digest,
-    )
-
-
-def made_from(found: AppraisalFindings) -> str:
-    """Say in one sentence what was played."""
-    asked, answer = found.appraisal.question, found.appraisal.answer
-    references = sum(one.kind == "reference" for one in answer.behaviours)
-    return (
-        f"{references} reference behaviours and {asked.schedules} random schedules of {asked.steps} steps, each on "
-        f"{asked.hosts} hosts of {asked.task}, rng seed {asked.rng_seed}, trained by {answer.arithmetic.kernel}; every "
-        "reward scores the same plays."
     )
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linprog
 
 Floats = NDArray[np.float64]
 
@@ -69,6 +68,8 @@ def linear_distance(scores: ArrayLike, outcomes: ArrayLike) -> float:
     0 exactly when the outcome is a non-falling straight line of the score; unchanged when the score is shifted or
     multiplied by a positive number. No pair in the wrong order has a loss above 2d.
     """
+    from scipy.optimize import linprog  # slow to import, and only here
+
     score, outcome = _pair(scores, outcomes)
     spread = float(np.ptp(score))
     unit = (score - score.min()) / spread if spread > 0 else np.zeros_like(score)

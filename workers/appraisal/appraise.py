@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -26,7 +25,7 @@ from workers.facts import Floats, StepFacts
 from workers.growth.environment import DeviceData, EnvSpec
 from workers.native import library
 from workers.native.chain import trains
-from workers.user_rewards.lookup import RewardFunction, as_planned, find_reward, user_function
+from workers.user_rewards.lookup import RewardFunction, find_reward, user_function
 from workers.user_rewards.rehearsal import rehearse
 
 _ACCURACY = RewardSettings(mode="accuracy")  # what the search for the outcome itself maximises, named in messages only
@@ -57,7 +56,8 @@ class _World:
 
 def appraise(question: AppraisalQuestion, arithmetic: Arithmetic, data: DeviceData, task: Task) -> AppraisalAnswer:
     """Answer a question; ValueError, in one line, names what cannot be done."""
-    rewards = [_load(question, reward, len(task.slots)) for reward in question.rewards]
+    slots = question.slots or task.slots
+    rewards = [_load(reward, len(slots)) for reward in question.rewards]
     world = _world(question, arithmetic, data, task)
     by_accuracy = _found(world, _last_accuracy, _ACCURACY) if question.searched else None
     size, references = question.hosts, len(world.offered.reference)
@@ -81,16 +81,11 @@ def choose_arithmetic(growth: GrowthSettings, device: str) -> Arithmetic:
     return Arithmetic()
 
 
-def _load(question: AppraisalQuestion, asked: AppraisedReward, n_slots: int) -> _Loaded:
+def _load(asked: AppraisedReward, n_slots: int) -> _Loaded:
     """Find a reward's function, and call a user's once with made-up facts."""
     mode = asked.settings.mode
-    planned = {code.reference: code.sha256 for code in question.reward_codes}
-    if mode in planned:
-        function = as_planned(question.reward_codes, Path(question.experiment_dir))(mode)
-        return _Loaded(asked=asked, function=function, sha256=planned[mode])
     if ":" not in mode:
         return _Loaded(asked=asked, function=find_reward(mode), sha256="")
-    find_reward(mode)  # refuses what is not place:function
     function, code = user_function(mode)
     rehearse(function, mode, n_slots)
     return _Loaded(asked=asked, function=function, sha256=code.sha256)
@@ -99,19 +94,21 @@ def _load(question: AppraisalQuestion, asked: AppraisedReward, n_slots: int) -> 
 def _world(question: AppraisalQuestion, arithmetic: Arithmetic, data: DeviceData, task: Task) -> _World:
     if task.behaviours is None:
         raise ValueError(f"task {task.name} names no reference behaviours, by which rewards are appraised")
+    slots = question.slots or task.slots
+    offered = task.behaviours(slots)
     spec = EnvSpec(
-        task=task, slots=task.slots, steps=question.steps, env_devices=(question.device,), growth=question.growth,
+        task=task, slots=slots, steps=question.steps, env_devices=(question.device,), growth=question.growth,
         reward=PLAYED_WITH, kernel=arithmetic.kernel,
     )  # fmt: skip
     path = run_path(question.rng_seed, 0) / "appraisal"
     drawn = [
-        task.behaviours.draw(f"random {number + 1}", (path / "schedule" / number).generator())
+        offered.draw(f"random {number + 1}", (path / "schedule" / number).generator())
         for number in range(question.schedules)
     ]
-    behaviours = (*task.behaviours.reference, *drawn)
+    behaviours = (*offered.reference, *drawn)
     play = player(spec, data)
     return _World(
-        question=question, offered=task.behaviours, behaviours=behaviours, play=play,
+        question=question, offered=offered, behaviours=behaviours, play=play,
         recorded=play(behaviours, question.hosts, path / "host"),
     )
 

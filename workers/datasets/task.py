@@ -63,5 +63,5 @@ class Task:
     image: tuple[int, int, int]  # C, H, W
     sizes: tuple[int, int, int]  # samples in train, validation, test
     load: Callable[[str], Splits]  # data_dir ("": default folder) -> splits; FileNotFoundError names the remedy
-    behaviours: Behaviours | None = None  # by which rewards are appraised; None: they cannot be
+    behaviours: Callable[[tuple[str, ...]], Behaviours] | None = None  # slots -> what rewards are appraised by
     archive: Archive | None = None  # what `esper-ab fetch` downloads; None: nothing to fetch

@@ -12,7 +12,6 @@ from workers.datasets.behaviour import growing
 from workers.datasets.split import stratified
 from workers.datasets.task import HostSpec, Split, Splits, Task
 
-_SLOTS = ("early", "mid", "late")
 _FOLDER = "cifar-10-batches-bin"
 _TRAIN_FILES = tuple(f"data_batch_{i}.bin" for i in range(1, 6))
 _TEST_FILE = "test_batch.bin"
@@ -78,11 +77,11 @@ TASK = Task(
     name="cifar10",
     title="CIFAR-10, 32x32 colour photographs, host of 3x3 convolutions",
     host=HostSpec(in_channels=3, base=8, levels=3, kernel=3, pools=3, classes=10),
-    slots=_SLOTS,
+    slots=("early", "mid", "late"),
     image=_IMAGE,
     sizes=_SIZES,
     load=load,
-    behaviours=growing(_SLOTS),
+    behaviours=growing,
     archive=Archive(
         url="https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
         size_bytes=170_052_171,

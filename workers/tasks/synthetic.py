@@ -10,7 +10,6 @@ from workers.datasets.behaviour import growing
 from workers.datasets.split import stratified
 from workers.datasets.task import HostSpec, Split, Splits, Task
 
-_SLOTS = ("early", "late")
 _SIZES = (256, 128, 128)
 _SIDE = 8
 _CLASSES = 4  # orientations of 0, 45, 90 and 135 degrees
@@ -47,9 +46,9 @@ TASK = Task(
     name="synthetic",
     title="generated 8x8 gratings of four orientations, host of 1x1 convolutions",
     host=HostSpec(in_channels=1, base=4, levels=2, kernel=1, pools=2, classes=_CLASSES),
-    slots=_SLOTS,
+    slots=("early", "late"),
     image=(1, _SIDE, _SIDE),
     sizes=_SIZES,
     load=load,
-    behaviours=growing(_SLOTS),
+    behaviours=growing,
 )

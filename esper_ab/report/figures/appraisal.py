@@ -8,6 +8,7 @@ from matplotlib.ticker import FixedLocator, NullFormatter, ScalarFormatter
 from numpy.typing import NDArray
 
 from esper_ab.analysis.appraisal import AppraisalFindings, RewardAppraisal
+from esper_ab.report.content import Content
 from esper_ab.report.figures import style
 from esper_ab.report.figures.drawing import Drawing, grid, group_legend, shortened
 
@@ -15,8 +16,23 @@ Bools = NDArray[np.bool_]
 _TICKS = (1, 2, 4, 8, 16, 32, 64)
 
 
+def best_of_n(content: Content) -> Drawing | None:
+    """Draw what the favourite of n is worth; None without an appraisal."""
+    return _best_of_n(content.analysis.appraisal) if content.analysis.appraisal else None
+
+
+def returns(content: Content) -> Drawing | None:
+    """Draw return against outcome; None without an appraisal."""
+    return _clouds(content.analysis.appraisal) if content.analysis.appraisal else None
+
+
+def when_paid(content: Content) -> Drawing | None:
+    """Draw when in the episode each reward pays; None without an appraisal."""
+    return _when(content.analysis.appraisal) if content.analysis.appraisal else None
+
+
 def drawings(found: AppraisalFindings) -> list[Drawing]:
-    """Draw all figures, in reading order."""
+    """Draw all figures of an appraisal by itself, in reading order."""
     with style.look():
         return [_best_of_n(found), _clouds(found), _when(found)]
 
@@ -45,7 +61,7 @@ def _best_of_n(found: AppraisalFindings) -> Drawing:
     return Drawing(
         name="best-of-n", title="Best of n: what the favourite of each reward is worth",
         caption="Expected outcome of the schedule that the reward pays most among n. The gap to the dotted line is "
-        "what choosing by the reward costs; a line that falls is a reward that is the worse the harder it is optimised.",
+        "what choosing by it costs; a line that falls is a reward that does the more harm the harder it is pursued.",
         alt=f"Held-out accuracy of the favourite of 1 and of {len(sizes)}: {ends}; the best there is "
         f"{found.own_curve[0]:.1f} to {found.own_curve[-1]:.1f}.",
         figure=figure, wide=True,

@@ -22,6 +22,17 @@ def tables(found: AppraisalFindings) -> tuple[Table, ...]:
     return tuple(filter(None, several))
 
 
+def made_from(found: AppraisalFindings) -> str:
+    """Say in one sentence what was played."""
+    asked, answer = found.appraisal.question, found.appraisal.answer
+    references = sum(one.kind == "reference" for one in answer.behaviours)
+    return (
+        f"{references} reference behaviours and {asked.schedules} random schedules of {asked.steps} steps, each on "
+        f"{asked.hosts} hosts of {asked.task}, rng seed {asked.rng_seed}, trained by {answer.arithmetic.kernel}; every "
+        "reward scores the same plays."
+    )
+
+
 def sentences(found: AppraisalFindings) -> tuple[str, ...]:
     """Say of each reward, in a sentence, what it costs to choose by it."""
     return tuple(_sentence(reward, found) for reward in found.rewards)
@@ -55,13 +66,14 @@ def _choosing_table(found: AppraisalFindings) -> Table:
     ]  # fmt: skip
     best = (number(float(found.own_curve[n - 1]), 1) for n in sizes)
     note = (
-        "Held-out accuracy, %, of the reward's favourite of n random schedules, expected over which n there are. "
-        "Regret: of its favourite among all behaviours, points. Worst pair: the most it can cost in any selection of "
+        f"{made_from(found)} Held-out accuracy, %, of the reward's favourite of n random schedules, expected over "
+        "which n there are. Regret: of its favourite among all behaviours, points. Worst pair: the most it can cost in any selection of "
         "them. Distance: the least error of a rising straight line from return to outcome, points; no pair loses more "
         "than twice that. Rank correlation, over the random schedules, says little about the top, where a learner goes."
     )
     return Table(
-        title="What it costs to choose by each reward", rows=(*rows, ("the outcome itself", *best, "0.0", "0.0", "0.0", "1.00")), note=note, wide=True,
+        title="What it costs to choose by each reward", note=note, wide=True,
+        rows=(*rows, ("the outcome itself", *best, "0.0", "0.0", "0.0", "1.00")),
         columns=("reward", *(f"best of {n}" for n in sizes), "regret", "worst pair", "distance", "rank corr."),
     )  # fmt: skip
 
