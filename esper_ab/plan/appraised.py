@@ -13,7 +13,9 @@ from esper_ab.contracts.settings import RewardSettings
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 
 
-def belonging(appraisal: Appraisal, experiment: ResolvedExperiment, machine: Machine) -> tuple[Appraisal, tuple[str, ...]]:
+def belonging(
+    appraisal: Appraisal, experiment: ResolvedExperiment, machine: Machine
+) -> tuple[Appraisal, tuple[str, ...]]:
     """Return it with the rewards of `experiment` alone, in the order of its groups, and a note of what is missing.
 
     UsageError when its hosts are other ones, or when it has none of the rewards.

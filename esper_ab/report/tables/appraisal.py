@@ -67,9 +67,10 @@ def _choosing_table(found: AppraisalFindings) -> Table:
     best = (number(float(found.own_curve[n - 1]), 1) for n in sizes)
     note = (
         f"{made_from(found)} Held-out accuracy, %, of the reward's favourite of n random schedules, expected over "
-        "which n there are. Regret: of its favourite among all behaviours, points. Worst pair: the most it can cost in any selection of "
-        "them. Distance: the least error of a rising straight line from return to outcome, points; no pair loses more "
-        "than twice that. Rank correlation, over the random schedules, says little about the top, where a learner goes."
+        "which n there are. Regret: of its favourite among all behaviours, points. Worst pair: the most it can cost in "
+        "any selection of them. Distance: the least error of a rising straight line from return to outcome, points; "
+        "no pair loses more than twice that. Rank correlation, over the random schedules, says little about the top, "
+        "where a learner goes."
     )
     return Table(
         title="What it costs to choose by each reward", note=note, wide=True,
