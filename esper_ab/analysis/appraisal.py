@@ -115,5 +115,5 @@ def _sensitivity(
         altered = np.array(varied.returns)
         after = best - regret(altered[random], outcomes[random])
         order = correlation(altered, returns).spearman
-        found.append(Sensitivity(varied=varied, order=order, favourite_change=after - before))
+        found.append(Sensitivity(varied=varied, order=order, favourite_change=float(after - before)))
     return tuple(sorted(found, key=lambda one: (-abs(one.favourite_change or 0.0), one.order or 0.0)))

@@ -20,7 +20,6 @@ from workers.growth.stopwatch import Stopwatch
 from workers.run.episode import play
 from workers.vocabulary import HEADS
 
-_TOGETHER = 16  # behaviours that share a bank, whose calls then serve many hosts
 _NOTHING = Schedule(np.zeros((1, 0), dtype=np.int64), np.zeros((1, 0, len(HEADS)), dtype=np.int64))
 
 Play = Callable[[Sequence[Behaviour], int, RngPath], Recorded]
@@ -45,15 +44,16 @@ class SideBySide(Controller):
         return decisions
 
 
-def player(spec: EnvSpec, data: DeviceData) -> Play:
+def player(spec: EnvSpec, data: DeviceData, together: int = 16) -> Play:
     """Return `play(behaviours, hosts, path)`: each behaviour grows the same hosts, host i of them at `path`/i.
 
-    `spec` has one environment, whose device the hosts are on. ValueError when a behaviour cannot be played here.
+    `spec` has one environment, whose device the hosts are on. `together`: behaviours that share a bank, whose
+    calls then serve many hosts. ValueError when a behaviour cannot be played here.
     """
     (device,) = spec.env_devices
 
     def play_all(behaviours: Sequence[Behaviour], hosts: int, path: RngPath) -> Recorded:
-        chunks = [behaviours[at : at + _TOGETHER] for at in range(0, len(behaviours), _TOGETHER)]
+        chunks = [behaviours[at : at + together] for at in range(0, len(behaviours), together)]
         wide = [replace(spec, env_devices=(device,) * (hosts * len(chunk))) for chunk in chunks]
         return joined([_play(one, {device: data}, chunk, path) for one, chunk in zip(wide, chunks, strict=True)])
 
