@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from esper_ab.contracts.appraisal import Appraisal, Found, Played, Scored, Varied
+from esper_ab.contracts.appraisal import Appraisal, FoundBehaviour, Played, Scored, Varied
 from esper_ab.stats.correlation import correlation
 from esper_ab.stats.selection import Misranked, best_of_n, linear_distance, regret, worst_pairs
 
@@ -47,7 +47,7 @@ class RewardAppraisal:
     on_last_step: float | None  # share of all magnitude
     paid: Floats  # share of all magnitude paid up to each step; zeros when nothing is ever paid
     sensitivity: tuple[Sensitivity, ...]  # what moves the favourite most comes first
-    found: Found | None
+    found: FoundBehaviour | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -70,7 +70,7 @@ class Varied(Settings, frozen=True, kw_only=True):
     returns: tuple[float, ...]  # by behaviour, mean over hosts; empty when the reward refuses this value
 
 
-class Found(Settings, frozen=True, kw_only=True):
+class FoundBehaviour(Settings, frozen=True, kw_only=True):
     """What a short search found that maximises a reward, grown again on hosts that the search did not see."""
 
     behaviour: Played
@@ -88,7 +88,7 @@ class Scored(Settings, frozen=True, kw_only=True):
     by_step: tuple[float, ...]  # mean magnitude of the reward by step, over all hosts
     largest: float  # magnitude of the largest reward of one step
     varied: tuple[Varied, ...]
-    found: Found | None  # None without a search
+    found: FoundBehaviour | None  # None without a search
 
 
 class AppraisalAnswer(Settings, frozen=True, kw_only=True):
@@ -98,7 +98,7 @@ class AppraisalAnswer(Settings, frozen=True, kw_only=True):
     torch_version: str
     behaviours: tuple[Played, ...]  # reference behaviours first
     scored: tuple[Scored, ...]  # in the order of the question
-    found_by_accuracy: Found | None  # by the same search for validation accuracy at the end
+    found_by_accuracy: FoundBehaviour | None  # by the same search for validation accuracy at the end
 
 
 class Appraisal(Settings, frozen=True, kw_only=True):

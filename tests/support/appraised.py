@@ -10,7 +10,7 @@ from esper_ab.contracts.appraisal import (
     AppraisalAnswer,
     AppraisalQuestion,
     AppraisedReward,
-    Found,
+    FoundBehaviour,
     Played,
     Scored,
     Varied,
@@ -33,7 +33,7 @@ def make_played(place: int, outcome: float) -> Played:
 
 def make_scored(
     name: str, returns: Sequence[float], *, varied: Sequence[Varied] = (), by_step: Sequence[float] = (0, 0, 0, 1.0),
-    found: Found | None = None, sha256: str = "", **constants: object,
+    found: FoundBehaviour | None = None, sha256: str = "", **constants: object,
 ) -> Scored:
     return Scored(
         reward=AppraisedReward(name=name, settings=RewardSettings(mode=name, **constants)), sha256=sha256,

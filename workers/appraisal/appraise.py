@@ -11,7 +11,14 @@ import numpy as np
 import torch
 
 from esper_ab.contracts import catalog
-from esper_ab.contracts.appraisal import AppraisalAnswer, AppraisalQuestion, AppraisedReward, Found, Played, Scored
+from esper_ab.contracts.appraisal import (
+    AppraisalAnswer,
+    AppraisalQuestion,
+    AppraisedReward,
+    FoundBehaviour,
+    Played,
+    Scored,
+)
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import Arithmetic, GrowthSettings, RewardSettings
@@ -130,7 +137,7 @@ def _scored(world: _World, reward: _Loaded) -> Scored:
     )  # fmt: skip
 
 
-def _found(world: _World, function: RewardFunction, settings: RewardSettings) -> Found:
+def _found(world: _World, function: RewardFunction, settings: RewardSettings) -> FoundBehaviour:
     """Search on the hosts of the behaviours, from the random schedules on; grow what it finds on other hosts."""
     question, path = world.question, run_path(world.question.rng_seed, 0) / "appraisal"
 
@@ -143,7 +150,7 @@ def _found(world: _World, function: RewardFunction, settings: RewardSettings) ->
     best, searched = search(world.offered, start, question.searched, path / "search", grade)
     again = world.play([best], question.hosts, path / "fresh host")
     returned = score(again, function, settings).sum(axis=0).mean()
-    return Found(
+    return FoundBehaviour(
         behaviour=_played(best, "random", again.hosts), returned=float(returned), searched_return=searched,
         tried=question.searched,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from esper_ab.analysis.appraisal import AppraisalFindings, RewardAppraisal, Sensitivity
-from esper_ab.contracts.appraisal import Found, Played
+from esper_ab.contracts.appraisal import FoundBehaviour, Played
 from esper_ab.report.tables.table import NONE, Table, number, signed
 from esper_ab.stats.selection import Misranked
 
@@ -90,13 +90,13 @@ def _search_table(found: AppraisalFindings) -> Table:
         "accuracy itself, which no reward can beat but by luck, is the last row."
     )
     return Table(
-        title="What a short search for the reward finds", columns=("searched for", "finds", "accuracy"), rows=rows,
-        note=note if rows else "", words=2, wide=True,
+        title="What a short search for the reward finds", columns=("searched for", "accuracy", "finds"), rows=rows,
+        note=note if rows else "", words=3, wide=True,
     )  # fmt: skip
 
 
-def _found_row(name: str, found: Found) -> tuple[str, ...]:
-    return name, found.behaviour.words, number(float(np.mean(found.behaviour.held_out_accuracy)), 1)
+def _found_row(name: str, found: FoundBehaviour) -> tuple[str, ...]:
+    return name, number(float(np.mean(found.behaviour.held_out_accuracy)), 1), found.behaviour.words
 
 
 def _pairs_table(found: AppraisalFindings) -> Table:
