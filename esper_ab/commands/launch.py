@@ -64,14 +64,12 @@ def command(**options: Any) -> None:
     """
     if options["detach"] and options["fail_unless"]:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
-    calibration, tracking = _load_calibration(options["calibration"]), tracking_of(options)
+    known, tracking = _load_known(options), tracking_of(options)
     asked = parse_flags(options)
     planned = execution.plan_experiment(
-        asked, options["out"], calibration=calibration, tracking=tracking,
+        asked, options["out"], known=known, tracking=tracking,
         only_plan=options["dry_run"] or options["detach"],
     )
-    if options["appraisal"] is not None:
-        planned = execution.include_appraisal(planned, load_appraisal(options["appraisal"]))
     groups = [group.name for group in planned.plan.experiment.groups]
     requirements = [parse_requirement(text, groups, planned.plan.design.comparisons) for text in options["fail_unless"]]
     launcher = execution.make_launcher(options["launcher"], options["transport"])
@@ -102,6 +100,14 @@ def _detach(planned: execution.PlannedExperiment, *, as_json: bool) -> None:
     click.echo(detached.shown(as_json=as_json))
 
 
+def _load_known(options: dict[str, Any]) -> execution.Beforehand:
+    """What the files that are named say; nothing without a file."""
+    path = options["appraisal"]
+    return execution.Beforehand(
+        calibration=_load_calibration(options["calibration"]), appraisal=None if path is None else load_appraisal(path)
+    )
+
+
 def _load_calibration(path: Path | None) -> Calibration | None:
     """The calibration in the file `path`; None without a file."""
     if path is None:
@@ -125,8 +131,8 @@ def _announce(planned: execution.PlannedExperiment, options: dict[str, Any]) -> 
         click.echo(execution.encode_plan(planned))
     elif not options["json"]:
         click.echo(execution.format_plan(planned))
-        if planned.calibration is not None:
-            click.echo(f"power: {_power(planned, planned.calibration)}")
+        if planned.known.calibration is not None:
+            click.echo(f"power: {_power(planned, planned.known.calibration)}")
 
 
 def _power(planned: execution.PlannedExperiment, calibration: Calibration) -> str:

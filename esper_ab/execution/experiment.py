@@ -59,6 +59,14 @@ _NARROWEST = 40  # characters: in a narrower terminal sentences are wrapped by t
 
 
 @dataclass(frozen=True, kw_only=True)
+class Beforehand:
+    """What was found out before the experiment and goes into its plan: what `calibrate` and `rewards` wrote."""
+
+    calibration: Calibration | None = None
+    appraisal: Appraisal | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class PlannedExperiment:
     """A planned experiment with its machine and directory; nothing is started or written yet."""
 
@@ -67,14 +75,13 @@ class PlannedExperiment:
     plan: Plan
     experiment_dir: Path
     generated: str = ""  # the name of the experiment directory without suffix, when nobody asked for one
-    calibration: Calibration | None = None
-    appraisal: Appraisal | None = None  # of which the plan has what concerns it
+    known: Beforehand = Beforehand()
     tracking: Tracking | None = None  # what follows the run, after `check_tracking`; no result depends on it
     about: dict[str, Any] = field(default_factory=dict)  # what its author says of it, for [record] of experiment.toml
 
 
 def plan_experiment(
-    asked: AskedExperiment, out: Path, pattern: str = "{task}-{time}", *, calibration: Calibration | None = None,
+    asked: AskedExperiment, out: Path, pattern: str = "{task}-{time}", *, known: Beforehand = Beforehand(),
     tracking: Tracking | None = None, only_plan: bool = False,
 ) -> PlannedExperiment:  # fmt: skip
     """Plan a new experiment below `out`; whatever can be refused is refused here, before anything starts or is written.
@@ -90,8 +97,8 @@ def plan_experiment(
     machine = examine_machine(asked, examine if only_plan else partial(examine, meanwhile=_import_control))
     return PlannedExperiment(
         asked=asked, machine=machine, experiment_dir=experiment_dir,
-        plan=plan_on(machine, asked, experiment_dir.name, calibration),
-        generated=generated, calibration=calibration, tracking=tracking,
+        plan=plan_on(machine, asked, experiment_dir.name, known),
+        generated=generated, known=known, tracking=tracking,
     )  # fmt: skip
 
 
@@ -128,17 +135,21 @@ def examine_machine(asked: AskedExperiment, examine: Callable[[Questions], Machi
         return examine(collect_questions(asked))
 
 
-def plan_on(machine: Machine, asked: AskedExperiment, name: str, calibration: Calibration | None = None) -> Plan:
-    """Resolve and plan; UsageError for what the machine does not have, and for a calibration of something else."""
+def plan_on(machine: Machine, asked: AskedExperiment, name: str, known: Beforehand = Beforehand()) -> Plan:
+    """Resolve and plan; UsageError for what the machine does not have, and for what is known of something else."""
     experiment = resolve(asked, machine, name)
     remarks = (*precision_notes(asked, experiment, machine), *kernel_notes(asked, experiment, machine))
     run_sd = None
-    if calibration is not None:
+    if known.calibration is not None:
         from esper_ab.design.calibration_file import check_belongs  # with scipy, as the calibration itself
 
-        remarks += check_belongs(calibration, experiment, provenance.code())
-        run_sd = calibration.spread.sd
-    return make_plan(experiment, machine, calibrate, remarks=remarks, run_sd=run_sd)
+        remarks += check_belongs(known.calibration, experiment, provenance.code())
+        run_sd = known.calibration.spread.sd
+    appraisal = None
+    if known.appraisal is not None:
+        appraisal, missing = belonging(known.appraisal, experiment, machine)
+        remarks += missing
+    return make_plan(experiment, machine, calibrate, remarks=remarks, run_sd=run_sd, appraisal=appraisal)
 
 
 def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) -> PlannedExperiment:
@@ -162,17 +173,8 @@ def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) ->
         return planned
     taken = f"{planned.experiment_dir} has been taken by another experiment meanwhile"
     click.echo(f"{taken}; this one goes into {experiment_dir}", err=True)
-    plan = plan_on(planned.machine, planned.asked, experiment_dir.name, planned.calibration)
-    moved = replace(planned, experiment_dir=experiment_dir, plan=plan)
-    return moved if planned.appraisal is None else include_appraisal(moved, planned.appraisal)
-
-
-def include_appraisal(planned: PlannedExperiment, appraisal: Appraisal) -> PlannedExperiment:
-    """Put into the plan what an appraisal says of the groups' rewards; UsageError when it is of something else."""
-    plan = planned.plan
-    own, notes = belonging(appraisal, plan.experiment, planned.machine)
-    plan = msgspec.structs.replace(plan, appraisal=own, notes=(*plan.notes, *notes))
-    return replace(planned, plan=plan, appraisal=appraisal)
+    plan = plan_on(planned.machine, planned.asked, experiment_dir.name, planned.known)
+    return replace(planned, experiment_dir=experiment_dir, plan=plan)
 
 
 def make_directory(planned: PlannedExperiment, launcher: Launcher) -> PlannedExperiment:

@@ -69,12 +69,13 @@ class Extension(Settings, frozen=True, kw_only=True):
 
 def make_plan(
     experiment: ResolvedExperiment, machine: Machine, calibrate: Calibrate, *, remarks: Sequence[str] = (),
-    run_sd: float | None = None,
+    run_sd: float | None = None, appraisal: Appraisal | None = None,
 ) -> Plan:  # fmt: skip
     """Decide everything that is decided before the first run; UsageError when the devices cannot carry one block.
 
     `calibrate` computes the boundaries of the looks. `remarks`: notes of those who resolved and calibrated, which
-    follow the plan's own. `run_sd`: points, from a calibration.
+    follow the plan's own. `run_sd`: points, from a calibration. `appraisal`: of the rewards of
+    `experiment` alone.
     """
     check_design(experiment)  # of which the number of sets of lanes depends
     sets = _lane_sets(experiment, machine)
@@ -99,6 +100,7 @@ def make_plan(
         step_s=estimate(experiment, lanes, machine).step_s,
         chance=_chance(experiment, machine),
         run_sd=run_sd,
+        appraisal=appraisal,
     )
 
 
