@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -146,20 +147,18 @@ def test_what_cannot_be_done_is_one_line_and_status_2(folder: Path, args: tuple[
 
 LAUNCH = (
     "launch", "--task", "synthetic", "--replicates", "1", "--episodes", "1", "--steps", "6", "--n-envs", "2",
-    "--placement", "sequence", "--devices", "cpu:0", "--quiet",
+    "--placement", "sequence", "--devices", "cpu:0", "--quiet", "--launcher", "inline",
 )  # fmt: skip
 
 
-def launch(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    """In a process of its own, because the user's reward refuses this one."""
-    command = [sys.executable, "-m", "esper_ab.commands.cli", *LAUNCH, *args]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=280)
-
-
 def test_an_experiment_journals_it_and_its_report_shows_its_rewards(made: tuple[str, Appraisal], folder: Path) -> None:
-    groups = "wait,sparse,mine=mine.py:gain,shaped"
-    ended = launch(folder, "--groups", groups, "--appraisal", "first", "--name", "one", "--launcher", "inline")
+    """Launched in a process of its own, because the user's reward refuses this one."""
+    shutil.copy(folder / "first" / "appraisal.json", folder / "gone.json")
+    asked = ("--groups", "sparse,mine=mine.py:gain,shaped", "--appraisal", "gone.json", "--name", "one")
+    command = [sys.executable, "-m", "esper_ab.commands.cli", *LAUNCH, *asked]
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=280)
     assert ended.returncode == 0, ended.stderr
+    (folder / "gone.json").unlink()  # the report is a function of the journal
     experiment_dir = folder / "experiments" / "one"
     kept = load(experiment_dir).history.plan.appraisal
     assert kept is not None
@@ -167,30 +166,18 @@ def test_an_experiment_journals_it_and_its_report_shows_its_rewards(made: tuple[
     assert [scored.reward.name for scored in kept.answer.scored] == ["sparse", "mine.py:gain"]
     assert "The appraisal of rewards has none for shaped." in ended.stdout
     first = {name: (experiment_dir / name).read_bytes() for name in ("summary.txt", "report.html")}
+    build_report(experiment_dir)
+    assert {name: (experiment_dir / name).read_bytes() for name in first} == first
     assert b"What the rewards pay for" in first["report.html"]
     assert b"Best of n: what the favourite of each reward is worth" in first["report.html"]
     curve = findings_of(made[1]).rewards[2].curve
     assert f"{curve[-1]:.1f}".encode() in first["summary.txt"]
-    for name in ("appraisal.json", "appraisal.html"):  # the report is a function of the journal
-        (folder / "first" / name).rename(folder / "first" / f"moved-{name}")
-    build_report(experiment_dir)
-    for name in ("appraisal.json", "appraisal.html"):
-        (folder / "first" / f"moved-{name}").rename(folder / "first" / name)
-    assert {name: (experiment_dir / name).read_bytes() for name in first} == first
 
 
 @pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (("--appraisal", "nowhere.json"), "`esper-ab rewards` writes one"),
-        (("--appraisal", "mine.py"), "no appraisal of this version"),
-        (("--appraisal", "first", "--steps", "7"), "steps was 6, is 7"),
-        (("--appraisal", "first", "--groups", "wait,shaped"), "no group learns from a reward in it"),
-    ],
+    ("file", "words"), [("nowhere.json", "`esper-ab rewards` writes one"), ("mine.py", "no appraisal of this version")]
 )
-def test_an_appraisal_of_something_else_is_refused(
-    made: tuple[str, Appraisal], folder: Path, args: tuple[str, ...], words: str
-) -> None:
-    ended = launch(folder, "--groups", "sparse,wait", *args, "--dry-run")
+def test_what_is_no_appraisal_is_refused_before_anything_else(folder: Path, file: str, words: str) -> None:
+    ended = esper_ab(*LAUNCH, "--groups", "sparse,wait", "--appraisal", file, folder=folder)
     assert ended.returncode == 2
     assert words in ended.stderr
