@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from esper_ab.analysis.appraisal import AppraisalFindings, findings_of
 from esper_ab.analysis.audit import audit
 from esper_ab.analysis.conduct import Conduct, conduct
 from esper_ab.analysis.courses import courses
@@ -39,6 +40,7 @@ class Analysis:
     learning: tuple[Learning, ...]  # by group that learns
     conduct: tuple[Conduct, ...]  # by group
     noise: EvaluationNoise | None  # in the differences of pairs; None where too little tells of it
+    appraisal: AppraisalFindings | None  # of the groups' rewards; None for an experiment that includes none
     result_hash: str
 
 
@@ -52,6 +54,7 @@ def analyse(history: History) -> Analysis:
         outcomes=per_run, comparisons=comparisons, audit=found, cross=cross_evaluation(history),
         exam=exam(history, per_run, comparisons), learning=learning(history, per_run),
         conduct=conduct(history), noise=noise_of_pairs(history), result_hash=result_hash(history),
+        appraisal=None if history.plan.appraisal is None else findings_of(history.plan.appraisal),
     )  # fmt: skip
 
 

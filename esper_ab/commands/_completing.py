@@ -69,6 +69,11 @@ def groups(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
     return [before + name + one for one in _modes() if one.startswith(meaning) and one not in taken]
 
 
+def rewards(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Complete a reward mode of workers/rewards."""
+    return [name for name in catalog.names("workers.rewards") if name.startswith(incomplete)]
+
+
 def named_groups(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Complete groups that the command line names already, in the last place of a list."""
     before, piece = _last(incomplete, ",")

@@ -32,6 +32,7 @@ TABLE = {
     "query": "Answer a question about EXPERIMENT in SQL.",
     "report": "Rebuild summary.txt, verdict.json and report.html of EXPERIMENT from its journal.",
     "resume": "Go on with EXPERIMENT, however it was stopped, from its journal and checkpoints.",
+    "rewards": "Show what rewards pay for known behaviours, and what it costs to choose by them, before training.",
     "run": "Run the experiment that FILE declares and compare its variants.",
     "status": "Show how far EXPERIMENT is, from its journal, and what became of its trackers.",
     "stop": "End EXPERIMENT in order, as Ctrl-C does, and wait until it has ended.",

@@ -15,6 +15,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.control.chaos import Chaos, plan_faults
 from esper_ab.control.preflight import check_launcher
 from esper_ab.execution import experiment as execution
+from esper_ab.execution.appraisal import load_appraisal
 from esper_ab.execution.detach import detach, reserve
 from esper_ab.launchers import Launcher
 from esper_ab.live.console import outlive_terminal
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 @experiment_options()
 @click.option("--calibration", type=click.Path(path_type=Path), metavar="FILE", help="What `esper-ab calibrate` wrote: "
               "how much runs differ by chance.")
+@click.option("--appraisal", type=click.Path(path_type=Path), metavar="FILE", help="What `esper-ab rewards` wrote: "
+              "the journal and the report include it, for the groups' rewards.")
 @click.option("--chaos", type=int, metavar="RNG_SEED", help="Rehearse faults: kill and stop workers on the way, at "
               "places drawn from RNG_SEED. The result is that of an experiment without.")
 @click.option("--fail-unless", multiple=True, metavar="REQUIREMENT", help='"simplified better-than shaped": exit '
@@ -61,10 +64,10 @@ def command(**options: Any) -> None:
     """
     if options["detach"] and options["fail_unless"]:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
-    calibration, tracking = _load_calibration(options["calibration"]), tracking_of(options)
+    known, tracking = _load_known(options), tracking_of(options)
     asked = parse_flags(options)
     planned = execution.plan_experiment(
-        asked, options["out"], calibration=calibration, tracking=tracking,
+        asked, options["out"], known=known, tracking=tracking,
         only_plan=options["dry_run"] or options["detach"],
     )
     groups = [group.name for group in planned.plan.experiment.groups]
@@ -97,6 +100,14 @@ def _detach(planned: execution.PlannedExperiment, *, as_json: bool) -> None:
     click.echo(detached.shown(as_json=as_json))
 
 
+def _load_known(options: dict[str, Any]) -> execution.Beforehand:
+    """What the files that are named say; nothing without a file."""
+    path = options["appraisal"]
+    return execution.Beforehand(
+        calibration=_load_calibration(options["calibration"]), appraisal=None if path is None else load_appraisal(path)
+    )
+
+
 def _load_calibration(path: Path | None) -> Calibration | None:
     """The calibration in the file `path`; None without a file."""
     if path is None:
@@ -120,8 +131,8 @@ def _announce(planned: execution.PlannedExperiment, options: dict[str, Any]) -> 
         click.echo(execution.encode_plan(planned))
     elif not options["json"]:
         click.echo(execution.format_plan(planned))
-        if planned.calibration is not None:
-            click.echo(f"power: {_power(planned, planned.calibration)}")
+        if planned.known.calibration is not None:
+            click.echo(f"power: {_power(planned, planned.known.calibration)}")
 
 
 def _power(planned: execution.PlannedExperiment, calibration: Calibration) -> str:

@@ -16,6 +16,7 @@ import click
 import msgspec
 
 from esper_ab.contracts import catalog
+from esper_ab.contracts.appraisal import Appraisal
 from esper_ab.contracts.below import make_folder
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.evaluation import greedy_hosts
@@ -32,6 +33,7 @@ from esper_ab.journal.fold import History
 from esper_ab.launchers import Launcher, LauncherFactory, Transport
 from esper_ab.live.console import rich_console, waiting
 from esper_ab.live.on_stderr import Warnings
+from esper_ab.plan.appraised import belonging
 from esper_ab.plan.blocks import Plan, make_plan
 from esper_ab.plan.estimate import estimate
 from esper_ab.plan.experiment_directory import check_name, make_experiment_directory
@@ -60,6 +62,14 @@ _NARROWEST = 40  # characters: in a narrower terminal sentences are wrapped by t
 
 
 @dataclass(frozen=True, kw_only=True)
+class Beforehand:
+    """What was found out before the experiment and goes into its plan: what `calibrate` and `rewards` wrote."""
+
+    calibration: Calibration | None = None
+    appraisal: Appraisal | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class PlannedExperiment:
     """A planned experiment with its machine and directory; nothing is started or written yet."""
 
@@ -68,13 +78,13 @@ class PlannedExperiment:
     plan: Plan
     experiment_dir: Path
     generated: str = ""  # the name of the experiment directory without suffix, when nobody asked for one
-    calibration: Calibration | None = None
+    known: Beforehand = Beforehand()
     tracking: Tracking | None = None  # what follows the run, after `check_tracking`; no result depends on it
     about: dict[str, Any] = field(default_factory=dict)  # what its author says of it, for [record] of experiment.toml
 
 
 def plan_experiment(
-    asked: AskedExperiment, out: Path, pattern: str = "{task}-{time}", *, calibration: Calibration | None = None,
+    asked: AskedExperiment, out: Path, pattern: str = "{task}-{time}", *, known: Beforehand = Beforehand(),
     tracking: Tracking | None = None, only_plan: bool = False,
 ) -> PlannedExperiment:  # fmt: skip
     """Plan a new experiment below `out`; whatever can be refused is refused here, before anything starts or is written.
@@ -90,8 +100,8 @@ def plan_experiment(
     machine = examine_machine(asked, examine if only_plan else partial(examine, meanwhile=_import_control))
     return PlannedExperiment(
         asked=asked, machine=machine, experiment_dir=experiment_dir,
-        plan=plan_on(machine, asked, experiment_dir.name, calibration),
-        generated=generated, calibration=calibration, tracking=tracking,
+        plan=plan_on(machine, asked, experiment_dir.name, known),
+        generated=generated, known=known, tracking=tracking,
     )  # fmt: skip
 
 
@@ -129,20 +139,24 @@ def examine_machine(asked: AskedExperiment, examine: Callable[[Questions], Machi
         return examine(collect_questions(asked))
 
 
-def plan_on(machine: Machine, asked: AskedExperiment, name: str, calibration: Calibration | None = None) -> Plan:
-    """Resolve and plan; UsageError for what the machine does not have, and for a calibration of something else."""
-    noise = calibration.noise if calibration else None
+def plan_on(machine: Machine, asked: AskedExperiment, name: str, known: Beforehand = Beforehand()) -> Plan:
+    """Resolve and plan; UsageError for what the machine does not have, and for what is known of something else."""
+    noise = known.calibration.noise if known.calibration else None
     experiment = resolve(asked, machine, name, noise)
     remarks = (*precision_notes(asked, experiment, machine), *kernel_notes(asked, experiment, machine))
     if why := choose_hosts(asked, noise).why:
         remarks += (why,)
     run_sd = None
-    if calibration is not None:
+    if known.calibration is not None:
         from esper_ab.design.calibration_file import check_belongs  # with scipy, as the calibration itself
 
-        remarks += check_belongs(calibration, experiment, provenance.code())
-        run_sd = calibration.run_sd(experiment.eval_hosts)
-    return make_plan(experiment, machine, calibrate, remarks=remarks, run_sd=run_sd)
+        remarks += check_belongs(known.calibration, experiment, provenance.code())
+        run_sd = known.calibration.run_sd(experiment.eval_hosts)
+    appraisal = None
+    if known.appraisal is not None:
+        appraisal, missing = belonging(known.appraisal, experiment, machine)
+        remarks += missing
+    return make_plan(experiment, machine, calibrate, remarks=remarks, run_sd=run_sd, appraisal=appraisal)
 
 
 def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) -> PlannedExperiment:
@@ -166,7 +180,7 @@ def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) ->
         return planned
     taken = f"{planned.experiment_dir} has been taken by another experiment meanwhile"
     click.echo(f"{taken}; this one goes into {experiment_dir}", err=True)
-    plan = plan_on(planned.machine, planned.asked, experiment_dir.name, planned.calibration)
+    plan = plan_on(planned.machine, planned.asked, experiment_dir.name, planned.known)
     return replace(planned, experiment_dir=experiment_dir, plan=plan)
 
 

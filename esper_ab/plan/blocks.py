@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from esper_ab.contracts.appraisal import Appraisal
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.machine import Device, Machine
 from esper_ab.contracts.messages import Lane, RunSpec
@@ -57,6 +58,7 @@ class Plan(Settings, frozen=True, kw_only=True):
     step_s: float = 0.0  # estimated: a host epoch with its validation; 0 in journals that do not have it
     chance: float | None = None  # percent: accuracy of guessing a class; None: not known
     run_sd: float | None = None  # points: how much runs of one condition differ, from a calibration; None: unknown
+    appraisal: Appraisal | None = None  # of the groups' rewards, when the experiment includes one
 
 
 class Extension(Settings, frozen=True, kw_only=True):
@@ -68,12 +70,13 @@ class Extension(Settings, frozen=True, kw_only=True):
 
 def make_plan(
     experiment: ResolvedExperiment, machine: Machine, calibrate: Calibrate, *, remarks: Sequence[str] = (),
-    run_sd: float | None = None,
+    run_sd: float | None = None, appraisal: Appraisal | None = None,
 ) -> Plan:  # fmt: skip
     """Decide everything that is decided before the first run; UsageError when the devices cannot carry one block.
 
     `calibrate` computes the boundaries of the looks. `remarks`: notes of those who resolved and calibrated, which
-    follow the plan's own. `run_sd`: points, from a calibration.
+    follow the plan's own. `run_sd`: points, from a calibration. `appraisal`: of the rewards of
+    `experiment` alone.
     """
     check_design(experiment)  # of which the number of sets of lanes depends
     sets = _lane_sets(experiment, machine)
@@ -98,6 +101,7 @@ def make_plan(
         step_s=estimate(experiment, lanes, machine).step_s,
         chance=_chance(experiment, machine),
         run_sd=run_sd,
+        appraisal=appraisal,
     )
 
 

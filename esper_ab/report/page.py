@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import resources
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from esper_ab.contracts.visible import visible, visible_line
@@ -19,14 +19,23 @@ def render_page(content: Content) -> str:
     """Render the whole page; the same text for the same journal."""
     listed = sections(content)
     figures = {section.key: drawn(section.key, content) for section in listed}
-    environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True, finalize=_shown)
-    environment.filters["markup"] = Markup  # only for trusted markup: figures and the style sheet
-    return environment.from_string(_read("report.html.jinja")).render(
-        content=content, verdicts=verdicts(content), shared_caveats=shared_caveats(content), plan=content.history.plan,
-        css=_read("report.css"), sections=[section for section in listed if section.tables or figures[section.key]],
+    return render_template(
+        "report.html.jinja", content=content, verdicts=verdicts(content), shared_caveats=shared_caveats(content),
+        plan=content.history.plan,
+        sections=[section for section in listed if section.tables or figures[section.key]],
         figures=figures, rule=rule_sentence(content),
         commands="\n".join(map(visible_line, reproduction(content.history))),
     )
+
+
+def render_template(name: str, **values: object) -> str:
+    """Render a template of this room, with the style sheet as `css`."""
+    environment = Environment(
+        loader=FunctionLoader(_read), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True,
+        finalize=_shown,
+    )  # fmt: skip
+    environment.filters["markup"] = Markup  # only for trusted markup: figures and the style sheet
+    return environment.get_template(name).render(css=_read("report.css"), **values)
 
 
 def _shown(value: object) -> object:

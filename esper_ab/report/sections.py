@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from esper_ab.report.content import Content
-from esper_ab.report.tables import comparison, groups, learning, trust
+from esper_ab.report.tables import appraisal, comparison, groups, learning, trust
 from esper_ab.report.tables.table import Table
 from esper_ab.verdict import sentences as wording
 
@@ -35,6 +35,10 @@ def sections(content: Content) -> tuple[Section, ...]:
         _section(
             "groups", "Groups", groups.groups_table(content), groups.differences_table(content),
             groups.cross_table(content, analysis.cross), groups.meaning_table(analysis.cross),
+        ),
+        _section(
+            "rewards", "What the rewards pay for",
+            *(appraisal.tables(analysis.appraisal) if analysis.appraisal else ()),
         ),
         _section(
             "training", "Training", learning.learning_table(analysis.learning), groups.heads_table(content),

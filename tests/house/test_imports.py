@@ -40,6 +40,7 @@ ALLOWED: dict[str, set[str]] = {
     "power": {"numpy", "scipy"},
     "query": {"duckdb"},
     "report": {"numpy", "scipy", "matplotlib", "jinja2"},
+    "rewards": set(),
     "status": set(),
     "stop": set(),
     "track": set(),
@@ -56,6 +57,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "list": ("list", "."),
     "power": ("power", "--experiment", "EXPERIMENT"),  # which has one replicate: refused, when everything is loaded
     "query": ("query", "EXPERIMENT", "SELECT 1"),
+    "rewards": ("rewards", "--task", "nothing"),
     "track": ("track", "EXPERIMENT", "--mlflow", "--uri", "https://me:secret@nowhere"),
 }
 LOADED = (

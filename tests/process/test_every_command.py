@@ -59,6 +59,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "query": ("EXPERIMENT", "SELECT count(*) AS n FROM runs"),
     "report": ("EXPERIMENT",),
     "resume": ("EXPERIMENT",),
+    "rewards": ("sparse", "--task", "synthetic", "--schedules", "2", "--hosts", "1", "--search", "0", "--steps", "3"),
     "run": ("made.toml", "--dry-run"),
     "status": ("EXPERIMENT",),
     "stop": ("EXPERIMENT",),

@@ -7,6 +7,8 @@ valid one in the order of steps, then of the list, goes first: one operation per
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from esper_ab.contracts.settings import ControllerSettings
@@ -76,26 +78,38 @@ def default_plan(slots: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Schedule(Controller):
-    """Scheduled controller; `steps` [entry] and `wishes` [entry, head], in the order of execution."""
+    """Scheduled controller; `steps` [1 or E, entry] and `wishes` [1 or E, entry, head], in the order of execution."""
 
     def __init__(self, steps: Ints, wishes: Ints) -> None:
         self._steps = steps
         self._wishes = wishes
-        self._pending: Bools = np.ones((0, len(steps)), dtype=np.bool_)
+        self._pending: Bools = np.ones(steps.shape, dtype=np.bool_)
+
+    @classmethod
+    def side_by_side(cls, schedules: Sequence[Schedule], hosts: int) -> Schedule:
+        """Return the controller that follows each of `schedules`, of one row, in as many environments in a row."""
+        longest = max(schedule._steps.shape[1] for schedule in schedules)
+        steps = np.full((len(schedules), longest), np.iinfo(np.int64).max)  # never due
+        wishes = np.zeros((len(schedules), longest, len(HEADS)), dtype=np.int64)
+        for row, schedule in enumerate(schedules):
+            entries = schedule._steps.shape[1]
+            steps[row, :entries], wishes[row, :entries] = schedule._steps[0], schedule._wishes[0]
+        return cls(np.repeat(steps, hosts, axis=0), np.repeat(wishes, hosts, axis=0))
 
     def begin_episode(self, n_envs: int) -> None:
         """Mark all entries as pending."""
-        self._pending = np.ones((n_envs, len(self._steps)), dtype=np.bool_)
+        self._pending = np.ones((n_envs, self._steps.shape[1]), dtype=np.bool_)
 
     def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
         """Return decisions [E, head]: the first due entry that is valid, else WAIT."""
         n_envs = len(self._pending)
         decisions = np.zeros((n_envs, len(HEADS)), dtype=np.int64)
         undecided = np.ones(n_envs, dtype=np.bool_)
-        for entry in np.flatnonzero((self._steps <= view.step) & self._pending.any(axis=0)):
-            wishes = np.repeat(self._wishes[entry][None], n_envs, axis=0)
+        due = (self._steps <= view.step) & self._pending
+        for entry in np.flatnonzero(due.any(axis=0)):
+            wishes = np.broadcast_to(self._wishes[:, entry], decisions.shape)
             wanted, permitted = follow(view.masks, wishes)
-            now = undecided & permitted & self._pending[:, entry]
+            now = undecided & permitted & due[:, entry]
             decisions[now] = wanted[now]
             self._pending[now, entry] = False
             undecided &= ~now
@@ -106,4 +120,6 @@ def make(settings: ControllerSettings, slots: tuple[str, ...], blueprints: tuple
     """Make the controller from `settings.schedule` or the default; ValueError names an entry that cannot be parsed."""
     entries = [_parse(entry, slots, blueprints) for entry in settings.schedule or default_plan(slots)]
     entries.sort(key=lambda entry: entry[0])  # stable: the order of the list within a step
-    return Schedule(np.array([step for step, _ in entries]), np.array([wish for _, wish in entries], dtype=np.int64))
+    return Schedule(
+        np.array([[step for step, _ in entries]]), np.array([[wish for _, wish in entries]], dtype=np.int64)
+    )

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workers.datasets.archive import Archive
+from workers.datasets.behaviour import Behaviours
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,4 +63,5 @@ class Task:
     image: tuple[int, int, int]  # C, H, W
     sizes: tuple[int, int, int]  # samples in train, validation, test
     load: Callable[[str], Splits]  # data_dir ("": default folder) -> splits; FileNotFoundError names the remedy
+    behaviours: Callable[[tuple[str, ...]], Behaviours] | None = None  # slots -> what rewards are appraised by
     archive: Archive | None = None  # what `esper-ab fetch` downloads; None: nothing to fetch

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workers.datasets.archive import Archive, data_folder
+from workers.datasets.behaviour import growing
 from workers.datasets.split import stratified
 from workers.datasets.task import HostSpec, Split, Splits, Task
 
@@ -80,6 +81,7 @@ TASK = Task(
     image=_IMAGE,
     sizes=_SIZES,
     load=load,
+    behaviours=growing,
     archive=Archive(
         url="https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
         size_bytes=170_052_171,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from workers.datasets.behaviour import growing
 from workers.datasets.digits import SIZES, load
 from workers.datasets.task import HostSpec, Task
 
@@ -13,4 +14,5 @@ TASK = Task(
     image=(1, 8, 8),
     sizes=SIZES,
     load=load,
+    behaviours=growing,
 )

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esper_ab.contracts.rng import RngPath
+from workers.datasets.behaviour import growing
 from workers.datasets.split import stratified
 from workers.datasets.task import HostSpec, Split, Splits, Task
 
@@ -49,4 +50,5 @@ TASK = Task(
     image=(1, _SIDE, _SIDE),
     sizes=_SIZES,
     load=load,
+    behaviours=growing,
 )

@@ -9,6 +9,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from esper_ab.report.content import Content
+from esper_ab.report.figures import appraisal as figures_appraisal
 from esper_ab.report.figures import curves as figures_curves
 from esper_ab.report.figures import effects as figures_effects
 from esper_ab.report.figures import growth as figures_growth
@@ -26,6 +27,10 @@ _BY_SECTION: dict[str, dict[str, _Draw]] = {
     "training": {
         "curves": figures_curves.accuracy, "entropy": figures_curves.entropy, "actions": figures_curves.actions,
         "heads": figures_curves.heads, "lifecycle": figures_growth.lifecycle,
+    },
+    "rewards": {
+        "best-of-n": figures_appraisal.best_of_n, "returns": figures_appraisal.returns,
+        "when-paid": figures_appraisal.when_paid,
     },
     "trust": {"layout": figures_plan.layout},
 }

@@ -1,0 +1,87 @@
+"""An appraisal of rewards: asked of a child of the data plane, which runs users' rewards, and kept as files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from esper_ab.contracts.appraisal import SCHEMA, Appraisal, AppraisalAnswer, AppraisalQuestion
+from esper_ab.contracts.errors import EsperError, UsageError
+from esper_ab.contracts.installed_code import sources
+from esper_ab.contracts.regular_file import write_whole
+from esper_ab.execution.child import answer_of
+
+FILE_NAME, PAGE_NAME = "appraisal.json", "appraisal.html"
+_MODULE = "workers.commands.rewards"
+_SHOWN = 12  # digits of the digest in a folder's name
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppraisalFiles:
+    """What was written."""
+
+    data: Path
+    page: Path
+
+
+def appraise(question: AppraisalQuestion) -> Appraisal:
+    """Play and score in a child process; UsageError, in one line, when it refuses."""
+    lines = answer_of(_MODULE, msgspec.json.encode(question).decode()).strip().splitlines()
+    try:
+        # A user's reward may print: the answer is the last line.
+        answer = msgspec.json.decode(lines[-1], type=AppraisalAnswer)
+    except (msgspec.MsgspecError, IndexError) as error:
+        raise EsperError(f"{_MODULE} answered something else: {error}") from None
+    code = sources()
+    made_from = (
+        SCHEMA, question, answer.arithmetic, answer.torch_version, code, [scored.sha256 for scored in answer.scored]
+    )
+    digest = hashlib.sha256(msgspec.json.encode(made_from)).hexdigest()
+    return Appraisal(schema=SCHEMA, digest=digest, question=question, sources=code, answer=answer)
+
+
+def default_folder(appraisal: Appraisal) -> Path:
+    """Return a folder whose name no other appraisal has."""
+    return Path("appraisals") / f"{appraisal.question.task}-{appraisal.digest[:_SHOWN]}"
+
+
+def check_folder(folder: Path) -> None:
+    """UsageError unless files can be written into `folder`, which is made; to be called before minutes are spent."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--out {folder}: {error.strerror}; choose another folder") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(f"--out {folder}: it cannot be written to; choose another folder")
+
+
+def save(appraisal: Appraisal, page: str, folder: Path) -> AppraisalFiles:
+    """Write data and page into `folder`, in place of those that are there; UsageError when it cannot be written."""
+    check_folder(folder)
+    files = AppraisalFiles(data=folder / FILE_NAME, page=folder / PAGE_NAME)
+    write_whole(files.data, encode(appraisal))
+    write_whole(files.page, page.encode())
+    return files
+
+
+def load_appraisal(path: Path) -> Appraisal:
+    """Read the appraisal at `path`, a file or its folder; UsageError when there is none that can be read."""
+    file = path / FILE_NAME if path.is_dir() else path
+    try:
+        found = msgspec.json.decode(file.read_bytes(), type=Appraisal)
+    except OSError as error:
+        raise UsageError(f"--appraisal {file}: {error.strerror}; `esper-ab rewards` writes one") from None
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"--appraisal {file}: no appraisal of this version: {error}") from None
+    if found.schema != SCHEMA:
+        raise UsageError(f"--appraisal {file}: schema {found.schema}, this version reads {SCHEMA}; appraise anew")
+    return found
+
+
+def encode(appraisal: Appraisal) -> bytes:
+    """Encode an appraisal as the file has it."""
+    return msgspec.json.format(msgspec.json.encode(appraisal), indent=1) + b"\n"

@@ -1,0 +1,92 @@
+"""What choosing by a score costs in outcome: best of n, regret, pairs in the wrong order, distance to a straight line.
+
+Descriptive: of the candidates that there are, with no claim about others. All exact; no numbers are drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Misranked:
+    """A pair of candidates in the wrong order: the score prefers one, and the other has the better outcome."""
+
+    preferred: int
+    better: int
+    loss: float  # outcome of the better one minus that of the preferred one
+
+
+def best_of_n(scores: ArrayLike, outcomes: ArrayLike) -> Floats:
+    """Return the expected outcome of the candidate of highest score among n, for n = 1 … N, [N].
+
+    The n are drawn at random without replacement from the N candidates; among equal scores each is as likely. With
+    C(b, n) / C(N, n) the probability that all n are among the b lowest, a group of equal scores on ranks a+1 … b has
+    the highest one with the probability of b minus that of a.
+    """
+    score, outcome = _pair(scores, outcomes)
+    _, group = np.unique(score, return_inverse=True)  # ascending
+    sizes = np.bincount(group)
+    means = np.bincount(group, weights=outcome) / sizes
+    total = len(score)
+    up_to = np.concatenate(([0], np.cumsum(sizes)))[:, None] - np.arange(total)  # b - i, i = 0 … N-1
+    below = np.cumprod(np.maximum(up_to, 0) / (total - np.arange(total)), axis=1)  # [groups + 1, n]
+    return np.asarray(means @ np.diff(below, axis=0))
+
+
+def regret(scores: ArrayLike, outcomes: ArrayLike) -> float:
+    """Return the best outcome minus that of the candidate of highest score; the mean of those with equal scores."""
+    score, outcome = _pair(scores, outcomes)
+    return float(outcome.max() - outcome[score == score.max()].mean())
+
+
+def worst_pairs(scores: ArrayLike, outcomes: ArrayLike, most: int) -> tuple[Misranked, ...]:
+    """Return the pairs in the wrong order by falling loss, at most `most`; no candidate is in two of them.
+
+    Equal scores prefer nothing. The loss of the first pair is the largest regret that choosing by this score can have
+    in any subset of the candidates.
+    """
+    score, outcome = _pair(scores, outcomes)
+    loss = np.where(score[:, None] > score[None, :], outcome[None, :] - outcome[:, None], 0.0)  # [preferred, other]
+    found: list[Misranked] = []
+    while len(found) < most and loss.max() > 0:
+        preferred, better = divmod(int(loss.argmax()), len(score))
+        found.append(Misranked(preferred, better, float(loss[preferred, better])))
+        for taken in (preferred, better):
+            loss[taken, :] = loss[:, taken] = 0.0
+    return tuple(found)
+
+
+def linear_distance(scores: ArrayLike, outcomes: ArrayLike) -> float:
+    """Return the least d such that some a + b·score with b >= 0 is within d of every outcome.
+
+    0 exactly when the outcome is a non-falling straight line of the score; unchanged when the score is shifted or
+    multiplied by a positive number. No pair in the wrong order has a loss above 2d.
+    """
+    from scipy.optimize import linprog  # slow to import, and only here
+
+    score, outcome = _pair(scores, outcomes)
+    spread = float(np.ptp(score))
+    unit = (score - score.min()) / spread if spread > 0 else np.zeros_like(score)
+    ones = np.ones_like(unit)
+    # Minimise d over (a, b, d): a + b·unit - d <= outcome and -a - b·unit - d <= -outcome.
+    found = linprog(
+        [0.0, 0.0, 1.0], A_ub=np.vstack((np.stack((ones, unit, -ones), 1), np.stack((-ones, -unit, -ones), 1))),
+        b_ub=np.concatenate((outcome, -outcome)), bounds=[(None, None), (0, None), (0, None)],
+    )
+    return float(found.fun)
+
+
+def _pair(scores: ArrayLike, outcomes: ArrayLike) -> tuple[Floats, Floats]:
+    """Return both as arrays; ValueError unless there is at least one candidate, all finite, one outcome per score."""
+    score, outcome = np.asarray(scores, dtype=np.float64), np.asarray(outcomes, dtype=np.float64)
+    if score.ndim != 1 or score.shape != outcome.shape or not len(score):
+        raise ValueError(f"scores and outcomes must be of one length, not {score.shape} and {outcome.shape}")
+    if not (np.isfinite(score).all() and np.isfinite(outcome).all()):
+        raise ValueError("scores and outcomes must be finite")
+    return score, outcome

@@ -1,0 +1,183 @@
+"""`esper-ab rewards`: what it plays, prints and keeps; whose code runs where; and an experiment that includes it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from support.in_process import done, esper_ab
+
+from esper_ab.analysis.appraisal import findings_of
+from esper_ab.contracts.appraisal import Appraisal
+from esper_ab.execution.appraisal import load_appraisal
+from esper_ab.journal.load import load
+from esper_ab.report.build import build_report
+
+MINE = """
+import os
+import numpy as np
+
+print("a reward may print")
+assert os.getpid() != {pid}, "not in the process of the command"
+
+
+def gain(facts, settings):
+    return np.nan_to_num(facts.acc_delta, nan=0.0)
+
+
+def nothing(facts, settings):
+    return np.zeros(len(facts.op))
+
+
+def undefined(facts, settings):
+    return facts.acc_delta
+
+
+def late(facts, settings):
+    return np.full(len(facts.op), np.inf if facts.step == 5 else 0.0)
+"""
+TINY = ("--task", "synthetic", "--schedules", "4", "--hosts", "1", "--steps", "6")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rewards")
+    (folder / "mine.py").write_text(MINE.format(pid=os.getpid()))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(folder: Path) -> tuple[str, Appraisal]:
+    """What is printed, and the file, of an appraisal of three rewards."""
+    rewards = ("mine.py:gain", "mine.py:nothing", "sparse")
+    text = done("rewards", *rewards, *TINY, "--search", "3", "--out", "first", folder=folder)
+    return text, load_appraisal(folder / "first")
+
+
+def refused(folder: Path, *args: str) -> str:
+    """The error of a call that exits with 2."""
+    ended = esper_ab("rewards", *args, "--json", folder=folder)
+    assert ended.returncode == 2, ended.stdout
+    assert ended.stderr.count("\n") == 1
+    return str(json.loads(ended.stdout)["error"])
+
+
+def test_every_reward_scores_the_same_plays(made: tuple[str, Appraisal]) -> None:
+    _, appraisal = made
+    answer = appraisal.answer
+    assert [one.kind for one in answer.behaviours].count("random") == 4
+    assert [scored.reward.name for scored in answer.scored] == ["mine.py:gain", "mine.py:nothing", "sparse"]
+    for scored in answer.scored:
+        assert len(scored.returns) == len(answer.behaviours)
+        assert len(scored.by_step) == 6
+        assert scored.found is not None
+    gain, nothing, sparse = answer.scored
+    assert gain.sha256 == nothing.sha256 != sparse.sha256 == ""
+    for played, (paid,) in zip(answer.behaviours, sparse.returns, strict=True):
+        if played.name == "wait":  # nothing is added: the host's own size is the price
+            assert paid == pytest.approx(played.best_val_accuracy / 100, abs=1e-3)
+    assert not any(value for hosts in nothing.returns for value in hosts)
+
+
+def test_the_text_has_every_table_and_where_the_files_are(made: tuple[str, Appraisal], folder: Path) -> None:
+    text, appraisal = made
+    for title in (
+        "What it costs to choose by each reward", "What a short search for the reward finds", "Reference behaviours",
+        "Scale, and when in the episode it pays",
+    ):  # fmt: skip
+        assert title in text
+    assert "first/appraisal.json" in text
+    page = (folder / "first" / "appraisal.html").read_text()
+    assert page.count("<svg") == 3
+    assert appraisal.digest in page
+
+
+def test_two_calls_write_equal_files(made: tuple[str, Appraisal], folder: Path) -> None:
+    done("rewards", "mine.py:gain", "mine.py:nothing", "sparse", *TINY, "--search", "3", "--out", "again",
+         folder=folder)  # fmt: skip
+    for name in ("appraisal.json", "appraisal.html"):
+        assert (folder / "again" / name).read_bytes() == (folder / "first" / name).read_bytes()
+
+
+def test_other_rewards_change_no_play_and_the_digest(made: tuple[str, Appraisal], folder: Path) -> None:
+    shown = json.loads(done("rewards", "simplified", *TINY, "--search", "0", "--json", folder=folder))
+    other = msgspec.convert(shown, Appraisal)
+    assert other.answer.behaviours == made[1].answer.behaviours
+    assert other.digest != made[1].digest
+    assert (folder / "appraisals" / f"synthetic-{other.digest[:12]}" / "appraisal.json").exists()
+
+
+def test_a_constant_scales_what_it_should(made: tuple[str, Appraisal], folder: Path) -> None:
+    text = done("rewards", "sparse", *TINY, "--search", "0", "--set", "reward.sparse_reward_scale=2", "--json",
+                folder=folder)  # fmt: skip
+    (doubled,) = json.loads(text)["answer"]["scored"]
+    expected = [[2 * value for value in hosts] for hosts in made[1].answer.scored[2].returns]
+    assert doubled["returns"] == expected
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("shpaed",), "did you mean 'shaped'?"),
+        (("mine.py:none",), "no function 'none' there; it has gain, late, nothing, undefined"),
+        (("nowhere.py:f",), "no file"),
+        (("mine.py:undefined",), "is not finite at step 1"),
+        (("mine.py:late",), "reward mode 'mine.py:late' is not finite at step 5"),
+        (("sparse", "sparse"), "'sparse' is named twice"),
+        (("--task", "synthtic"), "did you mean synthetic"),
+        (("--set", "ppo.lr=1"), "no setting of reward or growth"),
+        (("--set", "reward.mode=sparse"), "name rewards as arguments"),
+        (("--set", "reward.gamma=0.9", "shaped"), "needs reward.gamma = 0.995"),
+        (("sparse", "--set", "growth.blueprints=[norm]"), "behaviour 'schedule'"),
+        (("sparse", "--device", "cuda:99"), "no device 'cuda:99' here"),
+        (("sparse", "--out", "mine.py"), "--out mine.py"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_status_2(folder: Path, args: tuple[str, ...], words: str) -> None:
+    assert words in refused(folder, *TINY, "--search", "0", *args)
+
+
+# --- an experiment that includes an appraisal ---
+
+LAUNCH = (
+    "launch", "--task", "synthetic", "--replicates", "1", "--episodes", "1", "--steps", "6", "--n-envs", "2",
+    "--placement", "sequence", "--devices", "cpu:0", "--quiet", "--launcher", "inline",
+)  # fmt: skip
+
+
+def test_an_experiment_journals_it_and_its_report_shows_its_rewards(made: tuple[str, Appraisal], folder: Path) -> None:
+    """Launched in a process of its own, because the user's reward refuses this one."""
+    shutil.copy(folder / "first" / "appraisal.json", folder / "gone.json")
+    asked = ("--groups", "sparse,mine=mine.py:gain,shaped", "--appraisal", "gone.json", "--name", "one")
+    command = [sys.executable, "-m", "esper_ab.commands.cli", *LAUNCH, *asked]
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=280)
+    assert ended.returncode == 0, ended.stderr
+    (folder / "gone.json").unlink()  # the report is a function of the journal
+    experiment_dir = folder / "experiments" / "one"
+    kept = load(experiment_dir).history.plan.appraisal
+    assert kept is not None
+    assert kept.digest == made[1].digest
+    assert [scored.reward.name for scored in kept.answer.scored] == ["sparse", "mine.py:gain"]
+    assert "The appraisal of rewards has none for shaped." in ended.stdout
+    first = {name: (experiment_dir / name).read_bytes() for name in ("summary.txt", "report.html")}
+    build_report(experiment_dir)
+    assert {name: (experiment_dir / name).read_bytes() for name in first} == first
+    assert b"What the rewards pay for" in first["report.html"]
+    assert b"Best of n: what the favourite of each reward is worth" in first["report.html"]
+    curve = findings_of(made[1]).rewards[2].curve
+    assert f"{curve[-1]:.1f}".encode() in first["summary.txt"]
+
+
+@pytest.mark.parametrize(
+    ("file", "words"), [("nowhere.json", "`esper-ab rewards` writes one"), ("mine.py", "no appraisal of this version")]
+)
+def test_what_is_no_appraisal_is_refused_before_anything_else(folder: Path, file: str, words: str) -> None:
+    ended = esper_ab(*LAUNCH, "--groups", "sparse,wait", "--appraisal", file, folder=folder)
+    assert ended.returncode == 2
+    assert words in ended.stderr

@@ -1,0 +1,116 @@
+"""Choosing by a score: exact against brute force over all subsets, and the laws that every reward must obey."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esper_ab.stats.selection import best_of_n, linear_distance, regret, worst_pairs
+
+VALUES = st.integers(-40, 40).map(lambda eighths: eighths / 8)  # exact, and few, so that there are ties
+PAIRS = st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=7).map(lambda rows: np.array(rows).T)
+
+
+def brute_force(scores: np.ndarray, outcomes: np.ndarray, n: int) -> float:
+    """Mean over all subsets of size n of the mean outcome of those with the highest score."""
+    found = []
+    for chosen in combinations(range(len(scores)), n):
+        own, top = scores[list(chosen)], outcomes[list(chosen)]
+        found.append(top[own == own.max()].mean())
+    return float(np.mean(found))
+
+
+@given(PAIRS)
+def test_best_of_n_is_the_mean_over_all_subsets(pair: np.ndarray) -> None:
+    scores, outcomes = pair
+    expected = [brute_force(scores, outcomes, n) for n in range(1, len(scores) + 1)]
+    assert best_of_n(scores, outcomes) == pytest.approx(expected, abs=1e-9)
+
+
+@given(PAIRS)
+def test_no_score_beats_the_outcome_itself(pair: np.ndarray) -> None:
+    scores, outcomes = pair
+    own = best_of_n(outcomes, outcomes)
+    assert (best_of_n(scores, outcomes) <= own + 1e-9).all()
+    assert (np.diff(own) >= -1e-9).all()
+    assert own[-1] == pytest.approx(outcomes.max())
+    assert best_of_n(scores, outcomes)[0] == pytest.approx(outcomes.mean())
+
+
+@given(PAIRS, st.sampled_from([0.25, 1.0, 3.0]), VALUES)
+def test_a_score_that_orders_like_the_outcome_costs_nothing(pair: np.ndarray, factor: float, shift: float) -> None:
+    outcomes = pair[1]
+    scores = factor * outcomes + shift
+    assert regret(scores, outcomes) == 0
+    assert worst_pairs(scores, outcomes, 3) == ()
+    assert linear_distance(scores, outcomes) == pytest.approx(0, abs=1e-7)
+
+
+@given(PAIRS, st.sampled_from([0.25, 2.0, 64.0]), st.integers(-8, 8))
+def test_a_positive_multiple_and_a_constant_change_nothing(pair: np.ndarray, factor: float, shift: int) -> None:
+    scores, outcomes = pair
+    other = factor * (scores + shift)
+    assert np.array_equal(best_of_n(other, outcomes), best_of_n(scores, outcomes))
+    assert regret(other, outcomes) == regret(scores, outcomes)
+    assert worst_pairs(other, outcomes, 3) == worst_pairs(scores, outcomes, 3)
+    assert linear_distance(other, outcomes) == pytest.approx(linear_distance(scores, outcomes), abs=1e-7)
+
+
+def test_the_sign_of_a_score_matters() -> None:
+    """What must not be invariant: the opposite of the outcome is as far from it as a score can be."""
+    outcomes = [1.0, 2.0, 4.0]
+    assert regret(outcomes, outcomes) == 0
+    opposite = [-value for value in outcomes]
+    assert regret(opposite, outcomes) == 3
+    assert linear_distance(opposite, outcomes) == pytest.approx(1.5)
+    assert best_of_n(opposite, outcomes).tolist() == pytest.approx([7 / 3, 4 / 3, 1])
+
+
+def test_a_bent_score_orders_as_well_and_is_further_from_a_line() -> None:
+    """What else must not be invariant: a distance knows more than the order."""
+    outcomes = np.arange(6.0)
+    assert regret(np.exp(outcomes), outcomes) == 0
+    assert linear_distance(np.exp(outcomes), outcomes) > 0.5
+
+
+def test_two_scores_of_equal_correlation_differ_in_sign_at_the_top() -> None:
+    """Each has one pair of neighbours in the wrong order: one at the bottom, where nobody looks, one at the top."""
+    outcomes = np.array([0.0, 50.0, 51.0, 52.0, 53.0, 100.0])
+    at_bottom, at_top = np.array([1.0, 0, 2, 3, 4, 5]), np.array([0.0, 1, 2, 3, 5, 4])
+    ranks = np.arange(6.0)
+    assert np.corrcoef(at_bottom, ranks)[0, 1] == pytest.approx(np.corrcoef(at_top, ranks)[0, 1])
+    assert regret(at_bottom, outcomes) == 0
+    assert regret(at_top, outcomes) == 47
+
+
+@given(PAIRS)
+def test_worst_pairs_are_in_the_wrong_order_and_the_first_bounds_every_choice(pair: np.ndarray) -> None:
+    scores, outcomes = pair
+    found = worst_pairs(scores, outcomes, 9)
+    taken = [place for one in found for place in (one.preferred, one.better)]
+    assert len(taken) == len(set(taken))
+    assert [one.loss for one in found] == sorted((one.loss for one in found), reverse=True)
+    for one in found:
+        assert scores[one.preferred] > scores[one.better]
+        assert one.loss == outcomes[one.better] - outcomes[one.preferred] > 0
+    every = [
+        outcomes[j] - outcomes[i] for i, j in combinations(range(len(scores)), 2) if scores[i] > scores[j]
+    ] + [outcomes[i] - outcomes[j] for i, j in combinations(range(len(scores)), 2) if scores[j] > scores[i]]
+    worst = max([0.0, *every])
+    assert (found[0].loss if found else 0.0) == worst
+    assert worst <= 2 * linear_distance(scores, outcomes) + 1e-7
+
+
+def test_distance_is_at_most_half_the_range_of_outcomes() -> None:
+    assert linear_distance([3.0, 3.0, 3.0], [1.0, 9.0, 4.0]) == pytest.approx(4)
+
+
+@pytest.mark.parametrize("pair", [([], []), ([1.0], [1.0, 2.0]), ([float("nan")], [1.0])])
+def test_what_cannot_be_ranked_is_refused(pair: tuple[list[float], list[float]]) -> None:
+    for compute in (best_of_n, regret, linear_distance):
+        with pytest.raises(ValueError, match="must be"):
+            compute(*pair)
