@@ -98,7 +98,8 @@ def calibration(part: Part, folder: Path) -> Shipped:
     return Shipped(
         task=part.task, slots=history.plan.experiment.slots, steps=history.plan.experiment.steps,
         groups=" - ".join(GROUPS), noise=_rounded(noise), rng_seed=part.rng_seed,
-        kernel=history.plan.experiment.arithmetic.kernel, machine=f"{started.machine['processor']}, {started.machine['cores']} cores",
+        kernel=history.plan.experiment.arithmetic.kernel,
+        machine=f"{started.machine['processor']}, {started.machine['cores']} cores",
         date=journal.wall_time[:10], version=started.versions.get("esper-ab", ""),
     )  # fmt: skip
 

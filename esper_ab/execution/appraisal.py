@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.appraisal import SCHEMA, Appraisal, AppraisalAnswer, AppraisalQuestion
+from esper_ab.contracts.below import make_folder, write_below
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.installed_code import sources
-from esper_ab.contracts.regular_file import write_whole
 from esper_ab.execution.child import answer_of
 
 FILE_NAME, PAGE_NAME = "appraisal.json", "appraisal.html"
@@ -52,7 +52,7 @@ def default_folder(appraisal: Appraisal) -> Path:
 def check_folder(folder: Path) -> None:
     """UsageError unless files can be written into `folder`, which is made; to be called before minutes are spent."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
     except OSError as error:
         raise UsageError(f"--out {folder}: {error.strerror}; choose another folder") from None
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -63,8 +63,8 @@ def save(appraisal: Appraisal, page: str, folder: Path) -> AppraisalFiles:
     """Write data and page into `folder`, in place of those that are there; UsageError when it cannot be written."""
     check_folder(folder)
     files = AppraisalFiles(data=folder / FILE_NAME, page=folder / PAGE_NAME)
-    write_whole(files.data, encode(appraisal))
-    write_whole(files.page, page.encode())
+    write_below(folder, FILE_NAME, encode(appraisal))
+    write_below(folder, PAGE_NAME, page.encode())
     return files
 
 

@@ -96,7 +96,7 @@ def plan_experiment(
     generated = "" if asked.name else experiment_dir.name
     if generated:
         experiment_dir = _find_free(experiment_dir)
-    check_new(asked, experiment_dir, calibration)
+    check_new(asked, experiment_dir, known.calibration)
     machine = examine_machine(asked, examine if only_plan else partial(examine, meanwhile=_import_control))
     return PlannedExperiment(
         asked=asked, machine=machine, experiment_dir=experiment_dir,
