@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from esper_ab.api.loaded import load_experiment
     from esper_ab.api.running import run_ab_test
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 __all__ = ["Experiment", "Variant", "create_experiment", "load_experiment", "parse_experiment", "run_ab_test"]
 
 # Loaded when asked for: every command and every worker imports this file first.

@@ -14,7 +14,7 @@ from msgspec import Meta
 from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, FileBelow, Moments, RunRef
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 
-PROTOCOL = 8
+PROTOCOL = 9
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
