@@ -142,7 +142,7 @@ def _forward(
         cell = (slice(env, env + 1), level)
         blend = Blend.of(table.stage[cell], table.alpha[cell], table.algorithm[cell], h)
         stack = networks.seeds[level, blueprint]
-        leaves.append(_leaves(stack, torch.tensor([env]), gate=blend.gated is not None))
+        leaves.append(_leaves(stack, torch.tensor([env]), gate=blend.ungated is not None))
         stacks.append((stack, networks.rule.seed_lr, 0.0, not table.frozen[env, level]))
         looked = seed_input(h, blend)
         h = h + seed_delta(h, looked, networks.blueprints[blueprint].delta(looked, leaves[-1]), leaves[-1], blend)
