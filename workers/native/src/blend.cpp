@@ -11,17 +11,11 @@ struct Joined {
     Vec shrink, squares, factor, flows;
 };
 
-Vec pooled(const Vec* x, Plane plane) {
-    Vec sum = {};
-    each_pixel(plane, 1, [&](std::ptrdiff_t at) { sum += x[at]; });
-    return sum * splat(1.0f / float(plane.pixels()));
-}
-
 }  // namespace
 
 void Seed::open_gate(const Vec* h, int pack) {
     Vec* passed = memory_.opened.data() + pack * gate_.kept();
-    for (int c = 0; c < memory_.channels; c++) passed[c] = pooled(h + c * memory_.plane.size(), memory_.plane);
+    pool(h, memory_.plane, memory_.channels, passed);
     perceptron_forward(gate_, values_.data(), passed);
 }
 
@@ -85,7 +79,7 @@ void Seed::unjoin(const Vec* h, Vec* g, int pack, Vec* gd) {
     if (!gated_) return;
     // A gate looks at h from behind a stop, a fossil's at h itself.
     Vec* scratch = memory_.small.data();
-    Vec* looked = scratch + gate_.hidden;
+    Vec* looked = scratch + gate_.first.out;
     Vec opening = along * joined.shrink * splat(seed_.alpha);
     Vec* sums = sums_.data() + share(pack) * values_.size();
     const Vec* passed = memory_.opened.data() + pack * gate_.kept();

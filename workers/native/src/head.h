@@ -2,6 +2,7 @@
 #pragma once
 
 #include "host.h"
+#include "linear.h"
 
 namespace esper {
 
@@ -22,21 +23,12 @@ public:
 
     // Adds to `outcome`; `loss`: whether it is wanted. In the order of the samples.
     void forward(const Vec* features, const std::int64_t* labels, int count, bool loss, Outcome& outcome) {
-        const Plane plane = shape_.last;
-        const Vec part = splat(1.0f / float(plane.pixels()));
-        for (int c = 0; c < shape_.features; c++) {
-            Vec sum = {};
-            each_pixel(plane, 1, [&](std::ptrdiff_t at) { sum += features[c * plane.size() + at]; });
-            pooled_[c] = sum * part;
-        }
+        pool(features, shape_.last, shape_.features, pooled_);
         for (int lane = 0; lane < LANES; lane++) label_[lane] = lane < count ? std::int32_t(labels[lane]) : 0;
         Vec best = {}, own = {};
         Bits found = {};
         for (int k = 0; k < shape_.classes; k++) {
-            Vec a = splat(row_[shape_.head_bias + k]);
-            for (int c = 0; c < shape_.features; c++)
-                a = fma(pooled_[c], splat(row_[shape_.head + c * shape_.classes + k]), a);
-            logits_[k] = a;
+            const Vec a = logits_[k] = linear_output(shape_.head, row_, pooled_, k);
             const Bits better = k == 0 ? ~Bits{} : Bits(a > best);
             best = pick(better, a, best);
             found = better ? Bits{} + k : found;
@@ -64,17 +56,11 @@ public:
         for (int k = 0; k < shape_.classes; k++) {
             const Vec p = error_[k] / total_;
             error_[k] = kept(valid, (p - kept(label_ == k, one)) * each);
-            sums[shape_.head_bias + k] += error_[k];
         }
+        linear_backward(shape_.head, row_, pooled_, error_, sums, pooled_);
         const Vec part = splat(1.0f / float(plane.pixels()));
         for (int c = 0; c < shape_.features; c++) {
-            Vec d = {};
-            for (int k = 0; k < shape_.classes; k++) {
-                const int at = shape_.head + c * shape_.classes + k;
-                sums[at] = fma(error_[k], pooled_[c], sums[at]);
-                d = fma(error_[k], splat(row_[at]), d);
-            }
-            d *= part;
+            const Vec d = pooled_[c] * part;
             Vec* g = gradient + c * plane.size();
             each_pixel(plane, 1, [&](std::ptrdiff_t i) { g[i] = d; });
         }

@@ -26,9 +26,8 @@ HostShape::HostShape(const EsperHost& host, int border) {
     }
     last = plane_of(height, width, border);
     features = in;
-    head = at;
-    head_bias = at + in * classes;
-    parameters = head_bias + classes;
+    head = {features, classes, at, at + features * classes};
+    parameters = head.bias + classes;
 }
 
 void LevelMemory::fit(const LevelShape& shape, int packs, bool with_seed) {

@@ -22,7 +22,8 @@ struct LevelShape {
 
 struct HostShape {
     std::vector<LevelShape> levels;
-    int classes = 0, features = 0, head = 0, head_bias = 0, parameters = 0;
+    int classes = 0, features = 0, parameters = 0;
+    Linear head;
     Plane last;
     bool supported = true;
 

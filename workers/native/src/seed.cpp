@@ -69,11 +69,11 @@ Seed::Seed(const EsperSeed& seed, SlotMemory& memory, bool training) : seed_(see
     for (int i = 0; i < seed.n_layers; i++) add_layer(seed.layers[i]);
     if (gated_) {
         const int c = memory.channels, h = seed.gate_hidden;
-        gate_ = Perceptron{c, h, 1, 0, 0, 0, 0};
-        take(seed.gate, c * h, 1, gate_.first);
-        take(seed.gate + c * h, h, 1, gate_.first_bias);
-        take(seed.gate + c * h + h, h, 1, gate_.second);
-        take(seed.gate + c * h + 2 * h, 1, 1, gate_.second_bias);
+        gate_ = {{c, h, 0, 0}, {h, 1, 0, 0}};
+        take(seed.gate, c * h, 1, gate_.first.weight);
+        take(seed.gate + c * h, h, 1, gate_.first.bias);
+        take(seed.gate + c * h + h, h, 1, gate_.second.weight);
+        take(seed.gate + c * h + 2 * h, 1, 1, gate_.second.bias);
     }
     gradient_.resize(values_.size());
     sums_.fit(SHARES * values_.size());
@@ -92,7 +92,7 @@ void Seed::write_back() const {
 }
 
 void Seed::fit_memory(int packs) {
-    std::size_t small = gate_.kept() + gate_.hidden;
+    std::size_t small = gate_.kept() + gate_.first.out;
     int widest = memory_.channels;
     if (memory_.outputs.size() < layers_.size()) {
         memory_.outputs.resize(layers_.size());
@@ -190,14 +190,9 @@ void Seed::layer_forward(std::size_t i, const Vec* h, std::ptrdiff_t apart, int 
         } else {
             const Perceptron excite = layer.perceptron();
             Vec* passed = kept + pack * layer.kept();
-            const Vec share = splat(1.0f / float(plane.pixels()));
-            for (int c = 0; c < layer.in; c++) {
-                Vec sum = {};
-                each_pixel(plane, 1, [&](std::ptrdiff_t at) { sum += x[c * plane.size() + at]; });
-                passed[c] = sum * share;
-            }
+            pool(x, plane, layer.in, passed);
             perceptron_forward(excite, p, passed);
-            const Vec* factor = passed + excite.kept() - excite.out;
+            const Vec* factor = passed + excite.kept() - layer.in;
             for (int c = 0; c < layer.in; c++) {
                 const Vec less = factor[c] - splat(1.0f);
                 const std::ptrdiff_t from_c = c * plane.size();

@@ -19,7 +19,7 @@ struct Layer {
     bool relu;  // follows, and is part of it
 
     Kernel kernel(const float* p) const { return Kernel{p + at[0], out, kind == ESPER_DEPTHWISE ? 1 : in, size, size}; }
-    Perceptron perceptron() const { return Perceptron{in, size, in, at[0], -1, at[1], at[2]}; }
+    Perceptron perceptron() const { return {{in, size, at[0], -1}, {size, in, at[1], at[2]}}; }
     int kept() const;  // vectors beside the output that the backward pass needs, for one pack
 };
 

@@ -91,7 +91,7 @@ void Seed::excite_back(std::size_t i, const Vec* x, Vec* gd, int pack, bool into
     const Perceptron excite = layer.perceptron();
     const Plane plane = memory_.plane;
     const Vec* passed = memory_.kept[i].data() + pack * layer.kept();
-    const Vec* factor = passed + excite.kept() - excite.out;
+    const Vec* factor = passed + excite.kept() - layer.in;
     Vec *felt = memory_.small.data(), *looked = felt + layer.in, *scratch = looked + layer.in;
     for (int c = 0; c < layer.in; c++) {
         Vec sum = {};
