@@ -64,7 +64,10 @@ def power_tables(
     known: Known, rhos: Sequence[float], replicates: Sequence[int], question: PowerQuestion
 ) -> tuple[PowerTable, ...]:
     """One table for each of the `spreads`, from the same draws."""
-    digest = hashlib.sha256(msgspec.json.encode([question, list(replicates)])).digest()
+    # The same draws with and without adjustment and stops: the answers differ by these alone
+    asked = msgspec.to_builtins(question)
+    del asked["positions_matter"], asked["futility"]
+    digest = hashlib.sha256(msgspec.json.encode([asked, list(replicates)])).digest()
     return tuple(
         power_table(
             spread, replicates, question, calibrate,
