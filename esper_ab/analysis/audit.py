@@ -148,7 +148,7 @@ def _remedy(history: History, contrast: Contrast, places: Sequence[Place]) -> st
             if sign is not None:
                 more.append(Place(replicate=replicate, lane=lanes[place].name, order=place, sign=sign))
         if places_estimable(more):
-            return f"`esper-ab extend EXPERIMENT --replicates {replicate + 1}` would tell them apart."
+            return f"{replicate + 1} replicates would tell them apart: `esper-ab extend` adds those that are missing."
     return "Another experiment, in which fewer replicates are lost, would tell them apart."
 
 

@@ -92,9 +92,13 @@ def _with_best(noise: EvaluationNoise, table: PowerTable) -> HostsAnswer:
     )  # fmt: skip
 
 
-def _generator(*asked: object) -> np.random.Generator:
-    """A generator that is seeded by what is asked."""
-    digest = hashlib.sha256(msgspec.json.encode(asked)).digest()
+def _generator(question: PowerQuestion, replicates: Sequence[int] = ()) -> np.random.Generator:
+    """A generator that is seeded by what is asked: the same draws with and without adjustment and stops, so that the
+    answers differ by these alone.
+    """
+    asked = msgspec.to_builtins(question)
+    del asked["positions_matter"], asked["futility"]
+    digest = hashlib.sha256(msgspec.json.encode([asked, list(replicates)])).digest()
     return np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "little")))
 
 
@@ -111,8 +115,6 @@ def power_tables(
 ) -> tuple[PowerTable, ...]:
     """One table for each of the `spreads`, from the same draws."""
     return tuple(
-        power_table(
-            spread, replicates, question, calibrate, _generator(question, list(replicates))
-        )
+        power_table(spread, replicates, question, calibrate, _generator(question, replicates))
         for spread in spreads(known, rhos)
-    )  # fmt: skip
+    )
