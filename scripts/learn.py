@@ -5,7 +5,7 @@ pieces, so the script can be stopped at any time and called again, with more bud
 
     scripts/learn                                   do what is missing of all, then write docs/learning.md and its data
     scripts/learn --budgets 12x8 --replicates 6     less of it
-    scripts/learn --table                           write them from the pieces that are there
+    scripts/learn --table                           write them from the data there is and the pieces in --out
 """
 
 from __future__ import annotations
@@ -17,13 +17,19 @@ from pathlib import Path
 
 import msgspec
 from learning.pieces import BUDGETS, EVAL_EPISODES, REPLICATES, ROOT, perform
-from learning.table import budget_text, collect, curves, markdown, rows, state
+from learning.table import budget_text, collect, curves, markdown, recorded, rows, state
 from marks import between
 
+DATA = ROOT / "docs" / "benchmarks" / "learning.json"
 
 def write(out: Path) -> None:
-    """docs/learning.md, its data, and the table between the marks of the README."""
-    found = collect(out)
+    """docs/learning.md, its data, and the table between the marks of the README.
+
+    Runs of the data file count unless there is a piece of theirs.
+    """
+    found = recorded(json.loads(DATA.read_bytes())["runs"]) if DATA.exists() else {}
+    for row, runs in collect(out).items():
+        found.setdefault(row, {}).update(runs)
     table = rows(found)
     schedule = json.loads((out / "schedule.json").read_text())["schedule"]
     facts = {
@@ -46,8 +52,7 @@ def write(out: Path) -> None:
     ]
     machine = platform.processor() or platform.machine()
     data = {"machine": machine, "budget": facts["budget"], "state": facts["state"], "rows": table, "runs": runs}
-    (ROOT / "docs" / "benchmarks").mkdir(exist_ok=True)
-    (ROOT / "docs" / "benchmarks" / "learning.json").write_bytes(msgspec.json.format(msgspec.json.encode(data)))
+    DATA.write_bytes(msgspec.json.format(msgspec.json.encode(data)))
     print(facts["state"], facts["table"], facts["curves"], sep="\n\n")
 
 

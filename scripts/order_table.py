@@ -57,7 +57,7 @@ def run(name: str, folder: Path) -> History:
             [*command, "--name", name, "--out", str(folder)], cwd=ROOT, check=True, stdout=subprocess.DEVNULL
         )
     history = load(folder / name).history
-    if history.ended is None or history.ended.status != "finished":
+    if not history.finished:
         raise SystemExit(f"{folder / name} is not finished; remove it and call again")
     return history
 

@@ -55,7 +55,7 @@ def run(folder: Path) -> History:
             [*command, "--name", "precision", "--out", str(folder)], cwd=ROOT, check=True, stdout=subprocess.DEVNULL
         )
     history = load(folder / "precision").history
-    if history.ended is None or history.ended.status != "finished":
+    if not history.finished:
         raise SystemExit(f"{folder / 'precision'} is not finished; remove it and call again")
     return history
 

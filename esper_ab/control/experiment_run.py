@@ -119,7 +119,7 @@ def check_resumable(experiment_dir: Path, history: History, *, allow_changed_cod
     """UsageError when the experiment of `experiment_dir` has ended, when none of its replicates is left, and, if more
     will be trained, as `check_code` says.
     """
-    if history.ended is not None and history.ended.status == "finished":
+    if history.finished:
         remedy = "`esper-ab report` shows it, `esper-ab extend` adds replicates"
         raise UsageError(f"{experiment_dir}: the experiment is finished; {remedy}")
     if nothing_left(history):

@@ -49,7 +49,7 @@ def _check_arithmetic(history: History) -> None:
 
 def extension(experiment_dir: Path, history: History, replicates: int) -> Extension:
     """Blocks up to `replicates` in all; UsageError when the experiment cannot go on or has no need to."""
-    if history.ended is None or history.ended.status != "finished":
+    if not history.finished:
         word = history.ended.status if history.ended else "not finished"
         raise UsageError(f"{experiment_dir}: the experiment is {word}; only a finished one can be extended")
     if history.design.test == "rank":

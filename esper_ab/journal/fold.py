@@ -112,6 +112,11 @@ class History:
         return self.started.plan
 
     @property
+    def finished(self) -> bool:
+        """Whether the experiment has come to its end, so that nothing is left to resume."""
+        return self.ended is not None and self.ended.status == "finished"
+
+    @property
     def replicates(self) -> int:
         """Number of replicates planned so far."""
         return len(self.blocks)

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from experiment_dirs import finished
+
 from learning.plans import BATCH_SIZE, SLOTS, STEPS, TASK, Schedule, coordinate_search, random_search
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,18 +42,6 @@ class Budget:
 BUDGETS = (Budget(12, 8), Budget(24, 8), Budget(60, 16), Budget(200, 16))
 
 
-def finished(piece: Path) -> bool:
-    """Whether a piece has come to its end."""
-    from esper_ab.contracts.errors import EsperError
-    from esper_ab.journal.load import load
-
-    try:
-        ended = load(piece).history.ended
-    except (EsperError, OSError):
-        return False
-    return ended is not None and ended.status == "finished"
-
-
 def train(piece: Path, groups: Sequence[str], budget: Budget, rng_seed: int, extra: Sequence[str]) -> None:
     """One replicate of `groups` as an experiment of its own; a piece that was cut short is done over."""
     if finished(piece):
@@ -71,25 +61,26 @@ def train(piece: Path, groups: Sequence[str], budget: Budget, rng_seed: int, ext
 
 
 def perform(out: Path, budgets: Sequence[Budget], replicates: int, *, in_turn: bool) -> None:
-    """All pieces that are not there yet: budget by budget, replicate by replicate, the start before zeros.
+    """All pieces that are not there yet: budget by budget, in each the default start of all replicates first.
 
     `in_turn`: one run after the other on one core, instead of a process for each.
     """
     how = ("--devices", "cpu:0", "--placement", "sequence") if in_turn else ()
     schedule = coordinate_search(out / "schedule.json")
+    fixed = (*_follow("schedule", schedule), "--group", "untrained:reward=sparse,ppo.lr=0", *how)
+    zeros = [flag for setting in ZEROS for flag in ("--set", setting)]
     for budget in budgets:
-        for replicate in range(replicates):
-            rng_seed = FIRST_RNG_SEED + replicate
-            fixed = (*_follow("schedule", schedule), "--group", "untrained:reward=sparse,ppo.lr=0", *how)
-            once = Budget(1, budget.n_envs)
-            train(out / f"fixed-{once.name}-{replicate}", FIXED, once, rng_seed, fixed)
+        fixed_once, once = Budget(1, BUDGETS[0].n_envs), Budget(1, budget.n_envs)
+        seeds = [(replicate, FIRST_RNG_SEED + replicate) for replicate in range(replicates)]
+        for replicate, rng_seed in seeds:
+            train(out / f"fixed-{fixed_once.name}-{replicate}", FIXED, fixed_once, rng_seed, fixed)
             train(out / f"start-{budget.name}-{replicate}", MODES, budget, rng_seed, how)
-            zeros = [flag for setting in ZEROS for flag in ("--set", setting)]
-            train(out / f"zeros-{budget.name}-{replicate}", MODES, budget, rng_seed, (*zeros, *how))
+        for replicate, rng_seed in seeds:
             plan = random_search(out / f"plan-{budget.name}-{replicate}.json", budget.hosts, rng_seed)
-            follows = _follow("search", plan)
             pair = ("wait", "search=schedule")
-            train(out / f"search-{budget.name}-{replicate}", pair, once, rng_seed, (*follows, *how))
+            train(out / f"search-{budget.name}-{replicate}", pair, once, rng_seed, (*_follow("search", plan), *how))
+        for replicate, rng_seed in seeds:
+            train(out / f"zeros-{budget.name}-{replicate}", MODES, budget, rng_seed, (*zeros, *how))
 
 
 def _follow(group: str, schedule: Schedule) -> tuple[str, ...]:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from experiment_dirs import finished
 
-from learning.pieces import BUDGETS, FIRST_RNG_SEED, REPLICATES, finished
+from learning.pieces import BUDGETS, FIRST_RNG_SEED, REPLICATES
 
 Run = dict[str, Any]
 Found = dict[tuple[str, str], dict[int, Run]]  # (group, budget or "") -> replicate -> its numbers
@@ -16,6 +17,15 @@ Found = dict[tuple[str, str], dict[int, Run]]  # (group, budget or "") -> replic
 KINDS = {"start": "", "zeros": ", start 0", "search": "", "fixed": ""}
 ORDER = ("wait", "random", "heuristic", "untrained", "schedule", "search", "shaped", "simplified", "sparse", "minimal")
 PASSED = 80.0  # percent, as in the goals
+
+
+def recorded(runs: list[dict[str, Any]]) -> Found:
+    """The runs of a data file, as `collect` has them: what was measured elsewhere, or earlier, is not lost."""
+    found: Found = {}
+    for run in runs:
+        rest = {key: value for key, value in run.items() if key not in ("group", "budget", "replicate")}
+        found.setdefault((run["group"], run["budget"]), {})[run["replicate"]] = rest
+    return found
 
 
 def collect(out: Path) -> Found:

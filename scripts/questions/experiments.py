@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from esper_ab.contracts.errors import EsperError
+from experiment_dirs import finished
+
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 
@@ -30,7 +31,7 @@ REPEATS = 3
 def run(folder: Path, name: str, arguments: tuple[str, ...]) -> Path:
     """The directory of a finished run, from `folder` if it is there; one that was cut short is done over."""
     experiment_dir = folder / name
-    if not _finished(experiment_dir):
+    if not finished(experiment_dir):
         shutil.rmtree(experiment_dir, ignore_errors=True)
         print(f"{name} …", flush=True)
         command = [sys.executable, "-m", "esper_ab.launch", *arguments, "--quiet", "--json"]
@@ -44,11 +45,3 @@ def run(folder: Path, name: str, arguments: tuple[str, ...]) -> Path:
 def history_of(experiment_dir: Path) -> History:
     """Of a finished run."""
     return load(experiment_dir).history
-
-
-def _finished(experiment_dir: Path) -> bool:
-    try:
-        ended = load(experiment_dir).history.ended
-    except (EsperError, OSError):
-        return False
-    return ended is not None and ended.status == "finished"
