@@ -61,9 +61,7 @@ class Part:
         return f"{self.task}-{self.episodes}x{self.n_envs}-{self.replicates}-{self.hosts}-{self.rng_seed}"
 
 
-CALIBRATIONS = (
-    Part("digits", 3, 4, 12, 32, 7100), Part("digits", 12, 8, 8, 32, 7101), Part("synthetic", 3, 4, 12, 32, 7102),
-)  # fmt: skip
+CALIBRATIONS = (Part("digits", 3, 4, 12, 32, 7100), Part("digits", 12, 8, 8, 32, 7101))
 # The first budget again, with few hosts and with the chosen number (0), on rng seeds of their own.
 COMPARED = (Part("digits", 3, 4, 16, FEW, 7110), Part("digits", 3, 4, 16, 0, 7111))
 
