@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from support.asking import asked, experiment, machine, planned
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.plan.blocks import extend
 from esper_ab.settings.eval_hosts import DEFAULT_HOSTS, EvaluationNoise, choose_hosts, shipped
 from esper_ab.settings.flags import parse_flags
 from esper_ab.settings.resolve import resolve
@@ -37,7 +38,8 @@ def test_auto_is_the_default_and_the_plan_has_its_number_and_its_reason() -> Non
     found = choose_hosts(experiment())
     plan = planned(experiment(), machine())
     assert plan.experiment.eval_hosts == found.hosts == DIGITS.noise.best(3, 4)
-    assert "by 16 pairs shaped - simplified of digits at 3 x 4 training hosts" in found.why
+    pairs = DIGITS.noise.components.runs
+    assert f"by {pairs} pairs shaped - simplified of digits at 3 x 4 training hosts" in found.why
 
 
 def test_the_number_is_part_of_the_digest_and_the_same_for_every_run() -> None:
@@ -47,6 +49,12 @@ def test_the_number_is_part_of_the_digest_and_the_same_for_every_run() -> None:
         assert {spec.eval_hosts for block in plan.blocks for spec in block.runs} == {plan.experiment.eval_hosts}
     same = planned(experiment(eval_hosts=choose_hosts(experiment()).hosts), machine())
     assert same.digest == planned(experiment(), machine()).digest
+
+
+def test_replicates_that_are_added_have_the_hosts_of_the_plan() -> None:
+    plan = planned(experiment(), machine())
+    added = extend(plan, plan.design, len(plan.blocks), 4)
+    assert {spec.eval_hosts for block in added.blocks for spec in block.runs} == {plan.experiment.eval_hosts}
 
 
 @given(st.integers(0, 2**31), st.integers(6, 40), st.sampled_from(["a", "b"]), st.floats(0.1, 9.0))
