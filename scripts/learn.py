@@ -1,7 +1,8 @@
 """Does it learn? Held-out accuracy of hosts grown by every controller and reward mode, with intervals over runs.
 
 Budgets and rng seeds were fixed before the first run of record; nothing was tuned on these rng seeds. Work is done in
-pieces, so the script can be stopped at any time and called again, with more budgets or replicates.
+pieces, so the script can be stopped at any time and called again, with more budgets or replicates; runs that
+docs/benchmarks/learning.json holds are not done again.
 
     scripts/learn                                   do what is missing of all, then write docs/learning.md and its data
     scripts/learn --budgets 12x8 --replicates 6     less of it
@@ -17,17 +18,23 @@ from pathlib import Path
 
 import msgspec
 from learning.pieces import BUDGETS, EVAL_EPISODES, REPLICATES, ROOT, perform
-from learning.table import budget_text, collect, curves, markdown, recorded, rows, state
+from learning.table import Found, budget_text, collect, curves, markdown, pieces_of, recorded, rows, state
 from marks import between
 
 DATA = ROOT / "docs" / "benchmarks" / "learning.json"
+
+
+def known() -> Found:
+    """The runs of the data file."""
+    return recorded(json.loads(DATA.read_bytes())["runs"]) if DATA.exists() else {}
+
 
 def write(out: Path) -> None:
     """docs/learning.md, its data, and the table between the marks of the README.
 
     Runs of the data file count unless there is a piece of theirs.
     """
-    found = recorded(json.loads(DATA.read_bytes())["runs"]) if DATA.exists() else {}
+    found = known()
     for row, runs in collect(out).items():
         found.setdefault(row, {}).update(runs)
     table = rows(found)
@@ -67,7 +74,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if not arguments.table:
         asked = [one for one in BUDGETS if arguments.budgets is None or one.name in arguments.budgets]
-        perform(arguments.out, asked, arguments.replicates, in_turn=arguments.in_turn)
+        perform(arguments.out, asked, arguments.replicates, known=pieces_of(known()), in_turn=arguments.in_turn)
     write(arguments.out)
 
 

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +39,7 @@ class Budget:
         return self.episodes * self.n_envs
 
 
+FIXED_BUDGET = Budget(1, 8)  # of what learns nothing
 BUDGETS = (Budget(12, 8), Budget(24, 8), Budget(60, 16), Budget(200, 16))
 
 
@@ -60,27 +61,35 @@ def train(piece: Path, groups: Sequence[str], budget: Budget, rng_seed: int, ext
     print(f"{piece.name}: {time.monotonic() - start:.0f} s", flush=True)
 
 
-def perform(out: Path, budgets: Sequence[Budget], replicates: int, *, in_turn: bool) -> None:
-    """All pieces that are not there yet: budget by budget, in each the default start of all replicates first.
+def perform(
+    out: Path, budgets: Sequence[Budget], replicates: int, *, known: Collection[str], in_turn: bool
+) -> None:
+    """All pieces that are neither `known` nor in `out`: budget by budget, in each the default start first.
 
     `in_turn`: one run after the other on one core, instead of a process for each.
     """
     how = ("--devices", "cpu:0", "--placement", "sequence") if in_turn else ()
     schedule = coordinate_search(out / "schedule.json")
-    fixed = (*_follow("schedule", schedule), "--group", "untrained:reward=sparse,ppo.lr=0", *how)
+    fixed = (*_follow("schedule", schedule), "--group", "untrained:reward=sparse,ppo.lr=0")
     zeros = [flag for setting in ZEROS for flag in ("--set", setting)]
+
+    def missing(kind: str, of: Budget) -> Iterator[tuple[int, Path, int]]:
+        for replicate in range(replicates):
+            name = f"{kind}-{of.name}-{replicate}"
+            if name not in known:
+                yield replicate, out / name, FIRST_RNG_SEED + replicate
+
     for budget in budgets:
-        fixed_once, once = Budget(1, BUDGETS[0].n_envs), Budget(1, budget.n_envs)
-        seeds = [(replicate, FIRST_RNG_SEED + replicate) for replicate in range(replicates)]
-        for replicate, rng_seed in seeds:
-            train(out / f"fixed-{fixed_once.name}-{replicate}", FIXED, fixed_once, rng_seed, fixed)
-            train(out / f"start-{budget.name}-{replicate}", MODES, budget, rng_seed, how)
-        for replicate, rng_seed in seeds:
+        for _, piece, rng_seed in missing("fixed", FIXED_BUDGET):
+            train(piece, FIXED, FIXED_BUDGET, rng_seed, (*fixed, *how))
+        for _, piece, rng_seed in missing("start", budget):
+            train(piece, MODES, budget, rng_seed, how)
+        for replicate, piece, rng_seed in missing("search", budget):
             plan = random_search(out / f"plan-{budget.name}-{replicate}.json", budget.hosts, rng_seed)
-            pair = ("wait", "search=schedule")
-            train(out / f"search-{budget.name}-{replicate}", pair, once, rng_seed, (*_follow("search", plan), *how))
-        for replicate, rng_seed in seeds:
-            train(out / f"zeros-{budget.name}-{replicate}", MODES, budget, rng_seed, (*zeros, *how))
+            follow = _follow("search", plan)
+            train(piece, ("wait", "search=schedule"), Budget(1, budget.n_envs), rng_seed, (*follow, *how))
+        for _, piece, rng_seed in missing("zeros", budget):
+            train(piece, MODES, budget, rng_seed, (*zeros, *how))
 
 
 def _follow(group: str, schedule: Schedule) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from experiment_dirs import finished
 
-from learning.pieces import BUDGETS, FIRST_RNG_SEED, REPLICATES
+from learning.pieces import BUDGETS, FIRST_RNG_SEED, FIXED_BUDGET, REPLICATES
 
 Run = dict[str, Any]
 Found = dict[tuple[str, str], dict[int, Run]]  # (group, budget or "") -> replicate -> its numbers
@@ -26,6 +26,17 @@ def recorded(runs: list[dict[str, Any]]) -> Found:
         rest = {key: value for key, value in run.items() if key not in ("group", "budget", "replicate")}
         found.setdefault((run["group"], run["budget"]), {})[run["replicate"]] = rest
     return found
+
+
+def pieces_of(found: Found) -> frozenset[str]:
+    """Names of the pieces that these runs are from."""
+    names = set()
+    for (group, budget), runs in found.items():
+        kind = "zeros" if group.endswith(KINDS["zeros"]) else "search" if group == "search" else "start"
+        if not budget:
+            kind, budget = "fixed", FIXED_BUDGET.name
+        names |= {f"{kind}-{budget}-{replicate}" for replicate in runs}
+    return frozenset(names)
 
 
 def collect(out: Path) -> Found:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from learning.pieces import BUDGETS, MODES, REPLICATES, ZEROS
 from learning.plans import SLOTS, random_plan
-from learning.table import curves, markdown, rows, state
+from learning.table import curves, markdown, pieces_of, recorded, rows, state
 
 from esper_ab.contracts.settings import DEFAULT_BLUEPRINTS, ControllerSettings, PolicySettings
 from workers.controllers.schedule import make
@@ -51,6 +51,17 @@ def test_rows_are_in_order_with_paired_differences_and_no_interval_of_one_run():
     text = markdown(table)
     assert "| `sparse`, start 0 | 12 x 8 | 1 | 60.0 |" in text
     assert "nan" not in text
+
+
+def test_recorded_runs_come_back_and_name_their_pieces():
+    runs = [
+        {"group": group, "budget": budget, "replicate": replicate, **run}
+        for (group, budget), of in found().items() for replicate, run in of.items()
+    ]  # fmt: skip
+    assert recorded(runs) == found()
+    assert pieces_of(found()) == {
+        "fixed-1x8-0", "fixed-1x8-1", "fixed-1x8-2", "start-12x8-0", "start-12x8-1", "start-12x8-2", "zeros-12x8-0",
+    }  # fmt: skip
 
 
 def test_what_is_missing_is_named():
