@@ -369,6 +369,6 @@ def test_every_key_of_the_verdict_is_documented():
 def test_every_number_of_a_comparison_is_in_the_verdict():
     found = content(fold(planted_effect()))
     (one,), document = found.comparisons, json.loads(render_verdict(found))
-    elsewhere = {"question", "course", "at_look", "descriptive", "simultaneous"}  # at_look: in `looks`
+    elsewhere = {"question", "course", "descriptive", "simultaneous", "at_look", "futility"}  # the last two: in `looks`
     keys = {field.name for field in dataclasses.fields(one)} - elsewhere | set(one.descriptive)
     assert keys <= set(document["comparisons"][0])
