@@ -15,18 +15,18 @@ import argparse
 import json
 import platform
 from pathlib import Path
+from typing import Any
 
-import msgspec
 from learning.pieces import BUDGETS, EVAL_EPISODES, REPLICATES, ROOT, perform
-from learning.table import Found, budget_text, collect, curves, markdown, pieces_of, recorded, rows, state
+from learning.table import budget_text, collect, curves, markdown, pieces_of, recorded, rows, state
 from marks import between
 
 DATA = ROOT / "docs" / "benchmarks" / "learning.json"
 
 
-def known() -> Found:
-    """The runs of the data file."""
-    return recorded(json.loads(DATA.read_bytes())["runs"]) if DATA.exists() else {}
+def recorded_data() -> dict[str, Any]:
+    """What the data file holds."""
+    return json.loads(DATA.read_bytes()) if DATA.exists() else {"runs": []}
 
 
 def write(out: Path) -> None:
@@ -34,11 +34,13 @@ def write(out: Path) -> None:
 
     Runs of the data file count unless there is a piece of theirs.
     """
-    found = known()
+    data = recorded_data()
+    found = recorded(data["runs"])
     for row, runs in collect(out).items():
         found.setdefault(row, {}).update(runs)
     table = rows(found)
-    schedule = json.loads((out / "schedule.json").read_text())["schedule"]
+    searched = out / "schedule.json"
+    schedule = (json.loads(searched.read_text()) if searched.exists() else data)["schedule"]
     facts = {
         "budget": budget_text(EVAL_EPISODES),
         "state": state(found),
@@ -58,8 +60,11 @@ def write(out: Path) -> None:
         for replicate, run in sorted(of.items())
     ]
     machine = platform.processor() or platform.machine()
-    data = {"machine": machine, "budget": facts["budget"], "state": facts["state"], "rows": table, "runs": runs}
-    DATA.write_bytes(msgspec.json.format(msgspec.json.encode(data)))
+    head = {
+        "machine": machine, "budget": facts["budget"], "state": facts["state"], "schedule": schedule, "rows": table,
+    }  # fmt: skip
+    lines = ",\n".join(json.dumps(run) for run in runs)
+    DATA.write_text(f'{json.dumps(head, indent=1)[:-2]},\n "runs": [\n{lines}\n]}}\n')
     print(facts["state"], facts["table"], facts["curves"], sep="\n\n")
 
 
@@ -74,7 +79,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if not arguments.table:
         asked = [one for one in BUDGETS if arguments.budgets is None or one.name in arguments.budgets]
-        perform(arguments.out, asked, arguments.replicates, known=pieces_of(known()), in_turn=arguments.in_turn)
+        known = pieces_of(recorded(recorded_data()["runs"]))
+        perform(arguments.out, asked, arguments.replicates, known=known, in_turn=arguments.in_turn)
     write(arguments.out)
 
 

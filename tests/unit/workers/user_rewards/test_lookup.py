@@ -204,6 +204,7 @@ def kept(reference: str, experiment_dir: Path):
     """As a run finds it: what the preflight loaded, copied."""
     reward: UserReward = user_reward(reference, 3)
     assert reward.problem == ""
+    experiment_dir.mkdir(exist_ok=True)
     keep(experiment_dir, [reward])
     return as_planned([code_of(reward)], experiment_dir)
 
@@ -276,10 +277,10 @@ def test_a_file_edited_between_preflight_and_copy_is_refused(tmp_path, user_file
     reward = user_reward(f"{path}:reward", 3)
     path.write_text(path.read_text() + "\n")
     with pytest.raises(UsageError, match="was changed while the experiment was planned; start it again"):
-        keep(tmp_path / "run", [reward])
+        keep(tmp_path, [reward])
     path.unlink()
     with pytest.raises(UsageError, match="was changed"):
-        keep(tmp_path / "run", [reward])
+        keep(tmp_path, [reward])
 
 
 def test_data_is_read_where_it_lies(tmp_path, user_file):
