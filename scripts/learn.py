@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from learning.pieces import BUDGETS, EVAL_EPISODES, REPLICATES, ROOT, perform
-from learning.table import budget_text, collect, curves, markdown, pieces_of, recorded, rows, state
+from learning.table import budget_text, collect, curves, differences, markdown, pieces_of, recorded, rows, state
 from marks import between
 
 DATA = ROOT / "docs" / "benchmarks" / "learning.json"
@@ -46,6 +46,7 @@ def write(out: Path) -> None:
         "state": state(found),
         "table": markdown(table),
         "curves": curves(found),
+        "differences": differences(found),
         "schedule": "`" + "`, `".join(schedule) + "`",
     }
     page = (ROOT / "docs" / "learning.md").read_text()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from experiment_dirs import finished
 
-from learning.pieces import BUDGETS, FIRST_RNG_SEED, FIXED_BUDGET, REPLICATES
+from learning.pieces import BUDGETS, FIRST_RNG_SEED, FIXED_BUDGET, MODES, REPLICATES
 
 Run = dict[str, Any]
 Found = dict[tuple[str, str], dict[int, Run]]  # (group, budget or "") -> replicate -> its numbers
@@ -17,6 +18,7 @@ Found = dict[tuple[str, str], dict[int, Run]]  # (group, budget or "") -> replic
 KINDS = {"start": "", "zeros": ", start 0", "search": "", "fixed": ""}
 ORDER = ("wait", "random", "heuristic", "untrained", "schedule", "search", "shaped", "simplified", "sparse", "minimal")
 PASSED = 80.0  # percent, as in the goals
+RESOLVED = 2.0  # points, the default margin
 
 
 def recorded(runs: list[dict[str, Any]]) -> Found:
@@ -167,3 +169,41 @@ def curves(found: Found) -> str:
         first = f"first at {PASSED:.0f} % after {n_envs * (at[0] + 1)} hosts" if len(at) else f"never at {PASSED:.0f} %"
         lines.append(f"- `{group}`, {budget.replace('x', ' x ')}: {mean[0]:.0f} % → {mean[-1]:.0f} %, {first}")
     return "\n".join(lines) or "None yet."
+
+
+def differences(found: Found) -> str:
+    """Per budget: the trained policies against the untrained one, and each pair of modes, paired by replicate."""
+    lines = [
+        f"| budget | difference | pairs | sampled, points | its SD | pairs for {RESOLVED:g} points | greedy, points "
+        "| its SD |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for budget in (one.name for one in BUDGETS):
+        modes = {mode: found[mode, budget] for mode in MODES if (mode, budget) in found}
+        sides = [("all modes", list(modes.values()), "untrained", [found.get(("untrained", ""), {})])]
+        sides += [(a, [modes[a]], b, [modes[b]]) for a, b in combinations(modes, 2)]
+        for name, of_a, other, of_b in sides:
+            both = sorted(set.intersection(*(set(runs) for runs in (*of_a, *of_b)))) if of_a else []
+            if len(both) < 2:
+                continue
+            cells = []
+            for key in ("accuracy", "greedy"):
+                d = [np.mean([r[i][key] for r in of_a]) - np.mean([r[i][key] for r in of_b]) for i in both]
+                mean, half = mean_and_half([float(one) for one in d])
+                cells.append((f"{mean:+.1f} [{mean - half:+.1f}, {mean + half:+.1f}]", float(np.std(d, ddof=1))))
+            (sampled, sd), (greedy, greedy_sd) = cells
+            lines.append(
+                f"| {budget.replace('x', ' x ')} | {name} - {other} | {len(both)} | {sampled} | {sd:.1f} "
+                f"| {pairs_needed(sd)} | {greedy} | {greedy_sd:.1f} |"
+            )
+    return "\n".join(lines)
+
+
+def pairs_needed(sd: float) -> int:
+    """Pairs with which a two-sided paired t-test at 0.05 finds a mean of RESOLVED points with a power of 0.8.
+
+    By the normal approximation, sum of the quantiles squared times the variance; two more for the t.
+    """
+    from scipy import stats
+
+    return math.ceil(((stats.norm.isf(0.025) + stats.norm.isf(0.2)) * sd / RESOLVED) ** 2) + 2

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from learning.pieces import BUDGETS, MODES, REPLICATES, ZEROS
 from learning.plans import SLOTS, random_plan
-from learning.table import curves, markdown, pieces_of, recorded, rows, state
+from learning.table import curves, differences, markdown, pairs_needed, pieces_of, recorded, rows, state
 
 from esper_ab.contracts.settings import DEFAULT_BLUEPRINTS, ControllerSettings, PolicySettings
 from workers.controllers.schedule import make
@@ -75,3 +75,20 @@ def test_what_is_missing_is_named():
 def test_curves_say_when_a_group_came_to_80_percent(accuracy, words):
     (line, _) = curves(found(accuracy)).splitlines()
     assert words in line
+
+
+def test_differences_are_of_the_replicates_that_both_have():
+    of = found()
+    sparse = of["sparse", "12x8"]
+    of["minimal", "12x8"] = {r: {**run, "accuracy": run["accuracy"] - 5.0 - r} for r, run in sparse.items()}
+    of["untrained", ""] = {r: {**run, "greedy": 40.0} for r, run in of["random", ""].items()}
+    lines = differences(of).splitlines()[2:]
+    assert [line.split("|")[2].strip() for line in lines] == ["all modes - untrained", "sparse - minimal"]
+    assert "| 3 | +6.0 [" in lines[1]  # 5, 6, 7
+    assert "| +0.0 [+0.0, +0.0] | 0.0 |" in lines[1]
+
+
+@pytest.mark.parametrize(("sd", "pairs"), [(0.0, 2), (2.0, 10), (4.0, 34)])
+def test_pairs_for_the_margin(sd, pairs):
+    """Of d = 1 and 0.5: 10 and 34 by tables of the paired t-test (Cohen 1988)."""
+    assert pairs_needed(sd) == pytest.approx(pairs, abs=1)
