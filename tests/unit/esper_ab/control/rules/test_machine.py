@@ -155,6 +155,8 @@ def test_a_machine_that_takes_over_goes_on_as_the_one_would_that_lost_its_worker
         lived.lose_all_workers()
         if lived.over:
             return  # a worker was lost for the third time before it got to its run
+        if waits_for_a_start(lived.journal):
+            return  # the others may be released before it, and with it where the machine that takes over starts all
         kept = len(lived.journal)
         resumed = lived.resumed(kept)
         for world in (lived, resumed):
@@ -163,6 +165,12 @@ def test_a_machine_that_takes_over_goes_on_as_the_one_would_that_lost_its_worker
         assert sequel(resumed.journal[kept:]) == sequel(lived.journal[kept:])
 
     in_every_world()
+
+
+def waits_for_a_start(events):
+    """Whether the start of a run's worker was put off, and nothing has become of it yet."""
+    last = {event.run_name: event.category for event in events if isinstance(event, Ledger) and event.run_name}
+    return "start_delayed" in last.values()
 
 
 def sequel(events):
