@@ -7,8 +7,10 @@ import subprocess
 import sys
 from importlib import resources
 
+import msgspec
 import pytest
 from matplotlib.colors import to_hex
+from support.appraised import make_appraisal
 from support.journals import one_replicate, three_groups
 
 from esper_ab.journal.fold import fold
@@ -16,10 +18,16 @@ from esper_ab.report.content import content
 from esper_ab.report.figures import catalogue as figures
 from esper_ab.report.figures import style
 
+SECTIONS = ("outcome", "training", "rewards", "trust")
+
 
 @pytest.fixture(scope="module")
 def found():
-    return content(fold(three_groups()))
+    """Of an experiment that includes an appraisal of its rewards."""
+    started, *rest = three_groups()
+    appraisal = make_appraisal([60.0, 40.0, 55.0, 30.0], {"shaped": [4, 2, 3, 1], "simplified": [1, 2, 3, 4]})
+    plan = msgspec.structs.replace(started.plan, appraisal=appraisal)
+    return content(fold([msgspec.structs.replace(started, plan=plan), *rest]))
 
 
 @pytest.mark.parametrize("name", figures.NAMES)
@@ -45,7 +53,7 @@ def test_the_colours_are_those_of_the_page_in_the_light():
 
 
 def test_names_are_those_of_the_page(found):
-    drawings = [drawing for section in ("outcome", "training", "trust") for drawing in figures.drawn(section, found)]
+    drawings = [drawing for section in SECTIONS for drawing in figures.drawn(section, found)]
     assert tuple(drawing.name for drawing in drawings) == figures.NAMES
 
 
