@@ -27,11 +27,12 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE, DATA = ROOT / "docs" / "scaling.md", ROOT / "docs" / "benchmarks"
 BATCHES = {"digits": 64, "cifar10": 32}  # of scripts/bench
 TRIED = {  # of each way of training hosts
-    "NATIVE": [Rates(value=value, validated=validated)
-               for value in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50) for validated in (0.5, 1.0, 1.5, 2.0, 3.0)],
+    "NATIVE": [Rates(value=value, validated=validated, step_s=step_s)
+               for value in (5, 10, 15, 20, 30, 40, 50) for validated in (0.5, 1.0, 1.5, 2.0, 3.0)
+               for step_s in (0.0, 0.1e-3, 0.2e-3, 0.3e-3, 0.5e-3, 1e-3)],
     "TORCH": [Rates(value=value, validated=validated, step_s=step_s)
-              for value in (25, 50, 75, 100, 150, 200, 300) for validated in (1.0, 1.5, 2.0, 3.0)
-              for step_s in (0.5e-3, 1e-3, 1.5e-3, 2e-3, 3e-3)],
+              for value in (100, 150, 200, 300, 400, 500) for validated in (1.0, 1.5, 2.0, 3.0, 4.0, 5.0)
+              for step_s in (1.5e-3, 2e-3, 3e-3, 5e-3, 10e-3, 15e-3)],
 }  # fmt: skip
 
 

@@ -36,9 +36,9 @@ class Rates:
     step_s: float = 0.0  # per optimiser step, whatever its size
 
 
-NATIVE = Rates(value=20, validated=1.0)
-TORCH = Rates(value=200, validated=1.0, step_s=1.5e-3)
-GPU = Rates(value=200, validated=1.0, step_s=20e-3)  # hundreds of launches per step; never measured
+NATIVE = Rates(value=30, validated=0.5, step_s=0.5e-3)
+TORCH = Rates(value=150, validated=4.0, step_s=15e-3)
+GPU = Rates(value=150, validated=4.0, step_s=20e-3)  # hundreds of launches per step; never measured
 _WORKER_BYTES = 400 << 20  # Python, torch, its threads
 _ENV_BYTES = 3 << 19  # parameters, momentum and activations of one environment more
 _FLOAT_BYTES = 4
