@@ -229,9 +229,11 @@ class Bank:
             with torch.enable_grad():
                 logits = self._forward(epoch, side_by_side(images, batch))
                 loss = F.cross_entropy(logits.flatten(0, 1), shown.flatten(), reduction="none").view(shown.shape)
-            weight = loss.new_ones(()) if scale is None else scale.scale
+                weight = loss.new_ones(()) if scale is None else scale.scale
+                # A scalar: for the gradient of a tensor torch imports its compiler's shapes, which takes a second.
+                total = (loss * (weight / shown.shape[1])).sum()
             flat = [loan.flat for loan in (epoch.host, *loans)]
-            mine, *theirs = torch.autograd.grad(loss, flat, (weight / shown.shape[1]).expand(loss.shape))
+            mine, *theirs = torch.autograd.grad(total, flat)
             overflowed = hosts.step([mine], scale) + seeds.step(theirs, scale)
             found.append((loss.detach(), logits.detach()))
             if scale is not None:
