@@ -23,8 +23,10 @@ import os
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -175,37 +177,26 @@ def judged(found: list[Row], *, quick: bool) -> tuple[list[Limit], list[str]]:
     return limits, [limit.sentence for limit in limits if (limit.surely_broken if quick else limit.broken)]
 
 
-def of_equivalence(scale: Scale, pool: ProcessPoolExecutor, *, quick: bool) -> tuple[int, list[str]]:
-    """Measure, print and, unless quick, write the table of several groups: limits checked, and those broken."""
-    found = equivalence(scale, pool)
+Measure = Callable[[Scale, ProcessPoolExecutor], list[Row]]
+Render = Callable[[list[Row]], str]
+
+
+def of_one(
+    measure: Measure, render: Render, place: tuple[Path, str], scale: Scale, pool: ProcessPoolExecutor, *, quick: bool
+) -> tuple[int, list[str]]:
+    """Measure, print and, unless quick, write one table: limits checked, and those broken."""
+    found = measure(scale, pool)
     limits, broken = judged(found, quick=quick)
-    text = f"{table.equivalence(found)}\n\n{table.verdict(limits, broken)}"
+    text = f"{render(found)}\n\n{table.verdict(limits, broken)}"
     print(text)
     if not quick:
-        write((EQUIVALENCE_DATA, EQUIVALENCE_MARK), found, {}, text, broken)
+        write(place, found, {}, text, broken)
     return len(limits), broken
 
 
-def of_claims(scale: Scale, pool: ProcessPoolExecutor, *, quick: bool) -> tuple[int, list[str]]:
-    """The same of the table of claims."""
-    found = claims(scale, pool)
-    limits, broken = judged(found, quick=quick)
-    text = f"{table.claims(found)}\n\n{table.verdict(limits, broken)}"
-    print(text)
-    if not quick:
-        write((CLAIMS_DATA, CLAIMS_MARK), found, {}, text, broken)
-    return len(limits), broken
-
-
-def of_stops(scale: Scale, pool: ProcessPoolExecutor, *, quick: bool) -> tuple[int, list[str]]:
-    """The same of stops for futility and of positions that cannot matter."""
-    found = stops(scale, pool)
-    limits, broken = judged(found, quick=quick)
-    text = f"{table.stops(found)}\n\n{table.verdict(limits, broken)}"
-    print(text)
-    if not quick:
-        write((STOPS_DATA, STOPS_MARK), found, {}, text, broken)
-    return len(limits), broken
+of_equivalence = partial(of_one, equivalence, table.equivalence, (EQUIVALENCE_DATA, EQUIVALENCE_MARK))
+of_claims = partial(of_one, claims, table.claims, (CLAIMS_DATA, CLAIMS_MARK))
+of_stops = partial(of_one, stops, table.stops, (STOPS_DATA, STOPS_MARK))
 
 
 def of_the_rest(scale: Scale, pool: ProcessPoolExecutor, *, quick: bool) -> tuple[int, list[str]]:
@@ -235,7 +226,7 @@ def main() -> None:
     parser.add_argument("--sentences", action="store_true", help="only contradictions in words and numbers")
     asked = parser.parse_args()
     scale = QUICK if asked.quick else FULL
-    only = {
+    only: dict[Callable[..., tuple[int, list[str]]], bool] = {
         of_equivalence: asked.equivalence, of_claims: asked.claims, of_stops: asked.stops,
         of_sentences: asked.sentences,
     }  # fmt: skip
