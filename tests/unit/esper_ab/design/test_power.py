@@ -35,11 +35,6 @@ from esper_ab.verdict.looks import follow
 TWO = PowerQuestion(margin=3.5)
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "boundaries"))
-
-
 def rng():
     return np.random.default_rng(11)
 
