@@ -1,0 +1,175 @@
+"""Does looking pay? On `mixture`, the best plan for each kind of host against the best single plan for all of them.
+
+Plans are schedules. Every single seed that is germinated at once is tried, and from these a search goes on for each kind
+and for all kinds together, by validation accuracy at the end on hosts of the search's rng seed. The four plans found are
+then judged by held-out accuracy on hosts of another rng seed.
+
+    scripts/looking                  search, judge, then write docs/looking.md and its data
+    scripts/looking --table          write the page from the data there is
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from marks import between
+from numpy.typing import NDArray
+
+from esper_ab.contracts.records import EnvEpisode
+from esper_ab.contracts.rng import RngPath, run_path
+from esper_ab.contracts.settings import DEFAULT_BLUEPRINTS, GrowthSettings, RewardSettings
+from esper_ab.stats.paired_difference import paired_difference
+from workers.appraisal.search import search
+from workers.controllers.schedule import Schedule, make
+from workers.datasets.behaviour import Behaviour, SeedLife, growing
+from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
+from workers.growth.shares import Shares
+from workers.growth.stopwatch import Stopwatch
+from workers.native.library import kernels
+from workers.run.episode import play
+from workers.tasks.mixture import TASK
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA, PAGE = ROOT / "docs" / "benchmarks" / "looking.json", ROOT / "docs" / "looking.md"
+STEPS, GROWTH = 12, GrowthSettings(batch_size=32, max_seeds=1)
+SEARCH_RNG_SEED, SEARCH_HOSTS, TRIES_KIND, TRIES_ALL = 171, 8, 48, 96  # hosts of each kind
+JUDGE_RNG_SEED, JUDGE_HOSTS = 172, 40
+TOGETHER = 8  # plans that share a bank
+KINDS = tuple(kind.name for kind in TASK.kinds)
+
+Floats = NDArray[np.float64]
+
+
+class Hosts:
+    """As many hosts of each kind, kind after kind, at addresses below one rng seed; plays plans on them."""
+
+    def __init__(self, rng_seed: int, each: int) -> None:
+        root, found = run_path(rng_seed, 0) / "looking", [list[RngPath]() for _ in KINDS]
+        number = 0
+        while any(len(paths) < each for paths in found):
+            path = root / number
+            of_kind = found[int(Shares(TASK, [path]).kind[0])]
+            if len(of_kind) < each:
+                of_kind.append(path)
+            number += 1
+        self.paths = found
+        self._kernel = next((kernel.name for kernel in kernels() if not kernel.problem), "torch")
+        self._data = DeviceData.of(TASK.load(""), torch.device("cpu"))
+
+    def grow(self, plans: Sequence[Behaviour], kinds: Sequence[int]) -> list[list[EnvEpisode]]:
+        """Return what became of every plan's hosts of these kinds, kind after kind."""
+        paths = [path for kind in kinds for path in self.paths[kind]]
+        grown = []
+        for first in range(0, len(plans), TOGETHER):
+            some = plans[first : first + TOGETHER]
+            spec = EnvSpec(
+                task=TASK, slots=TASK.slots, steps=STEPS, env_devices=("cpu",) * (len(paths) * len(some)),
+                growth=GROWTH, reward=RewardSettings(), kernel=self._kernel,
+            )  # fmt: skip
+            env = GrowthEnv(spec, {"cpu": self._data}, Stopwatch())
+            env.begin_episodes([*paths] * len(some))
+            schedules = [make(plan.settings, TASK.slots, GROWTH.blueprints) for plan in some]
+            controller = Schedule.side_by_side(schedules, len(paths))
+            hosts = play(env, controller, {}, Stopwatch(), lambda _step: None).envs
+            grown += [list(hosts[at : at + len(paths)]) for at in range(0, len(hosts), len(paths))]
+        return grown
+
+    def grade(self, plans: Sequence[Behaviour], kinds: Sequence[int]) -> Floats:
+        """Return mean validation accuracies at the end [plan, kind], percent."""
+        values = [[host.val_accuracy for host in hosts] for hosts in self.grow(plans, kinds)]
+        return np.array(values).reshape(len(plans), len(kinds), -1).mean(2)
+
+
+def single_seeds() -> list[Behaviour]:
+    """Return the plans that germinate one seed at once and keep it: every slot, every blueprint."""
+    return [
+        Behaviour(name=f"{slot} {blueprint}", lives=(SeedLife(slot=slot, step=1, blueprint=blueprint, end="hold"),))
+        for slot in TASK.slots for blueprint in DEFAULT_BLUEPRINTS
+    ]  # fmt: skip
+
+
+def searched() -> tuple[dict[str, Behaviour], list[dict[str, Any]]]:
+    """Return the best plan by name of the kind, or `all`; and what every single seed is worth."""
+    hosts, singles, path = Hosts(SEARCH_RNG_SEED, SEARCH_HOSTS), single_seeds(), run_path(SEARCH_RNG_SEED, 0) / "search"
+    scores = hosts.grade(singles, range(len(KINDS)))
+    table = [{"plan": plan.name, **dict(zip(KINDS, row, strict=True))} for plan, row in zip(singles, scores.tolist(), strict=True)]
+    best = {}
+    targets = [((kind,), name, TRIES_KIND) for kind, name in enumerate(KINDS)]
+    for kinds, name, tries in (*targets, (tuple(range(len(KINDS))), "all", TRIES_ALL)):
+        start = list(zip(singles, scores[:, kinds].mean(1).tolist(), strict=True))
+        best[name], value = search(
+            growing(TASK.slots), start, tries, path / name, lambda plans, kinds=kinds: hosts.grade(plans, kinds).mean(1)
+        )
+        print(f"{name}: {best[name].description}: {value:.1f} % on validation", flush=True)
+    return best, table
+
+
+def judged(best: dict[str, Behaviour]) -> dict[str, Any]:
+    """Return held-out accuracy of each plan by kind on fresh hosts, and the gain of a plan per kind."""
+    hosts = Hosts(JUDGE_RNG_SEED, JUDGE_HOSTS)
+    grown = hosts.grow(list(best.values()), range(len(KINDS)))
+    accuracy = {
+        name: np.array([host.held_out_accuracy for host in of]).reshape(len(KINDS), -1)
+        for name, of in zip(best, grown, strict=True)
+    }
+    own = np.concatenate([accuracy[name][kind] for kind, name in enumerate(KINDS)])
+    gain = paired_difference(own.tolist(), accuracy["all"].ravel().tolist())
+    return {
+        "accuracy": {name: dict(zip(KINDS, of.mean(1).tolist(), strict=True)) for name, of in accuracy.items()},
+        "per_kind": float(own.mean()), "single": float(accuracy["all"].mean()),
+        "gain": gain.mean, "low": gain.low, "high": gain.high,
+    }  # fmt: skip
+
+
+def write(data: dict[str, Any]) -> None:
+    """The tables of the page."""
+    head = "| plan | " + " | ".join(f"`{kind}`" for kind in KINDS) + " | mean |\n|---" + "|---" * (len(KINDS) + 1) + "|"
+
+    def row(name: str, values: dict[str, float]) -> str:
+        own = [values[kind] for kind in KINDS]
+        return f"| {name} | " + " | ".join(f"{value:.1f}" for value in (*own, float(np.mean(own)))) + " |"
+
+    singles = "\n".join([head, *(row(one["plan"], one) for one in data["singles"])])
+    plans = data["plans"]
+    names = {**{kind: f"best for `{kind}`" for kind in KINDS}, "all": "best for all"}
+    rows = [row(f"{names[name]}: {plans[name]['words']}", data["judged"]["accuracy"][name]) for name in names]
+    gain = data["judged"]
+    verdict = (
+        f"A plan for each kind: {gain['per_kind']:.1f} %; the single plan: {gain['single']:.1f} %; difference "
+        f"{gain['gain']:+.1f} points [{gain['low']:+.1f}, {gain['high']:+.1f}], paired by host, "
+        f"{JUDGE_HOSTS * len(KINDS)} hosts."
+    )
+    page = PAGE.read_text()
+    for mark, text in (("singles", singles), ("plans", "\n".join([head, *rows, "", verdict]))):
+        page = between(page, mark, text)
+    PAGE.write_text(page)
+
+
+def main() -> None:
+    """Parse the command line and go."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--table", action="store_true", help="only write the page")
+    if not parser.parse_args().table:
+        torch.set_num_threads(1)
+        best, singles = searched()
+        data = {
+            "machine": platform.processor() or platform.machine(), "steps": STEPS, "batch_size": GROWTH.batch_size,
+            "max_seeds": GROWTH.max_seeds,
+            "plans": {
+                name: {"words": plan.description, "schedule": plan.settings.schedule} for name, plan in best.items()
+            },
+            "judged": judged(best), "singles": singles,
+        }  # fmt: skip
+        DATA.write_text(json.dumps(data, indent=1) + "\n")
+    write(json.loads(DATA.read_text()))
+
+
+if __name__ == "__main__":
+    main()
