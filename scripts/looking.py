@@ -1,8 +1,8 @@
 """Does looking pay? On `mixture`, the best plan for each kind of host against the best single plan for all of them.
 
-Plans are schedules. Every single seed that is germinated at once is tried, and from these a search goes on for each kind
-and for all kinds together, by validation accuracy at the end on hosts of the search's rng seed. The four plans found are
-then judged by held-out accuracy on hosts of another rng seed.
+Plans are schedules. Every single seed that is germinated at once is tried, and from these a search goes on for each
+kind and for all kinds together, by validation accuracy at the end on hosts of the search's rng seed. The four plans
+found are then judged by held-out accuracy on hosts of another rng seed.
 
     scripts/looking                  search, judge, then write docs/looking.md and its data
     scripts/looking --table          write the page from the data there is
@@ -11,6 +11,7 @@ then judged by held-out accuracy on hosts of another rng seed.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import platform
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath, run_path
-from esper_ab.contracts.settings import DEFAULT_BLUEPRINTS, GrowthSettings, RewardSettings
+from esper_ab.contracts.settings import DEFAULT_BLUEPRINTS, GrowthSettings, HostKernel, RewardSettings
 from esper_ab.stats.paired_difference import paired_difference
 from workers.appraisal.search import search
 from workers.controllers.schedule import Schedule, make
@@ -39,7 +40,7 @@ from workers.tasks.mixture import TASK
 ROOT = Path(__file__).resolve().parents[1]
 DATA, PAGE = ROOT / "docs" / "benchmarks" / "looking.json", ROOT / "docs" / "looking.md"
 STEPS, GROWTH = 12, GrowthSettings(batch_size=32, max_seeds=1)
-SEARCH_RNG_SEED, SEARCH_HOSTS, TRIES_KIND, TRIES_ALL = 171, 8, 48, 96  # hosts of each kind
+SEARCH_RNG_SEED, SEARCH_HOSTS, TRIES_KIND, TRIES_ALL = 171, 8, 32, 64  # hosts of each kind
 JUDGE_RNG_SEED, JUDGE_HOSTS = 172, 40
 TOGETHER = 8  # plans that share a bank
 KINDS = tuple(kind.name for kind in TASK.kinds)
@@ -60,7 +61,7 @@ class Hosts:
                 of_kind.append(path)
             number += 1
         self.paths = found
-        self._kernel = next((kernel.name for kernel in kernels() if not kernel.problem), "torch")
+        self._kernel: HostKernel = next((kernel.name for kernel in kernels() if not kernel.problem), "torch")
         self._data = DeviceData.of(TASK.load(""), torch.device("cpu"))
 
     def grow(self, plans: Sequence[Behaviour], kinds: Sequence[int]) -> list[list[EnvEpisode]]:
@@ -84,7 +85,11 @@ class Hosts:
     def grade(self, plans: Sequence[Behaviour], kinds: Sequence[int]) -> Floats:
         """Return mean validation accuracies at the end [plan, kind], percent."""
         values = [[host.val_accuracy for host in hosts] for hosts in self.grow(plans, kinds)]
-        return np.array(values).reshape(len(plans), len(kinds), -1).mean(2)
+        return np.asarray(np.array(values).reshape(len(plans), len(kinds), -1).mean(2))
+
+    def mean_grade(self, kinds: Sequence[int], plans: Sequence[Behaviour]) -> Floats:
+        """Return the mean over kinds of `grade`, [plan]."""
+        return np.asarray(self.grade(plans, kinds).mean(1))
 
 
 def single_seeds() -> list[Behaviour]:
@@ -97,16 +102,19 @@ def single_seeds() -> list[Behaviour]:
 
 def searched() -> tuple[dict[str, Behaviour], list[dict[str, Any]]]:
     """Return the best plan by name of the kind, or `all`; and what every single seed is worth."""
-    hosts, singles, path = Hosts(SEARCH_RNG_SEED, SEARCH_HOSTS), single_seeds(), run_path(SEARCH_RNG_SEED, 0) / "search"
+    hosts, singles = Hosts(SEARCH_RNG_SEED, SEARCH_HOSTS), single_seeds()
+    path = run_path(SEARCH_RNG_SEED, 0) / "search"
     scores = hosts.grade(singles, range(len(KINDS)))
-    table = [{"plan": plan.name, **dict(zip(KINDS, row, strict=True))} for plan, row in zip(singles, scores.tolist(), strict=True)]
+    table = [
+        {"plan": plan.name, **dict(zip(KINDS, row, strict=True))}
+        for plan, row in zip(singles, scores.tolist(), strict=True)
+    ]
     best = {}
     targets = [((kind,), name, TRIES_KIND) for kind, name in enumerate(KINDS)]
     for kinds, name, tries in (*targets, (tuple(range(len(KINDS))), "all", TRIES_ALL)):
         start = list(zip(singles, scores[:, kinds].mean(1).tolist(), strict=True))
-        best[name], value = search(
-            growing(TASK.slots), start, tries, path / name, lambda plans, kinds=kinds: hosts.grade(plans, kinds).mean(1)
-        )
+        grade = functools.partial(hosts.mean_grade, kinds)
+        best[name], value = search(growing(TASK.slots), start, tries, path / name, grade)
         print(f"{name}: {best[name].description}: {value:.1f} % on validation", flush=True)
     return best, table
 

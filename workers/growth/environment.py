@@ -61,9 +61,11 @@ class DeviceData:
         """Return the data of each kind of a family, without a copy; of another task all of it."""
         if not task.kinds:
             return [self]
-        parts = zip((self.train, self.validation, self.test), task.sizes, strict=True)
-        kinds = zip(*([split.cut(i * size, size) for i, _ in enumerate(task.kinds)] for split, size in parts), strict=True)
-        return [DeviceData(*splits) for splits in kinds]
+        whole = (self.train, self.validation, self.test)
+        return [
+            DeviceData(*(split.cut(kind * size, size) for split, size in zip(whole, task.sizes, strict=True)))
+            for kind in range(len(task.kinds))
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,7 +182,7 @@ class GrowthEnv:
         """Return the accuracy [E] on the test split, percent; chance for diverged hosts. Changes no state."""
         accuracy = np.full(self.n_envs, 100.0 / self.spec.task.host.classes)
         with self._stopwatch.phase("validate"):
-            for envs, result in self._on_every_device(self._test, ~self.diverged):
+            for envs, result in self._on_every_kind(self._test, ~self.diverged):
                 accuracy[envs] = result.accuracy
         return accuracy
 
@@ -212,13 +214,13 @@ class GrowthEnv:
         out = {name: np.full(self.n_envs, np.nan) for name in ("train_loss", "train_acc", "val_loss", "val_acc")}
         off, contribution, interaction = np.full(self.n_envs, np.nan), np.full(shape, np.nan), np.zeros(shape)
         with self._stopwatch.phase("train"):
-            trained = self._on_every_device(self._train, self.alive)
+            trained = self._on_every_kind(self._train, self.alive)
             if self.loss_scale is not None:
                 self.loss_scale.end_epoch()
         for envs, (loss, accuracy) in trained:
             out["train_loss"][envs], out["train_acc"][envs] = loss, accuracy
         with self._stopwatch.phase("validate"):
-            validated = self._on_every_device(self._validate, self.alive)
+            validated = self._on_every_kind(self._validate, self.alive)
         for envs, result in validated:
             out["val_loss"][envs] = result.loss
             out["val_acc"][envs] = result.real_accuracy
@@ -229,12 +231,14 @@ class GrowthEnv:
             **out, all_off_acc=off, contribution=contribution, interaction_sum=interaction, finite=finite
         )
 
-    def _on_every_device(self, work: Callable[[Bank, list[DeviceData], Ints], list[T]], among: Bools) -> list[T]:
-        """Call `work(bank, data by kind, rows)` per bank with rows in `among` [E]; return all results in order.
+    def _on_every_device(
+        self, work: Callable[[Bank, list[DeviceData], Ints], T], among: Bools
+    ) -> list[tuple[Ints, T]]:
+        """Call `work(bank, data by kind, rows)` per bank with rows in `among` [E]; return (environments, result).
 
-        CPU devices take turns, because threads would only contend for the interpreter, which small kernels keep busy.
-        With GPUs each device has a thread: while one waits for its device, the others launch. The threads share no
-        tensor that is written, and all end before this returns, so each computes what it would alone.
+        In order. CPU devices take turns, because threads would only contend for the interpreter, which small kernels
+        keep busy. With GPUs each device has a thread: while one waits for its device, the others launch. The threads
+        share no tensor that is written, and all end before this returns, so each computes what it would alone.
         """
         parts = [(bank, data, np.flatnonzero(among[bank.envs])) for bank, data in self._banks]
         parts = [part for part in parts if len(part[2])]
@@ -243,10 +247,18 @@ class GrowthEnv:
         else:
             with ThreadPoolExecutor(max_workers=len(parts), thread_name_prefix="device") as threads:
                 results = list(threads.map(lambda part: work(*part), parts))
-        return [one for result in results for one in result]
+        return [(bank.envs[rows], result) for (bank, _, rows), result in zip(parts, results, strict=True)]
 
-    def _by_kind(self, bank: Bank, data: list[DeviceData], rows: Ints) -> Iterator[tuple[DeviceData, Ints]]:
-        """Yield the data of each kind that `rows` [n] of a bank have, and where in `rows` they are."""
+    def _on_every_kind(
+        self, work: Callable[[Bank, list[DeviceData], Ints], list[tuple[Ints, T]]], among: Bools
+    ) -> Iterator[tuple[Ints, T]]:
+        """Like `_on_every_device` with work that returns (places in its rows, result) of each kind of host."""
+        for envs, results in self._on_every_device(work, among):
+            for at, result in results:
+                yield envs[at], result
+
+    def _kinds(self, bank: Bank, data: list[DeviceData], rows: Ints) -> Iterator[tuple[DeviceData, Ints]]:
+        """Yield the data of every kind that there is among `rows`, and its places in them."""
         kinds = self._shares.kind[bank.envs[rows]]
         for kind, own in enumerate(data):
             at = np.flatnonzero(kinds == kind)
@@ -254,23 +266,23 @@ class GrowthEnv:
                 yield own, at
 
     def _train(self, bank: Bank, data: list[DeviceData], rows: Ints) -> list[tuple[Ints, tuple[Floats, Floats]]]:
-        envs = bank.envs[rows]
-        orders = self._shares.among(envs, self._orders[bank].of(self.step, envs, last=self.step == self.steps))
+        envs, table = bank.envs[rows], self.lifecycle.table
+        order = self._shares.among(envs, self._orders[bank].of(self.step, envs, last=self.step == self.steps))
         return [
-            (envs[at], bank.train_epoch(self.lifecycle.table, rows[at], own.train, orders[at], self.loss_scale))
-            for own, at in self._by_kind(bank, data, rows)
+            (at, bank.train_epoch(table, rows[at], own.train, order[at], self.loss_scale))
+            for own, at in self._kinds(bank, data, rows)
         ]
 
     def _validate(self, bank: Bank, data: list[DeviceData], rows: Ints) -> list[tuple[Ints, PassResult]]:
         return [
-            (bank.envs[rows[at]], bank.measure(self.lifecycle.table, rows[at], own.validation, ablate=True))
-            for own, at in self._by_kind(bank, data, rows)
+            (at, bank.measure(self.lifecycle.table, rows[at], own.validation, ablate=True))
+            for own, at in self._kinds(bank, data, rows)
         ]
 
     def _test(self, bank: Bank, data: list[DeviceData], rows: Ints) -> list[tuple[Ints, PassResult]]:
         return [
-            (bank.envs[rows[at]], bank.measure(self.lifecycle.table, rows[at], own.test, ablate=False))
-            for own, at in self._by_kind(bank, data, rows)
+            (at, bank.measure(self.lifecycle.table, rows[at], own.test, ablate=False))
+            for own, at in self._kinds(bank, data, rows)
         ]
 
 

@@ -30,6 +30,7 @@ _BANDS = 12  # of grey levels
 _LEVELS = 3.0  # from -3 to 3
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 class _Draws:
@@ -43,16 +44,16 @@ class _Draws:
         words = (self._path / purpose).generator().bit_generator.random_raw(int(np.prod(shape)))
         return np.ldexp((np.asarray(words, np.uint64) >> np.uint64(11)).astype(np.float64), -53).reshape(shape)
 
-    def whole(self, purpose: str, least: int, most: Floats | int, n: int) -> NDArray[np.int64]:
-        """Return whole numbers from `least` to `most`."""
-        return least + np.floor(self.uniform(purpose, n) * (np.asarray(most) - least + 1)).astype(np.int64)
+    def whole(self, purpose: str, least: int, most: Ints | int, n: int) -> Ints:
+        """Return n whole numbers from `least` to `most`."""
+        return np.asarray(least + np.floor(self.uniform(purpose, n) * (most - least + 1)), np.int64)
 
     def noise(self, deviation: float, n: int) -> Floats:
         """Return images [n, side, side] of uniform noise of this standard deviation."""
-        return deviation * np.sqrt(3.0) * (2 * self.uniform("noise", n, _SIDE, _SIDE) - 1)
+        return float(deviation * np.sqrt(3.0)) * (2 * self.uniform("noise", n, _SIDE, _SIDE) - 1)
 
 
-def _texture(labels: NDArray[np.int64], draws: _Draws) -> Floats:
+def _texture(labels: Ints, draws: _Draws) -> Floats:
     n, angle = len(labels), labels * (np.pi / _CLASSES)
     cycles = _CYCLES[0] + (_CYCLES[1] - _CYCLES[0]) * draws.uniform("cycles", n)
     phase = 2 * np.pi * draws.uniform("phase", n)
@@ -62,7 +63,7 @@ def _texture(labels: NDArray[np.int64], draws: _Draws) -> Floats:
     return waves + draws.noise(_GRATING_NOISE, n)
 
 
-def _relation(labels: NDArray[np.int64], draws: _Draws) -> Floats:
+def _relation(labels: Ints, draws: _Draws) -> Floats:
     n = len(labels)
     distance = draws.whole("distance", *_DISTANCE, n)
     near = draws.whole("near", 0, _SIDE - 1 - distance, n)  # along the direction of the class
@@ -75,7 +76,7 @@ def _relation(labels: NDArray[np.int64], draws: _Draws) -> Floats:
     return images
 
 
-def _level(labels: NDArray[np.int64], draws: _Draws) -> Floats:
+def _level(labels: Ints, draws: _Draws) -> Floats:
     n = len(labels)
     band = labels + _CLASSES * draws.whole("band", 0, _BANDS // _CLASSES - 1, n)
     level = _LEVELS * (2 * (band + draws.uniform("within", n)) / _BANDS - 1)
