@@ -251,11 +251,10 @@ class GrowthEnv:
 
     def _on_every_kind(
         self, work: Callable[[Bank, list[DeviceData], Ints], list[tuple[Ints, T]]], among: Bools
-    ) -> Iterator[tuple[Ints, T]]:
+    ) -> list[tuple[Ints, T]]:
         """Like `_on_every_device` with work that returns (places in its rows, result) of each kind of host."""
-        for envs, results in self._on_every_device(work, among):
-            for at, result in results:
-                yield envs[at], result
+        done = self._on_every_device(work, among)
+        return [(envs[at], result) for envs, results in done for at, result in results]
 
     def _kinds(self, bank: Bank, data: list[DeviceData], rows: Ints) -> Iterator[tuple[DeviceData, Ints]]:
         """Yield the data of every kind that there is among `rows`, and its places in them."""
