@@ -4,8 +4,9 @@ Plans are schedules. Every single seed that is germinated at once is tried, and 
 kind and for all kinds together, by validation accuracy at the end on hosts of the search's rng seed. The four plans
 found are then judged by held-out accuracy on hosts of another rng seed.
 
-    scripts/looking                  search, judge, then write docs/looking.md and its data
-    scripts/looking --table          write the page from the data there is
+    scripts/looking                            search, judge, then write docs/looking.md and its data
+    scripts/looking --experiment DIRECTORY     add what the experiment of scripts/looking.toml came to
+    scripts/looking --table                    write the page from the data there is
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath, run_path
 from esper_ab.contracts.settings import DEFAULT_BLUEPRINTS, GrowthSettings, HostKernel, RewardSettings
+from esper_ab.journal.load import load
 from esper_ab.stats.paired_difference import paired_difference
 from workers.appraisal.search import search
 from workers.controllers.schedule import Schedule, make
@@ -44,6 +46,7 @@ SEARCH_RNG_SEED, SEARCH_HOSTS, TRIES_KIND, TRIES_ALL = 171, 8, 32, 64  # hosts o
 JUDGE_RNG_SEED, JUDGE_HOSTS = 172, 40
 TOGETHER = 8  # plans that share a bank
 KINDS = tuple(kind.name for kind in TASK.kinds)
+HEAD = "| plan | " + " | ".join(f"`{kind}`" for kind in KINDS) + " | mean |\n|---" + "|---" * (len(KINDS) + 1) + "|"
 
 Floats = NDArray[np.float64]
 
@@ -136,15 +139,56 @@ def judged(best: dict[str, Behaviour]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def row(name: str, values: dict[str, float]) -> str:
+    """A row of a table by kind."""
+    own = [values[kind] for kind in KINDS]
+    return f"| {name} | " + " | ".join(f"{value:.1f}" for value in (*own, float(np.mean(own)))) + " |"
+
+
+def learned(directory: Path) -> dict[str, Any]:
+    """Return what a finished experiment says: its comparisons, and accuracies of every group by kind of host."""
+    history = load(directory).history
+    if not history.finished:
+        raise SystemExit(f"{directory} is not finished; `esper-ab resume {directory}` goes on with it")
+    verdict = json.loads((directory / "verdict.json").read_text())
+    groups: dict[str, dict[str, dict[str, list[float]]]] = {}
+    for run in history.runs.values():
+        if run.evaluation is None:
+            continue
+        root = run_path(run.spec.rng_seed, run.spec.ref.replicate) / "evaluate"
+        for host in run.evaluation.hosts:
+            path = root / host.episode / "env" / host.outcome.env
+            kind = KINDS[int(Shares(TASK, [path]).kind[0])]
+            of_group = groups.setdefault(run.spec.ref.group_id, {}).setdefault(host.actions, {})
+            of_group.setdefault(kind, []).append(host.outcome.held_out_accuracy)
+    return {
+        "comparisons": [
+            {key: one[key] for key in ("a", "b", "verdict", "estimate", "low", "high", "level", "sentence")}
+            for one in verdict["comparisons"]
+        ],
+        "groups": {
+            name: {
+                actions: {kind: float(np.mean(by_kind[kind])) for kind in KINDS} for actions, by_kind in kinds.items()
+            }
+            for name, kinds in groups.items()
+        },
+    }  # fmt: skip
+
+
+def outcome(found: dict[str, Any]) -> str:
+    """The section of the page on the experiment."""
+    sentences = "\n".join(f"- {one['sentence']}" for one in found["comparisons"])
+    rows = [
+        row(f"`{name}`, {actions}" if actions == "greedy" else f"`{name}`", values)
+        for name, kinds in found["groups"].items() for actions, values in kinds.items()
+    ]  # fmt: skip
+    table = "\n".join([HEAD.replace("plan", "group"), *rows])
+    return f"{sentences}\n\nHeld-out accuracy by kind, over the hosts of all evaluations:\n\n{table}"
+
+
 def write(data: dict[str, Any]) -> None:
     """The tables of the page."""
-    head = "| plan | " + " | ".join(f"`{kind}`" for kind in KINDS) + " | mean |\n|---" + "|---" * (len(KINDS) + 1) + "|"
-
-    def row(name: str, values: dict[str, float]) -> str:
-        own = [values[kind] for kind in KINDS]
-        return f"| {name} | " + " | ".join(f"{value:.1f}" for value in (*own, float(np.mean(own)))) + " |"
-
-    singles = "\n".join([head, *(row(one["plan"], one) for one in data["singles"])])
+    singles = "\n".join([HEAD, *(row(one["plan"], one) for one in data["singles"])])
     plans = data["plans"]
     names = {**{kind: f"best for `{kind}`" for kind in KINDS}, "all": "best for all"}
     rows = [row(f"{names[name]}: {plans[name]['words']}", data["judged"]["accuracy"][name]) for name in names]
@@ -155,19 +199,27 @@ def write(data: dict[str, Any]) -> None:
         f"{JUDGE_HOSTS * len(KINDS)} hosts."
     )
     page = PAGE.read_text()
-    for mark, text in (("singles", singles), ("plans", "\n".join([head, *rows, "", verdict]))):
+    for mark, text in (("singles", singles), ("plans", "\n".join([HEAD, *rows, "", verdict]))):
         page = between(page, mark, text)
+    if "learned" in data:
+        page = between(page, "outcome", outcome(data["learned"]))
     PAGE.write_text(page)
 
 
 def main() -> None:
     """Parse the command line and go."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--table", action="store_true", help="only write the page")
-    if not parser.parse_args().table:
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--experiment", type=Path, metavar="DIRECTORY", help="a finished experiment of the learner")
+    what.add_argument("--table", action="store_true", help="only write the page")
+    arguments = parser.parse_args()
+    data = json.loads(DATA.read_text()) if DATA.exists() else {}
+    if arguments.experiment:
+        data["learned"] = learned(arguments.experiment)
+    elif not arguments.table:
         torch.set_num_threads(1)
         best, singles = searched()
-        data = {
+        data |= {
             "machine": platform.processor() or platform.machine(), "steps": STEPS, "batch_size": GROWTH.batch_size,
             "max_seeds": GROWTH.max_seeds,
             "plans": {
@@ -175,8 +227,8 @@ def main() -> None:
             },
             "judged": judged(best), "singles": singles,
         }  # fmt: skip
-        DATA.write_text(json.dumps(data, indent=1) + "\n")
-    write(json.loads(DATA.read_text()))
+    DATA.write_text(json.dumps(data, indent=1) + "\n")
+    write(data)
 
 
 if __name__ == "__main__":
