@@ -2,7 +2,7 @@
 
 Plans are schedules. Every single seed that is germinated at once is tried, and from these a search goes on for each
 kind and for all kinds together, by validation accuracy at the end on hosts of the search's rng seed. The four plans
-found are then judged by held-out accuracy on hosts of another rng seed.
+found, and the controller `looking`, are then judged by held-out accuracy on hosts of another rng seed.
 
     scripts/looking                            search, judge, then write docs/looking.md and its data
     scripts/looking --experiment DIRECTORY     add what the experiment of scripts/looking.toml came to
@@ -26,10 +26,18 @@ from numpy.typing import NDArray
 
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath, run_path
-from esper_ab.contracts.settings import DEFAULT_BLUEPRINTS, GrowthSettings, HostKernel, RewardSettings
+from esper_ab.contracts.settings import (
+    DEFAULT_BLUEPRINTS,
+    ControllerSettings,
+    GrowthSettings,
+    HostKernel,
+    RewardSettings,
+)
 from esper_ab.journal.load import load
 from esper_ab.stats.paired_difference import paired_difference
 from workers.appraisal.search import search
+from workers.controller import Controller
+from workers.controllers.looking import make as make_looking
 from workers.controllers.schedule import Schedule, make
 from workers.datasets.behaviour import Behaviour, SeedLife, growing
 from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
@@ -73,17 +81,20 @@ class Hosts:
         grown = []
         for first in range(0, len(plans), TOGETHER):
             some = plans[first : first + TOGETHER]
-            spec = EnvSpec(
-                task=TASK, slots=TASK.slots, steps=STEPS, env_devices=("cpu",) * (len(paths) * len(some)),
-                growth=GROWTH, reward=RewardSettings(), kernel=self._kernel,
-            )  # fmt: skip
-            env = GrowthEnv(spec, {"cpu": self._data}, Stopwatch())
-            env.begin_episodes([*paths] * len(some))
             schedules = [make(plan.settings, TASK.slots, GROWTH.blueprints) for plan in some]
-            controller = Schedule.side_by_side(schedules, len(paths))
-            hosts = play(env, controller, {}, Stopwatch(), lambda _step: None).envs
+            hosts = self.play(Schedule.side_by_side(schedules, len(paths)), [*paths] * len(some))
             grown += [list(hosts[at : at + len(paths)]) for at in range(0, len(hosts), len(paths))]
         return grown
+
+    def play(self, controller: Controller, paths: Sequence[RngPath]) -> tuple[EnvEpisode, ...]:
+        """Return what becomes of the hosts at `paths`."""
+        spec = EnvSpec(
+            task=TASK, slots=TASK.slots, steps=STEPS, env_devices=("cpu",) * len(paths), growth=GROWTH,
+            reward=RewardSettings(), kernel=self._kernel,
+        )  # fmt: skip
+        env = GrowthEnv(spec, {"cpu": self._data}, Stopwatch())
+        env.begin_episodes(paths)
+        return play(env, controller, {}, Stopwatch(), lambda _step: None).envs
 
     def grade(self, plans: Sequence[Behaviour], kinds: Sequence[int]) -> Floats:
         """Return mean validation accuracies at the end [plan, kind], percent."""
@@ -125,17 +136,27 @@ def searched() -> tuple[dict[str, Behaviour], list[dict[str, Any]]]:
 def judged(best: dict[str, Behaviour]) -> dict[str, Any]:
     """Return held-out accuracy of each plan by kind on fresh hosts, and the gain of a plan per kind."""
     hosts = Hosts(JUDGE_RNG_SEED, JUDGE_HOSTS)
-    grown = hosts.grow(list(best.values()), range(len(KINDS)))
+    grown: dict[str, Sequence[EnvEpisode]] = dict(
+        zip(best, hosts.grow(list(best.values()), range(len(KINDS))), strict=True)
+    )
+    rule = make_looking(ControllerSettings(name="looking"), TASK.slots, GROWTH.blueprints)
+    grown["looking"] = hosts.play(rule, [path for paths in hosts.paths for path in paths])
     accuracy = {
-        name: np.array([host.held_out_accuracy for host in of]).reshape(len(KINDS), -1)
-        for name, of in zip(best, grown, strict=True)
+        name: np.array([host.held_out_accuracy for host in of]).reshape(len(KINDS), -1) for name, of in grown.items()
     }
-    own = np.concatenate([accuracy[name][kind] for kind, name in enumerate(KINDS)])
-    gain = paired_difference(own.tolist(), accuracy["all"].ravel().tolist())
+    single = accuracy["all"].ravel()
+    over = {
+        "per_kind": np.concatenate([accuracy[name][kind] for kind, name in enumerate(KINDS)]),
+        "looking": accuracy["looking"].ravel(),
+    }
+    gains = {name: paired_difference(values.tolist(), single.tolist()) for name, values in over.items()}
     return {
         "accuracy": {name: dict(zip(KINDS, of.mean(1).tolist(), strict=True)) for name, of in accuracy.items()},
-        "per_kind": float(own.mean()), "single": float(accuracy["all"].mean()),
-        "gain": gain.mean, "low": gain.low, "high": gain.high,
+        "single": float(single.mean()),
+        "over_single": {
+            name: {"accuracy": float(over[name].mean()), "gain": gain.mean, "low": gain.low, "high": gain.high}
+            for name, gain in gains.items()
+        },
     }  # fmt: skip
 
 
@@ -186,24 +207,27 @@ def outcome(found: dict[str, Any]) -> str:
     return f"{sentences}\n\nHeld-out accuracy by kind, over the hosts of all evaluations:\n\n{table}"
 
 
-def write(data: dict[str, Any]) -> None:
-    """The tables of the page."""
+def filled(page: str, data: dict[str, Any]) -> str:
+    """Return the page with the tables of the data."""
     singles = "\n".join([HEAD, *(row(one["plan"], one) for one in data["singles"])])
     plans = data["plans"]
     names = {**{kind: f"best for `{kind}`" for kind in KINDS}, "all": "best for all"}
-    rows = [row(f"{names[name]}: {plans[name]['words']}", data["judged"]["accuracy"][name]) for name in names]
-    gain = data["judged"]
-    verdict = (
-        f"A plan for each kind: {gain['per_kind']:.1f} %; the single plan: {gain['single']:.1f} %; difference "
-        f"{gain['gain']:+.1f} points [{gain['low']:+.1f}, {gain['high']:+.1f}], paired by host, "
-        f"{JUDGE_HOSTS * len(KINDS)} hosts."
-    )
-    page = PAGE.read_text()
+    found = data["judged"]
+    rows = [row(f"{names[name]}: {plans[name]['words']}", found["accuracy"][name]) for name in names]
+    rows.append(row("the controller `looking`", found["accuracy"]["looking"]))
+    lines = [
+        f"- {words}: {one['accuracy']:.1f} %, {one['gain']:+.1f} points [{one['low']:+.1f}, {one['high']:+.1f}] over "
+        f"the single plan's {found['single']:.1f} %"
+        for words, one in (
+            ("a plan for each kind", found["over_single"]["per_kind"]), ("`looking`", found["over_single"]["looking"])
+        )
+    ]  # fmt: skip
+    verdict = "\n".join([f"Paired by host, {JUDGE_HOSTS * len(KINDS)} hosts, 95 % t intervals:", "", *lines])
     for mark, text in (("singles", singles), ("plans", "\n".join([HEAD, *rows, "", verdict]))):
         page = between(page, mark, text)
     if "learned" in data:
         page = between(page, "outcome", outcome(data["learned"]))
-    PAGE.write_text(page)
+    return page
 
 
 def main() -> None:
@@ -228,7 +252,7 @@ def main() -> None:
             "judged": judged(best), "singles": singles,
         }  # fmt: skip
     DATA.write_text(json.dumps(data, indent=1) + "\n")
-    write(data)
+    PAGE.write_text(filled(PAGE.read_text(), data))
 
 
 if __name__ == "__main__":
