@@ -6,7 +6,8 @@ Two tiny experiments are trained, one of which is left with runs to do. A copy o
 command that reads such a file is called on it. What it comes to is one of: as with the intact file; the damage named,
 with exit status 2, 4 or 5; or wrong: a traceback, another exit status, or another result with nothing said.
 
-Commands that take seconds are called on every tenth flip only. The table goes into docs/faults.md and the numbers into docs/benchmarks/flips.json. Exit status 1 when anything is wrong.
+Commands that take seconds are called on every twentieth flip only. The table goes into docs/faults.md and the numbers
+into docs/benchmarks/flips.json. Exit status 1 when anything is wrong.
 """
 
 from __future__ import annotations
@@ -74,20 +75,18 @@ KINDS = {
         ("gc", "EXPERIMENT", "--dry-run"), ("extend", "EXPERIMENT", "--replicates", "4", "--dry-run"),
         ("logs", "EXPERIMENT"),
     )),
-    "events.jsonl, runs to do": Kind(files="events.jsonl", half=True, commands=(_RESUME,)),
-    "experiment.toml": Kind(
-        files="experiment.toml", commands=(("launch --config", "FILE"), _FSCK), slow=(_COMPARE, _REPORT)
-    ),
+    "experiment.toml": Kind(files="experiment.toml", commands=(("launch --config", "FILE"), _FSCK, _COMPARE)),
     "config.toml": Kind(files="runs/*/config.toml", commands=(("launch --config", "FILE"), _FSCK)),
     "policy": Kind(files="policies/a/0.pt", commands=(_FSCK, ("evaluate", "FILE"))),
-    "checkpoint": Kind(files="checkpoints/*/1/*.pt", half=True, commands=(_FSCK, _RESUME)),
-    "copy of a reward": Kind(files="rewards/*/*.py", half=True, commands=(_FSCK,), slow=(_RESUME,)),
     "verdict.json": Kind(files="verdict.json", commands=(_LIST,), slow=(_REPORT,)),
     "summary.txt": Kind(files="summary.txt", commands=(_LIST, _FSCK), slow=(_REPORT,)),
-    ".lock": Kind(files=".lock", half=True, commands=(_STATUS, _LIST, _FSCK), slow=(_RESUME,)),
     "keys of a connection": Kind(files="keys.json", commands=(("connect", "FILE"),)),
+    "events.jsonl, runs to do": Kind(files="events.jsonl", half=True, commands=(_RESUME,)),
+    "copy of a reward": Kind(files="rewards/*/*.py", half=True, commands=(_FSCK,), slow=(_RESUME,)),
+    "checkpoint": Kind(files="checkpoints/*/1/*.pt", half=True, commands=(_FSCK,), slow=(_RESUME,)),
+    ".lock": Kind(files=".lock", half=True, commands=(_STATUS, _LIST, _FSCK), slow=(_RESUME,)),
 }  # fmt: skip
-_SLOW = 10  # flips for which slow commands are called once
+_SLOW = 20  # flips for which slow commands are called once
 
 
 @dataclass(frozen=True)
@@ -280,10 +279,12 @@ def main() -> int:
     parser.add_argument("--rng-seed", type=int, default=0)
     parser.add_argument("--only", default="", metavar="KIND", help="whose name has this; no page is written then")
     asked = parser.parse_args()
-    found = list(rows(asked.flips, asked.rng_seed, asked.only))
-    if not asked.only:
-        PAGE.write_text(between(PAGE.read_text(encoding="utf-8"), MARK, table(found)), encoding="utf-8")
-        DATA.write_text(json.dumps({"rng_seed": asked.rng_seed, "rows": found}, indent=1) + "\n", encoding="utf-8")
+    found: list[dict[str, Any]] = []
+    for row in rows(asked.flips, asked.rng_seed, asked.only):
+        found.append(row)
+        if not asked.only:  # as far as it has come, for whoever ends it
+            PAGE.write_text(between(PAGE.read_text(encoding="utf-8"), MARK, table(found)), encoding="utf-8")
+            DATA.write_text(json.dumps({"rng_seed": asked.rng_seed, "rows": found}, indent=1) + "\n", encoding="utf-8")
     return 1 if any(row["wrong"] for row in found) else 0
 
 
