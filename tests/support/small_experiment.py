@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from esper_ab.contracts.settings import GrowthSettings, GroupSettings, PolicySettings, PPOSettings, RewardSettings
+from esper_ab.contracts.settings import GroupSettings, GrowthSettings, PolicySettings, PPOSettings, RewardSettings
 from esper_ab.execution.experiment import plan_on
 from esper_ab.plan.blocks import Plan
 from esper_ab.settings.experiment import AskedExperiment, Group
