@@ -47,7 +47,7 @@ def test_a_world_of_faults_ends_as_one_without(rng_seed, undisturbed, tmp_path):
 
 @given(st.integers(0, 10_000))
 def test_no_world_of_real_workers_costs_a_replicate(rng_seed):
-    """Of the deaths that no milestone of their incarnation comes before, and the blows, no worker has three in a row."""
+    """Of deaths that no milestone of their incarnation comes before, and blows, no worker has three in a row."""
     world = make_world(rng_seed, TORCH)
     for worker in ("w00", "w01"):
         blows = sum(blow.victim == worker for blow in world.blows)
