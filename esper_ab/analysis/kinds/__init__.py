@@ -19,6 +19,7 @@ class AnalysisKind:
     """What is asked of a history besides what is asked of every one; the defaults ask nothing."""
 
     findings: Callable[[History, Pairs], Iterable[Finding]] = lambda *_: ()
+    scope: Callable[[History], str] = lambda _: ""  # what a verdict is conditional on besides task, budget and PPO
     exam: Callable[[History, Mapping[str, RunOutcome], Sequence[Comparison]], Any] = lambda *_: None  # encodable
 
 
