@@ -13,6 +13,7 @@ from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.machine import ControllerQuestion, Machine, Questions, TaskFacts
 from esper_ab.settings.assignments import did_you_mean
 from esper_ab.settings.eval_hosts import EvaluationNoise, choose_hosts
+from esper_ab.settings.exam import EXAMINED
 from esper_ab.settings.experiment import AskedExperiment, ExperimentSettings, Group, ResolvedExperiment
 from esper_ab.settings.kernel import resolve_kernel
 from esper_ab.settings.parse import is_user_reward
@@ -57,6 +58,18 @@ def _resolve_slots(experiment: AskedExperiment, task: TaskFacts) -> tuple[str, .
         right = tuple(slot for slot in task.slots if slot in asked)
         raise UsageError(Setting("slots", asked), ": each once, in network order, as in ", Setting("slots", right))
     return asked
+
+
+def _resolve_margin(experiment: AskedExperiment, task: TaskFacts) -> float:
+    """Return the margin asked for, or that of the task; UsageError where neither names one."""
+    margin, outcome = experiment.margin or task.measures.margin, task.measures.outcome
+    if margin is None:
+        unit = f", in {outcome.apart}" if outcome.apart else ""
+        raise UsageError(
+            Setting("margin"), f" is missing: task {task.name} declares none; say which difference in {outcome.label} "
+            f"is worth acting on{unit}. `esper-ab calibrate` shows how much runs of one condition differ",
+        )  # fmt: skip
+    return margin
 
 
 def _check_group(group: Group, experiment: ExperimentSettings, machine: Machine) -> None:
@@ -155,6 +168,8 @@ def resolve(
         )  # fmt: skip
     if experiment.share_observation_norm:
         _check_sharing(experiment)
+    if experiment.exam and task.kind != EXAMINED:
+        raise UsageError(Setting("exam"), f": it judges tasks of kind {EXAMINED}; {task.name} is of kind {task.kind}")
     for group in experiment.groups:
         _check_group(group, experiment, machine)
     devices = _resolve_devices(experiment, machine)
@@ -162,6 +177,6 @@ def resolve(
     arithmetic = resolve_kernel(experiment.arithmetic, groups, devices, machine)
     found = {
         "name": name, "groups": groups, "slots": slots, "devices": devices, "arithmetic": arithmetic,
-        "eval_hosts": choose_hosts(experiment, noise).hosts,
+        "eval_hosts": choose_hosts(experiment, noise).hosts, "margin": _resolve_margin(experiment, task),
     }
     return ResolvedExperiment(**msgspec.structs.asdict(experiment) | found)
