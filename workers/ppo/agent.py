@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from esper_ab.contracts.records import PPOUpdate, finite
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import PolicySettings, PPOSettings, Settings
-from workers.facts import Floats
+from workers.arrays import Floats
+from workers.environments import Masks
 from workers.ppo.adam import Adam
 from workers.ppo.buffer import Rollout, RolloutBuffer
 from workers.ppo.decide import decide
 from workers.ppo.gae import gae
-from workers.ppo.heads import Masks
 from workers.ppo.normalise import ObservationNormaliser, ReturnNormaliser, normalise_advantages
 from workers.ppo.policy import RecurrentPolicy
 from workers.ppo.update import Batch, entropy_coefficient, ppo_update

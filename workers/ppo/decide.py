@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from workers.ppo.heads import Masks, choice_weights, joint_log_prob, masked_log_softmax, most_probable, sample
+from workers.environments import Masks
+from workers.ppo.heads import choice_weights, joint_log_prob, masked_log_softmax, most_probable, sample
 from workers.ppo.policy import RecurrentPolicy, RecurrentState
 
 

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from esper_ab.contracts.records import Moments
-from workers.facts import Floats
+from workers.arrays import Floats
 
 OBSERVATION_CLIP = 10.0
 # Observations are bounded by about 1. With this floor an entry that was constant so far and then moves by 1, such as

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from workers.arrays import Bools, Floats, Ints
 from workers.controller import Controller
-from workers.facts import Bools, Floats, Ints
-from workers.growth.rules.view import DecisionView
+from workers.environments import Seen
 from workers.ppo.agent import PPOAgent
 
 
-class AgentDecider(Controller):
+class AgentDecider(Controller[Seen]):
     """Adapter of a PPO agent; `greedy` takes the most probable valid action instead of sampling."""
 
     def __init__(self, agent: PPOAgent, *, greedy: bool = False) -> None:
@@ -18,7 +18,7 @@ class AgentDecider(Controller):
     def begin_episode(self, n_envs: int) -> None:
         self._agent.begin_episode(n_envs)
 
-    def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
+    def decide(self, view: Seen, uniforms: Floats) -> Ints:
         return self._agent.act(view.observation, view.masks, uniforms, greedy=self._greedy)
 
     def exclude(self, envs: Bools) -> None:
