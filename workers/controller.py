@@ -9,8 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
 
-from workers.arrays import Bools, Floats, Ints
-from workers.environments import Seen
+from workers.arrays import Bools, Floats
+from workers.environments import Cut, Decisions, Seen
 
 S = TypeVar("S", bound=Seen, contravariant=True)
 
@@ -22,11 +22,11 @@ class Controller(ABC, Generic[S]):
         """Reset all state of earlier episodes."""
 
     @abstractmethod
-    def decide(self, view: S, uniforms: Floats) -> Ints:
+    def decide(self, view: S, uniforms: Floats) -> Decisions:
         """Return one decision per environment, [E, head], valid under `view.masks`; `uniforms` [E, head] in [0, 1)."""
 
     def exclude(self, envs: Bools) -> None:
         """Take which environments [E] ended before their first decision; what is decided for them has no effect."""
 
-    def reward(self, rewards: Floats, done: Bools) -> None:
-        """Take the rewards [E] of the last decision, and which environments [E] ended with it."""
+    def reward(self, rewards: Floats, done: Bools, cut: Cut | None = None) -> None:
+        """Take the rewards [E] of the last decision, which environments [E] ended with it, and what cut them off."""

@@ -23,6 +23,7 @@ from esper_ab.contracts.settings import RewardSettings
 from workers.arrays import Bools, Floats, Ints
 from workers.stopwatch import Stopwatch
 
+Decisions = NDArray[Any]  # [E, heads] int64, or [E, dimensions] float64 where decisions are continuous
 Facts_co = TypeVar("Facts_co", covariant=True)
 Seen_co = TypeVar("Seen_co", bound="Seen", covariant=True)
 
@@ -64,9 +65,22 @@ class Spaces:
     """What a policy has to see and to decide."""
 
     observation_width: int
-    head_names: tuple[str, ...]
-    head_sizes: tuple[int, ...]  # choices per head
+    head_names: tuple[str, ...]  # or those of the dimensions, where decisions are continuous
+    head_sizes: tuple[int, ...]  # choices per head; empty where decisions are continuous
+    observation_std_floor: float = 0.1  # smallest standard deviation by which an observation is divided
     first_bias: tuple[float, ...] = ()  # where a policy's logits of head 0 start; empty: at 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cut:
+    """What became of episodes besides their own ends."""
+
+    # [E] whose episode was cut off by a limit, or whose rollout ends here: what it would have earned from there on
+    # counts, as far as the policy can tell it from the observation `last` [E, width].
+    truncated: Bools
+    last: NDArray[np.float32]
+    restarted: Bools  # [E] that ended, and have begun another episode in the same rollout
+    goes_on: Bools  # [E] that go on in the next rollout where this one ends
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +88,9 @@ class Happened(Generic[Facts_co]):
     """What came of one step's decisions."""
 
     facts: Facts_co  # what a reward of this kind may know of the step; later steps do not change it
-    ended: Bools  # [E] whose episode ended with this step, among those that were alive
+    ended: Bools  # [E] whose episode ended with this step, or whose rollout did
     penalty: Floats  # [E] added to the reward under every mode
+    cut: Cut | None = None  # None: every episode ends by itself, with the rollout at the latest
 
 
 @dataclass(frozen=True)
@@ -102,8 +117,8 @@ class Environments(Protocol[Seen_co, Facts_co]):
         """Return the random numbers [E, heads] of the next decision, in [0, 1)."""
         ...
 
-    def step(self, decisions: Ints) -> tuple[Happened[Facts_co], Seen_co]:
-        """Do what was decided, [E, heads], in every environment that is alive."""
+    def step(self, decisions: Decisions) -> tuple[Happened[Facts_co], Seen_co]:
+        """Do what was decided in every environment that is alive."""
         ...
 
     def ends(self) -> Ended:

@@ -37,9 +37,10 @@ class ControllerSettings(Settings, frozen=True, kw_only=True):
 
 
 class PolicySettings(Settings, frozen=True, kw_only=True):
-    """The recurrent actor-critic: its size, its start, and what it sees."""
+    """The actor-critic: its size, its start, and what it sees."""
 
     hidden: PositiveInt = 64
+    memory: Literal["lstm", "none"] = "lstm"  # none: it decides by what it sees now
     # The start: initial bias of each logit of the op head, to which masks apply. All 0: uniform over the valid ops, of
     # which PRUNE then destroys most of what is grown before any reward can speak for it (docs/learning.md).
     bias_wait: Logit = 0.0
@@ -55,6 +56,7 @@ class PPOSettings(Settings, frozen=True, kw_only=True):
     """The policy update (Schulman et al. 2017, arXiv:1707.06347)."""
 
     lr: NonNegative = 2e-3  # 0: the policy stays as it started
+    lr_end: Fraction = 1.0  # share of it that is left at the last planned episode; linear on the way there
     epochs: PositiveInt = 8
     minibatches: PositiveInt = 2  # split by environment; whole sequences stay together
     clip: Positive = 0.2

@@ -56,7 +56,7 @@ def play(
                 sums[mode] += values
                 sums[mode][happened.ended] += happened.penalty[happened.ended]
             own = next(iter(earned.values())) if earned else np.zeros(env.n_envs)
-            decider.reward(own + happened.penalty, happened.ended)
+            decider.reward(own + happened.penalty, happened.ended, happened.cut)
         seen = after
         if seen.alive.any():
             on_step(seen.step)

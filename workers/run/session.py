@@ -155,6 +155,7 @@ class Session:
         spaces = self._world.spaces
         return PPOAgent(AgentSpec(
             observation_width=spaces.observation_width, head_names=spaces.head_names, head_sizes=spaces.head_sizes,
+            observation_std_floor=spaces.observation_std_floor,
             policy=self.spec.settings.policy, ppo=self.spec.settings.ppo, rng=self._path, first_bias=spaces.first_bias,
             planned_episodes=self.spec.episodes, share_observations=self.spec.share_observation_norm,
         ))
