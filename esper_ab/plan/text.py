@@ -29,6 +29,7 @@ def plan_text(plan: Plan, estimate: Estimate, experiment_dir: Path, width: int =
         f"{_duration(estimate.duration_s)} with the start of the workers, "
         f"{estimate.memory_bytes / 2**30:.1f} GiB of memory"
     )
+    slots = f", slots {', '.join(asked.slots)}" if asked.slots else ""
     lines = [
         _sentence(
             f"{asked.name}: {len(asked.groups)} groups x {asked.replicates} replicates = {n_runs} runs{at_first}, "
@@ -36,8 +37,8 @@ def plan_text(plan: Plan, estimate: Estimate, experiment_dir: Path, width: int =
             width,
         ),
         _sentence(
-            f"  each: {asked.episodes} episodes x {asked.steps} steps x {asked.n_envs} environments, slots "
-            f"{', '.join(asked.slots)}; evaluation: {asked.eval_hosts} hosts",
+            f"  each: {asked.episodes} episodes x {asked.steps} steps x {asked.n_envs} environments{slots}; "
+            f"evaluation: {asked.eval_hosts} episodes",
             width,
         ),
         f"  into {experiment_dir}",
@@ -66,7 +67,8 @@ def _design(plan: Plan) -> Iterator[str]:
     """Describe the comparisons, the looks and the deciding p-value."""
     design = plan.design
     pairs = ", ".join(f"{one.a} - {one.b}" for one in design.comparisons)
-    yield f"comparisons: {pairs}; endpoint {design.endpoint}, test {design.test}, margin {design.margin:g} points"
+    better = f"{design.outcome.label}, {design.outcome.better} is better"
+    yield f"comparisons: {pairs}; endpoint {design.endpoint} ({better}), test {design.test}, margin {design.margin_words}"
     yield f"rule: {rule(design)}"
 
 

@@ -27,6 +27,7 @@ from workers.growth.bank.bank import Bank, PassResult
 from workers.growth.bank.configurations import contributions
 from workers.growth.bank.loss_scale import LossScale
 from workers.growth.bank.split import DeviceSplit
+from workers.growth.measures import MEASURES
 from workers.growth.orders import Orders
 from workers.growth.rules.facts import FactsMemory
 from workers.growth.rules.lifecycle import Lifecycle
@@ -276,19 +277,28 @@ class GrowthEnv:
 
 def outcomes(env: GrowthEnv) -> tuple[EnvEpisode, ...]:
     """Return how every environment's episode ended; the sum of its rewards is not known here."""
-    lifecycle, accuracy = env.lifecycle, env.held_out_accuracy()
+    accuracy = env.held_out_accuracy()
     return tuple(
         EnvEpisode(
-            env=i, device=env.spec.env_devices[i], steps=int(env.steps_done[i]), held_out_accuracy=float(accuracy[i]),
-            val_accuracy=_known(float(env.val_acc[i])), best_val_accuracy=_known(float(env.best_val_acc[i])),
-            val_loss=finite(float(env.val_loss[i])), reward_sum=None, host_params=env.host_params,
-            params_added=int(lifecycle.table.params[i].sum()), germinated=int(lifecycle.germinated[i]),
-            pruned=int(lifecycle.pruned[i]), fossilized=int(lifecycle.fossilized[i]),
-            contributing=int(lifecycle.contributing[i]),
-            op_counts=tuple(int(count) for count in lifecycle.op_counts[i]), diverged=bool(env.diverged[i]),
+            env=i, device=env.spec.env_devices[i], steps=int(env.steps_done[i]), outcome=float(accuracy[i]),
+            reward_sum=None, failed=bool(env.diverged[i]),
+            measures=dict(zip(MEASURES.names, _measured(env, i), strict=True)),
         )
         for i in range(env.n_envs)
     )
+
+
+def _measured(env: GrowthEnv, i: int) -> tuple[float | None, ...]:
+    """Return the measures of host `i` in the order of `MEASURES`."""
+    lifecycle = env.lifecycle
+    counts = (
+        env.host_params, lifecycle.table.params[i].sum(), lifecycle.germinated[i], lifecycle.pruned[i],
+        lifecycle.fossilized[i], lifecycle.contributing[i], *lifecycle.op_counts[i],
+    )  # fmt: skip
+    return (
+        _known(float(env.val_acc[i])), _known(float(env.best_val_acc[i])), finite(float(env.val_loss[i])),
+        *map(float, counts),
+    )  # fmt: skip
 
 
 def _known(value: float) -> float:
