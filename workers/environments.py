@@ -142,8 +142,15 @@ class World(Protocol):
         """Of all its environments."""
         ...
 
-    def environments(self, reward: RewardSettings, steps: int, n_envs: int, stopwatch: Stopwatch) -> AnyEnvironments:
-        """Make the first `n_envs` environments of the run for episodes of `steps`."""
+    @property
+    def evaluation_steps(self) -> int:
+        """Steps of an episode of the evaluation, at most."""
+        ...
+
+    def environments(
+        self, reward: RewardSettings, steps: int, n_envs: int, stopwatch: Stopwatch, *, whole: bool
+    ) -> AnyEnvironments:
+        """Make the first `n_envs` environments of the run for rollouts of `steps`; `whole`: each is an episode."""
         ...
 
     def reward(self, settings: RewardSettings) -> Callable[[Any], Floats]:

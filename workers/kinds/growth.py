@@ -41,8 +41,12 @@ class GrowthWorld:
             head_sizes=head_sizes(slots, blueprints), first_bias=_op_bias(spec.settings.policy),
         )
 
-    def environments(self, reward: RewardSettings, steps: int, n_envs: int, stopwatch: Stopwatch) -> GrowthEnv:
-        """Make the first `n_envs` hosts of the run for episodes of `steps` epochs."""
+        self.evaluation_steps = spec.steps
+
+    def environments(
+        self, reward: RewardSettings, steps: int, n_envs: int, stopwatch: Stopwatch, *, whole: bool
+    ) -> GrowthEnv:
+        """Make the first `n_envs` hosts of the run for episodes of `steps` epochs, which are always whole."""
         spec = EnvSpec(
             task=self._task, slots=self._spec.slots, steps=steps, env_devices=self._spec.env_devices[:n_envs],
             growth=self._spec.settings.growth, reward=reward, kernel=self._spec.arithmetic.kernel,

@@ -27,7 +27,7 @@ from esper_ab.contracts.records import (
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import RewardSettings
 from workers.controller import Controller
-from workers.environments import AnyEnvironments, World, paths_below
+from workers.environments import World, paths_below
 from workers.ppo.agent import AgentSpec, PPOAgent
 from workers.run import policy_file
 from workers.run.deciders import AgentDecider
@@ -51,13 +51,14 @@ class Session:
         own = spec.settings.reward
         self._rewards = {own.mode: world.reward(own)}
         self._eval_rewards = {mode: world.reward(RewardSettings(mode=mode)) for mode in spec.eval_reward_modes}
-        self._env = self._environments(own, spec.steps)
+        self._env = world.environments(own, spec.steps, spec.n_envs, self._stopwatch, whole=False)
         self.agent = self._fresh_agent() if spec.settings.controller.name == "ppo" else None
 
     def warm_up(self, on_step: OnStep) -> float:
         """Play a short throw-away episode with its own policy, so that episode 0 is not cold; return its seconds."""
         twin = self if self.agent is None else Session(self.spec, self._world)
-        env = twin._environments(self.spec.settings.reward, min(WARM_UP_STEPS, self.spec.steps))
+        steps, own = min(WARM_UP_STEPS, self.spec.steps), self.spec.settings.reward
+        env = self._world.environments(own, steps, self.spec.n_envs, twin._stopwatch, whole=True)
         paths = paths_below(self._path / "warm-up", env.n_envs)
         play(env, paths, twin._decider(), self._rewards, twin._stopwatch, on_step)
         if twin.agent is not None:
@@ -142,13 +143,10 @@ class Session:
         self, episode: int, hosts: int, decider: Controller[Any], on_step: OnStep
     ) -> EpisodeResult:
         """Grow the first `hosts` hosts of an evaluation episode, with every reward mode at its default constants."""
-        env = self._environments(RewardSettings(), self.spec.steps, hosts)
+        steps = self._world.evaluation_steps
+        env = self._world.environments(RewardSettings(), steps, hosts, self._stopwatch, whole=True)
         paths = paths_below(self._path / "evaluate" / episode, hosts)
         return play(env, paths, decider, self._eval_rewards, self._stopwatch, on_step)
-
-    def _environments(self, reward: RewardSettings, steps: int, n_envs: int | None = None) -> AnyEnvironments:
-        """Make the environments of an episode: as many as the run has, or its first `n_envs`."""
-        return self._world.environments(reward, steps, n_envs or self.spec.n_envs, self._stopwatch)
 
     def _fresh_agent(self) -> PPOAgent:
         """Create the agent; policy and update run on the CPU on every lane: tiny, and no device decides their bits."""
