@@ -1,4 +1,4 @@
-"""Kinds of task: how a task's name tells its kind, and which settings a kind does not read. workers/kinds makes runs."""
+"""Kinds of task: how a task's name tells its kind, and which settings a kind reads."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ class GymEnvironments:
         self._places[env].reset(seed)
 
     def _end(self, ended: Bools, restarted: Bools, goes_on: Bools) -> None:
-        for env in np.flatnonzero(ended):
+        for env in map(int, np.flatnonzero(ended)):
             place = self._places[env]
             place.going_on = bool(goes_on[env])
             if place.episode.terminated or place.episode.truncated or not self._spec.resets:

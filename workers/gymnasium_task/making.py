@@ -126,7 +126,8 @@ def _constants(function: Callable[..., Any], params: dict[str, Any], what: str) 
     fields = [field.name for field in msgspec.structs.fields(declared)]
     unknown = [name for name in params if name not in fields]
     if unknown:
-        raise ValueError(f"{what} has no constant {unknown[0]!r}; {declared.__name__} has {', '.join(fields) or 'none'}")
+        has = ", ".join(fields) or "none"
+        raise ValueError(f"{what} has no constant {unknown[0]!r}; {declared.__name__} has {has}")
     try:
         declared()
     except TypeError:

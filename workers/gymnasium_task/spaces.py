@@ -71,8 +71,9 @@ class Codec:
     def given(self, decisions: Decisions) -> NDArray[Any]:
         """Return decisions as facts have them: [E] of a Discrete space, else [E, heads or dimensions]."""
         if self.box:
-            return np.clip(decisions, self.low, self.high)
-        shifted = decisions + np.asarray(getattr(self._actions, "start", 0))
+            clipped: NDArray[Any] = np.clip(decisions, self.low, self.high)
+            return clipped
+        shifted: NDArray[Any] = decisions + np.asarray(getattr(self._actions, "start", 0))
         return shifted[:, 0] if isinstance(self._actions, gymnasium.spaces.Discrete) else shifted
 
 
@@ -83,4 +84,5 @@ def _head_sizes(actions: gymnasium.Space[Any]) -> tuple[int, ...]:
         return tuple(int(size) for size in actions.nvec)
     if isinstance(actions, gymnasium.spaces.MultiBinary) and isinstance(actions.n, int):
         return (2,) * actions.n
-    raise ValueError(f"actions {actions} are none that a policy here can choose: Discrete, MultiDiscrete, MultiBinary or Box")
+    can = "Discrete, MultiDiscrete, MultiBinary and Box"
+    raise ValueError(f"actions {actions} are none that a policy here can choose, which are {can}")
