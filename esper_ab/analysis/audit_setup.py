@@ -11,8 +11,8 @@ from esper_ab.verdict.finding import Finding, Weight
 
 # Orders that must be equal for all runs.
 _COMMON = (
-    "experiment_digest", "rng_seed", "task", "data_dir", "slots", "n_envs", "episodes", "steps", "eval_hosts",
-    "arithmetic",
+    "experiment_digest", "rng_seed", "task", "outcome", "repeats", "data_dir", "slots", "n_envs", "episodes", "steps",
+    "eval_hosts", "arithmetic",
 )  # fmt: skip
 
 
@@ -27,6 +27,13 @@ def findings(history: History) -> Iterator[Finding]:
     yield from _torch(history)
     yield from _orders([run.spec for run in history.runs.values()], history.plan.digest)
     yield from _machine([sitting.machine for sitting in sittings])
+    if any(not run.spec.repeats for run in history.runs.values()):
+        sentence = (
+            "The environments do not repeat: the same seed and actions gave something else in the preflight. So "
+            "pairing shares seeds and not what happens, equal settings do not give equal records, and a run that was taken up "
+            "after a death is another than without it."
+        )
+        yield _whole("environments", "notes", sentence)
     if history.plan.experiment.unpaired:
         sentence = "The groups of a replicate do not share randomness (unpaired): differences vary more than they need."
         yield Finding(kind="unpaired", weight="notes", groups=(), sentence=sentence)

@@ -39,7 +39,10 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "group": _takes("NAME:KEY=VALUE,…", "Alter NAME, or create it. Repeatable.", multiple=True),
     "set": _takes("KEY=VALUE", "Any setting, for all groups. Repeatable.", multiple=True),
     "config": _takes("FILE.toml", "The same settings; flags win.", type=click.Path(path_type=Path)),
-    "task": _takes("NAME", "What hosts learn. [default: digits]"),
+    "task": _takes("NAME", "What hosts learn; gym:ID, or path/env.py:make, is an environment of Gymnasium. [default: "
+                   "digits]"),
+    "outcome": _takes("info:KEY|FILE:FUNCTION", "Of such an environment: what an episode comes to. [default: its "
+                      "return]"),
     "data_dir": _takes("DIR", "Where a task's data is, if it does not ship."),
     "slots": _takes("A B …", "Slots that may grow, in network order. [default: all]"),
     "episodes": _takes("N", "Training episodes per run.", type=int),

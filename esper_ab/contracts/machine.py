@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from esper_ab.contracts.measures import TaskMeasures
-from esper_ab.contracts.settings import ControllerSettings, HostKernel, Settings
+from esper_ab.contracts.settings import ControllerSettings, HostKernel, RewardSettings, Settings
 
 DOING = "doing: "  # begins a line of the preflight's stderr that says what it does next
 
@@ -28,6 +28,10 @@ class Questions(Settings, frozen=True, kw_only=True):
     slots: tuple[str, ...] = ()  # empty: all of the task
     user_rewards: tuple[str, ...]  # "path.py:function" or "module:function"
     controllers: tuple[ControllerQuestion, ...] = ()
+    # Of kind gymnasium:
+    outcome: str = ""
+    outcome_better: Literal["higher", "lower"] = "higher"
+    rewards: dict[str, RewardSettings] = msgspec.field(default_factory=dict)  # by group
 
 
 class Device(Settings, frozen=True, kw_only=True):
@@ -47,6 +51,9 @@ class TaskFacts(Settings, frozen=True, kw_only=True):
     title: str
     measures: TaskMeasures
     kind: str = "growth"  # names what reports and analyses have for tasks of this kind
+    repeats: bool = True  # whether its environments give the same again when they are asked the same
+    step_s: float = 0.0  # measured: one step of one environment; 0: not measured
+    episode_steps: int = 0  # the environments' own limit; 0: none
     slots: tuple[str, ...] = ()  # network order
     sizes: tuple[int, int, int] = (0, 0, 0)  # samples in train, validation, test
     sample_values: int = 0  # numbers per sample: C·H·W
@@ -92,6 +99,7 @@ class Machine(Settings, frozen=True, kw_only=True):
     cpu_bf16: Literal["", "avx512_bf16", "amx_bf16"] = ""  # best bfloat16 instructions of the CPU; "": none
     user_rewards: tuple[UserReward, ...]
     controller_problems: dict[str, str] = msgspec.field(default_factory=dict)  # group -> why it cannot be made
+    reward_problems: dict[str, str] = msgspec.field(default_factory=dict)  # group -> why its reward cannot be computed
     task_problem: str  # why the task's data cannot be read; "" when they can
     gpu_problem: str  # why torch cannot use a GPU that exists; ""
 

@@ -60,7 +60,9 @@ class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):
     telemetry: bool
     policy_file: FileBelow  # relative to the experiment directory
     log_file: FileBelow  # relative to the experiment directory
-    reward_code: tuple[RewardCode, ...] = ()  # of the user's own functions among the modes above
+    reward_code: tuple[RewardCode, ...] = ()  # of the user's own functions among modes, task and outcome
+    outcome: str = ""  # "": the task's own; "info:KEY" or a user's function, of kind gymnasium
+    repeats: bool = True  # whether the task's environments give the same again when they are asked the same
     share_observation_norm: bool = False  # normalise by the moments in the releases; only where a policy learns
 
 

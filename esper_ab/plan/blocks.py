@@ -284,6 +284,8 @@ def _run_spec(
     """Orders that depend on this group, its replicate and its lane, and on no other group."""
     replicate, lane = place
     mode = group.settings.reward.mode
+    repeats = next(task.repeats for task in machine.tasks if task.name == experiment.task)
+    own_code = (mode, experiment.task, experiment.outcome)
     ref = RunRef(
         name=f"{group.name}/{replicate}",
         group_id=group.name,
@@ -308,7 +310,9 @@ def _run_spec(
         settings=group.settings,
         arithmetic=experiment.arithmetic,
         telemetry=experiment.telemetry,
-        reward_code=tuple(code_of(reward) for reward in machine.user_rewards if reward.reference == mode),
+        reward_code=tuple(code_of(reward) for reward in machine.user_rewards if reward.reference in own_code),
+        outcome=experiment.outcome,
+        repeats=repeats,
         share_observation_norm=experiment.share_observation_norm and group.settings.controller.name == "ppo",
         **_places(ref, lane, experiment.n_envs),
     )

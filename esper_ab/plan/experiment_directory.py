@@ -17,6 +17,7 @@ import msgspec
 
 from esper_ab.contracts.below import make_folder, write_below
 from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, kind_of, reader_of
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import RunRef
@@ -26,7 +27,8 @@ from esper_ab.plan.reward_code import keep
 from esper_ab.settings.experiment import ResolvedExperiment
 
 FOLDER_OF_RUNS, CONFIG_NAME = "runs", "config.toml"  # in an experiment directory, and in the folder of each of its runs
-_PACKAGES = ("esper-ab", "torch", "numpy", "scipy", "msgspec", "pyzmq", "msgpack", "duckdb")
+_PACKAGES = ("esper-ab", "torch", "numpy", "scipy", "msgspec", "pyzmq", "msgpack", "duckdb", "gymnasium")
+_PARAMS = "reward.params"
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
@@ -87,7 +89,8 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
         "experiment_digest": plan.digest, "policy_file": spec.policy_file, "log_file": spec.log_file,
     }  # fmt: skip
     file = f"{FOLDER_OF_RUNS}/{run_folder(ref)}/{CONFIG_NAME}"
-    beside = "wait" if ref.group_id != "wait" else "random"
+    floor = "wait" if kind_of(spec.task) == GROWTH else "random"
+    beside = floor if ref.group_id != floor else "random" if floor == "wait" else ENV_REWARD
     command = shell_command("launch", "--config", file, "--groups", f"{ref.group_id},{beside}", "--name", "again")
     again = f"It is trained again by: {command}"
     if experiment.share_observation_norm:
@@ -101,13 +104,25 @@ def run_folder(ref: RunRef) -> str:
 
 
 def _settings(experiment: ResolvedExperiment) -> dict[str, Any]:
-    """Return the settings as nested tables that `read_toml` reads back."""
+    """Return the settings that the kind of the task reads, as nested tables that `read_toml` reads back."""
     tree: dict[str, Any] = msgspec.to_builtins(experiment)
     del tree["arithmetic"]["kernel_build"]  # found, not asked for: another build is another arithmetic all the same
-    groups = tree.pop("groups")
+    groups, kind = tree.pop("groups"), kind_of(experiment.task)
+    for table in (tree, *(group["settings"] for group in groups)):
+        _leave_out_unread(table, kind)
     tree["groups"] = [group["name"] for group in groups]
     tree["group"] = {group["name"]: group["settings"] for group in groups}
     return tree
+
+
+def _leave_out_unread(table: dict[str, Any], kind: str, prefix: str = "") -> None:
+    for key in list(table):
+        if isinstance(table[key], dict) and f"{prefix}{key}" != _PARAMS:
+            _leave_out_unread(table[key], kind, f"{prefix}{key}.")
+            if not table[key]:
+                del table[key]
+        elif reader_of(f"{prefix}{key}") not in ("", kind):
+            del table[key]
 
 
 def _toml(tree: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[str]:

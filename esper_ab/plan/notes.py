@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, kind_of
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import Lane
 from esper_ab.design.counterbalance import cycle, draws_positions
@@ -39,6 +40,7 @@ def notes(
         *_on_inference(experiment, blocks_at_once, matter=bool(positions_could_matter_by(experiment, machine))),
         *_on_sharing(experiment),
         *_on_differences(experiment),
+        *_on_outcome(experiment, machine),
         *(_on_start(experiment) if experiment.slots else ()),  # the op head is growth's
         *_on_devices(experiment, machine, lanes, idle),
     )
@@ -129,6 +131,24 @@ def _on_differences(experiment: ResolvedExperiment) -> Iterator[str]:
                 f"{name}: ppo.gamma={settings.ppo.gamma} is not reward.gamma={settings.reward.gamma}: the potential-"
                 "based shaping is then no longer neutral to the optimal policy."
             )
+
+
+def _on_outcome(experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
+    """Say which groups train on the outcome itself, and that environments do not repeat."""
+    if kind_of(experiment.task) == GROWTH:
+        return
+    learners = [group for group in experiment.groups if group.settings.controller.name == "ppo"]
+    same = [group.name for group in learners if group.settings.reward.mode == ENV_REWARD]
+    if same and len(same) < len(learners) and not experiment.outcome:
+        yield (
+            f"The outcome is also the reward of {', '.join(same)} ({ENV_REWARD}), and not of the other learners: asked "
+            "is whether another reward teaches it better than it teaches itself."
+        )
+    if not next(task.repeats for task in machine.tasks if task.name == experiment.task):
+        yield (
+            "The environments do not repeat: one episode, played twice with the same seed and actions, was not the "
+            "same. So groups with equal settings differ, and so does a run that was taken up after a death."
+        )
 
 
 def _on_start(experiment: ResolvedExperiment) -> Iterator[str]:

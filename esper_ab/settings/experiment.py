@@ -39,6 +39,8 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     groups: tuple[Group, ...]
     task: str = "digits"
     data_dir: str = ""
+    outcome: str = ""  # of a Gymnasium task: "info:KEY", or a user's function; "": the environment's own return
+    outcome_better: Literal["higher", "lower"] = "higher"
     slots: tuple[str, ...]  # network order
     n_envs: PositiveInt = 4
     episodes: PositiveInt = 3

@@ -15,7 +15,7 @@ from esper_ab.settings.parse import FileSettings, Request, assemble, read_toml
 _UNCHANGED = {
     key: key
     for key in (
-        "task", "data_dir", "slots", "episodes", "steps", "n_envs", "endpoint", "test", "alpha",
+        "task", "data_dir", "outcome", "slots", "episodes", "steps", "n_envs", "endpoint", "test", "alpha",
         "margin", "futility", "control", "rng_seed", "unpaired", "devices", "devices_per_run", "placement", "order",
         "sync", "share_observation_norm", "max_parallel", "name", "exam",
     )

@@ -17,10 +17,12 @@ import msgspec
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.kinds import CONTROLLERS, GROWTH, GYMNASIUM, REWARDS, kind_of, reader_of, words
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.settings.assignments import (
     EXPERIMENT_KEYS,
     GROUP_KEYS,
+    PARAM,
     SHORT,
     Assignment,
     convert_value,
@@ -33,6 +35,9 @@ from esper_ab.settings.experiment import AskedExperiment, Group
 from esper_ab.settings.foreign_keys import foreign
 
 DEFAULT_GROUPS = ("shaped", "simplified")
+# Of kinds whose episodes are cheap, and whose length is their own: `steps` is then a limit.
+_DEFAULTS: dict[str, dict[str, Any]] = {GYMNASIUM: {"n_envs": 8, "episodes": 50, "steps": 1000}}
+_TASK = AskedExperiment(groups=()).task
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
@@ -62,6 +67,7 @@ class Catalogue:
 
     rewards: tuple[str, ...]
     controllers: tuple[str, ...]  # that do not learn
+    kind: str = GROWTH  # of the task that they are for
 
 
 def list_installed() -> Catalogue:
@@ -116,7 +122,7 @@ def _convert_layer(assignments: Iterable[Assignment], keys: dict[str, Any]) -> d
 
 def _check_key(assignment: Assignment, *, of_group: bool) -> Assignment:
     key = assignment.key
-    if key in GROUP_KEYS or (key in EXPERIMENT_KEYS and not of_group):
+    if key in GROUP_KEYS or key.startswith(PARAM) or (key in EXPERIMENT_KEYS and not of_group):
         return assignment
     if key in EXPERIMENT_KEYS:
         raise UsageError(
@@ -168,12 +174,21 @@ def _explain_no_choice(name: str, catalogue: Catalogue) -> str:
     return f"no reward mode or controller {name!r}; {hint}"
 
 
+def _default_groups(kind: str) -> tuple[str, ...]:
+    if kind == GROWTH:
+        return DEFAULT_GROUPS
+    raise UsageError(
+        Setting("groups"), ": name them; env trains on the environment's own reward, as in "
+        "env,mine=path/to/file.py:reward",
+    )  # fmt: skip
+
+
 def _collect_groups(request: Request, file: FileSettings, catalogue: Catalogue) -> list[_Asked]:
     altered = _read_alterations(request.group)
     declared = request.groups or file.groups
     created = [*(() if request.groups else file.tables), *altered]
     if not declared and not created:
-        declared = DEFAULT_GROUPS
+        declared = _default_groups(catalogue.kind)
     folder = Path.cwd() if request.groups else file.folder
     asked: list[_Asked] = []
     for text in declared:
@@ -222,13 +237,17 @@ def _make_group(asked: _Asked, file: FileSettings, common: list[Assignment], cat
             f"group name {asked.name!r}: it names files, so a letter or digit, then letters, digits, '_', '.' and '-', "
             "64 at most"
         )
-    layers = ([a for a in file.common if a.key in GROUP_KEYS], asked.table, common, asked.chosen, asked.altered)
-    values: dict[str, Any] = {}
+    layers = ([a for a in file.common if _is_of_groups(a)], asked.table, common, asked.chosen, asked.altered)
+    values: dict[str, Any] = {"reward.mode": catalogue.rewards[0]} if catalogue.kind != GROWTH else {}
     for layer in layers:
         values |= _convert_layer(layer, GROUP_KEYS)
     settings = msgspec.convert(_nest(values), type=GroupSettings)
     _check_group(asked.name, settings, catalogue)
     return Group(name=asked.name, settings=settings)
+
+
+def _is_of_groups(assignment: Assignment) -> bool:
+    return assignment.key in GROUP_KEYS or assignment.key.startswith(PARAM)
 
 
 def is_user_reward(mode: str) -> bool:
@@ -277,6 +296,31 @@ def assemble(request: Request, file: FileSettings) -> AskedExperiment:
     return as_exam(asked) if asked.exam else asked
 
 
+def _of_kind(kind: str, catalogue: Catalogue) -> Catalogue:
+    """Return the names that groups of a task of `kind` may be called by."""
+    if kind == GROWTH:
+        return catalogue
+    return Catalogue(rewards=REWARDS[kind], controllers=CONTROLLERS[kind], kind=kind)
+
+
+def _refuse_unread(assignment: Assignment, kind: str, task: str) -> None:
+    reader = reader_of(assignment.key)
+    if reader and reader != kind:
+        raise UsageError(
+            f"{assignment.origin}: {assignment.key} is a setting of {words(reader)}; task {task} does not read it, "
+            "leave it out"
+        )
+
+
+def _refuse_reward_as_outcome(outcome: str, groups: Iterable[Group]) -> None:
+    for group in groups:
+        if outcome and outcome == group.settings.reward.mode:
+            raise UsageError(
+                Setting("outcome", outcome), f" is the reward of group {group.name!r}: a reward says nothing about who "
+                "is better; name what the task is about, or leave it out for the environment's own return",
+            )  # fmt: skip
+
+
 def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> AskedExperiment:
     """Put flags and file together; UsageError, one line with the remedy, for anything that cannot be honoured."""
     sets = [_check_key(read_assignment(text, f"--set {text}"), of_group=False) for text in request.assignments]
@@ -284,16 +328,23 @@ def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> AskedEx
         _check_key(assignment, of_group=False)
     for table in file.tables.values():  # those of groups left out by --groups, too
         _convert_layer((_check_key(assignment, of_group=True) for assignment in table), GROUP_KEYS)
-    asked = _collect_groups(request, file, catalogue)
     flags = [
         Assignment(key, value, f"--{key.rpartition('.')[2].replace('_', '-')}", Path.cwd(), is_text=False)
         for key, value in request.flags.items()
     ]
-    common = [a for a in (*sets, *flags) if a.key in GROUP_KEYS]
+    task = next((str(a.value) for a in (*flags, *sets, *file.common) if a.key == "task"), _TASK)
+    catalogue = _of_kind(kind_of(task), catalogue)
+    asked = _collect_groups(request, file, catalogue)
+    own = [a for group in asked for a in (*group.table, *group.altered)]
+    for assignment in (*sets, *flags, *file.common, *own):
+        _refuse_unread(assignment, catalogue.kind, task)
+    common = [a for a in (*sets, *flags) if _is_of_groups(a)]
     _refuse_without_effect(common, asked)
     values = _convert_layer((a for a in file.common if a.key in EXPERIMENT_KEYS), EXPERIMENT_KEYS)
     values |= _convert_layer((a for a in (*sets, *flags) if a.key in EXPERIMENT_KEYS), EXPERIMENT_KEYS)
+    values = _DEFAULTS.get(catalogue.kind, {}) | values
     groups = tuple(_make_group(one, file, common, catalogue) for one in asked)
+    _refuse_reward_as_outcome(values.get("outcome", ""), groups)
     if len(groups) < 2:
         only = groups[0].name
         raise UsageError(

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.kinds import GROWTH, kind_of
 from esper_ab.contracts.machine import ControllerQuestion, Machine, Questions, TaskFacts
 from esper_ab.settings.assignments import did_you_mean
 from esper_ab.settings.eval_hosts import EvaluationNoise, choose_hosts
@@ -23,7 +24,11 @@ from esper_ab.settings.precision import resolve_precision
 def collect_questions(experiment: AskedExperiment) -> Questions:
     """Collect what only the preflight child can tell about an experiment."""
     modes = {group.settings.reward.mode for group in experiment.groups}
+    other = kind_of(experiment.task) != GROWTH
     return Questions(
+        outcome=experiment.outcome,
+        outcome_better=experiment.outcome_better,
+        rewards={group.name: group.settings.reward for group in experiment.groups} if other else {},
         task=experiment.task,
         data_dir=experiment.data_dir,
         slots=experiment.slots,
@@ -44,9 +49,9 @@ def _refuse_unknown(what: str, name: str, known: Iterable[str]) -> None:
 
 
 def _find_task(experiment: ExperimentSettings, machine: Machine) -> TaskFacts:
-    _refuse_unknown("task", experiment.task, (task.name for task in machine.tasks))
     if machine.task_problem:
         raise UsageError(f"task {experiment.task}: {machine.task_problem}")
+    _refuse_unknown("task", experiment.task, (task.name for task in machine.tasks))
     return next(task for task in machine.tasks if task.name == experiment.task)
 
 
@@ -75,6 +80,8 @@ def _resolve_margin(experiment: AskedExperiment, task: TaskFacts) -> float:
 def _check_group(group: Group, experiment: ExperimentSettings, machine: Machine) -> None:
     settings = group.settings
     mode = settings.reward.mode
+    if group.name in machine.reward_problems:
+        raise UsageError(f"group {group.name!r}: {machine.reward_problems[group.name]}")
     if is_user_reward(mode):
         problem = next(reward.problem for reward in machine.user_rewards if reward.reference == mode)
         if problem:
@@ -83,11 +90,22 @@ def _check_group(group: Group, experiment: ExperimentSettings, machine: Machine)
         _refuse_unknown("blueprint", blueprint, machine.blueprints)
     if group.name in machine.controller_problems:
         raise UsageError(f"group {group.name!r}: {machine.controller_problems[group.name]}")
-    if settings.controller.name == "ppo" and settings.ppo.minibatches > experiment.n_envs:
+    whole = settings.policy.memory == "lstm" and settings.gym.rollout == "episodes"
+    if settings.controller.name == "ppo" and whole and settings.ppo.minibatches > experiment.n_envs:
         raise UsageError(
             f"group {group.name!r}: ppo.minibatches={settings.ppo.minibatches} with ",
             Setting("n_envs", experiment.n_envs), "; a minibatch is made of whole environments: at most ",
             Setting("ppo.minibatches", experiment.n_envs, assigned=True),
+        )  # fmt: skip
+
+
+def _check_rollouts(group: Group, task: TaskFacts) -> None:
+    gym = group.settings.gym
+    if gym.rollout != "episodes" and not (gym.episode_steps or task.episode_steps):
+        raise UsageError(
+            f"group {group.name!r}: gym.rollout={gym.rollout}: the environment has no limit of its own, and a "
+            "rollout's steps are none; say how long an episode of the evaluation may be, as in ",
+            Setting("gym.episode_steps", 1000, assigned=True),
         )  # fmt: skip
 
 
@@ -123,14 +141,22 @@ def _check_sharing(experiment: ExperimentSettings) -> None:
 
 def _resolve_devices(experiment: AskedExperiment, machine: Machine) -> tuple[str, ...]:
     """Return the pool: what was asked, or every GPU, or, without one, CPU lanes: one per core, or as a block needs."""
+    on_cores = kind_of(experiment.task) != GROWTH  # environments and policy are there, and a GPU would be idle
     if not experiment.devices:
-        if machine.gpu_problem:
+        if machine.gpu_problem and not on_cores:
             raise UsageError(
                 f"{machine.gpu_problem}; to use the CPU all the same, say ", Setting("devices", ("cpu",))
             )
         needed = len(experiment.groups) * experiment.devices_per_run
         lanes = max(needed, len(machine.names("cpu")))
-        return machine.names("cuda") or tuple(f"cpu:{index}" for index in range(lanes))
+        gpus = () if on_cores else machine.names("cuda")
+        return gpus or tuple(f"cpu:{index}" for index in range(lanes))
+    for name in experiment.devices if on_cores else ():
+        if name.startswith("cuda"):
+            raise UsageError(
+                Setting("devices"), f": environments and policies of {experiment.task} are on the CPU, and {name} "
+                "would be idle; name cores, or leave it out",
+            )  # fmt: skip
     there = [device.name for device in machine.devices]
     pool: list[str] = []
     for name in experiment.devices:
@@ -172,9 +198,13 @@ def resolve(
         raise UsageError(Setting("exam"), f": it judges tasks of kind {EXAMINED}; {task.name} is of kind {task.kind}")
     for group in experiment.groups:
         _check_group(group, experiment, machine)
+        _check_rollouts(group, task)
     devices = _resolve_devices(experiment, machine)
     groups = resolve_precision(experiment.groups, devices, machine)
-    arithmetic = resolve_kernel(experiment.arithmetic, groups, devices, machine)
+    asked = experiment.arithmetic
+    if task.kind != GROWTH:  # there are no hosts that a kernel could train
+        asked = msgspec.structs.replace(asked, kernel="torch")
+    arithmetic = resolve_kernel(asked, groups, devices, machine)
     found = {
         "name": name, "groups": groups, "slots": slots, "devices": devices, "arithmetic": arithmetic,
         "eval_hosts": choose_hosts(experiment, noise).hosts, "margin": _resolve_margin(experiment, task),

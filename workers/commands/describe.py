@@ -19,10 +19,12 @@ import torch
 
 from esper_ab.contracts.below import folder_below
 from esper_ab.contracts.catalog import entry, names
+from esper_ab.contracts.kinds import CONTROLLERS, GYMNASIUM, REWARDS, kind_of
 from esper_ab.contracts.machine import DOING, ControllerQuestion, Device, Machine, Questions, TaskFacts, UserReward
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.source_files import copy_files
+from workers.commands.gymnasium_preflight import Probed, probe
 from workers.datasets.task import Task
 from workers.growth.measures import MEASURES
 from workers.native import library
@@ -193,6 +195,8 @@ def describe(questions: Questions) -> Machine:
     devices = _devices()
     usable = sum(device.name.startswith("cuda:") for device in devices)
     pool = os.environ.get("CUDA_VISIBLE_DEVICES")
+    kind = kind_of(questions.task)
+    found = probe(questions, _doing) if kind == GYMNASIUM else Probed()
     tasks = tuple(task_facts(entry("workers.tasks", name, "TASK")) for name in names("workers.tasks"))
     blueprints = names("workers.blueprints")
     chains = [name for name in blueprints if trains(entry("workers.blueprints", name, "BLUEPRINT"))]
@@ -201,17 +205,20 @@ def describe(questions: Questions) -> Machine:
         torch_version=str(torch.__version__),
         cuda_build=torch.version.cuda or "",
         devices=devices,
-        rewards=names("workers.rewards"),
-        controllers=names("workers.controllers"),
+        rewards=REWARDS[kind] if kind in REWARDS else names("workers.rewards"),
+        controllers=CONTROLLERS[kind] if kind in CONTROLLERS else names("workers.controllers"),
         blueprints=blueprints,
-        tasks=tasks,
+        tasks=(*tasks, *found.tasks),
         kernels=library.kernels(),
         native_blueprints=tuple(chains),
         multiply_adds_per_s=multiply_adds_per_s(),
         cpu_bf16=cpu_bf16(_cpu_flags()),
-        user_rewards=tuple(user_reward(reference, len(slots)) for reference in questions.user_rewards),
+        user_rewards=found.code if kind == GYMNASIUM else tuple(
+            user_reward(reference, len(slots)) for reference in questions.user_rewards
+        ),
         controller_problems=controller_problems(questions),
-        task_problem=_task_problem(questions.task, questions.data_dir),
+        reward_problems=found.reward_problems,
+        task_problem=found.problem or _task_problem(questions.task, questions.data_dir),
         gpu_problem=gpu_problem(gpu_there, torch.version.cuda, usable, pool),
     )
 

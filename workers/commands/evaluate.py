@@ -17,6 +17,7 @@ from esper_ab.contracts.settings import Arithmetic, GroupSettings, RewardSetting
 from esper_ab.contracts.visible import visible_line
 from workers.datasets.task import Task
 from workers.growth.environment import DeviceData
+from workers.kinds.growth import GrowthWorld
 from workers.native import library
 from workers.native.build import Unusable
 from workers.process import arithmetic
@@ -43,7 +44,7 @@ def evaluate_file(path: Path, hosts: int | None, rng_seed: int | None, device: s
         raise ValueError(f"{path}: its task {spec.task!r} is not installed here; there are {', '.join(tasks)}")
     task: Task = catalog.entry("workers.tasks", spec.task, "TASK")
     data = {device: DeviceData.of(task.load(spec.data_dir), torch_device(device))}
-    return evaluate_policy(Session(spec, task, data), policy, lambda _step: None)
+    return evaluate_policy(Session(spec, GrowthWorld(spec, task, data)), policy, lambda _step: None)
 
 
 def _possible(planned: Arithmetic, path: Path, device: str) -> Arithmetic:

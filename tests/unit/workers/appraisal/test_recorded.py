@@ -14,8 +14,8 @@ from esper_ab.contracts.settings import RewardSettings
 from workers.appraisal.recorded import Recorded, joined, kept, score
 from workers.controllers.random import Random
 from workers.facts import Floats, StepFacts
-from workers.growth.stopwatch import Stopwatch
 from workers.run.episode import play
+from workers.stopwatch import Stopwatch
 from workers.user_rewards.lookup import find_reward
 
 STEPS = 12
@@ -29,7 +29,6 @@ def record(settings: RewardSettings, n_envs: int = 3, steps: int = STEPS) -> tup
     """Play once in environments with `settings`: the facts, and what `play` sums up under every mode."""
     env = make_env(n_envs, steps)
     env.spec = replace(env.spec, reward=settings)
-    env.begin_episodes([env_path(i) for i in range(n_envs)])
     found: list[StepFacts] = []
 
     def keep(facts: StepFacts) -> Floats:
@@ -41,7 +40,8 @@ def record(settings: RewardSettings, n_envs: int = 3, steps: int = STEPS) -> tup
         return lambda facts: function(facts, msgspec.structs.replace(settings, mode=mode))
 
     rewards = {"kept": keep, **{mode: bound(mode) for mode in MODES}}
-    result = play(env, Random(), rewards, Stopwatch(), lambda _step: None)  # type: ignore[arg-type]
+    paths = [env_path(i) for i in range(n_envs)]
+    result = play(env, paths, Random(), rewards, Stopwatch(), lambda _step: None)  # type: ignore[arg-type]
     return Recorded(hosts=result.envs, steps=tuple(found)), result.rewards
 
 

@@ -12,8 +12,9 @@ from support.tensor_world import device_data, make_session, quiet
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import ControllerSettings, GrowthSettings, RewardSettings
 from workers.controllers.random import make as make_random
+from workers.environments import paths_below
 from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
-from workers.growth.stopwatch import Stopwatch
+from workers.stopwatch import Stopwatch
 from workers.tasks.synthetic import TASK
 
 ENVS, STEPS = 5, 8
@@ -25,9 +26,7 @@ def environments(devices: tuple[str, ...], dtype: torch.dtype) -> GrowthEnv:
         task=TASK, slots=TASK.slots, steps=STEPS, env_devices=devices, growth=GrowthSettings(batch_size=64),
         reward=RewardSettings(),
     )  # fmt: skip
-    env = GrowthEnv(spec, dict.fromkeys(devices, device_data(dtype)), Stopwatch())
-    env.begin_episode(RngPath(3) / "train" / 0)
-    return env
+    return GrowthEnv(spec, dict.fromkeys(devices, device_data(dtype)), Stopwatch())
 
 
 def grown(devices: tuple[str, ...], dtype: torch.dtype, steps: int) -> tuple[GrowthEnv, np.ndarray]:
@@ -35,8 +34,8 @@ def grown(devices: tuple[str, ...], dtype: torch.dtype, steps: int) -> tuple[Gro
     env = environments(devices, dtype)
     controller = make_random(ControllerSettings(name="random"), TASK.slots, env.spec.growth.blueprints)
     seen = []
-    for _ in range(steps):
-        view = env.advance()
+    for step in range(steps):
+        view = env.advance() if step else env.begin(paths_below(RngPath(3) / "train" / 0, ENVS))
         m = env._measurement
         seen.append(np.column_stack((m.train_loss, m.train_acc, m.val_loss, m.val_acc, m.contribution, m.all_off_acc)))
         decisions = controller.decide(view, env.uniforms())

@@ -18,6 +18,7 @@ from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 from esper_ab.control.rules.pooling import pooled
 from workers.commands.evaluate import evaluate_file
+from workers.environments import paths_below
 from workers.native.build import Unusable
 from workers.run import policy_file
 from workers.run.episode import play
@@ -202,8 +203,8 @@ def test_divergence_is_paid_by_the_last_executed_decision(tmp_path) -> None:
             heard.append((rewards.copy(), done.copy()))
             decider.reward(rewards, done)
 
-    env.begin_episode(session._path / "train" / 0)
-    result = play(env, Listener(), session._rewards, session._stopwatch, quiet)
+    paths = paths_below(session._path / "train" / 0, env.n_envs)
+    result = play(env, paths, Listener(), session._rewards, session._stopwatch, quiet)
     nobody, first, both = [False, False], [True, False], [True, True]
     assert [done.tolist() for _, done in heard] == [nobody] * 2 + [first] + [nobody] * 4 + [both]
     assert heard[2][0][0] < -9.0
