@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from esper_ab.contracts.measures import TaskMeasures
 from esper_ab.contracts.settings import ControllerSettings, HostKernel, Settings
 
 DOING = "doing: "  # begins a line of the preflight's stderr that says what it does next
@@ -40,15 +41,17 @@ class Device(Settings, frozen=True, kw_only=True):
 
 
 class TaskFacts(Settings, frozen=True, kw_only=True):
-    """The facts about one entry of workers/tasks that planning needs."""
+    """The facts about one task that planning needs. From `slots` on those of kind "growth", which others leave."""
 
     name: str
     title: str
-    slots: tuple[str, ...]  # network order
-    sizes: tuple[int, int, int]  # samples in train, validation, test
-    sample_values: int  # numbers per sample: C·H·W
-    host_params: int
-    host_multiply_adds: int  # of one forward pass of one sample
+    measures: TaskMeasures
+    kind: str = "growth"  # names what reports and analyses have for tasks of this kind
+    slots: tuple[str, ...] = ()  # network order
+    sizes: tuple[int, int, int] = (0, 0, 0)  # samples in train, validation, test
+    sample_values: int = 0  # numbers per sample: C·H·W
+    host_params: int = 0
+    host_multiply_adds: int = 0  # of one forward pass of one sample
     classes: int = 0  # of the labels; 0: not known
     host_values: int = 0  # activations of all convolutions of one sample; 0 in plans older than this field
 

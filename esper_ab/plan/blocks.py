@@ -53,6 +53,7 @@ class Plan(Settings, frozen=True, kw_only=True):
     blocks: tuple[Block, ...]
     differences: tuple[Difference, ...]
     design: Design  # what is compared, by which rule
+    kind: str  # of the task: names what reports and analyses have for it
     estimand: str  # one sentence
     notes: tuple[str, ...]  # what the user should know: several axes, time slicing, idle devices, too few replicates
     step_s: float = 0.0  # estimated: a host epoch with its validation; 0 in journals that do not have it
@@ -79,6 +80,7 @@ def make_plan(
     `experiment` alone.
     """
     check_design(experiment)  # of which the number of sets of lanes depends
+    task = next(task for task in machine.tasks if task.name == experiment.task)
     sets = _lane_sets(experiment, machine)
     digest, matter = digest_of(experiment, machine), bool(positions_could_matter_by(experiment, machine))
     blocks = tuple(
@@ -95,19 +97,17 @@ def make_plan(
         idle_devices=idle,
         blocks=blocks,
         differences=differences(experiment.groups),
-        design=make_design(experiment, [_names(block) for block in blocks], calibrate, positions_matter=matter),
+        design=make_design(
+            experiment, [_names(block) for block in blocks], calibrate, measures=task.measures, positions_matter=matter
+        ),
+        kind=task.kind,
         estimand=estimand(experiment, machine),
         notes=(*notes(experiment, machine, lanes, idle, len(sets)), *remarks),
         step_s=estimate(experiment, lanes, machine).step_s,
-        chance=_chance(experiment, machine),
+        chance=100.0 / task.classes if task.classes else None,
         run_sd=run_sd,
         appraisal=appraisal,
     )
-
-
-def _chance(experiment: ResolvedExperiment, machine: Machine) -> float | None:
-    classes = next(task.classes for task in machine.tasks if task.name == experiment.task)
-    return 100.0 / classes if classes else None
 
 
 def extend(plan: Plan, design: Design, planned: int, more: int) -> Extension:

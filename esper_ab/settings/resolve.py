@@ -59,6 +59,18 @@ def _resolve_slots(experiment: AskedExperiment, task: TaskFacts) -> tuple[str, .
     return asked
 
 
+def _resolve_margin(experiment: AskedExperiment, task: TaskFacts) -> float:
+    """Return the margin asked for, or that of the task; UsageError where neither names one."""
+    margin, outcome = experiment.margin or task.measures.margin, task.measures.outcome
+    if margin is None:
+        unit = f", in {outcome.apart}" if outcome.apart else ""
+        raise UsageError(
+            Setting("margin"), f" is missing: task {task.name} declares none; say which difference in {outcome.label} "
+            f"is worth acting on{unit}. `esper-ab calibrate` shows how much runs of one condition differ",
+        )  # fmt: skip
+    return margin
+
+
 def _check_group(group: Group, experiment: ExperimentSettings, machine: Machine) -> None:
     settings = group.settings
     mode = settings.reward.mode
@@ -162,6 +174,6 @@ def resolve(
     arithmetic = resolve_kernel(experiment.arithmetic, groups, devices, machine)
     found = {
         "name": name, "groups": groups, "slots": slots, "devices": devices, "arithmetic": arithmetic,
-        "eval_hosts": choose_hosts(experiment, noise).hosts,
+        "eval_hosts": choose_hosts(experiment, noise).hosts, "margin": _resolve_margin(experiment, task),
     }
     return ResolvedExperiment(**msgspec.structs.asdict(experiment) | found)

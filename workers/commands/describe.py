@@ -24,6 +24,7 @@ from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.source_files import copy_files
 from workers.datasets.task import Task
+from workers.growth.measures import MEASURES
 from workers.native import library
 from workers.native.chain import trains
 from workers.process import arithmetic
@@ -94,6 +95,7 @@ def task_facts(task: Task) -> TaskFacts:
     return TaskFacts(
         name=task.name,
         title=task.title,
+        measures=MEASURES,
         slots=task.slots,
         sizes=task.sizes,
         sample_values=task.image[0] * task.image[1] * task.image[2],

@@ -82,11 +82,12 @@ def summary(path: Path, hosts: tuple[EvaluatedHost, ...]) -> list[dict[str, obje
     rows: list[dict[str, object]] = []
     for actions in dict.fromkeys(host.actions for host in hosts):
         chosen = [host for host in hosts if host.actions == actions]
-        means = ("held_out_accuracy", "params_added", "fossilized", "pruned")
+        means = ("params_added", "fossilized", "pruned")
         rows.append({
             "policy": str(path), "actions": actions, "hosts": len(chosen),
-            **{name: float(np.mean([getattr(host.outcome, name) for host in chosen])) for name in means},
-            "diverged": sum(host.outcome.diverged for host in chosen),
+            "held_out_accuracy": float(np.mean([host.outcome.outcome for host in chosen])),
+            **{name: float(np.mean([host.outcome.measures[name] for host in chosen])) for name in means},
+            "diverged": sum(host.outcome.failed for host in chosen),
         })
     return rows
 

@@ -93,9 +93,9 @@ def _host(episode: int, outcome: EnvEpisode, events: list[SeedEvent], watched: _
     i = outcome.env
     return Host(
         episode=episode, env=i, seeds=_seeds([event for event in events if event.env == i]),
-        held_out_accuracy=outcome.held_out_accuracy, params_added=outcome.params_added,
+        held_out_accuracy=outcome.outcome, params_added=int(outcome.measures["params_added"] or 0),
         settled_step=int(watched.settled[i]) or None, unsettled_steps=int(watched.unsettled[i]),
-        improving_steps=int(watched.improving[i]), diverged=outcome.diverged,
+        improving_steps=int(watched.improving[i]), diverged=outcome.failed,
     )
 
 

@@ -14,6 +14,7 @@ from esper_ab.contracts.records import EnvEpisode, finite
 from workers.controller import Controller
 from workers.facts import Bools, Floats, StepFacts
 from workers.growth.environment import GrowthEnv
+from workers.growth.measures import MEASURES
 from workers.growth.rules.view import DecisionView
 from workers.growth.stopwatch import Stopwatch
 
@@ -87,17 +88,26 @@ def _known(value: float) -> float:
 
 
 def _outcomes(env: GrowthEnv, sums: dict[str, Floats]) -> tuple[EnvEpisode, ...]:
-    lifecycle, accuracy = env.lifecycle, env.held_out_accuracy()
+    accuracy = env.held_out_accuracy()
     own = next(iter(sums.values()), np.zeros(env.n_envs))
     return tuple(
         EnvEpisode(
-            env=i, device=env.spec.env_devices[i], steps=int(env.steps_done[i]), held_out_accuracy=float(accuracy[i]),
-            val_accuracy=_known(float(env.val_acc[i])), best_val_accuracy=_known(float(env.best_val_acc[i])),
-            val_loss=finite(float(env.val_loss[i])), reward_sum=finite(float(own[i])), host_params=env.host_params,
-            params_added=int(lifecycle.table.params[i].sum()), germinated=int(lifecycle.germinated[i]),
-            pruned=int(lifecycle.pruned[i]), fossilized=int(lifecycle.fossilized[i]),
-            contributing=int(lifecycle.contributing[i]),
-            op_counts=tuple(int(count) for count in lifecycle.op_counts[i]), diverged=bool(env.diverged[i]),
+            env=i, device=env.spec.env_devices[i], steps=int(env.steps_done[i]), outcome=float(accuracy[i]),
+            reward_sum=finite(float(own[i])), failed=bool(env.diverged[i]),
+            measures=dict(zip(MEASURES.names, _measured(env, i), strict=True)),
         )
         for i in range(env.n_envs)
     )
+
+
+def _measured(env: GrowthEnv, i: int) -> tuple[float | None, ...]:
+    """Return the measures of host `i` in the order of `MEASURES`."""
+    lifecycle = env.lifecycle
+    counts = (
+        env.host_params, lifecycle.table.params[i].sum(), lifecycle.germinated[i], lifecycle.pruned[i],
+        lifecycle.fossilized[i], lifecycle.contributing[i], *lifecycle.op_counts[i],
+    )  # fmt: skip
+    return (
+        _known(float(env.val_acc[i])), _known(float(env.best_val_acc[i])), finite(float(env.val_loss[i])),
+        *map(float, counts),
+    )  # fmt: skip
