@@ -11,15 +11,19 @@ if TYPE_CHECKING:
     from esper_ab.api.declared import Experiment, Variant
     from esper_ab.api.loaded import load_experiment
     from esper_ab.api.running import run_ab_test
+    from esper_ab.contracts.trainer import TrainerSettings
 
 __version__ = "0.3.0"
-__all__ = ["Experiment", "Variant", "create_experiment", "load_experiment", "parse_experiment", "run_ab_test"]
+__all__ = [
+    "Experiment", "TrainerSettings", "Variant", "create_experiment", "load_experiment", "parse_experiment", "run_ab_test",
+]  # fmt: skip
 
 # Loaded when asked for: every command and every worker imports this file first.
 _HOMES = {
     "Experiment": "esper_ab.api.declared", "Variant": "esper_ab.api.declared",
     "create_experiment": "esper_ab.api.builder", "load_experiment": "esper_ab.api.loaded",
     "parse_experiment": "esper_ab.api.asked", "run_ab_test": "esper_ab.api.running",
+    "TrainerSettings": "esper_ab.contracts.trainer",
 }
 
 

@@ -8,6 +8,7 @@ import msgspec
 
 from esper_ab.contracts.measures import TaskMeasures
 from esper_ab.contracts.settings import ControllerSettings, HostKernel, Settings
+from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion
 
 DOING = "doing: "  # begins a line of the preflight's stderr that says what it does next
 
@@ -28,6 +29,7 @@ class Questions(Settings, frozen=True, kw_only=True):
     slots: tuple[str, ...] = ()  # empty: all of the task
     user_rewards: tuple[str, ...]  # "path.py:function" or "module:function"
     controllers: tuple[ControllerQuestion, ...] = ()
+    trainer: TrainerQuestion | None = None
 
 
 class Device(Settings, frozen=True, kw_only=True):
@@ -91,6 +93,7 @@ class Machine(Settings, frozen=True, kw_only=True):
     start_s: float = 0.0  # measured by the parent: from starting a process until its torch answers
     cpu_bf16: Literal["", "avx512_bf16", "amx_bf16"] = ""  # best bfloat16 instructions of the CPU; "": none
     user_rewards: tuple[UserReward, ...]
+    trainer: TrainerFacts | None = None  # of the one asked about
     controller_problems: dict[str, str] = msgspec.field(default_factory=dict)  # group -> why it cannot be made
     task_problem: str  # why the task's data cannot be read; "" when they can
     gpu_problem: str  # why torch cannot use a GPU that exists; ""

@@ -44,6 +44,7 @@ class TrainerQuestion(_Told, frozen=True, kw_only=True):
     rng_seed: int
     threads: int
     deterministic: bool
+    gpu: bool  # whether it may use one
 
 
 class TrainerFacts(_Told, frozen=True, kw_only=True):
@@ -54,7 +55,7 @@ class TrainerFacts(_Told, frozen=True, kw_only=True):
     root: str = ""  # folder of its files
     files: tuple[str, ...] = ()  # below it; its own file first. Of a command: files that it names
     sha256: str = ""  # of all files
-    metrics: tuple[str, ...] = ()  # of a point, without the outcome
+    metrics: dict[str, str] = {}  # of a point without the outcome, by the trainer's name -> the measure's
     evaluations: int = 1  # outcomes of one evaluation
     repeats: bool = False  # the same seed twice gave the same numbers to the bit
     resumption: Resumption = "anew"
@@ -69,11 +70,11 @@ class TrainerOrder(_Told, frozen=True, kw_only=True):
     reference: str
     directory: str
     outcome: str
-    worst: float | None  # what stands for an outcome that is not finite; None: nothing does
+    worst: float | None = None  # what stands for an outcome that is not finite; None: nothing does
     folder: str  # of the copy of a Python trainer, relative to the experiment directory; of a command's files: absolute
     files: tuple[str, ...]
     sha256: str
-    metrics: tuple[str, ...]
+    metrics: dict[str, str]  # of a point, by the trainer's name -> the measure's
     out: FileBelow  # the run's own folder, relative to the experiment directory
     resumes: bool  # from a state; else it begins anew
 

@@ -26,6 +26,7 @@ from workers.process.link import Link
 from workers.run.session import OnStep, Session
 from workers.storage import checkpoint, state_bytes
 from workers.storage.durable import Damaged
+from workers.trainer.session import TrainerSession, open_session
 from workers.user_rewards.lookup import as_planned
 
 _ASK_FOR_ROOM_S = 2.0  # time between two attempts to write to a full disk
@@ -45,7 +46,7 @@ class DataShelf:
     """Cache of each task's splits, uploaded once per device and kept between runs."""
 
     def __init__(self, order: messages.WorkerOrder) -> None:
-        self._devices = torch_devices(order.lane.devices)
+        self.devices = torch_devices(order.lane.devices)
         self._shelf: dict[tuple[str, str], dict[str, DeviceData]] = {}
 
     def take(self, task: Task, data_dir: str) -> dict[str, DeviceData]:
@@ -53,8 +54,8 @@ class DataShelf:
         key = (task.name, data_dir)
         if key not in self._shelf:
             splits = task.load(data_dir)
-            uploaded = {device: DeviceData.of(splits, device) for device in set(self._devices.values())}
-            self._shelf[key] = {name: uploaded[device] for name, device in self._devices.items()}
+            uploaded = {device: DeviceData.of(splits, device) for device in set(self.devices.values())}
+            self._shelf[key] = {name: uploaded[device] for name, device in self.devices.items()}
         return self._shelf[key]
 
 
@@ -89,8 +90,7 @@ def _run(link: Link, experiment_dir: Path, assigned: messages.Assign, shelf: Dat
     """Execute one run from its warm-up, or from the end of its records, to its evaluation."""
     spec = assigned.spec
     _say(f"{spec.ref.name}: {spec.episodes} episodes of {spec.n_envs} environments on {spec.ref.lane}")
-    task: Task = catalog.entry("workers.tasks", spec.task, "TASK")
-    session = Session(spec, task, shelf.take(task, spec.data_dir), as_planned(spec.reward_code, experiment_dir))
+    session = _open(spec, experiment_dir, shelf)
     start, damaged = _take_up(session, experiment_dir, assigned)
     warm_up_s = session.warm_up(_progress(link, spec, start, "warm-up"))
     link.send(messages.Ready(run=spec.ref, warm_up_s=round(warm_up_s, 3), milestone=start, damaged=damaged))
@@ -112,7 +112,17 @@ def _run(link: Link, experiment_dir: Path, assigned: messages.Assign, shelf: Dat
     _say(f"{spec.ref.name}: done")
 
 
-def _take_up(session: Session, experiment_dir: Path, assigned: messages.Assign) -> tuple[int, tuple[str, ...]]:
+def _open(spec: messages.RunSpec, experiment_dir: Path, shelf: DataShelf) -> Session | TrainerSession:
+    """Open the run of `spec`: of a trainer of the user's own, or of growth."""
+    if spec.trainer is not None:
+        return open_session(spec, experiment_dir, str(shelf.devices[spec.env_devices[0]]))
+    task: Task = catalog.entry("workers.tasks", spec.task, "TASK")
+    return Session(spec, task, shelf.take(task, spec.data_dir), as_planned(spec.reward_code, experiment_dir))
+
+
+def _take_up(
+    session: Session | TrainerSession, experiment_dir: Path, assigned: messages.Assign
+) -> tuple[int, tuple[str, ...]]:
     """Restore `session` to the end of its records, or as far back as intact checkpoints reach.
 
     Returns the milestone of the restored state, and one sentence for every damaged checkpoint.
@@ -124,7 +134,7 @@ def _take_up(session: Session, experiment_dir: Path, assigned: messages.Assign) 
         except state_bytes.FOREIGN as error:
             raise Damaged(f"is no checkpoint of this run: {state_bytes.reason(error)}") from None
 
-    if session.state() is None:  # a fixed controller has no state between episodes
+    if session.stateless:
         return assigned.milestone, ()
     milestone, damaged = checkpoint.take_up(experiment_dir, assigned.spec.ref, assigned.checkpoints, resume)
     for sentence in damaged:
@@ -134,7 +144,7 @@ def _take_up(session: Session, experiment_dir: Path, assigned: messages.Assign) 
     return milestone, damaged
 
 
-def _save(link: Link, session: Session, experiment_dir: Path, milestone: int) -> Checkpoint | None:
+def _save(link: Link, session: Session | TrainerSession, experiment_dir: Path, milestone: int) -> Checkpoint | None:
     """Save the session's state, if it has any, before the record is sent, so that no record is without checkpoint."""
     state, spec = session.state(), session.spec
     if state is None:
@@ -156,7 +166,7 @@ def _when_there_is_room(link: Link, spec: messages.RunSpec, milestone: int, writ
         _listen(link, spec, _ASK_FOR_ROOM_S)
 
 
-def _go_on(link: Link, session: Session, milestone: int) -> None:
+def _go_on(link: Link, session: Session | TrainerSession, milestone: int) -> None:
     """Wait for the release of `milestone` and pass its contents to the session."""
     session.released(milestone, _await_release(link, session.spec, milestone).observations)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -33,16 +34,28 @@ OnStep = Callable[[int], None]
 STATE_FORMAT = 1
 
 
-class TrainerSession:
+class TrainerSession(ABC):
     """What a Python trainer's run and a command's have in common: records, state and the file of the last state."""
 
     def __init__(self, spec: RunSpec, experiment_dir: Path) -> None:
         assert spec.trainer is not None, "the run has a trainer"
         self.spec, self.order, self.root = spec, spec.trainer, experiment_dir
         self.path = run_path(spec.rng_seed, spec.ref.replicate, spec.rng_label) / "trainer"
-        self.done: bytes | None = None  # the state at the last point
+        self.point = 0  # points done
+        self.done: bytes | None = None  # the state after them
 
-    stateless = False
+    @abstractmethod
+    def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
+        """Go on to the end of point `episode`."""
+
+    @abstractmethod
+    def evaluate(self, experiment_dir: Path, on_step: OnStep) -> EvaluationRecord:
+        """Evaluate the state after the last point; OSError when it cannot be saved, upon which it may be repeated."""
+
+    @property
+    def stateless(self) -> bool:
+        """Whether a run may be taken up without a checkpoint: never, it would begin anew."""
+        return False
 
     def warm_up(self, on_step: OnStep) -> float:
         """Warm nothing up: what a trainer does before its first point is its own."""
@@ -59,14 +72,16 @@ class TrainerSession:
             raise ValueError(f"milestone {milestone} was released with moments of observations")
 
     def state(self) -> dict[str, Any] | None:
-        """Return the state at the last point, for a checkpoint; None where no run is taken up in the middle."""
-        return {"format": STATE_FORMAT, "state": self.done} if self.done is not None and self.order.resumes else None
+        """Return the state for a checkpoint; None in the middle of a run that would begin anew."""
+        if self.done is None or not (self.order.resumes or self.point == self.spec.episodes):
+            return None
+        return {"format": STATE_FORMAT, "point": self.point, "state": self.done}
 
-    def resume(self, state: dict[str, Any], milestone: int) -> None:
-        """Continue after point `milestone` - 1. ValueError when `state` is of another run."""
-        if state["format"] != STATE_FORMAT or not isinstance(state["state"], bytes):
-            raise ValueError("written by another version")
-        self.done = state["state"]
+    def resume(self, state: dict[str, Any]) -> None:
+        """Continue like the session that `state` was taken from. ValueError when it is of another version."""
+        if state["format"] != STATE_FORMAT:
+            raise ValueError(f"format {state['format']} where {STATE_FORMAT} is expected")
+        self.point, self.done = state["point"], state["state"]
 
     def _end(self, number: int, outcome: float, measures: dict[str, float | None]) -> EnvEpisode:
         """Return the record of an outcome; the worst one stands for one that is not finite."""
@@ -81,7 +96,7 @@ class TrainerSession:
         )  # fmt: skip
 
     def _record(self, episode: int, outcome: float, measures: dict[str, float], began: float) -> EpisodeRecord:
-        envs = (self._end(0, outcome, {name: finite(measures[name]) for name in self.order.metrics}),)
+        envs = (self._end(0, outcome, {name: finite(measures[metric]) for metric, name in self.order.metrics.items()}),)
         return EpisodeRecord(
             run=self.spec.ref, episode=episode, envs=envs, ppo=None, seed_events=(), timing=_timing(began),
             digest=_digest(envs),
@@ -90,7 +105,7 @@ class TrainerSession:
     def _evaluation(self, outcomes: list[float], began: float) -> EvaluationRecord:
         """Save the last state and record the outcomes; OSError before anything is recorded."""
         assert self.done is not None, "the last point is done"
-        none: dict[str, float | None] = dict.fromkeys(self.order.metrics)
+        none: dict[str, float | None] = dict.fromkeys(self.order.metrics.values())
         ends = tuple(self._end(0, outcome, none) for outcome in outcomes)
         return EvaluationRecord(
             run=self.spec.ref, policy_file=self.spec.policy_file, timing=_timing(began), digest=_digest(ends),
@@ -117,9 +132,9 @@ class PythonSession(TrainerSession):
             on_step=lambda step: None, point=point, state=None if self.done is None else module.restored(self.done),
         )  # fmt: skip
 
-    def resume(self, state: dict[str, Any], milestone: int) -> None:
-        super().resume(state, milestone)
-        self._run = self._new_run(milestone)
+    def resume(self, state: dict[str, Any]) -> None:
+        super().resume(state)
+        self._run = self._new_run(self.point)
 
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
         """Let the trainer go on to its next point; it stands at its `yield` until the release."""
@@ -141,7 +156,7 @@ class PythonSession(TrainerSession):
                 f"point {episode} has the metrics {', '.join(sorted(names)) or 'none'} beside the outcome, where the "
                 f"first had {planned}; yield the same in every point"
             )
-        self.done = module.saved(point.state)
+        self.point, self.done = episode + 1, module.saved(point.state)
         return self._record(episode, found[self.order.outcome], found, began)
 
     def evaluate(self, experiment_dir: Path, on_step: OnStep) -> EvaluationRecord:
@@ -176,7 +191,7 @@ class CommandSession(TrainerSession):
             lambda: on_step(next(signs)),
         )
         outcome = read_outcome(self._source, out)
-        self.done = repr(outcome).encode()
+        self.point, self.done = 1, repr(outcome).encode()
         return self._record(episode, outcome, {}, began)
 
     def evaluate(self, experiment_dir: Path, on_step: OnStep) -> EvaluationRecord:
