@@ -41,6 +41,14 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "config": _takes("FILE.toml", "The same settings; flags win.", type=click.Path(path_type=Path)),
     "task": _takes("NAME", "What hosts learn. [default: digits]"),
     "data_dir": _takes("DIR", "Where a task's data is, if it does not ship."),
+    "trainer": _takes("FILE.py|COMMAND", "Your own: a Python file with train(run), or a command with {seed}, as "
+                      "'python train.py --seed {seed} --lr {lr} --out {out}'; docs/your-trainer.md."),
+    "outcome": _takes("NAME|SOURCE", "Of a trainer: what groups are compared by: a metric's name; of a command "
+                      "json:PATH:KEY, csv:PATH:COLUMN (last row) or wandb:KEY, with PATH in {out}."),
+    "outcome_better": _takes("higher|lower", "Which outcome of a trainer is the better one."),
+    "outcome_unit": _takes("UNIT", "Unit of a trainer's outcome."),
+    "outcome_range": _takes("LOW..HIGH", "Possible outcomes of a trainer; the worse end stands for what is no number."),
+    "rehearsal": _takes("NAME=VALUE,…", "Settings of the preflight's rehearsal of a trainer alone, which shorten it."),
     "slots": _takes("A B …", "Slots that may grow, in network order. [default: all]"),
     "episodes": _takes("N", "Training episodes per run.", type=int),
     "steps": _takes("N", "Host epochs, and decisions, per episode.", type=int),

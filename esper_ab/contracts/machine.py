@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from esper_ab.contracts.measures import TaskMeasures
+from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.settings import ControllerSettings, HostKernel, Settings
 from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion
 
@@ -30,6 +30,7 @@ class Questions(Settings, frozen=True, kw_only=True):
     user_rewards: tuple[str, ...]  # "path.py:function" or "module:function"
     controllers: tuple[ControllerQuestion, ...] = ()
     trainer: TrainerQuestion | None = None
+    outcome: Measure | None = None  # of the trainer
 
 
 class Device(Settings, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ TrainerValue = bool | int | float | str
 Resumption = Literal["exactly", "resumes", "anew"]
 KIND = "trainer"  # of its TaskFacts
 SEED, OUT = "seed", "out"  # placeholders that every run fills by itself
-_PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_.]*)\}")
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _FORMS = "json:PATH:KEY, csv:PATH:COLUMN or wandb:KEY, with PATH below {out}"
 
 
@@ -90,7 +90,7 @@ class OutcomeSource:
 
 def is_command(reference: str) -> bool:
     """Whether a trainer is a command; else it is the path of a Python file."""
-    return not reference.endswith(".py") or len(shlex.split(reference)) > 1 or bool(_PLACEHOLDER.search(reference))
+    return not reference.endswith(".py") or bool(placeholders(reference))
 
 
 def read_source(text: str) -> OutcomeSource:

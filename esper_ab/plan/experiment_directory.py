@@ -20,10 +20,14 @@ from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import RunRef
+from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.trainer import TrainerFacts
+from esper_ab.plan import trainer
 from esper_ab.plan.blocks import Plan
 from esper_ab.plan.reward_code import keep
 from esper_ab.settings.experiment import ResolvedExperiment
+from esper_ab.settings.trainer import READ
 
 FOLDER_OF_RUNS, CONFIG_NAME = "runs", "config.toml"  # in an experiment directory, and in the folder of each of its runs
 _PACKAGES = ("esper-ab", "torch", "numpy", "scipy", "msgspec", "pyzmq", "msgpack", "duckdb")
@@ -62,6 +66,7 @@ def experiment_toml(plan: Plan, machine: Machine, about: dict[str, Any] | None =
                     if device.name in used},
         "kernel_build": plan.experiment.arithmetic.kernel_build,
         "user_rewards": {reward.reference: reward.sha256 for reward in machine.user_rewards},
+        **({"trainer": _rehearsed(machine.trainer)} if machine.trainer else {}),
         **({"about": about} if about else {}),
     }
     return "\n".join(_toml(tree)) + "\n"
@@ -87,12 +92,20 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
         "experiment_digest": plan.digest, "policy_file": spec.policy_file, "log_file": spec.log_file,
     }  # fmt: skip
     file = f"{FOLDER_OF_RUNS}/{run_folder(ref)}/{CONFIG_NAME}"
-    beside = "wait" if ref.group_id != "wait" else "random"
-    command = shell_command("launch", "--config", file, "--groups", f"{ref.group_id},{beside}", "--name", "again")
+    command = shell_command("launch", "--config", file, *_beside(spec), "--name", "again")
     again = f"It is trained again by: {command}"
     if experiment.share_observation_norm:
         again = "It shared its observation moments with the other groups: without them its records are others."
     return f"# Run {ref.name}. {again}\n" + "\n".join(_toml(tree)) + "\n"
+
+
+def _beside(spec: RunSpec) -> tuple[str, ...]:
+    """Arguments that give a run's group a second one: a controller that costs little, or for a trainer its twin."""
+    name = spec.ref.group_id
+    if spec.trainer is None:
+        return "--groups", f"{name},{'wait' if name != 'wait' else 'random'}"
+    settings = ",".join(f"trainer.{key}={json.dumps(value)}" for key, value in spec.settings.trainer.items())
+    return "--groups", f"{name},beside", *(("--group", f"beside:{settings}") if settings else ())
 
 
 def run_folder(ref: RunRef) -> str:
@@ -104,10 +117,26 @@ def _settings(experiment: ResolvedExperiment) -> dict[str, Any]:
     """Return the settings as nested tables that `read_toml` reads back."""
     tree: dict[str, Any] = msgspec.to_builtins(experiment)
     del tree["arithmetic"]["kernel_build"]  # found, not asked for: another build is another arithmetic all the same
+    if experiment.trainer:
+        tree = {key: value for key, value in tree.items() if key in READ or key in ("groups", "arithmetic")}
+        del tree["arithmetic"]["kernel"]
     groups = tree.pop("groups")
     tree["groups"] = [group["name"] for group in groups]
-    tree["group"] = {group["name"]: group["settings"] for group in groups}
+    sections = ("trainer",) if experiment.trainer else tuple(_sections())
+    tree["group"] = {
+        group["name"]: {section: group["settings"][section] for section in sections} for group in groups
+    }
     return tree
+
+
+def _sections() -> Iterator[str]:
+    """Sections of a group whose keys every group has."""
+    return (field.name for field in msgspec.structs.fields(GroupSettings) if field.name != "trainer")
+
+
+def _rehearsed(facts: TrainerFacts) -> dict[str, Any]:
+    """What was found of a trainer when it was rehearsed."""
+    return {"sha256": facts.sha256, "repeats": facts.repeats, "resumption": facts.resumption, "files": list(facts.files)}
 
 
 def _toml(tree: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[str]:
@@ -142,6 +171,8 @@ def make_experiment_directory(
         write_below(experiment_dir, "experiment.toml", experiment_toml(plan, machine, about).encode())
         try:
             keep(experiment_dir, machine.user_rewards)
+            if machine.trainer is not None:
+                trainer.keep(experiment_dir, machine.trainer, plan.experiment.trainer)
         except UsageError:
             shutil.rmtree(experiment_dir)
             raise

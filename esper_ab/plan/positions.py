@@ -16,6 +16,8 @@ def positions_could_matter_by(experiment: ResolvedExperiment, machine: Machine) 
     others = [name for name in experiment.devices if name not in cores]
     modes = (group.settings.reward.mode for group in experiment.groups)
     foreign = [mode for mode in modes if mode not in machine.rewards]
+    if experiment.trainer:
+        return "the trainer is your own"
     if foreign:
         return f"the reward {foreign[0]} is no entry of the catalogue"
     if others:

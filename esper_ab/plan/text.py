@@ -35,7 +35,7 @@ def plan_text(plan: Plan, estimate: Estimate, experiment_dir: Path, width: int =
             f"task {asked.task}",
             width,
         ),
-        _sentence(
+        "" if asked.trainer else _sentence(
             f"  each: {asked.episodes} episodes x {asked.steps} steps x {asked.n_envs} environments, slots "
             f"{', '.join(asked.slots)}; evaluation: {asked.eval_hosts} hosts",
             width,

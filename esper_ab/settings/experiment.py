@@ -39,6 +39,13 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     groups: tuple[Group, ...]
     task: str = "digits"
     data_dir: str = ""
+    trainer: str = ""  # the user's own: a Python file, or a command with {seed}; "": growth trains
+    trainer_folder: str = ""  # where a command runs
+    rehearsal: tuple[str, ...] = ()  # NAME=VALUE: settings of the preflight's rehearsal of a trainer alone
+    outcome: str = ""  # of a trainer: a name, or json:PATH:KEY, csv:PATH:COLUMN, wandb:KEY; "": the name "outcome"
+    outcome_better: Literal["", "higher", "lower"] = ""
+    outcome_unit: str = ""
+    outcome_range: str = ""  # LOW..HIGH, either may be left out; the worse end stands for what is no number
     slots: tuple[str, ...]  # network order
     n_envs: PositiveInt = 4
     episodes: PositiveInt = 3

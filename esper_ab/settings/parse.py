@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +23,18 @@ from esper_ab.settings.assignments import (
     EXPERIMENT_KEYS,
     GROUP_KEYS,
     SHORT,
+    TRAINER,
     Assignment,
     convert_value,
     did_you_mean,
+    of_group,
     read_assignment,
     split_commas,
 )
 from esper_ab.settings.exam import as_exam
 from esper_ab.settings.experiment import AskedExperiment, Group
 from esper_ab.settings.foreign_keys import foreign
+from esper_ab.settings.trainer import trained
 
 DEFAULT_GROUPS = ("shaped", "simplified")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -114,16 +118,16 @@ def _convert_layer(assignments: Iterable[Assignment], keys: dict[str, Any]) -> d
     return values
 
 
-def _check_key(assignment: Assignment, *, of_group: bool) -> Assignment:
+def _check_key(assignment: Assignment, *, in_group: bool) -> Assignment:
     key = assignment.key
-    if key in GROUP_KEYS or (key in EXPERIMENT_KEYS and not of_group):
+    if of_group(key) or (key in EXPERIMENT_KEYS and not in_group):
         return assignment
     if key in EXPERIMENT_KEYS:
         raise UsageError(
             f"{assignment.origin}: {key} cannot differ between groups; use ", Setting(key, "…", assigned=True),
             " for all of them",
         )  # fmt: skip
-    known = [*GROUP_KEYS, *SHORT] if of_group else [*GROUP_KEYS, *SHORT, *EXPERIMENT_KEYS]
+    known = [*GROUP_KEYS, *SHORT] if in_group else [*GROUP_KEYS, *SHORT, *EXPERIMENT_KEYS]
     raise UsageError(f"{assignment.origin}: unknown key {key!r}; {foreign(key) or did_you_mean(key, known)}")
 
 
@@ -144,7 +148,7 @@ def _read_alterations(texts: Iterable[str]) -> dict[str, list[Assignment]]:
         if not colon or not rest.strip():
             raise UsageError(f"--group {text}: expected NAME:key=value,key=value")
         for item in split_commas(rest, f"--group {name}"):
-            assignment = _check_key(read_assignment(item, f"--group {name}:{item}"), of_group=True)
+            assignment = _check_key(read_assignment(item, f"--group {name}:{item}"), in_group=True)
             altered.setdefault(name, []).append(assignment)
     return altered
 
@@ -165,12 +169,13 @@ def _explain_no_choice(name: str, catalogue: Catalogue) -> str:
     return f"no reward mode or controller {name!r}; {hint}"
 
 
-def _collect_groups(request: Request, file: FileSettings, catalogue: Catalogue) -> list[_Asked]:
+def _collect_groups(request: Request, file: FileSettings, catalogue: Catalogue, *, own: bool) -> list[_Asked]:
+    """Collect the groups and what is said of each; those of a trainer of the user's `own` need no catalogue's name."""
     altered = _read_alterations(request.group)
     declared = request.groups or file.groups
     created = [*(() if request.groups else file.tables), *altered]
     if not declared and not created:
-        declared = DEFAULT_GROUPS
+        declared = () if own else DEFAULT_GROUPS
     folder = Path.cwd() if request.groups else file.folder
     asked: list[_Asked] = []
     for text in declared:
@@ -181,8 +186,9 @@ def _collect_groups(request: Request, file: FileSettings, catalogue: Catalogue) 
             raise UsageError(
                 Setting("groups", text), f": a function of your own needs a group's name, as in mine={text}"
             )
-        choice = _find_choice(meaning if equals else name, catalogue, f"--groups {text}", folder)
-        if choice is None and (equals or (name not in file.tables and name not in altered)):
+        plain = own and not equals
+        choice = None if plain else _find_choice(meaning if equals else name, catalogue, f"--groups {text}", folder)
+        if choice is None and not plain and (equals or (name not in file.tables and name not in altered)):
             raise UsageError(Setting("groups", text), f": {_explain_no_choice(meaning if equals else name, catalogue)}")
         chosen = () if choice is None or (not equals and name in file.tables) else (choice,)
         asked.append(_Asked(name, file.tables.get(name, ()), chosen, tuple(altered.get(name, ()))))
@@ -194,7 +200,7 @@ def _collect_groups(request: Request, file: FileSettings, catalogue: Catalogue) 
             )
     for name in dict.fromkeys(created):
         if name not in names:
-            choice = _find_choice(name, catalogue, name, folder) if ":" not in name else None
+            choice = _find_choice(name, catalogue, name, folder) if ":" not in name and not own else None
             own = {assignment.key for assignment in file.tables.get(name, ())}
             chosen = (choice,) if choice and choice.key not in own else ()
             asked.append(_Asked(name, file.tables.get(name, ()), chosen, tuple(altered.get(name, ()))))
@@ -219,7 +225,7 @@ def _make_group(asked: _Asked, file: FileSettings, common: list[Assignment], cat
             f"group name {asked.name!r}: it names files, so a letter or digit, then letters, digits, '_', '.' and '-', "
             "64 at most"
         )
-    layers = ([a for a in file.common if a.key in GROUP_KEYS], asked.table, common, asked.chosen, asked.altered)
+    layers = ([a for a in file.common if of_group(a.key)], asked.table, common, asked.chosen, asked.altered)
     values: dict[str, Any] = {}
     for layer in layers:
         values |= _convert_layer(layer, GROUP_KEYS)
@@ -276,21 +282,30 @@ def assemble(request: Request, file: FileSettings) -> AskedExperiment:
 
 def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> AskedExperiment:
     """Put flags and file together; UsageError, one line with the remedy, for anything that cannot be honoured."""
-    sets = [_check_key(read_assignment(text, f"--set {text}"), of_group=False) for text in request.assignments]
+    sets = [_check_key(read_assignment(text, f"--set {text}"), in_group=False) for text in request.assignments]
     for assignment in file.common:
-        _check_key(assignment, of_group=False)
+        _check_key(assignment, in_group=False)
     for table in file.tables.values():  # those of groups left out by --groups, too
-        _convert_layer((_check_key(assignment, of_group=True) for assignment in table), GROUP_KEYS)
-    asked = _collect_groups(request, file, catalogue)
+        _convert_layer((_check_key(assignment, in_group=True) for assignment in table), GROUP_KEYS)
     flags = [
         Assignment(key, value, f"--{key.rpartition('.')[2].replace('_', '-')}", Path.cwd(), is_text=False)
         for key, value in request.flags.items()
     ]
-    common = [a for a in (*sets, *flags) if a.key in GROUP_KEYS]
+    own = any(assignment.key == "trainer" and assignment.value for assignment in (*file.common, *sets, *flags))
+    asked = _collect_groups(request, file, catalogue, own=own)
+    common = [a for a in (*sets, *flags) if of_group(a.key)]
     _refuse_without_effect(common, asked)
     values = _convert_layer((a for a in file.common if a.key in EXPERIMENT_KEYS), EXPERIMENT_KEYS)
     values |= _convert_layer((a for a in (*sets, *flags) if a.key in EXPERIMENT_KEYS), EXPERIMENT_KEYS)
     groups = tuple(_make_group(one, file, common, catalogue) for one in asked)
+    if own:
+        own_layers = (layer for group in asked for layer in (group.table, group.chosen, group.altered))
+        values |= trained(values, groups, [*file.common, *sets, *flags, *chain.from_iterable(own_layers)])
+    elif used := next((group for group in groups if group.settings.trainer), None):
+        raise UsageError(
+            f"group {used.name!r}: {TRAINER}{next(iter(used.settings.trainer))} is read by a trainer of your own, and "
+            "there is none; name it with ", Setting("trainer"),
+        )  # fmt: skip
     if len(groups) < 2:
         only = groups[0].name
         raise UsageError(

@@ -11,12 +11,16 @@ import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.machine import ControllerQuestion, Machine, Questions, TaskFacts
+from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GroupSettings
+from esper_ab.contracts.trainer import KIND as TRAINER_KIND
+from esper_ab.contracts.trainer import TrainerQuestion
 from esper_ab.settings.assignments import did_you_mean
 from esper_ab.settings.eval_hosts import EvaluationNoise, choose_hosts
 from esper_ab.settings.experiment import AskedExperiment, ExperimentSettings, Group, ResolvedExperiment
 from esper_ab.settings.kernel import resolve_kernel
 from esper_ab.settings.parse import is_user_reward
 from esper_ab.settings.precision import resolve_precision
+from esper_ab.settings.trainer import DEFAULT_OUTCOME, outcome_measure, read_rehearsal
 
 
 def collect_questions(experiment: AskedExperiment) -> Questions:
@@ -27,13 +31,27 @@ def collect_questions(experiment: AskedExperiment) -> Questions:
         data_dir=experiment.data_dir,
         slots=experiment.slots,
         user_rewards=tuple(sorted(mode for mode in modes if is_user_reward(mode))),
-        controllers=tuple(
+        trainer=_ask_of_trainer(experiment) if experiment.trainer else None,
+        outcome=outcome_measure(experiment) if experiment.trainer else None,
+        controllers=() if experiment.trainer else tuple(
             ControllerQuestion(
                 group=group.name, settings=group.settings.controller, blueprints=group.settings.growth.blueprints
             )
             for group in experiment.groups
         ),
     )
+
+
+def _ask_of_trainer(experiment: AskedExperiment) -> TrainerQuestion:
+    return TrainerQuestion(
+        reference=experiment.trainer, directory=experiment.trainer_folder,
+        outcome=experiment.outcome or DEFAULT_OUTCOME,
+        groups={group.name: group.settings.trainer for group in experiment.groups},
+        rehearsal=read_rehearsal(experiment.rehearsal), points=experiment.episodes,
+        evaluations=0 if experiment.eval_hosts == "auto" else experiment.eval_hosts, rng_seed=experiment.rng_seed,
+        threads=experiment.arithmetic.threads, deterministic=experiment.arithmetic.deterministic,
+        gpu=not experiment.devices or not all(name.startswith("cpu") for name in experiment.devices),
+    )  # fmt: skip
 
 
 def _refuse_unknown(what: str, name: str, known: Iterable[str]) -> None:
@@ -44,6 +62,8 @@ def _refuse_unknown(what: str, name: str, known: Iterable[str]) -> None:
 
 def _find_task(experiment: ExperimentSettings, machine: Machine) -> TaskFacts:
     _refuse_unknown("task", experiment.task, (task.name for task in machine.tasks))
+    if machine.trainer is not None and machine.trainer.problem:
+        raise UsageError(f"trainer {experiment.task}: {machine.trainer.problem}")
     if machine.task_problem:
         raise UsageError(f"task {experiment.task}: {machine.task_problem}")
     return next(task for task in machine.tasks if task.name == experiment.task)
@@ -151,6 +171,26 @@ def _resolve_devices(experiment: AskedExperiment, machine: Machine) -> tuple[str
     return tuple(pool)
 
 
+def _with_trainer(
+    experiment: AskedExperiment, machine: Machine, task: TaskFacts, name: str
+) -> ResolvedExperiment:
+    """Resolve an experiment whose training is the user's own: its settings are those that the preflight has typed."""
+    facts = machine.trainer
+    assert facts is not None, "it was asked about"
+    groups = tuple(
+        msgspec.structs.replace(group, settings=GroupSettings(
+            controller=ControllerSettings(name=TRAINER_KIND), trainer=facts.settings[group.name],
+        ))
+        for group in experiment.groups
+    )  # fmt: skip
+    arithmetic = Arithmetic(**msgspec.structs.asdict(experiment.arithmetic) | {"kernel": "torch"})
+    found = {
+        "name": name, "groups": groups, "slots": (), "devices": _resolve_devices(experiment, machine),
+        "arithmetic": arithmetic, "eval_hosts": facts.evaluations, "margin": _resolve_margin(experiment, task),
+    }
+    return ResolvedExperiment(**msgspec.structs.asdict(experiment) | found)
+
+
 def resolve(
     experiment: AskedExperiment, machine: Machine, name: str, noise: EvaluationNoise | None = None
 ) -> ResolvedExperiment:
@@ -159,6 +199,8 @@ def resolve(
     `noise`: of a user's own calibration.
     """
     task = _find_task(experiment, machine)
+    if experiment.trainer:
+        return _with_trainer(experiment, machine, task, name)
     slots = _resolve_slots(experiment, task)
     if experiment.placement in ("alternate", "sequence") and experiment.sync == "independent":
         raise UsageError(

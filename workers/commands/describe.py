@@ -20,14 +20,18 @@ import torch
 from esper_ab.contracts.below import folder_below
 from esper_ab.contracts.catalog import entry, names
 from esper_ab.contracts.machine import DOING, ControllerQuestion, Device, Machine, Questions, TaskFacts, UserReward
+from esper_ab.contracts import trainer
+from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.source_files import copy_files
+from esper_ab.contracts.trainer import TrainerFacts
 from workers.datasets.task import Task
 from workers.growth.measures import MEASURES
 from workers.native import library
 from workers.native.chain import trains
 from workers.process import arithmetic
+from workers.trainer.rehearsal import rehearse as rehearse_trainer
 from workers.user_rewards.lookup import as_planned, user_function
 from workers.user_rewards.rehearsal import rehearse
 
@@ -146,6 +150,17 @@ def user_reward(reference: str, n_slots: int) -> UserReward:
     return found
 
 
+def trainer_task(questions: Questions, facts: TrainerFacts) -> TaskFacts:
+    """Return a trainer as a task: what it measures, as far as its rehearsal could tell."""
+    assert questions.trainer is not None, "it was asked about"
+    assert questions.outcome is not None, "its outcome is declared"
+    found = tuple(Measure(name=name, label=metric[:60]) for metric, name in facts.metrics.items())
+    return TaskFacts(
+        name=questions.task, title=questions.trainer.reference, kind=trainer.KIND,
+        measures=TaskMeasures(outcome=questions.outcome, measures=found),
+    )  # fmt: skip
+
+
 def _task_problem(name: str, data_dir: str) -> str:
     if name not in names("workers.tasks"):
         return ""  # the caller refuses it, listing the existing names
@@ -168,7 +183,7 @@ def _controller_problem(question: ControllerQuestion, slots: tuple[str, ...]) ->
 
 def controller_problems(questions: Questions) -> dict[str, str]:
     """Return, by group, why its controller cannot be made; the caller refuses unknown names."""
-    if questions.task not in names("workers.tasks"):
+    if not questions.controllers or questions.task not in names("workers.tasks"):
         return {}
     task: Task = entry("workers.tasks", questions.task, "TASK")
     there = names("workers.controllers")
@@ -196,6 +211,9 @@ def describe(questions: Questions) -> Machine:
     tasks = tuple(task_facts(entry("workers.tasks", name, "TASK")) for name in names("workers.tasks"))
     blueprints = names("workers.blueprints")
     chains = [name for name in blueprints if trains(entry("workers.blueprints", name, "BLUEPRINT"))]
+    found = None if questions.trainer is None else rehearse_trainer(questions.trainer, _doing)
+    if found is not None:
+        tasks = (trainer_task(questions, found),)
     slots = questions.slots or next((task.slots for task in tasks if task.name == questions.task), ("",))
     return Machine(
         torch_version=str(torch.__version__),
@@ -210,8 +228,9 @@ def describe(questions: Questions) -> Machine:
         multiply_adds_per_s=multiply_adds_per_s(),
         cpu_bf16=cpu_bf16(_cpu_flags()),
         user_rewards=tuple(user_reward(reference, len(slots)) for reference in questions.user_rewards),
+        trainer=found,
         controller_problems=controller_problems(questions),
-        task_problem=_task_problem(questions.task, questions.data_dir),
+        task_problem="" if found else _task_problem(questions.task, questions.data_dir),
         gpu_problem=gpu_problem(gpu_there, torch.version.cuda, usable, pool),
     )
 
