@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.3.0"
 __all__ = [
-    "Experiment", "TrainerSettings", "Variant", "create_experiment", "load_experiment", "parse_experiment", "run_ab_test",
+    "Experiment", "TrainerSettings", "Variant", "create_experiment", "load_experiment", "parse_experiment",
+    "run_ab_test",
 ]  # fmt: skip
 
 # Loaded when asked for: every command and every worker imports this file first.

@@ -37,8 +37,8 @@ def examine(
     """Answers of the module `workers.commands.describe`; EsperError with the end of its output when it has none.
 
     `meanwhile` is called while the child imports torch, which takes a second or more. `limit_s`: how long it may take
-    where every process has a core, and as many times longer as the machine is crowded; then WorkerHung. A trainer of the
-    user's own takes as long as it takes to be rehearsed.
+    where every process has a core, and as many times longer as the machine is crowded; then WorkerHung. A trainer of
+    the user's own takes as long as it takes to be rehearsed.
     """
     environment = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **os.environ}
     command = child_command("workers.commands.describe", msgspec.json.encode(questions).decode())

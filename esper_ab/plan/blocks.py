@@ -311,7 +311,7 @@ def _run_spec(
         episodes=experiment.episodes,
         steps=experiment.steps,
         eval_hosts=experiment.eval_hosts,
-        eval_reward_modes=() if experiment.trainer else (*machine.rewards, *(() if mode in machine.rewards else (mode,))),
+        eval_reward_modes=() if experiment.trainer else tuple(dict.fromkeys((*machine.rewards, mode))),
         settings=group.settings,
         arithmetic=experiment.arithmetic,
         telemetry=experiment.telemetry,

@@ -136,7 +136,8 @@ def _sections() -> Iterator[str]:
 
 def _rehearsed(facts: TrainerFacts) -> dict[str, Any]:
     """What was found of a trainer when it was rehearsed."""
-    return {"sha256": facts.sha256, "repeats": facts.repeats, "resumption": facts.resumption, "files": list(facts.files)}
+    found = {"sha256": facts.sha256, "repeats": facts.repeats, "resumption": facts.resumption}
+    return {**found, "files": list(facts.files)}
 
 
 def _toml(tree: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[str]:

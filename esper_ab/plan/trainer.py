@@ -73,7 +73,7 @@ def estimand(experiment: ResolvedExperiment, task: TaskFacts) -> str:
     pairing = "independent seeds per group" if experiment.unpaired else "the same seeds in every group"
     unit = f", in {outcome.apart}" if outcome.apart else ""
     return (
-        f"Mean over replicates ({pairing}) of {outcome.label} in one group minus that in another{unit}; {outcome.better} "
-        f"is better: {task.title}, with the settings printed."
+        f"Mean over replicates ({pairing}) of {outcome.label} in one group minus that in another{unit}; "
+        f"{outcome.better} is better: {task.title}, with the settings printed."
     )
 

@@ -15,7 +15,8 @@ from esper_ab.settings.parse import FileSettings, Request, assemble, read_toml
 _UNCHANGED = {
     key: key
     for key in (
-        "task", "data_dir", "trainer", "outcome", "outcome_better", "outcome_unit", "outcome_range", "slots", "episodes", "steps", "n_envs", "endpoint", "test", "alpha",
+        "task", "data_dir", "trainer", "outcome", "outcome_better", "outcome_unit", "outcome_range",
+        "slots", "episodes", "steps", "n_envs", "endpoint", "test", "alpha",
         "margin", "futility", "control", "rng_seed", "unpaired", "devices", "devices_per_run", "placement", "order",
         "sync", "share_observation_norm", "max_parallel", "name", "exam",
     )

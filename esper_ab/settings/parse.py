@@ -169,13 +169,13 @@ def _explain_no_choice(name: str, catalogue: Catalogue) -> str:
     return f"no reward mode or controller {name!r}; {hint}"
 
 
-def _collect_groups(request: Request, file: FileSettings, catalogue: Catalogue, *, own: bool) -> list[_Asked]:
-    """Collect the groups and what is said of each; those of a trainer of the user's `own` need no catalogue's name."""
+def _collect_groups(request: Request, file: FileSettings, catalogue: Catalogue, *, free: bool) -> list[_Asked]:
+    """Collect the groups and what is said of each; `free`: names need not be in the catalogue."""
     altered = _read_alterations(request.group)
     declared = request.groups or file.groups
     created = [*(() if request.groups else file.tables), *altered]
     if not declared and not created:
-        declared = () if own else DEFAULT_GROUPS
+        declared = () if free else DEFAULT_GROUPS
     folder = Path.cwd() if request.groups else file.folder
     asked: list[_Asked] = []
     for text in declared:
@@ -186,7 +186,7 @@ def _collect_groups(request: Request, file: FileSettings, catalogue: Catalogue, 
             raise UsageError(
                 Setting("groups", text), f": a function of your own needs a group's name, as in mine={text}"
             )
-        plain = own and not equals
+        plain = free and not equals
         choice = None if plain else _find_choice(meaning if equals else name, catalogue, f"--groups {text}", folder)
         if choice is None and not plain and (equals or (name not in file.tables and name not in altered)):
             raise UsageError(Setting("groups", text), f": {_explain_no_choice(meaning if equals else name, catalogue)}")
@@ -200,7 +200,7 @@ def _collect_groups(request: Request, file: FileSettings, catalogue: Catalogue, 
             )
     for name in dict.fromkeys(created):
         if name not in names:
-            choice = _find_choice(name, catalogue, name, folder) if ":" not in name and not own else None
+            choice = _find_choice(name, catalogue, name, folder) if ":" not in name and not free else None
             own = {assignment.key for assignment in file.tables.get(name, ())}
             chosen = (choice,) if choice and choice.key not in own else ()
             asked.append(_Asked(name, file.tables.get(name, ()), chosen, tuple(altered.get(name, ()))))
@@ -291,8 +291,8 @@ def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> AskedEx
         Assignment(key, value, f"--{key.rpartition('.')[2].replace('_', '-')}", Path.cwd(), is_text=False)
         for key, value in request.flags.items()
     ]
-    own = any(assignment.key == "trainer" and assignment.value for assignment in (*file.common, *sets, *flags))
-    asked = _collect_groups(request, file, catalogue, own=own)
+    own = any(one.key == "trainer" and one.value for one in (*file.common, *sets, *flags))
+    asked = _collect_groups(request, file, catalogue, free=own)
     common = [a for a in (*sets, *flags) if of_group(a.key)]
     _refuse_without_effect(common, asked)
     values = _convert_layer((a for a in file.common if a.key in EXPERIMENT_KEYS), EXPERIMENT_KEYS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -12,7 +12,7 @@ from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.measures import Measure
 from esper_ab.contracts.trainer import OUT, SEED, TrainerValue, is_command, placeholders, read_source
 from esper_ab.settings.assignments import TRAINER, Assignment
-from esper_ab.settings.experiment import AskedExperiment, Group
+from esper_ab.settings.experiment import ExperimentSettings, Group
 
 DEFAULT_OUTCOME = "outcome"
 _LABEL_CHARS = 60
@@ -26,18 +26,18 @@ READ = frozenset((
 _OF_COMMAND = {"episodes": 1, "eval_hosts": 1, "endpoint": "evaluation"}  # one point and one outcome, the endpoint
 
 
-def trained(values: dict[str, Any], groups: Sequence[Group], said: Iterable[Assignment]) -> dict[str, Any]:
+def trained(values: dict[str, Any], groups: Sequence[Group], said: Sequence[Assignment]) -> dict[str, Any]:
     """Return what a trainer decides of an experiment's `values`; UsageError for what does not go together.
 
     `said`: every assignment that was made.
     """
-    said = list(said)
-    origin = next(one for one in said if one.key == "trainer")
     reference = values["trainer"]
     for one in said:
         if not (one.key in READ or one.key.startswith(TRAINER)):
-            raise UsageError(f"{one.origin}: {one.key} is of growth, and a trainer of your own does not read it; groups "
-                             "differ in its settings, as in --group fast:trainer.lr=1e-2")  # fmt: skip
+            raise UsageError(
+                f"{one.origin}: {one.key} is of growth, and no trainer of your own reads it; groups differ in its "
+                "settings, as in --group fast:trainer.lr=1e-2"
+            )
     if len(groups) < 2:
         raise UsageError(
             "a trainer of your own needs two groups or more that differ in its settings, as in --group "
@@ -46,64 +46,75 @@ def trained(values: dict[str, Any], groups: Sequence[Group], said: Iterable[Assi
     if not values.get("outcome_better"):
         raise UsageError(Setting("outcome_better"), " is missing: say whether higher or lower is better")
     read_range(values.get("outcome_range", ""))
-    for text in values.get("rehearsal", ()):
-        read_rehearsal([text])
+    rehearsal = read_rehearsal(values.get("rehearsal", ()))
     if not is_command(reference):
-        if " " in PurePath(reference).name:
-            raise UsageError(
-                Setting("trainer"), f": {PurePath(reference).name!r} is no file, and a command needs {{{SEED}}} where the "
-                f"script takes its seed, as in --seed {{{SEED}}}",
-            )  # fmt: skip
-        if ":" in values.get("outcome", ""):
-            raise UsageError(
-                Setting("outcome", values["outcome"]), " is of a command; that of a Python trainer is the name of "
-                "what evaluate(run, state) returns",
-            )  # fmt: skip
+        _check_python(reference, values.get("outcome", ""))
         return {"task": _name(PurePath(reference).stem), "n_envs": 1, "steps": 1}
     for one in said:
         if one.key in _OF_COMMAND and one.value != _OF_COMMAND[one.key]:
             raise UsageError(f"{one.origin}: a command has one point and one outcome, at its end")
-    _check_command(reference, values, groups)
+    _check_command(reference, values.get("outcome", ""), {group.name: group.settings.trainer for group in groups})
+    _check_filled(reference, rehearsal, Setting("rehearsal"))
+    folder = next(one for one in said if one.key == "trainer").folder.resolve()
     return {
         "task": _name(_title(reference)), "n_envs": 1, "steps": 1, "episodes": 1, "eval_hosts": 1,
-        "trainer_folder": values.get("trainer_folder") or str(origin.folder.resolve()),
+        "trainer_folder": values.get("trainer_folder") or str(folder),
     }
 
 
-def _check_command(command: str, values: dict[str, Any], groups: Sequence[Group]) -> None:
+def _check_python(reference: str, outcome: str) -> None:
+    """UsageError for a command without placeholders, and for a command's source of the outcome."""
+    if " " in PurePath(reference).name:
+        raise UsageError(
+            Setting("trainer"), f": {PurePath(reference).name!r} is no file, and a command needs {{{SEED}}} where the "
+            f"script takes its seed, as in --seed {{{SEED}}}",
+        )  # fmt: skip
+    if ":" in outcome:
+        raise UsageError(
+            Setting("outcome", outcome), " is of a command; that of a Python trainer is the name of what "
+            "evaluate(run, state) returns",
+        )  # fmt: skip
+
+
+def _check_command(command: str, outcome: str, groups: Mapping[str, Mapping[str, TrainerValue]]) -> None:
     """UsageError unless every placeholder gets a value, and every setting has its placeholder."""
     try:
         shlex.split(command)
-        source = read_source(values.get("outcome", ""))
     except ValueError as error:
-        raise UsageError(Setting("outcome") if "expected" in str(error) else Setting("trainer"), f": {error}") from None
+        raise UsageError(Setting("trainer"), f": {command!r}: {str(error).lower()}") from None
+    try:
+        source = read_source(outcome)
+    except ValueError as error:
+        raise UsageError(Setting("outcome"), f": {error}") from None
     names = placeholders(command)
     if SEED not in names:
         raise UsageError(
-            Setting("trainer"), f": no {{{SEED}}} in {command!r}: every replicate would be the same run; write it where "
-            f"the script takes its seed, as in --seed {{{SEED}}}",
+            Setting("trainer"), f": no {{{SEED}}} in {command!r}: every replicate would be the same run; write it "
+            f"where the script takes its seed, as in --seed {{{SEED}}}",
         )  # fmt: skip
     if source.kind != "wandb" and OUT not in names:
         raise UsageError(
-            Setting("trainer"), f": no {{{OUT}}} in {command!r}: every run has a folder of its own, where {source.path} "
-            f"is looked for; write it where the script takes its folder, as in --out {{{OUT}}}",
+            Setting("trainer"), f": no {{{OUT}}} in {command!r}: every run has a folder of its own, where "
+            f"{source.path} is looked for; write it where the script takes its folder, as in --out {{{OUT}}}",
         )  # fmt: skip
-    own = [name for name in names if name not in (SEED, OUT)]
-    for group in groups:
-        for name in own:
-            if name not in group.settings.trainer:
+    for group, settings in groups.items():
+        for name in names:
+            if name not in (*settings, SEED, OUT):
                 raise UsageError(
-                    f"group {group.name!r}: nothing is said for {{{name}}} of the command; give it with "
-                    f"{TRAINER}{name}, as in --set {TRAINER}{name}=1"
+                    f"group {group!r}: nothing is said for {{{name}}} of the command; give it with {TRAINER}{name}, as "
+                    f"in --set {TRAINER}{name}=1"
                 )
-        for name in group.settings.trainer:
-            if name not in own:
-                filled = f"every run fills {{{name}}} by itself"
-                why = filled if name in (SEED, OUT) else f"the command has no {{{name}}}"
-                raise UsageError(f"group {group.name!r}: {TRAINER}{name} would change nothing: {why}")
-    for name in read_rehearsal(values.get("rehearsal", ())):
-        if name not in own:
-            raise UsageError(Setting("rehearsal"), f": the command has no {{{name}}}")
+        _check_filled(command, settings, f"group {group!r}")
+
+
+def _check_filled(command: str, settings: Iterable[str], what: str | Setting) -> None:
+    """UsageError for a setting that would change nothing of a command."""
+    names = placeholders(command)
+    for name in settings:
+        if name in (SEED, OUT) or name not in names:
+            filled = f"every run fills {{{name}}} by itself"
+            why = filled if name in (SEED, OUT) else f"the command has no {{{name}}}"
+            raise UsageError(what, f": {TRAINER}{name} would change nothing: {why}")
 
 
 def read_range(text: str) -> tuple[float | None, float | None]:
@@ -132,13 +143,13 @@ def read_rehearsal(texts: Iterable[str]) -> dict[str, TrainerValue]:
     return found
 
 
-def worst_outcome(experiment: AskedExperiment) -> float | None:
+def worst_outcome(experiment: ExperimentSettings) -> float | None:
     """Return the worse end of the outcome's range; None where it has none."""
     low, high = read_range(experiment.outcome_range)
     return high if experiment.outcome_better == "lower" else low
 
 
-def outcome_measure(experiment: AskedExperiment) -> Measure:
+def outcome_measure(experiment: ExperimentSettings) -> Measure:
     """Return the outcome as the plan declares it, called by its name or the last part of a command's source of it."""
     low, high = read_range(experiment.outcome_range)
     label = experiment.outcome.rpartition(":")[2] or DEFAULT_OUTCOME

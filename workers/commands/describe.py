@@ -17,10 +17,10 @@ from typing import Literal
 import msgspec
 import torch
 
+from esper_ab.contracts import trainer
 from esper_ab.contracts.below import folder_below
 from esper_ab.contracts.catalog import entry, names
 from esper_ab.contracts.machine import DOING, ControllerQuestion, Device, Machine, Questions, TaskFacts, UserReward
-from esper_ab.contracts import trainer
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.settings import Arithmetic

@@ -142,7 +142,7 @@ def outcomes_of(returned: Any, outcome: str) -> list[float]:
         if isinstance(one, Mapping):
             if outcome not in one:
                 raise ValueError(f"evaluate returned {', '.join(map(str, one)) or 'nothing'}, and no {outcome!r}")
-            one = one[outcome]  # noqa: PLW2901
+            one = one[outcome]
         found.append(number(one, f"{outcome!r}, as evaluate returned it,"))
     if not found:
         raise ValueError("evaluate returned an empty list, and no outcome")
@@ -173,5 +173,5 @@ def _check_plain(value: Any, where: str) -> None:
             _check_plain(item, f"{where}[{index}]")
     elif type(value) not in _PLAIN and not isinstance(value, torch.Tensor):
         kind = f"{type(value).__module__}.{type(value).__qualname__}"
-        remedy = "torch.from_numpy(array) or float(number)" if kind.startswith("numpy.") else "tensors and builtins only"
+        remedy = "torch.from_numpy(array) or float(number)" if kind.startswith("numpy.") else "tensors and builtins"
         raise ValueError(f"{where} is {kind}, which cannot be restored without running code: {remedy}")

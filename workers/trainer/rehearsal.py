@@ -115,7 +115,7 @@ def _of_python(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
     )
     if question.evaluations and len(whole.outcomes) != question.evaluations:
         found = len(whole.outcomes)
-        raise ValueError(f"evaluate returned {found} outcomes, where {question.evaluations} are asked for (--eval-hosts)")
+        raise ValueError(f"evaluate returned {found} outcomes; --eval-hosts asks for {question.evaluations}")
     repeats = (whole.points, whole.outcomes) == (again.points, again.outcomes)
     return TrainerFacts(
         settings=settings, root=str(code.root), files=code.files, sha256=code.sha256,

@@ -85,18 +85,19 @@ class TrainerSession(ABC):
 
     def _end(self, number: int, outcome: float, measures: dict[str, float | None]) -> EnvEpisode:
         """Return the record of an outcome; the worst one stands for one that is not finite."""
-        failed = not math.isfinite(outcome)
-        if failed and self.order.worst is None:
+        failed, worst = not math.isfinite(outcome), self.order.worst
+        if failed and worst is None:
             raise ValueError(
                 f"the outcome is {outcome}; with --outcome-range the worse end of it stands for what is no number"
             )
         return EnvEpisode(
-            env=number, device=self.spec.env_devices[0], steps=1, outcome=self.order.worst if failed else outcome,
+            env=number, device=self.spec.env_devices[0], steps=1, outcome=worst if failed and worst is not None else outcome,
             reward_sum=None, failed=failed, measures=measures,
         )  # fmt: skip
 
     def _record(self, episode: int, outcome: float, measures: dict[str, float], began: float) -> EpisodeRecord:
-        envs = (self._end(0, outcome, {name: finite(measures[metric]) for metric, name in self.order.metrics.items()}),)
+        told = {name: finite(measures[metric]) for metric, name in self.order.metrics.items()}
+        envs = (self._end(0, outcome, told),)
         return EpisodeRecord(
             run=self.spec.ref, episode=episode, envs=envs, ppo=None, seed_events=(), timing=_timing(began),
             digest=_digest(envs),
@@ -127,9 +128,9 @@ class PythonSession(TrainerSession):
 
     def _new_run(self, point: int) -> Run:
         return Run(
-            settings=self._trainer.settings(self.spec.settings.trainer), points=self.spec.episodes, path=self.path,
+            settings=self._trainer.settings(self.spec.settings.trainer), points=self.spec.episodes, rng=self.path,
             device=self._device, folder=self.root / self.order.out, eval_episodes=self.spec.eval_hosts,
-            on_step=lambda step: None, point=point, state=None if self.done is None else module.restored(self.done),
+            on_step=lambda step: None, point=point, given=None if self.done is None else module.restored(self.done),
         )  # fmt: skip
 
     def resume(self, state: dict[str, Any]) -> None:

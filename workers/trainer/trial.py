@@ -47,9 +47,9 @@ def attempt(trial: Trial, device: str) -> Tried:
     trainer, _ = module.load(trial.reference)
     state = module.restored(Path(trial.state_file).read_bytes()) if trial.state_file else None
     run = Run(
-        settings=trainer.settings(trial.settings), points=trial.points, path=trial.rng, device=device,
+        settings=trainer.settings(trial.settings), points=trial.points, rng=trial.rng, device=device,
         folder=Path(trial.folder), eval_episodes=trial.evaluations, on_step=lambda step: None, point=trial.first,
-        state=state,
+        given=state,
     )  # fmt: skip
     began, points, found = time.perf_counter(), trainer.train(run), list[dict[str, str]]()
     data = b""
@@ -59,7 +59,7 @@ def attempt(trial: Trial, device: str) -> Tried:
             raise ValueError(f"train(run) ended before point {number} of {trial.points}; it yields run.points of them")
         metrics = module.metrics_of(point, trial.outcome)
         if found and found[0].keys() != metrics.keys():
-            raise ValueError(f"point {number} has other metrics than point {trial.first}; yield the same in every point")
+            raise ValueError(f"point {number} has other metrics than the first; yield the same in every point")
         found.append({name: repr(value) for name, value in metrics.items()})
         data = module.saved(point.state)
         if number == 0 and trial.keep:

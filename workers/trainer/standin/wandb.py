@@ -1,8 +1,8 @@
 """In the place of the package wandb in a script that a run starts: it keeps the values of one key, and nothing else.
 
 Not wandb's offline mode: that needs wandb installed, starts a service for every run, and keeps its numbers in a format
-of its own, which changes. Scripts call what they always call. `init`, `log`, `config` and `summary` do what a script can
-see of them, `sync_tensorboard=True` counts a SummaryWriter's scalars as logged, and anything else is accepted and
+of its own, which changes. Scripts call what they always call. `init`, `log`, `config` and `summary` do what a script
+can see of them, `sync_tensorboard=True` counts a SummaryWriter's scalars as logged, and anything else is accepted and
 dropped. No account, no network, no dependency.
 
 ESPER_AB_WANDB_KEY names the key, ESPER_AB_WANDB_FILE the file that gets a line for every value.

@@ -64,7 +64,9 @@ def test_a_file_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -
         read_outcome(read_source("wandb:x"), tmp_path)
 
 
-@pytest.mark.parametrize("text", ["json:x", "x", "csv:/etc/passwd:x", "json:../a.json:x", "json::x", "wandb:", "toml:a:b"])
+@pytest.mark.parametrize(
+    "text", ["json:x", "x", "csv:/etc/passwd:x", "json:../a.json:x", "json::x", "wandb:", "toml:a:b"]
+)
 def test_what_names_no_outcome_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"expected json:PATH:KEY, csv:PATH:COLUMN or wandb:KEY"):
         read_source(text)
