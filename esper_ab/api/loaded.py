@@ -67,7 +67,7 @@ class LoadedExperiment:
     """Snapshot of an experiment directory; what is recorded later needs another `load_experiment`.
 
     The frames have the columns of docs/sql.md. `as_`: "pandas", "polars", "pyarrow" or "duckdb"; None: the first of
-    them, in this order, that is installed. Accuracies are percent, differences points, times UTC.
+    them, in this order, that is installed. Numbers have the units that the plan declares, times are UTC.
     """
 
     def __init__(self, path: Path, loaded: Loaded, *, held: bool) -> None:
@@ -121,7 +121,7 @@ class LoadedExperiment:
         return self._table("episodes", as_)
 
     def env_episodes(self, as_: str | None = None) -> Any:
-        """One row per environment and training episode: one host grown from scratch."""
+        """One row per environment and training episode."""
         return self._table("env_episodes", as_)
 
     def evaluations(self, as_: str | None = None) -> Any:
@@ -222,7 +222,7 @@ class LoadedExperiment:
 
     @cached_property
     def _database(self) -> DuckDBPyConnection:
-        connection = viewed(self.path, self._lines)
+        connection = viewed(self.path, self._lines, self.history.design.measures.names)
         records.add_conclusions(connection, self.comparisons)
         lock(connection)
         return connection

@@ -69,7 +69,8 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "alpha": _takes("P", "Error rate of the whole experiment. [default: 0.05]", type=float),
     "eval_hosts": _takes("N|auto", "Hosts that each trained policy is evaluated on; auto: by a calibration, the number "
                          "with the least variance x cost. [default: auto]"),
-    "margin": _takes("POINTS", "The smallest difference worth acting on. [default: 2]", type=float),
+    "margin": _takes("SIZE", "The smallest difference in outcome worth acting on, in its unit. [default: that of the "
+                     "task, where it declares one: 2 points for the tasks of growth]", type=float),
     "rng_seed": _takes("N", "Root of all randomness.", type=int),
     "unpaired": _switch("Own randomness per group, for calibration."),
     "devices": _takes("A B …", "cuda:0, cpu:1, or cuda, cpu for all. [default: all GPUs, or cores]"),

@@ -6,6 +6,7 @@ experiment takes them from there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -15,11 +16,13 @@ from esper_ab.contracts.settings import Positive, Settings
 MeasureName = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_]{0,63}\Z")]
 Words = Annotated[str, Meta(max_length=60)]
 Unit = Annotated[str, Meta(max_length=20)]
-# Columns that every view of episodes has; a measure of one of these names would hide them.
+# Names of columns and numbers that every experiment has; a measure of one of these would hide them.
 RESERVED = frozenset((
-    "group", "replicate", "run", "episode", "env", "device", "steps", "outcome", "reward", "reward_sum", "failed",
-    "actions", "rewards", "endpoint", "greedy", "digest",
+    "run", "group_id", "replicate", "reward_mode", "controller", "lane", "episode", "recorded_at", "env", "device",
+    "steps", "outcome", "greedy", "endpoint", "reward_sum", "failed", "total_s", "train_s", "validate_s", "decide_s",
+    "update_s", "digest", "actions", "rewards", "policy_file", "entropy_change", "training_area",
 ))  # fmt: skip
+
 
 
 class Measure(Settings, frozen=True, kw_only=True):
@@ -56,13 +59,9 @@ class Measure(Settings, frozen=True, kw_only=True):
         """Label and unit, as on an axis or in a table: "held-out accuracy, %"."""
         return f"{self.label}, {self.unit}" if self.unit else self.label
 
-    def worst(self, values: tuple[float, ...]) -> float:
+    def worst(self, values: Sequence[float]) -> float:
         """Return the worst of `values` in the declared direction."""
         return max(values) if self.better == "lower" else min(values)
-
-    def best(self, values: tuple[float, ...]) -> float:
-        """Return the best of `values` in the declared direction."""
-        return min(values) if self.better == "lower" else max(values)
 
     def possible(self, value: float) -> bool:
         """Whether `value` lies in the declared range; rounding errors of a mean are forgiven."""

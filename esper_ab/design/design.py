@@ -12,11 +12,12 @@ from typing import Literal, Protocol
 import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.measures import TaskMeasures
+from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.settings import Settings
 from esper_ab.design.counterbalance import draws_positions, orders_estimable
 from esper_ab.settings.experiment import ExperimentSettings, ResolvedExperiment
 from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.stats.text import digits_for, signed
 
 LEAST_KEPT = 0.5  # power that a stop for futility may be asked to keep
 LEAST_RUNS = 4  # of a calibration, for a spread with limits
@@ -66,6 +67,33 @@ class Design(Settings, frozen=True, kw_only=True):
     positions_drawn: bool = False  # by lot for this experiment: their effects are noise in every comparison
     positions_matter: bool = True  # False: records are a function of rng paths, whatever the lane and start order
     futility: Futility | None = None  # None: no look stops for futility
+
+    @property
+    def outcome(self) -> Measure:
+        """What the endpoints are of."""
+        return self.measures.outcome
+
+    @property
+    def digits(self) -> int:
+        """Decimals of endpoints and differences: 2, and more where the margin would lose its own."""
+        return digits_for(self.margin)
+
+    @property
+    def margin_words(self) -> str:
+        """The margin with its unit: "2 points"."""
+        return self.outcome.difference(f"{self.margin:g}")
+
+    def difference(self, value: float, digits: int | None = None) -> str:
+        """Write a difference with sign and unit: "+1.20 points"."""
+        return self.outcome.difference(signed(value, self.digits if digits is None else digits))
+
+    def size(self, value: float) -> str:
+        """Write the size of a difference: "1.20 points"."""
+        return self.outcome.difference(f"{value:.{self.digits}f}")
+
+    def value(self, value: float) -> str:
+        """Write an endpoint: "71.20 %"."""
+        return self.outcome.value(f"{value:.{self.digits}f}")
 
     @property
     def too_few_to_adjust(self) -> bool:

@@ -59,8 +59,8 @@ class Plan(Settings, frozen=True, kw_only=True):
     estimand: str  # one sentence
     notes: tuple[str, ...]  # what the user should know: several axes, time slicing, idle devices, too few replicates
     step_s: float = 0.0  # estimated: a host epoch with its validation; 0 in journals that do not have it
-    chance: float | None = None  # percent: accuracy of guessing a class; None: not known
-    run_sd: float | None = None  # points: how much runs of one condition differ, from a calibration; None: unknown
+    chance: float | None = None  # outcome of guessing a class; None: not known, or there are no classes
+    run_sd: float | None = None  # how much runs of one condition differ, from a calibration; None: unknown
     trainer: TrainerFacts | None = None  # what the rehearsal of a trainer of the user's own found
     appraisal: Appraisal | None = None  # of the groups' rewards, when the experiment includes one
 
@@ -79,7 +79,7 @@ def make_plan(
     """Decide everything that is decided before the first run; UsageError when the devices cannot carry one block.
 
     `calibrate` computes the boundaries of the looks. `remarks`: notes of those who resolved and calibrated, which
-    follow the plan's own. `run_sd`: points, from a calibration. `appraisal`: of the rewards of
+    follow the plan's own. `run_sd`: from a calibration. `appraisal`: of the rewards of
     `experiment` alone.
     """
     check_design(experiment)  # of which the number of sets of lanes depends

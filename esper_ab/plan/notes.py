@@ -23,11 +23,15 @@ def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
     if task.kind == trainer.KIND:
         return own.estimand(experiment, task)
     pairing = "independent randomness per group" if experiment.unpaired else "the same randomness in every group"
+    outcome = task.measures.outcome
+    unit = f", in {outcome.apart}" if outcome.apart else ""
+    lower = " (lower is better)" if outcome.sign < 0.0 else ""
+    slots = f", slots {', '.join(experiment.slots)}" if experiment.slots else ""
+    split = f"; conditional on the task's fixed test split of {task.sizes[2]} samples" if task.sizes[2] else ""
     return (
-        f"Mean over replicates ({pairing}) of the evaluated policy's held-out accuracy in one group minus that in "
-        f"another, in points: task {task.name} ({task.title}), slots {', '.join(experiment.slots)}, trained for "
-        f"{experiment.episodes} episodes of {experiment.steps} steps in {experiment.n_envs} environments, with the "
-        f"settings printed; conditional on the task's fixed test split of {task.sizes[2]} samples."
+        f"Mean over replicates ({pairing}) of the evaluated policy's {outcome.label}{lower} in one group minus that in "
+        f"another{unit}: task {task.name} ({task.title}){slots}, trained for {experiment.episodes} episodes of "
+        f"{experiment.steps} steps in {experiment.n_envs} environments, with the settings printed{split}."
     )
 
 

@@ -103,18 +103,18 @@ def choose_hosts(asked: AskedExperiment, own: EvaluationNoise | None = None) -> 
     if found is None:
         return _choice(
             asked.n_envs * -(-DEFAULT_HOSTS // asked.n_envs),
-            f"the default of {DEFAULT_HOSTS}, in whole episodes: no calibration of {asked.task} at about {budget} "
-            f"training hosts of {asked.steps} steps ships; --calibration is one of your own",
+            f"the default of {DEFAULT_HOSTS}, in whole turns of all environments: no calibration of {asked.task} at about {budget} "
+            f"training episodes of {asked.steps} steps ships; --calibration is one of your own",
         )
     noise, hosts = found.noise, found.noise.best(asked.episodes, asked.n_envs)
     return _choice(
         hosts, f"by {noise.components.runs} pairs {found.groups} of {found.task} at {noise.episodes} x {noise.n_envs} "
-        f"training hosts, measured on {found.date}; {_expected(noise, hosts)}",
+        f"training episodes, measured on {found.date}; {_expected(noise, hosts)}",
     )  # fmt: skip
 
 
 def _choice(hosts: int, why: str) -> HostChoice:
-    return HostChoice(hosts=hosts, why=f"--eval-hosts auto: {hosts} host{'' if hosts == 1 else 's'} ({why}).")
+    return HostChoice(hosts=hosts, why=f"--eval-hosts auto: {hosts} episode{'' if hosts == 1 else 's'} ({why}).")
 
 
 def _expected(noise: EvaluationNoise, hosts: int) -> str:

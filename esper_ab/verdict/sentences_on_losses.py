@@ -23,7 +23,7 @@ def _losses(question: Question, lost_a: int, lost_b: int) -> str:
 
 def _imputation(question: Question, again: Imputed) -> str:
     given = ((question.a, again.given_a), (question.b, again.given_b))
-    each = " and ".join(f"of {name} {value:.2f} %" for name, value in given if value is not None)
+    each = " and ".join(f"of {name} {question.design.value(value)}" for name, value in given if value is not None)
     return f"giving the lost runs {each}, the observed endpoint that speaks most against it,"
 
 
@@ -60,6 +60,6 @@ def on_collapse(evidence: Evidence) -> list[str]:
     stands = "is still made" if unseen.survives else "is not made"
     return [
         f"{n} need not show a collapse that strikes up to {percent(unseen.rate)} of a group's runs. With one more "
-        f"pair, in which a collapse to the worst endpoint seen ({unseen.worst:.2f} %) contradicts it, the claim "
+        f"pair, in which a collapse to the worst endpoint seen ({evidence.question.design.value(unseen.worst)}) contradicts it, the claim "
         f"{stands}."
     ]

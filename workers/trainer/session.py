@@ -91,7 +91,8 @@ class TrainerSession(ABC):
                 f"the outcome is {outcome}; with --outcome-range the worse end of it stands for what is no number"
             )
         return EnvEpisode(
-            env=number, device=self.spec.env_devices[0], steps=1, outcome=worst if failed and worst is not None else outcome,
+            env=number, device=self.spec.env_devices[0], steps=1,
+            outcome=worst if failed and worst is not None else outcome,
             reward_sum=None, failed=failed, measures=measures,
         )  # fmt: skip
 

@@ -75,7 +75,7 @@ def test_a_diverged_host_earns_nothing_after_its_end_and_the_penalty_at_it(
     recorded: tuple[Recorded, dict[str, Floats]]
 ) -> None:
     plays, _ = recorded
-    ended = msgspec.structs.replace(plays.hosts[1], steps=4, diverged=True)
+    ended = msgspec.structs.replace(plays.hosts[1], steps=4, failed=True)
     broken = replace(plays, hosts=(plays.hosts[0], ended, plays.hosts[2]))
     settings = RewardSettings(mode="simplified", divergence_penalty=-7.0)
     function = find_reward("simplified")
@@ -97,7 +97,7 @@ def test_a_reward_that_is_not_finite_is_named(recorded: tuple[Recorded, dict[str
 def test_joined_episodes_earn_what_each_earns(recorded: tuple[Recorded, dict[str, Floats]]) -> None:
     """One of them shorter, as when all its hosts diverged: what fills it up earns nothing."""
     plays, _ = recorded
-    gone = tuple(msgspec.structs.replace(host, steps=5, diverged=True) for host in plays.hosts[:2])
+    gone = tuple(msgspec.structs.replace(host, steps=5, failed=True) for host in plays.hosts[:2])
     short = Recorded(hosts=gone, steps=tuple(_first_two(facts) for facts in plays.steps[:5]))
     settings, function = RewardSettings(mode="shaped"), find_reward("shaped")
     both = score(joined([short, plays]), function, settings)
