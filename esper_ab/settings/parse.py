@@ -118,9 +118,9 @@ def _convert_layer(assignments: Iterable[Assignment], keys: dict[str, Any]) -> d
     return values
 
 
-def _check_key(assignment: Assignment, *, in_group: bool) -> Assignment:
+def _check_key(assignment: Assignment, *, in_group: bool, free: bool) -> Assignment:
     key = assignment.key
-    if of_group(key) or (key in EXPERIMENT_KEYS and not in_group):
+    if key in GROUP_KEYS or (free and of_group(key)) or (key in EXPERIMENT_KEYS and not in_group):
         return assignment
     if key in EXPERIMENT_KEYS:
         raise UsageError(
@@ -128,7 +128,8 @@ def _check_key(assignment: Assignment, *, in_group: bool) -> Assignment:
             " for all of them",
         )  # fmt: skip
     known = [*GROUP_KEYS, *SHORT] if in_group else [*GROUP_KEYS, *SHORT, *EXPERIMENT_KEYS]
-    raise UsageError(f"{assignment.origin}: unknown key {key!r}; {foreign(key) or did_you_mean(key, known)}")
+    beside = "; settings of a trainer of your own go with --trainer" if key.startswith(TRAINER) else ""
+    raise UsageError(f"{assignment.origin}: unknown key {key!r}; {foreign(key) or did_you_mean(key, known)}{beside}")
 
 
 @dataclass(frozen=True)
@@ -141,14 +142,14 @@ class _Asked:
     altered: tuple[Assignment, ...]  # of --group
 
 
-def _read_alterations(texts: Iterable[str]) -> dict[str, list[Assignment]]:
+def _read_alterations(texts: Iterable[str], *, free: bool) -> dict[str, list[Assignment]]:
     altered: dict[str, list[Assignment]] = {}
     for text in texts:
         name, colon, rest = text.partition(":")
         if not colon or not rest.strip():
             raise UsageError(f"--group {text}: expected NAME:key=value,key=value")
         for item in split_commas(rest, f"--group {name}"):
-            assignment = _check_key(read_assignment(item, f"--group {name}:{item}"), in_group=True)
+            assignment = _check_key(read_assignment(item, f"--group {name}:{item}"), in_group=True, free=free)
             altered.setdefault(name, []).append(assignment)
     return altered
 
@@ -171,7 +172,7 @@ def _explain_no_choice(name: str, catalogue: Catalogue) -> str:
 
 def _collect_groups(request: Request, file: FileSettings, catalogue: Catalogue, *, free: bool) -> list[_Asked]:
     """Collect the groups and what is said of each; `free`: names need not be in the catalogue."""
-    altered = _read_alterations(request.group)
+    altered = _read_alterations(request.group, free=free)
     declared = request.groups or file.groups
     created = [*(() if request.groups else file.tables), *altered]
     if not declared and not created:
@@ -282,16 +283,16 @@ def assemble(request: Request, file: FileSettings) -> AskedExperiment:
 
 def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> AskedExperiment:
     """Put flags and file together; UsageError, one line with the remedy, for anything that cannot be honoured."""
-    sets = [_check_key(read_assignment(text, f"--set {text}"), in_group=False) for text in request.assignments]
-    for assignment in file.common:
-        _check_key(assignment, in_group=False)
-    for table in file.tables.values():  # those of groups left out by --groups, too
-        _convert_layer((_check_key(assignment, in_group=True) for assignment in table), GROUP_KEYS)
+    sets = [read_assignment(text, f"--set {text}") for text in request.assignments]
     flags = [
         Assignment(key, value, f"--{key.rpartition('.')[2].replace('_', '-')}", Path.cwd(), is_text=False)
         for key, value in request.flags.items()
     ]
     own = any(one.key == "trainer" and one.value for one in (*file.common, *sets, *flags))
+    for assignment in (*sets, *file.common):
+        _check_key(assignment, in_group=False, free=own)
+    for table in file.tables.values():  # those of groups left out by --groups, too
+        _convert_layer((_check_key(assignment, in_group=True, free=own) for assignment in table), GROUP_KEYS)
     asked = _collect_groups(request, file, catalogue, free=own)
     common = [a for a in (*sets, *flags) if of_group(a.key)]
     _refuse_without_effect(common, asked)
@@ -301,11 +302,6 @@ def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> AskedEx
     if own:
         own_layers = (layer for group in asked for layer in (group.table, group.chosen, group.altered))
         values |= trained(values, groups, [*file.common, *sets, *flags, *chain.from_iterable(own_layers)])
-    elif used := next((group for group in groups if group.settings.trainer), None):
-        raise UsageError(
-            f"group {used.name!r}: {TRAINER}{next(iter(used.settings.trainer))} is read by a trainer of your own, and "
-            "there is none; name it with ", Setting("trainer"),
-        )  # fmt: skip
     if len(groups) < 2:
         only = groups[0].name
         raise UsageError(
