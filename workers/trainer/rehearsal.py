@@ -60,12 +60,16 @@ def measure_names(metrics: Iterable[str]) -> dict[str, str]:
     return names
 
 
-def resumption(whole: Tried, resumed: Tried, *, repeats: bool) -> Resumption:
-    """Say how a trainer goes on from the state after point 0, beside the same run without interruption."""
-    if not resumed.state_was_read:
-        return "anew"
+def behaviour(whole: Tried, again: Tried, resumed: Tried | None) -> tuple[bool, Resumption]:
+    """Say whether a trainer repeats, and how it goes on from the state after point 0, where there is a point to go to.
+
+    `whole` and `again`: the same run twice, without interruption.
+    """
+    repeats = (whole.points, whole.outcomes) == (again.points, again.outcomes)
+    if resumed is None or not resumed.state_was_read:
+        return repeats, "anew"
     same = (resumed.points, resumed.outcomes) == (whole.points[1:], whole.outcomes)
-    return "exactly" if repeats and same else "resumes"
+    return repeats, "exactly" if repeats and same else "resumes"
 
 
 def _text(settings: Mapping[str, TrainerValue]) -> str:
@@ -116,13 +120,12 @@ def _of_python(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
     if question.evaluations and len(whole.outcomes) != question.evaluations:
         found = len(whole.outcomes)
         raise ValueError(f"evaluate returned {found} outcomes; --eval-hosts asks for {question.evaluations}")
-    repeats = (whole.points, whole.outcomes) == (again.points, again.outcomes)
+    repeats, resumption = behaviour(whole, again, resumed)
     return TrainerFacts(
         settings=settings, root=str(code.root), files=code.files, sha256=code.sha256,
         metrics=measure_names(name for name in whole.points[0] if name != question.outcome),
         evaluations=len(whole.outcomes), repeats=repeats,
-        resumption=resumption(whole, resumed, repeats=repeats) if resumed else "anew",
-        shortened=_text(question.rehearsal), point_s=whole.point_s, evaluate_s=whole.evaluate_s,
+        resumption=resumption, shortened=_text(question.rehearsal), point_s=whole.point_s, evaluate_s=whole.evaluate_s,
     )  # fmt: skip
 
 
