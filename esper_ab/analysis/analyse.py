@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from esper_ab.analysis.appraisal import AppraisalFindings, findings_of
 from esper_ab.analysis.audit import audit
@@ -10,7 +11,7 @@ from esper_ab.analysis.conduct import Conduct, conduct
 from esper_ab.analysis.courses import courses
 from esper_ab.analysis.cross import CrossEvaluation, cross_evaluation
 from esper_ab.analysis.evaluation_noise import noise_of_pairs
-from esper_ab.analysis.exam import Exam, exam
+from esper_ab.analysis.kinds import kind_of
 from esper_ab.analysis.learning import Learning, learning
 from esper_ab.analysis.pairs import all_pairs, lost_of, same_records
 from esper_ab.analysis.result_hash import result_hash
@@ -36,7 +37,7 @@ class Analysis:
     comparisons: tuple[Comparison, ...]  # in the order of the design
     audit: Audit
     cross: CrossEvaluation
-    exam: Exam | None  # only for an experiment with --exam
+    exam: Any  # of the kind of task, for an experiment with --exam; else None
     learning: tuple[Learning, ...]  # by group that learns
     conduct: tuple[Conduct, ...]  # by group
     noise: EvaluationNoise | None  # in the differences of pairs; None where too little tells of it
@@ -52,7 +53,7 @@ def analyse(history: History) -> Analysis:
     per_run = outcomes(history)
     return Analysis(
         outcomes=per_run, comparisons=comparisons, audit=found, cross=cross_evaluation(history),
-        exam=exam(history, per_run, comparisons), learning=learning(history, per_run),
+        exam=kind_of(history).exam(history, per_run, comparisons), learning=learning(history, per_run),
         conduct=conduct(history), noise=noise_of_pairs(history), result_hash=result_hash(history),
         appraisal=None if history.plan.appraisal is None else findings_of(history.plan.appraisal),
     )  # fmt: skip

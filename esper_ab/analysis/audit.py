@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from esper_ab.analysis import audit_conduct, audit_endpoints, audit_floor, audit_ppo, audit_setup
+from esper_ab.analysis import audit_conduct, audit_endpoints, audit_ppo, audit_setup
+from esper_ab.analysis.kinds import kind_of
 from esper_ab.analysis.pairs import Pairs
 from esper_ab.contracts.messages import Lane
 from esper_ab.design.design import Contrast
@@ -42,7 +43,7 @@ def audit(history: History, pairs: Pairs) -> Audit:
         *audit_setup.findings(history),
         *audit_conduct.findings(history),
         *audit_ppo.findings(history),
-        *audit_floor.findings(history, pairs),
+        *kind_of(history).findings(history, pairs),
         *audit_endpoints.findings(history, pairs),
     ]
     return Audit(findings=tuple(sorted(found, key=lambda finding: _WEIGHTS.index(finding.weight))))
@@ -178,7 +179,7 @@ def _amounts(history: History, contrast: Contrast, replicates: set[int]) -> Iter
     }
     if len(totals) < 2:
         return
-    what = ("training episodes", "environment steps", "evaluation hosts")
+    what = ("training episodes", "environment steps", "evaluation episodes")
     unequal = [
         f"{a} against {b} {name}" for name, a, b in zip(what, totals[contrast.a], totals[contrast.b], strict=True)
         if a != b
@@ -189,13 +190,13 @@ def _amounts(history: History, contrast: Contrast, replicates: set[int]) -> Iter
 
 
 def _amount(run: RunHistory) -> tuple[int, int, int]:
-    """Return training episodes, environment steps, evaluation hosts under sampled actions.
+    """Return training episodes, environment steps, evaluation episodes under sampled actions.
 
-    A diverged host counts with its planned steps: that its episode was shorter is an outcome.
+    An environment that failed counts with its planned steps: that its episode was shorter is an outcome.
     """
     columns = run.columns
-    steps = int(sum(columns.of("steps")) - sum(columns.of("diverged_steps")))
-    steps += run.spec.steps * int(sum(columns.of("diverged")))
+    steps = int(sum(columns.of("steps")) - sum(columns.of("failed_steps")))
+    steps += run.spec.steps * int(sum(columns.of("failed")))
     evaluated = run.evaluation.hosts if run.evaluation else ()
     return len(run.columns), steps, sum(host.actions == "sampled" for host in evaluated)
 

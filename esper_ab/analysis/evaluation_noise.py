@@ -59,7 +59,7 @@ def _outcomes(run: RunHistory) -> NDArray[np.float64]:
 
 
 def _with_costs(history: History, found: Components | None) -> EvaluationNoise | None:
-    """Add what an episode of an environment took, per training and per evaluation, over all runs that were evaluated."""
+    """Add what one episode took, per training and per evaluation, over all runs that were evaluated."""
     experiment = history.plan.experiment
     done = [(run, run.evaluation) for run in history.runs.values() if run.evaluation is not None]
     if found is None or not done:

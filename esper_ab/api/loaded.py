@@ -161,19 +161,19 @@ class LoadedExperiment:
     @property
     def figures(self) -> tuple[str, ...]:
         """Names that `plot` knows."""
-        from esper_ab.report.figures.catalogue import NAMES  # with matplotlib, which records and verdicts do without
+        from esper_ab.report.figures.catalogue import names  # with matplotlib, which records and verdicts do without
 
-        return NAMES
+        return names(self._content)
 
     def plot(self, name: str = "effects") -> Figure:
         """A figure of the report: a matplotlib Figure that no pyplot knows of, so that nothing needs to be closed.
 
         UsageError for a name that is none of `figures`, and when there is nothing to draw yet.
         """
-        from esper_ab.report.figures.catalogue import NAMES, figure  # likewise
+        from esper_ab.report.figures.catalogue import figure  # likewise
 
-        if name not in NAMES:
-            raise UsageError(f"no figure {name!r}; {did_you_mean(name, NAMES)}")
+        if name not in self.figures:
+            raise UsageError(f"no figure {name!r}; {did_you_mean(name, self.figures)}")
         drawn = figure(name, self._content)
         if drawn is None:
             raise UsageError(f"no figure {name!r} of {self.path}: the records hold nothing to draw in it")

@@ -23,15 +23,16 @@ if TYPE_CHECKING:
     "esper-ab power --sd-run 3.5 --margin 2 --replicates 10",
     "esper-ab power --experiment experiments/EXPERIMENT --margin 1 --comparisons 3",
 ))
-@click.option("--sd-run", type=float, metavar="SD", help="Standard deviation of runs of one condition, in the unit of the outcome.")
+@click.option("--sd-run", type=float, metavar="SD", help="Standard deviation of runs of one condition, in "
+              "the unit of the outcome.")
 @click.option("--calibration", type=click.Path(path_type=Path), metavar="FILE", help="Take it from a calibration.json.")
 @click.option("--experiment", type=click.Path(path_type=Path), metavar="EXPERIMENT", help="Take it, and the pair "
               "correlation, from the pairs of an earlier experiment directory.")
 @click.option("--rho", type=float, metavar="R", help="Correlation of the two runs of a pair. [default: of EXPERIMENT; "
               "else a column each for 0, 0.3, 0.6]")
 @click.option("--replicates", type=int, default=10, show_default=True, metavar="R", help="Of the plan in question.")
-@click.option("--margin", type=float, metavar="SIZE", help="The smallest difference worth acting on, in the unit of the "
-              "outcome. [default: that of FILE or EXPERIMENT]")
+@click.option("--margin", type=float, metavar="SIZE", help="The smallest difference worth acting on, in the "
+              "unit of the outcome. [default: that of FILE or EXPERIMENT]")
 @click.option("--alpha", type=float, default=0.05, show_default=True, metavar="P", help="Error rate of the whole "
               "experiment.")
 @click.option("--comparisons", type=int, default=1, show_default=True, metavar="M", help="Comparisons that share it.")

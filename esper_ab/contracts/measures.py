@@ -14,8 +14,9 @@ from msgspec import Meta
 from esper_ab.contracts.settings import Positive, Settings
 
 MeasureName = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_]{0,63}\Z")]
-Words = Annotated[str, Meta(max_length=60)]
-Unit = Annotated[str, Meta(max_length=20)]
+_PRINTABLE = r"\A[^\x00-\x1f\x7f$]*\Z"  # in figures, a dollar would begin mathematics
+Words = Annotated[str, Meta(min_length=1, max_length=60, pattern=_PRINTABLE)]
+Unit = Annotated[str, Meta(max_length=20, pattern=_PRINTABLE)]
 # Names of columns and numbers that every experiment has; a measure of one of these would hide them.
 RESERVED = frozenset((
     "run", "group_id", "replicate", "reward_mode", "controller", "lane", "episode", "recorded_at", "env", "device",

@@ -56,8 +56,9 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     def sentence(self) -> str:
         """The chance variation in one sentence, for a report without an estimate of its own."""
         s = self.spread
+        apart = self.outcome.difference(f"{s.sd:.2g}")
         return (
-            f"Runs of one mode differ by about {self.outcome.difference(f'{s.sd:.2g}')} (standard deviation of {s.runs} runs of {self.mode}, "
+            f"Runs of one mode differ by about {apart} (standard deviation of {s.runs} runs of {self.mode}, "
             f"{s.level:.0%} limits {s.low:.2g} to {s.high:.2g})."
         )
 

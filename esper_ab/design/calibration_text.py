@@ -16,10 +16,11 @@ _WIDTH = 100
 def calibration_text(found: Calibration) -> str:
     """Everything that a calibration found, in words, lines of at most 100 characters."""
     s, outcome, digits = found.spread, found.outcome, digits_for(found.margin)
+    mean = outcome.value(f"{s.mean:.{digits - 1}f}")
     unit = f", {outcome.apart}" if outcome.apart else ""
     lines = [
         found.sentence,
-        f"Mean {outcome.label} {outcome.value(f'{s.mean:.{digits - 1}f}')}; task {found.circumstances['task']}, endpoint {found.circumstances['endpoint']}.",
+        f"Mean {outcome.label} {mean}; task {found.circumstances['task']}, endpoint {found.circumstances['endpoint']}.",
         f"{_curve_sentence(found)}.",
         *_noise_lines(found),
         "",

@@ -104,11 +104,14 @@ def table_lines(tables: Sequence[PowerTable], unit: str) -> list[str]:
     head = ["replicates", "looks", *(f"rho {table.rho:.2g}" for table in tables)]
     rows = [head]
     for same in zip(*(table.rows for table in tables), strict=True):
-        cells = ["no verdict" if row.smallest is None else f"{row.smallest:.{digits}f} / {row.power:.0%}" for row in same]
+        cells = [
+            "no verdict" if row.smallest is None else f"{row.smallest:.{digits}f} / {row.power:.0%}" for row in same
+        ]
         rows.append([str(same[0].replicates), ",".join(map(str, same[0].looks)), *cells])
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
     return [
-        f"Smallest difference{f' in {unit}' if unit else ''} found with 80 % power / power at {with_unit(f'{margin:g}', unit)}:",
+        f"Smallest difference{f' in {unit}' if unit else ''} found with 80 % power / power at "
+        f"{with_unit(f'{margin:g}', unit)}:",
         *("  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows),
     ]
 

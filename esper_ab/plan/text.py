@@ -79,7 +79,8 @@ def _design(plan: Plan) -> Iterator[str]:
     design = plan.design
     pairs = ", ".join(f"{one.a} - {one.b}" for one in design.comparisons)
     better = f"{design.outcome.label}, {design.outcome.better} is better"
-    yield f"comparisons: {pairs}; endpoint {design.endpoint} ({better}), test {design.test}, margin {design.margin_words}"
+    endpoint = f"endpoint {design.endpoint} ({better})"
+    yield f"comparisons: {pairs}; {endpoint}, test {design.test}, margin {design.margin_words}"
     yield f"rule: {rule(design)}"
 
 

@@ -103,8 +103,8 @@ def choose_hosts(asked: AskedExperiment, own: EvaluationNoise | None = None) -> 
     if found is None:
         return _choice(
             asked.n_envs * -(-DEFAULT_HOSTS // asked.n_envs),
-            f"the default of {DEFAULT_HOSTS}, in whole turns of all environments: no calibration of {asked.task} at about {budget} "
-            f"training episodes of {asked.steps} steps ships; --calibration is one of your own",
+            f"the default of {DEFAULT_HOSTS}, in whole turns of all environments: no calibration of {asked.task} at "
+            f"about {budget} training episodes of {asked.steps} steps ships; --calibration is one of your own",
         )
     noise, hosts = found.noise, found.noise.best(asked.episodes, asked.n_envs)
     return _choice(

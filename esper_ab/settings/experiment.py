@@ -68,7 +68,7 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     looks: tuple[PositiveInt, ...] = ()  # complete replicates at the looks; empty: design.default_looks
     control: str = ""  # the group that all others are compared with; "": all pairs
     untested: tuple[str, ...] = ()  # groups that are measured and in no comparison
-    exam: bool = False  # judge the learning groups by the criteria of analysis/exam.py
+    exam: bool = False  # judge the learning groups by the criteria of analysis/growth/exam.py
     early_stop: bool = True  # a decided comparison ends; a group without any other leaves later blocks
     futility: Share = 0.0  # of differences of the margin that no interim look may stop for futility; 0: none stops
     open_ended: bool = False  # no maximum: blocks of `replicates` are added until every comparison is decided

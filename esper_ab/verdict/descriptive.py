@@ -20,5 +20,5 @@ def statistics() -> Mapping[str, Statistic[Any]]:
 
 
 def describe(a: Sequence[float], b: Sequence[float], rng_seed: int, *, lower: bool = False) -> dict[str, Any]:
-    """Compute every statistic of endpoints a, b [pairs] by name; None where they do not allow it. `lower`: is better."""
+    """Compute every statistic of endpoints a, b [pairs] by name, None where there is none. `lower` is better or not."""
     return {name: statistic.of(a, b, rng_seed, lower=lower) for name, statistic in statistics().items()}

@@ -46,7 +46,7 @@ DifferenceInterval = tuple[float | None, float | None, Level]
 
 @dataclass(frozen=True, kw_only=True)
 class Numbers:
-    """What pairs and looks say about a - b, in the unit of differences. A statistic is None where the data do not allow it.
+    """What pairs and looks say about a - b. A statistic is None where the data do not allow it.
 
     Statistics are of the `used` pairs: those before the last look taken, all pairs while none was taken.
     """

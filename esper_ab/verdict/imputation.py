@@ -48,8 +48,9 @@ def completed(pairs: Sequence[Pair], halves: Sequence[HalfPair], against: int) -
     """Return all pairs, half pairs completed, and what a failed run of a and of b gets.
 
     `against`: +1 speaks against a lying above b (the lowest endpoint to a, the highest to b), -1 against a lying below.
-    So what a group that is said to be better gets is its worst, whichever direction is better. A cancelled run gets its group's mean. A replicate in which neither of the two failed, but a third group's run, stays
-    out. ValueError without any endpoint.
+    So a group that is said to be better gets the worst, whichever direction is better. A cancelled run gets its
+    group's mean. A replicate in which neither of the two failed, but a third group's run, stays out.
+    ValueError without any endpoint.
     """
     seen_a = [value for value in (*(pair.a for pair in pairs), *(half.a for half in halves)) if value is not None]
     seen_b = [value for value in (*(pair.b for pair in pairs), *(half.b for half in halves)) if value is not None]

@@ -159,7 +159,8 @@ def _withdrawn(evidence: Evidence) -> str:
         return f"{what}{_when(evidence).removeprefix(', decided')}, but the last look does not show it any more."
     if plain is None or not evidence.mean_contradicts:
         return ""
-    return f"The mean difference, {evidence.question.design.difference(plain.mean)}, contradicts what most pairs show: no verdict."
+    mean = evidence.question.design.difference(plain.mean)
+    return f"The mean difference, {mean}, contradicts what most pairs show: no verdict."
 
 
 def _ruled_out(evidence: Evidence) -> str:

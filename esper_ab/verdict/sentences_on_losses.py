@@ -57,9 +57,8 @@ def on_collapse(evidence: Evidence) -> list[str]:
     unseen, n = evidence.unseen, n_pairs(evidence.used)
     if unseen is None:
         return []
-    stands = "is still made" if unseen.survives else "is not made"
+    stands, worst = "is still made" if unseen.survives else "is not made", evidence.question.design.value(unseen.worst)
     return [
         f"{n} need not show a collapse that strikes up to {percent(unseen.rate)} of a group's runs. With one more "
-        f"pair, in which a collapse to the worst endpoint seen ({evidence.question.design.value(unseen.worst)}) contradicts it, the claim "
-        f"{stands}."
+        f"pair, in which a collapse to the worst endpoint seen ({worst}) contradicts it, the claim {stands}."
     ]
