@@ -73,8 +73,7 @@ def conditions(history: History) -> str:
     )
     begin = starts(experiment.groups)
     start = "by group" if len(begin) > 1 else next(iter(begin), "")
-    budget = f"{experiment.episodes} episodes of {experiment.steps} steps in {experiment.n_envs} environments"
-    return f"task {experiment.task}, {budget}" + (
+    return f"task {experiment.task}, {kind_of(history).budget(experiment)}" + (
         f", PPO {settings_said}, start {start}" if settings_said else ""
     )
 
