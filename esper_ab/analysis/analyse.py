@@ -19,7 +19,6 @@ from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome, outcomes
 from esper_ab.settings.eval_hosts import EvaluationNoise
-from esper_ab.settings.start import starts
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.comparison import Comparison, compare
 from esper_ab.verdict.finding import Audit
@@ -71,11 +70,9 @@ def conditions(history: History) -> str:
         )
         if values
     )
-    begin = starts(experiment.groups)
-    start = "by group" if len(begin) > 1 else next(iter(begin), "")
-    return f"task {experiment.task}, {kind_of(history).budget(experiment)}" + (
-        f", PPO {settings_said}, start {start}" if settings_said else ""
-    )
+    kind = kind_of(history)
+    told = (f"task {experiment.task}", kind.budget(experiment), f"PPO {settings_said}" if settings_said else "")
+    return ", ".join(filter(None, (*told, kind.scope(history))))
 
 
 def _compare(

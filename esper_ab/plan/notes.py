@@ -44,7 +44,7 @@ def notes(
         *_on_inference(experiment, blocks_at_once, matter=bool(positions_could_matter_by(experiment, machine))),
         *_on_sharing(experiment),
         *_on_differences(experiment, machine),
-        *_on_start(experiment),
+        *(_on_start(experiment) if experiment.slots else ()),  # the op head is growth's
         *_on_devices(experiment, machine, lanes, idle),
     )
 
@@ -135,7 +135,7 @@ def _on_differences(experiment: ResolvedExperiment, machine: Machine) -> Iterato
             yield f"{them} do not differ in anything that is read (A/A): {equal}."
         elif len(axes) > 1:
             yield f"{them} differ in {len(axes)} settings ({', '.join(axes)}): their effects cannot be told apart."
-    for name, settings in groups.items():
+    for name, settings in groups.items() if experiment.slots else ():
         learns = settings.controller.name == "ppo"
         if learns and settings.reward.mode == "shaped" and settings.ppo.gamma != settings.reward.gamma:
             yield (

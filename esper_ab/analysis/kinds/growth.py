@@ -10,6 +10,7 @@ from esper_ab.analysis.growth.exam import exam
 from esper_ab.analysis.kinds import AnalysisKind
 from esper_ab.analysis.pairs import Pairs
 from esper_ab.journal.fold import History
+from esper_ab.settings.start import starts
 from esper_ab.verdict.finding import Finding
 
 _SIZE = "host_params"
@@ -26,4 +27,13 @@ def _findings(history: History, pairs: Pairs) -> Iterator[Finding]:
         yield Finding(kind="data", weight="blocks", groups=(), sentence=sentence)
 
 
-KIND = AnalysisKind(findings=_findings, exam=exam)
+def _scope(history: History) -> str:
+    """Say where the op head starts, to which an untrained policy leans."""
+    groups = history.plan.experiment.groups
+    if not any(group.settings.controller.name == "ppo" for group in groups):
+        return ""
+    begin = starts(groups)
+    return f"start {'by group' if len(begin) > 1 else next(iter(begin), '')}"
+
+
+KIND = AnalysisKind(findings=_findings, scope=_scope, exam=exam)
