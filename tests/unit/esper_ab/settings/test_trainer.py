@@ -96,7 +96,7 @@ def test_a_command_that_would_not_do_what_was_asked_is_refused(changes: dict[str
 
 
 def test_settings_of_a_trainer_without_one_are_refused() -> None:
-    with pytest.raises(UsageError, match="unknown key 'trainer.lr'.*; settings of a trainer of your own go with --trainer"):
+    with pytest.raises(UsageError, match=r"unknown key 'trainer.lr'.* of a trainer of your own go with --trainer"):
         asked("shaped", "wait", sets=("trainer.lr=1",))
 
 
