@@ -70,9 +70,9 @@ def conditions(history: History) -> str:
         )
         if values
     )
-    budget = f"{experiment.episodes} episodes of {experiment.steps} steps in {experiment.n_envs} environments"
-    told = (f"task {experiment.task}", budget, f"PPO {settings_said}" if settings_said else "")
-    return ", ".join(filter(None, (*told, kind_of(history).scope(history))))
+    kind = kind_of(history)
+    told = (f"task {experiment.task}", kind.budget(experiment), f"PPO {settings_said}" if settings_said else "")
+    return ", ".join(filter(None, (*told, kind.scope(history))))
 
 
 def _compare(

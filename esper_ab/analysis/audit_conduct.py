@@ -95,8 +95,8 @@ def _throughput(groups: Sequence[Conduct]) -> Iterator[Finding]:
 
 
 def _cold(group: Conduct) -> Iterator[Finding]:
-    if group.first_over_rest is None or group.first_over_rest < COLD_FIRST_EPISODE:
-        return
+    if group.first_over_rest is None or group.first_over_rest < COLD_FIRST_EPISODE or group.warm_up_s == 0.0:
+        return  # or it has no warm-up that could have been too short
     warm = "" if group.warm_up_s is None else f" after a warm-up of {group.warm_up_s:.3g} s"
     sentence = (
         f"{group.group}: the first episode took {group.first_episode_s:.3g} s{warm}, {group.first_over_rest:.2f} times "

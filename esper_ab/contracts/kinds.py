@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-GROWTH, GYMNASIUM = "growth", "gymnasium"
-GYM_PREFIX = "gym:"
+GROWTH, GYMNASIUM, TRAINER = "growth", "gymnasium", "trainer"
+GYM_PREFIX, TRAINER_PREFIX = "gym:", "trainer:"
 ENV_REWARD = "env"  # the reward mode that is the environment's own reward
-REWARDS = {GYMNASIUM: (ENV_REWARD,)}  # of kinds that have no folder of them
-CONTROLLERS = {GYMNASIUM: ("random",)}
-_WORDS = {GROWTH: "growing networks", GYMNASIUM: "Gymnasium environments"}
+REWARDS: dict[str, tuple[str, ...]] = {GYMNASIUM: (ENV_REWARD,), TRAINER: ()}  # of kinds that have no folder of them
+CONTROLLERS = {GYMNASIUM: ("random",), TRAINER: (TRAINER,)}
+_WORDS = {GROWTH: "growing networks", GYMNASIUM: "Gymnasium environments", TRAINER: "trainers of your own"}
 _READ_BY_ALL = ("reward.mode",)
 _OF_GROWTH = (
     "growth.", "reward.", "policy.bias_", "controller.schedule", "slots", "data_dir", "exam", "arithmetic.kernel",
@@ -17,6 +17,8 @@ _OF_GYMNASIUM = ("gym.", "reward.params", "outcome", "outcome_better")
 
 def kind_of(task: str) -> str:
     """Return the kind of a task as it is written in plans: `gym:ID` and `path/env.py:make` are of Gymnasium."""
+    if task.startswith(TRAINER_PREFIX):
+        return TRAINER
     return GYMNASIUM if ":" in task else GROWTH
 
 

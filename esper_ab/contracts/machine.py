@@ -6,8 +6,9 @@ from typing import Literal
 
 import msgspec
 
-from esper_ab.contracts.measures import TaskMeasures
+from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.settings import ControllerSettings, HostKernel, RewardSettings, Settings
+from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion
 
 DOING = "doing: "  # begins a line of the preflight's stderr that says what it does next
 
@@ -32,6 +33,9 @@ class Questions(Settings, frozen=True, kw_only=True):
     outcome: str = ""
     outcome_better: Literal["higher", "lower"] = "higher"
     rewards: dict[str, RewardSettings] = msgspec.field(default_factory=dict)  # by group
+    # Of kind trainer:
+    trainer: TrainerQuestion | None = None
+    trainer_outcome: Measure | None = None
 
 
 class Device(Settings, frozen=True, kw_only=True):
@@ -98,6 +102,7 @@ class Machine(Settings, frozen=True, kw_only=True):
     start_s: float = 0.0  # measured by the parent: from starting a process until its torch answers
     cpu_bf16: Literal["", "avx512_bf16", "amx_bf16"] = ""  # best bfloat16 instructions of the CPU; "": none
     user_rewards: tuple[UserReward, ...]
+    trainer: TrainerFacts | None = None  # of the one asked about
     controller_problems: dict[str, str] = msgspec.field(default_factory=dict)  # group -> why it cannot be made
     reward_problems: dict[str, str] = msgspec.field(default_factory=dict)  # group -> why its reward cannot be computed
     task_problem: str  # why the task's data cannot be read; "" when they can

@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from esper_ab.contracts.trainer import TrainerValue
+
 Positive = Annotated[float, Meta(gt=0.0)]
 NonNegative = Annotated[float, Meta(ge=0.0)]
 Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
@@ -161,6 +163,8 @@ class GroupSettings(Settings, frozen=True, kw_only=True):
     growth: GrowthSettings = GrowthSettings()
     reward: RewardSettings = RewardSettings()
     gym: GymSettings = GymSettings()
+    # Of a trainer of the user's own, by the names of its fields or placeholders; once resolved all of them.
+    trainer: dict[str, TrainerValue] = {}
 
 
 class ProcessArithmetic(Settings, frozen=True, kw_only=True):

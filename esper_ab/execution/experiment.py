@@ -145,7 +145,9 @@ def plan_on(machine: Machine, asked: AskedExperiment, name: str, known: Beforeha
     """Resolve and plan; UsageError for what the machine does not have, and for what is known of something else."""
     noise = known.calibration.noise if known.calibration else None
     experiment = resolve(asked, machine, name, noise)
-    remarks = (*precision_notes(asked, experiment, machine), *kernel_notes(asked, experiment, machine))
+    remarks: tuple[str, ...] = ()
+    if not asked.trainer:
+        remarks = (*precision_notes(asked, experiment, machine), *kernel_notes(asked, experiment, machine))
     if why := choose_hosts(asked, noise).why:
         remarks += (why,)
     run_sd = None

@@ -16,6 +16,7 @@ from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import RunRef, Sha256
 from esper_ab.contracts.rng import RngPath, run_path
 from esper_ab.contracts.settings import Settings
+from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.design.counterbalance import (
     blocks_needed,
     draws_positions,
@@ -29,6 +30,7 @@ from esper_ab.plan.estimate import estimate
 from esper_ab.plan.notes import estimand, notes
 from esper_ab.plan.positions import positions_could_matter_by
 from esper_ab.plan.reward_code import code_of
+from esper_ab.plan.trainer import order_of, out_of
 from esper_ab.settings.differences import Difference, differences
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.stats.least_pairs import LEAST_PAIRS
@@ -59,6 +61,7 @@ class Plan(Settings, frozen=True, kw_only=True):
     step_s: float = 0.0  # estimated: a host epoch with its validation; 0 in journals that do not have it
     chance: float | None = None  # outcome of guessing a class; None: not known, or there are no classes
     run_sd: float | None = None  # how much runs of one condition differ, from a calibration; None: unknown
+    trainer: TrainerFacts | None = None  # what the rehearsal of a trainer of the user's own found
     appraisal: Appraisal | None = None  # of the groups' rewards, when the experiment includes one
 
 
@@ -106,6 +109,7 @@ def make_plan(
         step_s=estimate(experiment, lanes, machine).step_s,
         chance=100.0 / task.classes if task.classes else None,
         run_sd=run_sd,
+        trainer=machine.trainer,
         appraisal=appraisal,
     )
 
@@ -129,7 +133,8 @@ def _again(template: RunSpec, replicate: int, lane: Lane) -> RunSpec:
     """The orders of the same group for another replicate on another lane."""
     ref = template.ref
     again = msgspec.structs.replace(ref, name=f"{ref.group_id}/{replicate}", replicate=replicate, lane=lane.name)
-    return msgspec.structs.replace(template, ref=again, **_places(again, lane, template.n_envs))
+    trainer = template.trainer and msgspec.structs.replace(template.trainer, out=out_of(again))
+    return msgspec.structs.replace(template, ref=again, trainer=trainer, **_places(again, lane, template.n_envs))
 
 
 def _names(block: Block) -> tuple[str, ...]:
@@ -163,6 +168,8 @@ def digest_of(experiment: ResolvedExperiment, machine: Machine) -> str:
     groups = tuple(sorted(experiment.groups, key=lambda group: group.name))
     nameless = msgspec.structs.replace(experiment, name="", groups=groups)
     sources = {reward.reference: reward.sha256 for reward in machine.user_rewards}
+    if machine.trainer is not None:
+        sources[experiment.trainer] = machine.trainer.sha256
     return hashlib.sha256(msgspec.json.encode([nameless, sources], order="sorted")).hexdigest()
 
 
@@ -283,7 +290,7 @@ def _run_spec(
 ) -> RunSpec:
     """Orders that depend on this group, its replicate and its lane, and on no other group."""
     replicate, lane = place
-    mode = group.settings.reward.mode
+    mode = "" if experiment.trainer else group.settings.reward.mode
     repeats = next(task.repeats for task in machine.tasks if task.name == experiment.task)
     own_code = (mode, experiment.task, experiment.outcome)
     ref = RunRef(
@@ -306,7 +313,7 @@ def _run_spec(
         episodes=experiment.episodes,
         steps=experiment.steps,
         eval_hosts=experiment.eval_hosts,
-        eval_reward_modes=(*machine.rewards, *(() if mode in machine.rewards else (mode,))),
+        eval_reward_modes=() if experiment.trainer else tuple(dict.fromkeys((*machine.rewards, mode))),
         settings=group.settings,
         arithmetic=experiment.arithmetic,
         telemetry=experiment.telemetry,
@@ -314,5 +321,6 @@ def _run_spec(
         outcome=experiment.outcome,
         repeats=repeats,
         share_observation_norm=experiment.share_observation_norm and group.settings.controller.name == "ppo",
+        trainer=order_of(experiment, machine, ref),
         **_places(ref, lane, experiment.n_envs),
     )

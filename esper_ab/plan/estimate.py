@@ -25,6 +25,7 @@ from esper_ab.contracts.kinds import GROWTH
 from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.settings import Settings
+from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.settings.experiment import ResolvedExperiment
 
 _PASSES = 3  # forward, and a backward pass that costs about two
@@ -71,6 +72,8 @@ def epoch_s(task: TaskFacts, n_envs: int, batch_size: int, speed: float, rates: 
 
 def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine) -> Estimate:
     """Estimate duration and memory of all runs; [E] environments train together, blocks in turn on each lane set."""
+    if machine.trainer is not None:
+        return _of_trainer(experiment, lanes, machine, machine.trainer)
     task = next(task for task in machine.tasks if task.name == experiment.task)
     if task.kind != GROWTH:
         return _of_environments(experiment, lanes, machine, task)
@@ -123,6 +126,22 @@ def _whole(
         memory_bytes=memory_bytes,
         basis=basis,
     )
+
+
+def _of_trainer(
+    experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine, facts: TrainerFacts
+) -> Estimate:
+    """Estimate from what the rehearsal took; a step is a point, between which nothing has to be heard."""
+    queue = _queue(experiment, lanes, machine)
+    each_s = (facts.point_s * experiment.episodes + facts.evaluate_s) * queue
+    at_once = max(1, len(lanes) // len(experiment.groups))
+    start_up_s = machine.start_s / max(1, len(machine.names("cpu")))
+    short = f", which was shortened by {facts.shortened}" if facts.shortened else ""
+    return Estimate(
+        duration_s=start_up_s + each_s * math.ceil(experiment.replicates / at_once), start_up_s=start_up_s,
+        step_s=facts.point_s * queue, memory_bytes=len(lanes) * _WORKER_BYTES,
+        basis=f"rough: as long as in the rehearsal{short}; memory without that of the trainer",
+    )  # fmt: skip
 
 
 def _queue(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine) -> float:

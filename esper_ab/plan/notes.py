@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, kind_of
+from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, TRAINER, kind_of
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import Lane
 from esper_ab.design.counterbalance import cycle, draws_positions
+from esper_ab.plan import trainer as own
 from esper_ab.plan.gpu_memory import too_much
 from esper_ab.plan.positions import positions_could_matter_by
 from esper_ab.settings.differences import capital, named, pairs_by_axes
@@ -19,6 +20,8 @@ from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
     """Say in one sentence what is estimated; docs/statistics.md gives the reasons."""
     task = next(task for task in machine.tasks if task.name == experiment.task)
+    if task.kind == TRAINER:
+        return own.estimand(experiment, task)
     pairing = "independent randomness per group" if experiment.unpaired else "the same randomness in every group"
     outcome = task.measures.outcome
     unit = f", in {outcome.apart}" if outcome.apart else ""
@@ -37,13 +40,20 @@ def notes(
 ) -> tuple[str, ...]:
     """Write all notes that apply to a plan, the most important first."""
     return (
+        *_on_trainer(experiment, machine),
         *_on_inference(experiment, blocks_at_once, matter=bool(positions_could_matter_by(experiment, machine))),
         *_on_sharing(experiment),
-        *_on_differences(experiment),
+        *_on_differences(experiment, machine),
         *_on_outcome(experiment, machine),
         *(_on_start(experiment) if experiment.slots else ()),  # the op head is growth's
         *_on_devices(experiment, machine, lanes, idle),
     )
+
+
+def _on_trainer(experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
+    """Say what the rehearsal of a trainer of the user's own found."""
+    if machine.trainer is not None:
+        yield own.found(machine.trainer, experiment.trainer)
 
 
 def _on_inference(experiment: ResolvedExperiment, blocks_at_once: int, *, matter: bool) -> Iterator[str]:
@@ -112,7 +122,7 @@ def _on_sharing(experiment: ResolvedExperiment) -> Iterator[str]:
         )
 
 
-def _on_differences(experiment: ResolvedExperiment) -> Iterator[str]:
+def _on_differences(experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
     groups = {group.name: group.settings for group in experiment.groups}
     alike: dict[tuple[str, ...], list[tuple[str, str]]] = {}
     for pair, axes in pairs_by_axes(experiment.groups).items():
@@ -121,6 +131,8 @@ def _on_differences(experiment: ResolvedExperiment) -> Iterator[str]:
         them = capital(named(pairs))
         if not axes:
             equal = "with independent randomness" if experiment.unpaired else "their records must be identical"
+            if machine.trainer is not None and not machine.trainer.repeats:
+                equal = "they differ by chance alone, for the trainer does not repeat"
             yield f"{them} do not differ in anything that is read (A/A): {equal}."
         elif len(axes) > 1:
             yield f"{them} differ in {len(axes)} settings ({', '.join(axes)}): their effects cannot be told apart."

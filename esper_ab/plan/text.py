@@ -11,6 +11,7 @@ from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.design.design import rule
 from esper_ab.plan.blocks import Block, Plan
 from esper_ab.plan.estimate import Estimate
+from esper_ab.settings.experiment import ResolvedExperiment
 
 _BLOCKS_SHOWN = 12
 _SHORT_S = 10  # an estimate is no better than this
@@ -29,18 +30,13 @@ def plan_text(plan: Plan, estimate: Estimate, experiment_dir: Path, width: int =
         f"{_duration(estimate.duration_s)} with the start of the workers, "
         f"{estimate.memory_bytes / 2**30:.1f} GiB of memory"
     )
-    slots = f", slots {', '.join(asked.slots)}" if asked.slots else ""
     lines = [
         _sentence(
             f"{asked.name}: {len(asked.groups)} groups x {asked.replicates} replicates = {n_runs} runs{at_first}, "
             f"task {asked.task}",
             width,
         ),
-        _sentence(
-            f"  each: {asked.episodes} episodes x {asked.steps} steps x {asked.n_envs} environments{slots}; "
-            f"evaluation: {asked.eval_hosts} episodes",
-            width,
-        ),
+        _sentence(f"  each: {_size(asked)}", width),
         f"  into {experiment_dir}",
         "",
         *_differences(plan),
@@ -61,6 +57,21 @@ def plan_text(plan: Plan, estimate: Estimate, experiment_dir: Path, width: int =
         f"digest: {plan.digest[:16]}",
     ]
     return visible("\n".join([*lines, *(_sentence(f"note: {note}", width) for note in plan.notes)]))
+
+
+def _size(asked: ResolvedExperiment) -> str:
+    """Say what one run trains and is evaluated on."""
+    if asked.trainer:
+        points, outcomes = asked.episodes, asked.eval_hosts
+        return (
+            f"{points} point{'' if points == 1 else 's'} of {asked.trainer}; evaluation: {outcomes} "
+            f"outcome{'' if outcomes == 1 else 's'}"
+        )
+    slots = f", slots {', '.join(asked.slots)}" if asked.slots else ""
+    return (
+        f"{asked.episodes} episodes x {asked.steps} steps x {asked.n_envs} environments{slots}; evaluation: "
+        f"{asked.eval_hosts} episodes"
+    )
 
 
 def _design(plan: Plan) -> Iterator[str]:

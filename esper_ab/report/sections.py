@@ -46,7 +46,8 @@ def sections(content: Content) -> tuple[Section, ...]:
             groups.ppo_table(content),
         ),
         _section(
-            "trust", "Can it be trusted?", trust.audit_table(analysis.audit), trust.conduct_table(analysis.conduct),
+            "trust", "Can it be trusted?", trust.audit_table(analysis.audit),
+            trust.conduct_table(analysis.conduct, kind_of(content).words),
             trust.noise_table(content), trust.layout_table(content), trust.ledger_table(content.history),
             trust.last_words_table(content.history), trust.facts_table(content),
         ),

@@ -20,6 +20,7 @@ import msgspec
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.kinds import GYM_PREFIX
 from esper_ab.contracts.settings import GroupSettings
+from esper_ab.contracts.trainer import is_command
 from esper_ab.settings.experiment import AskedExperiment
 
 SHORT = {"reward": "reward.mode", "controller": "controller.name"}
@@ -50,8 +51,14 @@ def _flatten(struct: type[msgspec.Struct], prefix: str = "") -> dict[str, Any]:
 
 _PARAMS = "reward.params"
 PARAM = f"{_PARAMS}."  # begins the keys that a user's own function declares
-GROUP_KEYS = {key: kind for key, kind in _flatten(GroupSettings).items() if key != _PARAMS}
+TRAINER = "trainer."  # begins the keys of a trainer's own settings, which its file or command declares
+GROUP_KEYS = {key: kind for key, kind in _flatten(GroupSettings).items() if f"{key}." not in (PARAM, TRAINER)}
 EXPERIMENT_KEYS = {key: kind for key, kind in _flatten(AskedExperiment).items() if key != "groups"}
+
+
+def of_group(key: str) -> bool:
+    """Whether a key is one of those that may differ between groups."""
+    return key in GROUP_KEYS or key.startswith((PARAM, TRAINER))
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -115,6 +122,8 @@ def convert_value(assignment: Assignment, keys: dict[str, Any]) -> Any:
     """Convert the value to the type that its key has in `keys`; UsageError saying what was expected there."""
     if assignment.key.startswith(PARAM):
         return _constant(assignment)
+    if assignment.key.startswith(TRAINER):
+        return _own_value(assignment)
     kind, value = keys[assignment.key], assignment.value
     raw = _read_value(value, kind, assignment.origin) if isinstance(value, str) and assignment.is_text else value
     try:
@@ -133,7 +142,9 @@ def convert_value(assignment: Assignment, keys: dict[str, Any]) -> Any:
     is_place = assignment.key == "reward.mode" or (assignment.key in ("task", "outcome") and ":" in result)
     if is_place and not result.startswith(_NO_PLACES):
         return _make_absolute(result, assignment.folder)
-    if assignment.key == "data_dir" and result:
+    if (assignment.key in ("data_dir", "trainer_folder") and result) or (
+        assignment.key == "trainer" and result and not is_command(result)
+    ):
         return str((assignment.folder / Path(result).expanduser()).resolve())
     return result
 
@@ -149,6 +160,14 @@ def _constant(assignment: Assignment) -> bool | int | float | str:
     if isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise UsageError(f"{assignment.origin}: expected a finite number, true, false or a text, not {value!r}")
+def _own_value(assignment: Assignment) -> bool | int | float | str:
+    """Return a trainer's own setting as it was written; the preflight, which has its type, converts text."""
+    key, value, origin = assignment.key, assignment.value, assignment.origin
+    if not key.removeprefix(TRAINER).isidentifier():
+        raise UsageError(f"{origin}: {key!r} names no setting of a trainer; one is {TRAINER}NAME, as in trainer.lr")
+    if not isinstance(value, bool | int | float | str):
+        raise UsageError(f"{origin}: expected true or false, a number or text, not {value!r}")
+    return _unquote(value) if isinstance(value, str) and assignment.is_text else value
 
 
 def _words(kind: Any) -> str:

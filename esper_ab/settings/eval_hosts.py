@@ -89,6 +89,8 @@ def shipped() -> tuple[Shipped, ...]:
 
 def choose_hosts(asked: AskedExperiment, own: EvaluationNoise | None = None) -> HostChoice:
     """Return the number of hosts of every evaluation; `own`: of a calibration that belongs to the experiment."""
+    if asked.trainer and asked.eval_hosts == "auto":  # as many as its evaluation returns, which its rehearsal finds out
+        return HostChoice(hosts=DEFAULT_HOSTS)
     if asked.eval_hosts != "auto":
         return HostChoice(hosts=asked.eval_hosts)
     if asked.endpoint != "evaluation":

@@ -39,8 +39,15 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     groups: tuple[Group, ...]
     task: str = "digits"
     data_dir: str = ""
-    outcome: str = ""  # of a Gymnasium task: "info:KEY", or a user's function; "": the environment's own return
-    outcome_better: Literal["higher", "lower"] = "higher"
+    trainer: str = ""  # the user's own: a Python file, or a command with {seed}; "": the task says who trains
+    trainer_folder: str = ""  # where a command runs
+    rehearsal: tuple[str, ...] = ()  # NAME=VALUE: settings of the preflight's rehearsal of a trainer alone
+    # Of a Gymnasium task: "info:KEY", or a user's function; "": the environment's own return. Of a trainer: a name, or
+    # json:PATH:KEY, csv:PATH:COLUMN, wandb:KEY; "": the name "outcome".
+    outcome: str = ""
+    outcome_better: Literal["", "higher", "lower"] = ""  # "": higher; a trainer has to say it
+    outcome_unit: str = ""
+    outcome_range: str = ""  # LOW..HIGH, either may be left out; the worse end stands for what is no number
     slots: tuple[str, ...]  # network order
     n_envs: PositiveInt = 4
     episodes: PositiveInt = 3

@@ -10,8 +10,10 @@ from collections.abc import Iterable
 import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.kinds import GROWTH, kind_of
+from esper_ab.contracts.kinds import GROWTH, GYMNASIUM, TRAINER, kind_of
 from esper_ab.contracts.machine import ControllerQuestion, Machine, Questions, TaskFacts
+from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GroupSettings
+from esper_ab.contracts.trainer import TrainerQuestion
 from esper_ab.settings.assignments import did_you_mean
 from esper_ab.settings.eval_hosts import EvaluationNoise, choose_hosts
 from esper_ab.settings.exam import EXAMINED
@@ -19,27 +21,42 @@ from esper_ab.settings.experiment import AskedExperiment, ExperimentSettings, Gr
 from esper_ab.settings.kernel import resolve_kernel
 from esper_ab.settings.parse import is_user_reward
 from esper_ab.settings.precision import resolve_precision
+from esper_ab.settings.trainer import DEFAULT_OUTCOME, outcome_measure, read_rehearsal
 
 
 def collect_questions(experiment: AskedExperiment) -> Questions:
     """Collect what only the preflight child can tell about an experiment."""
     modes = {group.settings.reward.mode for group in experiment.groups}
-    other = kind_of(experiment.task) != GROWTH
+    gymnasium = kind_of(experiment.task) == GYMNASIUM
     return Questions(
         outcome=experiment.outcome,
-        outcome_better=experiment.outcome_better,
-        rewards={group.name: group.settings.reward for group in experiment.groups} if other else {},
+        outcome_better=experiment.outcome_better or "higher",
+        rewards={group.name: group.settings.reward for group in experiment.groups} if gymnasium else {},
         task=experiment.task,
         data_dir=experiment.data_dir,
         slots=experiment.slots,
         user_rewards=tuple(sorted(mode for mode in modes if is_user_reward(mode))),
-        controllers=tuple(
+        trainer=_ask_of_trainer(experiment) if experiment.trainer else None,
+        trainer_outcome=outcome_measure(experiment) if experiment.trainer else None,
+        controllers=() if experiment.trainer else tuple(
             ControllerQuestion(
                 group=group.name, settings=group.settings.controller, blueprints=group.settings.growth.blueprints
             )
             for group in experiment.groups
         ),
     )
+
+
+def _ask_of_trainer(experiment: AskedExperiment) -> TrainerQuestion:
+    return TrainerQuestion(
+        reference=experiment.trainer, directory=experiment.trainer_folder,
+        outcome=experiment.outcome or DEFAULT_OUTCOME,
+        groups={group.name: group.settings.trainer for group in experiment.groups},
+        rehearsal=read_rehearsal(experiment.rehearsal), points=experiment.episodes,
+        evaluations=0 if experiment.eval_hosts == "auto" else experiment.eval_hosts, rng_seed=experiment.rng_seed,
+        threads=experiment.arithmetic.threads, deterministic=experiment.arithmetic.deterministic,
+        gpu=not experiment.devices or not all(name.startswith("cpu") for name in experiment.devices),
+    )  # fmt: skip
 
 
 def _refuse_unknown(what: str, name: str, known: Iterable[str]) -> None:
@@ -49,6 +66,8 @@ def _refuse_unknown(what: str, name: str, known: Iterable[str]) -> None:
 
 
 def _find_task(experiment: ExperimentSettings, machine: Machine) -> TaskFacts:
+    if machine.trainer is not None and machine.trainer.problem:
+        raise UsageError(f"trainer {experiment.task}: {machine.trainer.problem}")
     if machine.task_problem:
         raise UsageError(f"task {experiment.task}: {machine.task_problem}")
     _refuse_unknown("task", experiment.task, (task.name for task in machine.tasks))
@@ -141,7 +160,7 @@ def _check_sharing(experiment: ExperimentSettings) -> None:
 
 def _resolve_devices(experiment: AskedExperiment, machine: Machine) -> tuple[str, ...]:
     """Return the pool: what was asked, or every GPU, or, without one, CPU lanes: one per core, or as a block needs."""
-    on_cores = kind_of(experiment.task) != GROWTH  # environments and policy are there, and a GPU would be idle
+    on_cores = kind_of(experiment.task) == GYMNASIUM  # environments and policy are there, and a GPU would be idle
     if not experiment.devices:
         if machine.gpu_problem and not on_cores:
             raise UsageError(
@@ -178,6 +197,26 @@ def _resolve_devices(experiment: AskedExperiment, machine: Machine) -> tuple[str
     return tuple(pool)
 
 
+def _with_trainer(
+    experiment: AskedExperiment, machine: Machine, task: TaskFacts, name: str
+) -> ResolvedExperiment:
+    """Resolve an experiment whose training is the user's own: its settings are those that the preflight has typed."""
+    facts = machine.trainer
+    assert facts is not None, "it was asked about"
+    groups = tuple(
+        msgspec.structs.replace(group, settings=GroupSettings(
+            controller=ControllerSettings(name=TRAINER), trainer=facts.settings[group.name],
+        ))
+        for group in experiment.groups
+    )  # fmt: skip
+    arithmetic = Arithmetic(**msgspec.structs.asdict(experiment.arithmetic) | {"kernel": "torch"})
+    found = {
+        "name": name, "groups": groups, "slots": (), "devices": _resolve_devices(experiment, machine),
+        "arithmetic": arithmetic, "eval_hosts": facts.evaluations, "margin": _resolve_margin(experiment, task),
+    }
+    return ResolvedExperiment(**msgspec.structs.asdict(experiment) | found)
+
+
 def resolve(
     experiment: AskedExperiment, machine: Machine, name: str, noise: EvaluationNoise | None = None
 ) -> ResolvedExperiment:
@@ -186,6 +225,8 @@ def resolve(
     `noise`: of a user's own calibration.
     """
     task = _find_task(experiment, machine)
+    if experiment.trainer:
+        return _with_trainer(experiment, machine, task, name)
     slots = _resolve_slots(experiment, task)
     if experiment.placement in ("alternate", "sequence") and experiment.sync == "independent":
         raise UsageError(

@@ -23,10 +23,12 @@ from workers.process.link import Link
 from workers.run.session import OnStep, Session
 from workers.storage import checkpoint, state_bytes
 from workers.storage.durable import Damaged
+from workers.trainer.session import TrainerSession
 
 _ASK_FOR_ROOM_S = 2.0  # time between two attempts to write to a full disk
 
 T = TypeVar("T")
+AnySession = Session | TrainerSession
 
 
 class _Stopped(Exception):
@@ -44,13 +46,13 @@ class Makers:
         self._order = order
         self._of_kind: dict[str, Any] = {}
 
-    def session(self, spec: messages.RunSpec) -> Session:
+    def session(self, spec: messages.RunSpec) -> AnySession:
         """Make a run by the entry of workers/kinds that its task names."""
         kind = kind_of(spec.task)
         if kind not in self._of_kind:
             runs = catalog.entry("workers.kinds", kind, "Runs")
             self._of_kind[kind] = runs(self._order.lane, Path(self._order.experiment_dir))
-        session: Session = self._of_kind[kind].session(spec)
+        session: AnySession = self._of_kind[kind].session(spec)
         return session
 
 
@@ -101,7 +103,9 @@ def _run(link: Link, experiment_dir: Path, assigned: messages.Assign, makers: Ma
     _say(f"{spec.ref.name}: done")
 
 
-def _take_up(session: Session, experiment_dir: Path, assigned: messages.Assign) -> tuple[int, tuple[str, ...]]:
+def _take_up(
+    session: AnySession, experiment_dir: Path, assigned: messages.Assign
+) -> tuple[int, tuple[str, ...]]:
     """Restore `session` to the end of its records, or as far back as intact checkpoints reach.
 
     Returns the milestone of the restored state, and one sentence for every damaged checkpoint.
@@ -113,7 +117,7 @@ def _take_up(session: Session, experiment_dir: Path, assigned: messages.Assign) 
         except state_bytes.FOREIGN as error:
             raise Damaged(f"is no checkpoint of this run: {state_bytes.reason(error)}") from None
 
-    if session.state() is None:  # a fixed controller has no state between episodes
+    if session.stateless:
         return assigned.milestone, ()
     milestone, damaged = checkpoint.take_up(experiment_dir, assigned.spec.ref, assigned.checkpoints, resume)
     for sentence in damaged:
@@ -123,7 +127,7 @@ def _take_up(session: Session, experiment_dir: Path, assigned: messages.Assign) 
     return milestone, damaged
 
 
-def _save(link: Link, session: Session, experiment_dir: Path, milestone: int) -> Checkpoint | None:
+def _save(link: Link, session: AnySession, experiment_dir: Path, milestone: int) -> Checkpoint | None:
     """Save the session's state, if it has any, before the record is sent, so that no record is without checkpoint."""
     state, spec = session.state(), session.spec
     if state is None:
@@ -145,7 +149,7 @@ def _when_there_is_room(link: Link, spec: messages.RunSpec, milestone: int, writ
         _listen(link, spec, _ASK_FOR_ROOM_S)
 
 
-def _go_on(link: Link, session: Session, milestone: int) -> None:
+def _go_on(link: Link, session: AnySession, milestone: int) -> None:
     """Wait for the release of `milestone` and pass its contents to the session."""
     session.released(milestone, _await_release(link, session.spec, milestone).observations)
 

@@ -109,6 +109,11 @@ class Session:
             parts["agent"] = self.agent.state()
         return {"format": STATE_FORMAT, **parts} if parts else None
 
+    @property
+    def stateless(self) -> bool:
+        """Whether there is nothing to restore: a fixed controller has no state between episodes."""
+        return self.state() is None
+
     def resume(self, state: dict[str, Any]) -> None:
         """Continue like the session that `state` was taken from. ValueError when it is of another run.
 

@@ -1,6 +1,6 @@
 """Loading of a user's code with its local imports, and hashing of its state.
 
-Every error is a ValueError of one line that names what the code is for and the fault.
+Every error is a ValueError of one line that begins with `what`, as the caller calls the code, and names the fault.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _is_of(root: Path, name: str) -> bool:
 def _importable(root: Path, instead_of: Path) -> Iterator[set[Path]]:
     """Make the files in `root` importable while entered; afterwards forget them and fill the yielded set with them.
 
-    Another reward may have a module of the same name elsewhere. `root` comes after everything installed; modules in
+    Other code may have a module of the same name elsewhere. `root` comes after everything installed; modules in
     `instead_of` are not found at all, nor those imported from there before.
     """
     files: set[Path] = set()

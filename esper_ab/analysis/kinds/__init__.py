@@ -10,8 +10,14 @@ from esper_ab.analysis.pairs import Pairs
 from esper_ab.contracts import catalog
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome
+from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.finding import Finding
+
+
+def episodes_said(experiment: ResolvedExperiment) -> str:
+    """Say how much a run trained where it trained by episodes."""
+    return f"{experiment.episodes} episodes of {experiment.steps} steps in {experiment.n_envs} environments"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +25,7 @@ class AnalysisKind:
     """What is asked of a history besides what is asked of every one; the defaults ask nothing."""
 
     findings: Callable[[History, Pairs], Iterable[Finding]] = lambda *_: ()
+    budget: Callable[[ResolvedExperiment], str] = episodes_said  # what every verdict is conditional on
     scope: Callable[[History], str] = lambda _: ""  # what a verdict is conditional on besides task, budget and PPO
     exam: Callable[[History, Mapping[str, RunOutcome], Sequence[Comparison]], Any] = lambda *_: None  # encodable
 

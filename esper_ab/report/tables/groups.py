@@ -45,7 +45,7 @@ def _rows(content: Content) -> Iterator[Row]:
 
 def groups_table(content: Content) -> Table:
     """Build one column per group: mean over its runs, SD in brackets. Measures that no group has are left out."""
-    design = content.history.design
+    design, kind = content.history.design, kind_of(content)
     evaluated = (sum(run.endpoint is not None for run in content.of_group(group)) for group in content.groups)
     planned = (len(content.of_group(group)) for group in content.groups)
     rows = [("runs with an endpoint", *(f"{n} of {of}" for n, of in zip(evaluated, planned, strict=True)))]
@@ -55,14 +55,12 @@ def groups_table(content: Content) -> Table:
         decimals = digits_for(max(sizes, default=1.0)) if digits is None else digits
         cells = [mean_and_sd(values, decimals) for values in found]
         if any(cell != NONE for cell in cells):
-            rows.append((label, *cells))
+            rows.append((kind.words.get(label, label), *cells))
     lower = "; lower is better" if design.outcome.sign < 0.0 else ""
-    of_kind = kind_of(content).note
     return Table(
         title="Measures by group", columns=("mean over runs (SD)", *content.groups), rows=tuple(rows),
         note=f"Endpoint: {_ENDPOINTS[design.endpoint].format(design.outcome.label)}{lower}. Measures are of the "
-        "evaluation: the frozen policy in fresh episodes, sampled actions unless it says greedy. "
-        f"{of_kind}{' ' if of_kind else ''}Change of entropy: last tenth of the training episodes minus the first.",
+        f"evaluation: {kind.evaluated}. {kind.note}{' ' if kind.note else ''}{kind.changes}".rstrip(),
         wide=True,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from esper_ab.analysis.conduct import FAULTS, Conduct
 from esper_ab.contracts.shell_command import shell_command
@@ -12,6 +12,7 @@ from esper_ab.design.hosts_text import next_text, share_text
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import mean
 from esper_ab.report.content import Content
+from esper_ab.report.kinds import kind_of
 from esper_ab.report.tables.table import NONE, Table, number
 from esper_ab.verdict.finding import Audit
 
@@ -35,10 +36,10 @@ def audit_table(audit: Audit) -> Table:
     )
 
 
-def conduct_table(found: Sequence[Conduct]) -> Table:
-    """Build each group's amounts, times and faults."""
+def conduct_table(found: Sequence[Conduct], words: Mapping[str, str]) -> Table:
+    """Build each group's amounts, times and faults; `words`: other labels, "" for a row that has no meaning."""
     rows = [
-        (label, *cells)
+        (words.get(label, label), *cells)
         for label, cells in (
             ("runs finished, of planned", [f"{item.finished} of {item.runs}" for item in found]),
             ("runs left out after a decision", [_count(item.left_out) for item in found]),
@@ -53,9 +54,9 @@ def conduct_table(found: Sequence[Conduct]) -> Table:
             ("warm-up s, median", [number(item.warm_up_s) for item in found]),
             ("first episode / others", [number(item.first_over_rest) for item in found]),
             ("environments failed", [_count(item.failed) for item in found]),
-            *((words[1], [_count(item.faults.get(name, 0)) for item in found]) for name, words in FAULTS.items()),
+            *((said[1], [_count(item.faults.get(name, 0)) for item in found]) for name, said in FAULTS.items()),
         )
-        if any(cell not in (NONE, "-") for cell in cells)
+        if any(cell not in (NONE, "-") for cell in cells) and words.get(label, label)
     ]
     return Table(
         title="How the runs went", columns=("", *(item.group for item in found)), rows=tuple(rows),
@@ -141,10 +142,8 @@ def facts_table(content: Content) -> Table:
         "experiment": experiment.name, "task": experiment.task,
         **({"slots": ", ".join(experiment.slots)} if experiment.slots else {}),
         "replicates": f"{history.replicates}" + (" so far, no maximum" if experiment.open_ended else ""),
-        "episodes": f"{experiment.episodes} of {experiment.steps} steps, {experiment.n_envs} environments",
+        **kind_of(content).conditions(experiment),
         "outcome": f"{outcome.title}; {outcome.better} is better",
-        "evaluation": f"{experiment.eval_hosts} episodes per run, sampled actions; the first of each environment also "
-        "greedy",
         "randomness": f"rng seed {experiment.rng_seed}, {'unpaired' if experiment.unpaired else 'paired by replicate'}",
         "lanes": ", ".join(lane.name for lane in plan.lanes), "left idle": ", ".join(plan.idle_devices) or "nothing",
         "placement": f"{experiment.placement}, order {experiment.order}, {experiment.sync}",
