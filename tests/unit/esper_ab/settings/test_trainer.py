@@ -21,7 +21,7 @@ def test_groups_of_a_trainer_differ_in_its_settings_which_stay_as_they_were_writ
     assert {name: settings.trainer for name, settings in by_name(experiment).items()} == {
         "slow": {"note": "x y", "lr": "1e-4"}, "fast": {"note": "x y", "lr": "1e-3"},
     }  # fmt: skip
-    assert (experiment.task, experiment.n_envs, experiment.steps) == ("mine", 1, 1)
+    assert (experiment.task, experiment.n_envs, experiment.steps) == ("trainer:mine", 1, 1)
     assert experiment.trainer == str(Path.cwd() / "mine.py")
 
 
@@ -34,7 +34,7 @@ def test_a_group_of_a_trainer_needs_no_settings_and_no_name_of_the_catalogue() -
 
 def test_a_command_has_one_point_and_one_outcome_and_runs_where_it_was_typed() -> None:
     experiment = asked(group=GROUPS, trainer=COMMAND, **SAID)
-    assert (experiment.episodes, experiment.eval_hosts, experiment.task) == (1, 1, "train")
+    assert (experiment.episodes, experiment.eval_hosts, experiment.task) == (1, 1, "trainer:train")
     assert (experiment.trainer, experiment.trainer_folder) == (COMMAND, str(Path.cwd()))
 
 
