@@ -30,8 +30,8 @@ def findings(history: History) -> Iterator[Finding]:
     if any(not run.spec.repeats for run in history.runs.values()):
         sentence = (
             "The environments do not repeat: the same seed and actions gave something else in the preflight. So "
-            "pairing shares seeds and not what happens, equal settings do not give equal records, and a run that was taken "
-            "up after a death is another than without it."
+            "pairing shares seeds and not what happens, equal settings do not give equal records, and a run "
+            "that was taken up after a death is another than without it."
         )
         yield _whole("environments", "notes", sentence)
     if history.plan.experiment.unpaired:

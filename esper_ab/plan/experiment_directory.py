@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import tomllib
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -27,6 +28,7 @@ from esper_ab.plan import trainer
 from esper_ab.plan.blocks import Plan
 from esper_ab.plan.reward_code import keep
 from esper_ab.settings.experiment import ResolvedExperiment
+from esper_ab.settings.parse import settings_sha256
 from esper_ab.settings.trainer import READ
 
 FOLDER_OF_RUNS, CONFIG_NAME = "runs", "config.toml"  # in an experiment directory, and in the folder of each of its runs
@@ -61,6 +63,7 @@ def experiment_toml(plan: Plan, machine: Machine, about: dict[str, Any] | None =
     tree = _settings(plan.experiment)
     used = {device for lane in plan.lanes for device in lane.devices}
     tree["record"] = {
+        "settings": _sha256(tree),
         "digest": plan.digest,
         "versions": versions() | {"torch": machine.torch_version, "cuda": machine.cuda_build},
         "devices": {device.name: f"{device.title} {device.uuid}".strip() for device in machine.devices
@@ -89,7 +92,7 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
     )  # fmt: skip
     tree = _settings(experiment)
     tree["record"] = {
-        "run": ref.name, "replicate": ref.replicate, "lane": ref.lane, "env_devices": list(spec.env_devices),
+        "settings": _sha256(tree), "run": ref.name, "replicate": ref.replicate, "lane": ref.lane, "env_devices": list(spec.env_devices),
         "experiment_digest": plan.digest, "policy_file": spec.policy_file, "log_file": spec.log_file,
     }  # fmt: skip
     file = f"{FOLDER_OF_RUNS}/{run_folder(ref)}/{CONFIG_NAME}"
@@ -149,6 +152,11 @@ def _rehearsed(facts: TrainerFacts) -> dict[str, Any]:
     """What was found of a trainer when it was rehearsed."""
     found = {"sha256": facts.sha256, "repeats": facts.repeats, "resumption": facts.resumption}
     return {**found, "files": list(facts.files)}
+
+
+def _sha256(tree: dict[str, Any]) -> str:
+    """Of the settings as they are read back: an empty table is not."""
+    return settings_sha256(tomllib.loads("\n".join(_toml(tree))))
 
 
 def _toml(tree: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,18 +63,7 @@ def _check_apart(experiment_dirs: tuple[Path, ...]) -> None:
 
 
 def _source(experiment_dir: Path) -> Source:
-    history = load(experiment_dir).history
-    return Source(name=str(experiment_dir), history=history, user_rewards=_user_rewards(experiment_dir))
-
-
-def _user_rewards(experiment_dir: Path) -> dict[str, str]:
-    """The sha256 of each reward function of a user's own, by reference, as experiment.toml recorded it; {} without."""
-    try:
-        settings = tomllib.loads((experiment_dir / "experiment.toml").read_text(encoding="utf-8"))
-        recorded = settings["record"]["user_rewards"]
-        return {str(reference): str(sha256) for reference, sha256 in recorded.items()}
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return {}
+    return Source(name=str(experiment_dir), history=load(experiment_dir).history)
 
 
 def render_json(compared: Compared) -> str:

@@ -6,6 +6,8 @@ controller in `--groups`; `--group`.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import tomllib
 from collections.abc import Iterable
@@ -80,6 +82,11 @@ def list_installed() -> Catalogue:
     return Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
 
 
+def settings_sha256(tree: dict[str, Any]) -> str:
+    """What [record] of an experiment.toml has of the settings above it; unlike the plan's digest, of all of them."""
+    return hashlib.sha256(json.dumps(tree, sort_keys=True, default=str).encode()).hexdigest()
+
+
 def read_toml(path: Path) -> FileSettings:
     """Read the file at `path`; UsageError naming the line when it is not TOML."""
     try:
@@ -90,7 +97,12 @@ def read_toml(path: Path) -> FileSettings:
         raise UsageError(f"{path}: not TOML: {error}") from None
     except RecursionError:
         raise UsageError(f"{path}: no settings: lists or tables are nested too deeply") from None
-    tree.pop("record", None)  # of an experiment.toml: what was found when it ran
+    record = tree.pop("record", {})  # of an experiment.toml: what was found when it ran
+    if isinstance(record, dict) and record.get("settings", settings_sha256(tree)) != settings_sha256(tree):
+        raise UsageError(
+            f"{path}: its settings are not those that [record] vouches for: they were edited or the file is damaged; "
+            "take the table [record] out of an edited copy"
+        )
     groups, tables = tree.pop("groups", []), tree.pop("group", {})
     if not isinstance(groups, list) or not all(isinstance(name, str) for name in groups):
         raise UsageError(f'{path}: groups must be a list of names, as in ["shaped", "simplified"]')

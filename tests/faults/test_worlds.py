@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from support import fake_plans
+from support import fault_crew
 from support.fault_checker import check_records
 from support.fault_world import EPISODES, LIVES, REPLICATES, described, live, make_world, peaceful
 from support.journals import planted_effect
@@ -19,6 +19,7 @@ from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.inline import InlineLauncher
 
+CREW = fault_crew.fake(REPLICATES, EPISODES)
 RNG_SEEDS = (1, 4, 5, 7, 9)  # among them pieces of large messages, blows from outside, three lives
 
 
@@ -26,14 +27,13 @@ RNG_SEEDS = (1, 4, 5, 7, 9)  # among them pieces of large messages, blows from o
 def undisturbed(tmp_path_factory):
     """Result hash of the experiment without faults."""
     experiment_dir = tmp_path_factory.mktemp("undisturbed")
-    plan = fake_plans.plan(replicates=REPLICATES, episodes=EPISODES)
-    experiment_run.run(plan, experiment_dir, InlineLauncher("support.fake_worker:main_in_thread"), ())
+    experiment_run.run(CREW.plan, experiment_dir, InlineLauncher("support.fake_worker:main_in_thread"), ())
     return result_hash(fold(read(experiment_dir / JOURNAL_NAME)))
 
 
 @pytest.mark.parametrize("rng_seed", RNG_SEEDS)
 def test_a_world_of_faults_ends_as_one_without(rng_seed, undisturbed, tmp_path):
-    outcome = live(make_world(rng_seed), tmp_path / "run", undisturbed)
+    outcome = live(make_world(rng_seed, CREW), CREW, tmp_path / "run", undisturbed)
     assert not outcome.problem, described(outcome)
     assert outcome.faults >= 2, described(outcome)
     assert outcome.lives <= LIVES + len(outcome.blows)
@@ -44,7 +44,7 @@ def test_a_worker_that_hangs_in_the_middle_of_a_checkpoint(how, undisturbed, tmp
     death = Death(place="checkpoint write", n=3, moment="middle", how=how)
     world = peaceful(floor_s=3.0)
     world.deaths["w01/1"] = death
-    outcome = live(world, tmp_path / "run", undisturbed)
+    outcome = live(world, CREW, tmp_path / "run", undisturbed)
     assert not outcome.problem, described(outcome)
     assert outcome.planted == [("w01/1", death)]
     (hung,) = [event for event in read(tmp_path / "run" / JOURNAL_NAME) if isinstance(event, Ledger)][:1]

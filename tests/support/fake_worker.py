@@ -61,7 +61,7 @@ from workers.process.link import Link
 from workers.storage import checkpoint
 from workers.storage.durable import Damaged
 
-FAULT_VARIABLE = "FAKE_FAULT"
+FAULT_VARIABLE, SCRIBBLE_VARIABLE = "FAKE_FAULT", "SCRIBBLE_IN"
 TIMING = Timing(total_s=0.0, train_s=0.0, validate_s=0.0, decide_s=0.0, update_s=0.0)
 
 
@@ -287,6 +287,13 @@ def _altered(link, report):
     return msgspec.structs.replace(report, record=record)
 
 
+def _scribble(link, report):
+    """As a reward function would that takes the journal of the experiment for a log of its own."""
+    with Path(os.environ[SCRIBBLE_VARIABLE]).open("ab") as journal:
+        journal.write(b'{"reward": 1.0}\n')
+    return report
+
+
 def _other(link, report):
     """Another result than the planted one."""
     return msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, digest="e" * 64))
@@ -350,5 +357,5 @@ def _crowd_in(folder: Path):
 _FAULTS = {
     "crowd": _crowd,
     "die": _die, "leave": _leave, "raise": _raise, "hang": _hang, "garbage": _garbage, "slip": _slip, "twice": _twice,
-    "altered": _altered, "other": _other, "skip": _skip, "nan": _nan, "large": _large,
+    "altered": _altered, "other": _other, "skip": _skip, "nan": _nan, "large": _large, "scribble": _scribble,
 }

@@ -16,6 +16,7 @@ from esper_ab.analysis.across_words import caveats, disagreement, sentence
 from esper_ab.analysis.comparable import Source, incomparable
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.compare import command
+from esper_ab.contracts.messages import RewardCode
 from esper_ab.journal.events import ExperimentContinued, RunEvaluated, RunReady
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
@@ -93,13 +94,25 @@ def test_a_directory_of_two_states_of_the_code_is_refused():
     assert incomparable([A, source("b", OTHER, events=[*events[:-1], again])]) == ()  # it trained nothing
 
 
+def rewarded(name, sha256):
+    """An experiment whose group `mine` trains by a function of the user's, of this source."""
+    events = Synthetic(groups={"mine": Shape(mode="my.py:reward"), "shaped": Shape()}).events()
+    code = RewardCode(reference="my.py:reward", folder="rewards/x", file="my.py", sha256=sha256)
+    replaced = msgspec.structs.replace
+    blocks = tuple(
+        replaced(block, runs=tuple(
+            replaced(spec, reward_code=(code,)) if spec.ref.group_id == "mine" else spec for spec in block.runs
+        )) for block in events[0].plan.blocks
+    )  # fmt: skip
+    plan = replaced(events[0].plan, blocks=blocks)
+    return Source(name=name, history=fold([replaced(events[0], plan=plan), *events[1:]]))
+
+
 def test_rewards_of_the_user_are_compared_by_their_source():
-    mine = Synthetic(groups={"mine": Shape(mode="my.py:reward"), "shaped": Shape()})
-    one, other, plain = source("a", mine), source("b", mine), source("c", OTHER)
-    known = [replace(one, user_rewards={"my.py:reward": "11"}), replace(other, user_rewards={"my.py:reward": "11"})]
-    assert incomparable([*known, plain]) == ()
-    changed = replace(other, user_rewards={"my.py:reward": "22"})
-    assert incomparable([known[0], changed]) == ("source of my.py:reward: 11 in a; 22 in b",)
+    plain = source("c", OTHER)
+    assert incomparable([rewarded("a", "11"), rewarded("b", "11"), plain]) == ()
+    changed = [rewarded("a", "11"), rewarded("b", "22")]
+    assert incomparable(changed) == ("source of my.py:reward: 11 in a; 22 in b",)
 
 
 def test_equal_settings_with_equal_records_are_one_condition():

@@ -19,7 +19,7 @@ from esper_ab.control.preflight import check_experiment_dir, expected_bytes
 from esper_ab.design.boundary_cache import calibrate
 from esper_ab.plan.blocks import Plan, make_plan
 from esper_ab.plan.estimate import Estimate, estimate
-from esper_ab.plan.experiment_directory import check_name, experiment_toml, make_experiment_directory
+from esper_ab.plan.experiment_directory import check_name, experiment_toml, make_experiment_directory, run_toml
 from esper_ab.plan.text import plan_text
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kernel import resolve_kernel
@@ -70,6 +70,18 @@ def test_experiment_toml_is_the_experiment(tmp_path_factory: pytest.TempPathFact
                                            rng_seed: int) -> None:
     plan = planned(*(f"{name}=sparse" for name in names), group=(f"{names[0]}:ppo.lr={lr!r}",), rng_seed=rng_seed)
     assert on_this_machine(read_again(plan, tmp_path_factory.mktemp("run"))) == asdict(plan.experiment)
+
+
+def test_settings_that_are_not_those_of_the_record_are_refused(tmp_path: Path) -> None:
+    plan = planned("shaped", "wait", episodes=12)
+    path = tmp_path / "experiment.toml"
+    spec = plan.blocks[0].runs[0]
+    for text in (experiment_toml(plan, MACHINE), run_toml(plan, spec)):
+        path.write_text(text.replace("episodes = 12", "episodes = 13"), encoding="utf-8")
+        with pytest.raises(UsageError, match=r"experiment.toml: its settings .* \[record\]"):
+            read_toml(path)
+        path.write_text(path.read_text(encoding="utf-8").partition("\n[record]")[0], encoding="utf-8")
+        assert parse(Request(groups=("shaped", "wait")), read_toml(path), CATALOGUE).episodes == 13
 
 
 def test_experiment_toml_keeps_lists_and_says_what_was_there(tmp_path: Path) -> None:
