@@ -30,7 +30,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class ControllerSettings(Settings, frozen=True, kw_only=True):
-    """The controller: `ppo` learns; `wait`, `random`, `heuristic` and `schedule` do not."""
+    """The controller: `ppo` learns; `wait`, `random`, `heuristic`, `looking` and `schedule` do not."""
 
     name: str = "ppo"
     # For `schedule`: an entry per decision, "step:op:slot[:head=value…]", as "1:germinate:early:blueprint=conv_light".

@@ -9,7 +9,7 @@ They are the `Environments` of workers/environments.py, made of these parts:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -36,6 +36,7 @@ from workers.growth.rules.observe import layout, observe
 from workers.growth.rules.predicates import Rules
 from workers.growth.rules.tracker import SignalTracker
 from workers.growth.rules.view import DecisionView
+from workers.growth.shares import Shares
 from workers.layers.device import is_cpu
 from workers.stopwatch import Stopwatch
 from workers.vocabulary import HEADS, Algorithm, head_sizes
@@ -56,6 +57,16 @@ class DeviceData:
         """Upload all splits once; they are constants."""
         parts = (splits.train, splits.validation, splits.test)
         return DeviceData(*(DeviceSplit.of(split, device, dtype) for split in parts))
+
+    def of_kinds(self, task: Task) -> list[DeviceData]:
+        """Return the data of each kind of a family, without a copy; of another task all of it."""
+        if not task.kinds:
+            return [self]
+        whole = (self.train, self.validation, self.test)
+        return [
+            DeviceData(*(split.cut(kind * size, size) for split, size in zip(whole, task.sizes, strict=True)))
+            for kind in range(len(task.kinds))
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,14 +93,15 @@ class GrowthEnv:
         self.observation_width = layout(len(spec.slots), len(spec.growth.blueprints)).width
         self._stopwatch = stopwatch
         self._data = data
-        self._banks: list[tuple[Bank, DeviceData]] = []
+        self._banks: list[tuple[Bank, list[DeviceData]]] = []  # data by kind
         self._orders: dict[Bank, Orders] = {}
         for device in dict.fromkeys(spec.env_devices):
             envs = np.array([i for i, name in enumerate(spec.env_devices) if name == device], dtype=np.int64)
             like = data[device].train.x
             bank = Bank(spec.task, spec.slots, envs, spec.growth, like, spec.kernel)
-            self._banks.append((bank, data[device]))
-            self._orders[bank] = Orders(len(data[device].train.y), ahead=not is_cpu(like.device))
+            kinds = data[device].of_kinds(spec.task)
+            self._banks.append((bank, kinds))
+            self._orders[bank] = Orders(len(kinds[0].train.y), ahead=not is_cpu(like.device))
         # Environment -> the bank that holds it, and its row there.
         self._homes = {int(env): (bank, row) for bank, _ in self._banks for row, env in enumerate(bank.envs)}
         self.host_params = self._banks[0][0].host_size
@@ -99,6 +111,7 @@ class GrowthEnv:
         """Start an episode with fresh hosts and empty slots, one rng address per environment; train its first epoch."""
         self.epoch = 0
         self._paths = paths
+        self._shares = Shares(self.spec.task, paths)
         # All at once: draws between epochs of training would find their code evicted from the cache, five times slower.
         self._uniforms: Floats = np.empty((self.steps, self.n_envs, len(HEADS)))
         for step, env in np.ndindex(self.steps, self.n_envs):
@@ -199,7 +212,7 @@ class GrowthEnv:
         """Return the accuracy [E] on the test split, percent; chance for diverged hosts. Changes no state."""
         accuracy = np.full(self.n_envs, 100.0 / self.spec.task.host.classes)
         with self._stopwatch.phase("validate"):
-            for envs, result in self._on_every_device(self._test, ~self.diverged):
+            for envs, result in self._on_every_kind(self._test, ~self.diverged):
                 accuracy[envs] = result.accuracy
         return accuracy
 
@@ -231,13 +244,13 @@ class GrowthEnv:
         out = {name: np.full(self.n_envs, np.nan) for name in ("train_loss", "train_acc", "val_loss", "val_acc")}
         off, contribution, interaction = np.full(self.n_envs, np.nan), np.full(shape, np.nan), np.zeros(shape)
         with self._stopwatch.phase("train"):
-            trained = self._on_every_device(self._train, self.alive)
+            trained = self._on_every_kind(self._train, self.alive)
             if self.loss_scale is not None:
                 self.loss_scale.end_epoch()
         for envs, (loss, accuracy) in trained:
             out["train_loss"][envs], out["train_acc"][envs] = loss, accuracy
         with self._stopwatch.phase("validate"):
-            validated = self._on_every_device(self._validate, self.alive)
+            validated = self._on_every_kind(self._validate, self.alive)
         for envs, result in validated:
             out["val_loss"][envs] = result.loss
             out["val_acc"][envs] = result.real_accuracy
@@ -248,31 +261,58 @@ class GrowthEnv:
             **out, all_off_acc=off, contribution=contribution, interaction_sum=interaction, finite=finite
         )
 
-    def _on_every_device(self, work: Callable[[Bank, DeviceData, Ints], T], among: Bools) -> list[tuple[Ints, T]]:
-        """Call `work(bank, data, rows)` per bank with rows in `among` [E]; return (environments, result) in order.
+    def _on_every_device(
+        self, work: Callable[[Bank, list[DeviceData], Ints], T], among: Bools
+    ) -> list[tuple[Ints, T]]:
+        """Call `work(bank, data by kind, rows)` per bank with rows in `among` [E]; return (environments, result).
 
-        CPU devices take turns, because threads would only contend for the interpreter, which small kernels keep busy.
-        With GPUs each device has a thread: while one waits for its device, the others launch. The threads share no
-        tensor that is written, and all end before this returns, so each computes what it would alone.
+        In order. CPU devices take turns, because threads would only contend for the interpreter, which small kernels
+        keep busy. With GPUs each device has a thread: while one waits for its device, the others launch. The threads
+        share no tensor that is written, and all end before this returns, so each computes what it would alone.
         """
         parts = [(bank, data, np.flatnonzero(among[bank.envs])) for bank, data in self._banks]
         parts = [part for part in parts if len(part[2])]
-        if len(parts) < 2 or all(data.train.x.device.type == "cpu" for _, data, _ in parts):
+        if len(parts) < 2 or all(data[0].train.x.device.type == "cpu" for _, data, _ in parts):
             results = [work(*part) for part in parts]
         else:
             with ThreadPoolExecutor(max_workers=len(parts), thread_name_prefix="device") as threads:
                 results = list(threads.map(lambda part: work(*part), parts))
         return [(bank.envs[rows], result) for (bank, _, rows), result in zip(parts, results, strict=True)]
 
-    def _train(self, bank: Bank, data: DeviceData, rows: Ints) -> tuple[Floats, Floats]:
-        order = self._orders[bank].of(self.epoch, bank.envs[rows], last=self.epoch == self.steps)
-        return bank.train_epoch(self.lifecycle.table, rows, data.train, order, self.loss_scale)
+    def _on_every_kind(
+        self, work: Callable[[Bank, list[DeviceData], Ints], list[tuple[Ints, T]]], among: Bools
+    ) -> list[tuple[Ints, T]]:
+        """Like `_on_every_device` with work that returns (places in its rows, result) of each kind of host."""
+        done = self._on_every_device(work, among)
+        return [(envs[at], result) for envs, results in done for at, result in results]
 
-    def _validate(self, bank: Bank, data: DeviceData, rows: Ints) -> PassResult:
-        return bank.measure(self.lifecycle.table, rows, data.validation, ablate=True)
+    def _kinds(self, bank: Bank, data: list[DeviceData], rows: Ints) -> Iterator[tuple[DeviceData, Ints]]:
+        """Yield the data of every kind that there is among `rows`, and its places in them."""
+        kinds = self._shares.kind[bank.envs[rows]]
+        for kind, own in enumerate(data):
+            at = np.flatnonzero(kinds == kind)
+            if len(at):
+                yield own, at
 
-    def _test(self, bank: Bank, data: DeviceData, rows: Ints) -> PassResult:
-        return bank.measure(self.lifecycle.table, rows, data.test, ablate=False)
+    def _train(self, bank: Bank, data: list[DeviceData], rows: Ints) -> list[tuple[Ints, tuple[Floats, Floats]]]:
+        envs, table = bank.envs[rows], self.lifecycle.table
+        order = self._shares.among(envs, self._orders[bank].of(self.epoch, envs, last=self.epoch == self.steps))
+        return [
+            (at, bank.train_epoch(table, rows[at], own.train, order[at], self.loss_scale))
+            for own, at in self._kinds(bank, data, rows)
+        ]
+
+    def _validate(self, bank: Bank, data: list[DeviceData], rows: Ints) -> list[tuple[Ints, PassResult]]:
+        return [
+            (at, bank.measure(self.lifecycle.table, rows[at], own.validation, ablate=True))
+            for own, at in self._kinds(bank, data, rows)
+        ]
+
+    def _test(self, bank: Bank, data: list[DeviceData], rows: Ints) -> list[tuple[Ints, PassResult]]:
+        return [
+            (at, bank.measure(self.lifecycle.table, rows[at], own.test, ablate=False))
+            for own, at in self._kinds(bank, data, rows)
+        ]
 
 
 def outcomes(env: GrowthEnv) -> tuple[EnvEpisode, ...]:
