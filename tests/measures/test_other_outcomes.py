@@ -38,7 +38,7 @@ MEASURES = TaskMeasures(
     ),
 )
 GROUPS = {"calm": Shape(accuracy=-80.0), "wild": Shape(accuracy=-70.0, mode="simplified")}
-ESTIMAND = "Mean energy used by the last policy, over rng seeds."
+ESTIMAND = "Mean energy used by the last policy, over replicates."
 FOREIGN = r"\bpoints|accurac|held.out|\bhosts?\b|fossil|germinat|prune|\bgrown?\b|\bseeds\b|parameters added"
 
 
