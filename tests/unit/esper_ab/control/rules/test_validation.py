@@ -32,6 +32,9 @@ def changed(report, **fields):
     return msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, **fields))
 
 
+INFINITE = dict.fromkeys(fake_plans.OPEN.names, math.inf)
+
+
 def with_env(report, **fields):
     first, *others = report.record.envs
     return changed(report, envs=(msgspec.structs.replace(first, **fields), *others))
@@ -57,7 +60,7 @@ def test_a_right_report_arrives_at_its_point(milestone):
             "evaluated other hosts than the 2 planned",
         ),
         (with_env(report_of(SPEC, 1), measures={"speed": 1.0}), "measured speed instead of val_accuracy, "),
-        (with_env(report_of(SPEC, 2), measures=dict.fromkeys(fake_plans.OPEN.names, math.inf)), r"not finite: .*\.val_accuracy"),
+        (with_env(report_of(SPEC, 2), measures=INFINITE), r"not finite: .*\.val_accuracy"),
         (msgspec.structs.replace(report_of(SPEC, 0), warm_up_s=math.inf), "not finite: warm_up_s"),
         (
             changed(report_of(SPEC, 2), timing=msgspec.structs.replace(TIMING, total_s=math.nan)),
