@@ -17,7 +17,7 @@ import msgspec
 
 from esper_ab.contracts.below import make_folder, write_below
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, kind_of, reader_of
+from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, kind_of_task, reader_of
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import RunRef
@@ -89,7 +89,7 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
         "experiment_digest": plan.digest, "policy_file": spec.policy_file, "log_file": spec.log_file,
     }  # fmt: skip
     file = f"{FOLDER_OF_RUNS}/{run_folder(ref)}/{CONFIG_NAME}"
-    floor = "wait" if kind_of(spec.task) == GROWTH else "random"
+    floor = "wait" if kind_of_task(spec.task) == GROWTH else "random"
     beside = floor if ref.group_id != floor else "random" if floor == "wait" else ENV_REWARD
     command = shell_command("launch", "--config", file, "--groups", f"{ref.group_id},{beside}", "--name", "again")
     again = f"It is trained again by: {command}"
@@ -107,7 +107,7 @@ def _settings(experiment: ResolvedExperiment) -> dict[str, Any]:
     """Return the settings that the kind of the task reads, as nested tables that `read_toml` reads back."""
     tree: dict[str, Any] = msgspec.to_builtins(experiment)
     del tree["arithmetic"]["kernel_build"]  # found, not asked for: another build is another arithmetic all the same
-    groups, kind = tree.pop("groups"), kind_of(experiment.task)
+    groups, kind = tree.pop("groups"), kind_of_task(experiment.task)
     for table in (tree, *(group["settings"] for group in groups)):
         _leave_out_unread(table, kind)
     tree["groups"] = [group["name"] for group in groups]

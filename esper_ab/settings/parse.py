@@ -17,7 +17,7 @@ import msgspec
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.kinds import CONTROLLERS, GROWTH, GYMNASIUM, REWARDS, kind_of, reader_of, words
+from esper_ab.contracts.kinds import CONTROLLERS, GROWTH, GYMNASIUM, REWARDS, kind_of_task, reader_of, words
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.settings.assignments import (
     EXPERIMENT_KEYS,
@@ -330,7 +330,7 @@ def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> AskedEx
         for key, value in request.flags.items()
     ]
     task = next((str(a.value) for a in (*flags, *sets, *file.common) if a.key == "task"), _TASK)
-    catalogue = _of_kind(kind_of(task), catalogue)
+    catalogue = _of_kind(kind_of_task(task), catalogue)
     asked = _collect_groups(request, file, catalogue)
     own = [a for group in asked for a in (*group.table, *group.altered)]
     for assignment in (*sets, *flags, *file.common, *own):
