@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,6 @@ from workers.gymnasium_task.world import GymWorld
 from workers.run.session import Session
 
 OWN = '''
-import gymnasium
-import msgspec
-import numpy as np
-
-from support.gym_world import Walk
-
 
 def make():
     return Walk()
@@ -91,7 +86,8 @@ class Walk(gymnasium.Env[np.ndarray, int]):
 def own_file(folder: Path) -> Path:
     """A file with an environment, rewards and an outcome."""
     path = folder / "own.py"
-    path.write_text(OWN)
+    imports = "from __future__ import annotations\n\nimport gymnasium\nimport msgspec\nimport numpy as np\n\n\n"
+    path.write_text(imports + inspect.getsource(Walk).replace("Any", "object") + OWN)
     return path
 
 
