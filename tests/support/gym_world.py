@@ -92,7 +92,7 @@ def own_file(folder: Path) -> Path:
 
 
 def gym_spec(task: str, **changes: Any) -> RunSpec:
-    """Orders of a run of three short rollouts; keywords change them, `gym`, `policy`, `ppo` and `reward` their tables."""
+    """Orders of a run of three short rollouts; `gym`, `policy`, `ppo` and `reward` change tables of its settings."""
     group, controller = changes.pop("group", "a"), changes.pop("controller", "ppo")
     reward = {"mode": "env", **changes.pop("reward", {})}
     settings = GroupSettings(

@@ -129,7 +129,7 @@ def test_a_margin_is_asked_for() -> None:
 def test_an_evaluation_needs_an_end_where_a_rollout_has_none() -> None:
     asking = {"task": GYM, "margin": 5.0, "sets": ("gym.rollout=resets",)}
     assert plan(asked("env", "random", **asking))
-    with pytest.raises(UsageError, match="gym.episode_steps=1000"):
+    with pytest.raises(UsageError, match=r"gym\.episode_steps=1000"):
         plan(asked("env", "random", **asking), episode_steps=0)
     assert group("a", gym=GymSettings(rollout="resets", episode_steps=3)).settings.gym.episode_steps == 3
 
@@ -152,5 +152,6 @@ def test_a_plans_toml_is_read_back_as_the_same_settings(tmp_path: Path) -> None:
     assert "growth" not in text
     assert "bias_" not in text
     again = asked(toml=toml(tmp_path, text))
-    assert {one.name: one.settings for one in again.groups} == {one.name: one.settings for one in first.experiment.groups}
+    expected = {one.name: one.settings for one in first.experiment.groups}
+    assert {one.name: one.settings for one in again.groups} == expected
     assert planned(again, there).digest == first.digest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def test_with_resets_every_environment_steps_on_and_begins_anew_with_fresh_draws
     assert len(rollout) == 40
     starts = [tuple(seen[i]) for seen, _ in rollout for i in range(ENVS) if seen[i, 1] == 0]
     assert len(starts) == len(set(starts)) > ENVS
-    for (_, happened), (after, _) in zip(rollout, rollout[1:], strict=False):
+    for (_, happened), (after, _) in pairwise(rollout):
         restarted = happened.cut.restarted if happened.cut is not None else np.zeros(ENVS, dtype=bool)
         assert restarted.tolist() == happened.ended.tolist() == (after[:, 1] == 0).tolist()
     assert all(end.steps == 40 for end in env.ends().envs)
@@ -103,7 +104,7 @@ def test_rollouts_that_continue_are_one_long_rollout() -> None:
     """Piece by piece nobody is reset but at ends."""
     env = environments(steps=5, resets=True, continues=True)
     pieces = [play(env, episode) for episode in range(6)]
-    for before, after in zip(pieces, pieces[1:], strict=False):
+    for before, after in pairwise(pieces):
         (_, last), (first, _) = before[-1], after[0]
         on = last.cut.goes_on
         assert on.any()
