@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from esper_ab.api.appraising import appraise_rewards
     from esper_ab.api.asked import parse_experiment
     from esper_ab.api.builder import create_experiment
     from esper_ab.api.declared import Experiment, Variant
@@ -13,13 +14,17 @@ if TYPE_CHECKING:
     from esper_ab.api.running import run_ab_test
 
 __version__ = "0.3.0"
-__all__ = ["Experiment", "Variant", "create_experiment", "load_experiment", "parse_experiment", "run_ab_test"]
+__all__ = [
+    "Experiment", "Variant", "appraise_rewards", "create_experiment", "load_experiment", "parse_experiment",
+    "run_ab_test",
+]  # fmt: skip
 
 # Loaded when asked for: every command and every worker imports this file first.
 _HOMES = {
     "Experiment": "esper_ab.api.declared", "Variant": "esper_ab.api.declared",
-    "create_experiment": "esper_ab.api.builder", "load_experiment": "esper_ab.api.loaded",
-    "parse_experiment": "esper_ab.api.asked", "run_ab_test": "esper_ab.api.running",
+    "appraise_rewards": "esper_ab.api.appraising", "create_experiment": "esper_ab.api.builder",
+    "load_experiment": "esper_ab.api.loaded", "parse_experiment": "esper_ab.api.asked",
+    "run_ab_test": "esper_ab.api.running",
 }
 
 

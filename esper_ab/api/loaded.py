@@ -17,6 +17,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from esper_ab.analysis.appraisal import AppraisalFindings
 from esper_ab.api.lookup import Verdicts
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import RunSpec
@@ -101,6 +102,11 @@ class LoadedExperiment:
     def sentences(self) -> tuple[str, ...]:
         """One text per comparison: its headline, then its numbers."""
         return tuple(f"{one.headline} {one.sentence}" for one in self.comparisons)
+
+    @property
+    def appraisal(self) -> AppraisalFindings | None:
+        """What the rewards of the groups pay for; None where the experiment was planned without an appraisal."""
+        return self._content.analysis.appraisal
 
     def comparison(self, a: str, b: str) -> Comparison:
         """Return the comparison a - b; UsageError when it was not declared, or only as b - a."""

@@ -27,16 +27,16 @@ _REFUSED = frozenset({
     errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP,
     errno.ENAMETOOLONG, errno.EINVAL, errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE, errno.EFBIG,
 })
-_STATUSES = (
+STATUSES = (
     "Exit status: 0 done, 1 internal error, 2 what was asked cannot be done, 4 a worker failed, 5 a journal is "
     "damaged, 11 a worker hung, 12 a condition of --fail-unless does not hold, 75 the disk is full, 130 interrupted."
 )
 
 
-def epilog(*lines: str) -> str:
+def epilog(*lines: str, statuses: str = "Exit statuses: esper-ab --help.") -> str:
     """The epilog of a click command: example command lines as they stand, then the exit statuses. Tests run them."""
     shown = "\n".join(f"  {line}" for line in lines)
-    return f"\b\n{_HEADING}\n{shown}\n\n{_STATUSES}"
+    return f"\b\n{_HEADING}\n{shown}\n\n{statuses}"
 
 
 def examples_of(text: str | None) -> tuple[str, ...]:

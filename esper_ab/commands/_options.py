@@ -97,6 +97,25 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "quiet": _switch("No live view."),
 }
 
+# Heading -> flags of an experiment, the ten first that people need first; what stands nowhere comes under "More".
+_SECTIONS = {
+    "What most experiments need": (
+        "groups", "group", "set", "task", "episodes", "n_envs", "replicates", "margin", "devices", "dry_run",
+    ),
+    "What is trained": ("config", "data_dir", "slots", "steps", "rng_seed", "no_telemetry"),
+    "What is compared, and by which rule": (
+        "max", "looks", "no_early_stop", "futility", "control", "untested", "exam", "endpoint", "test", "alpha",
+        "eval_hosts", "unpaired", "calibration", "appraisal", "fail_unless",
+    ),
+    "Where it runs": (
+        "devices_per_run", "max_parallel", "placement", "order", "sync", "share_observation_norm", "threads", "amp",
+        "kernel", "deterministic", "launcher", "transport", "chaos",
+    ),
+    "What comes out": (
+        "out", "name", "json", "quiet", "track", "wandb_mode", "wandb_entity", "wandb_project", "detach",
+    ),
+}  # fmt: skip
+
 
 def _option(name: str) -> Decorator:
     """click's, with what a shell may offer as its value."""
@@ -149,6 +168,13 @@ class ExperimentCommand(click.Command):
         ctx.meta[ARGUMENTS] = tuple(args)
         return super().parse_args(ctx, gather_lists(args))
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options under their headings, those that stand under none last."""
+        records = {param.name: param.get_help_record(ctx) for param in self.get_params(ctx)}
+        for heading, names in _SECTIONS.items():
+            _write_section(formatter, heading, [records.pop(name, None) for name in names])
+        _write_section(formatter, "More", list(records.values()))
+
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[Any]]:
         """Complete as click does, and a word that continues a list as its first one."""
         param = None if incomplete.startswith("-") else self._collecting(ctx)
@@ -159,3 +185,10 @@ class ExperimentCommand(click.Command):
         flags = [word for word in ctx.meta.get(ARGUMENTS, ()) if word.startswith("-")]
         last = flags[-1].removeprefix("--") if flags else ""
         return next((param for param in self.params if param.name == last and last in _LIST_FLAGS), None)
+
+
+def _write_section(formatter: click.HelpFormatter, heading: str, rows: Sequence[tuple[str, str] | None]) -> None:
+    found = [row for row in rows if row is not None]
+    if found:
+        with formatter.section(heading):
+            formatter.write_dl(found)

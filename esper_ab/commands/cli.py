@@ -8,36 +8,47 @@ from importlib import import_module
 import click
 
 from esper_ab.commands import _shells as _shells  # registers them with click, which answers when a shell asks
-from esper_ab.commands._exit_status import epilog, invoke
+from esper_ab.commands._exit_status import STATUSES, epilog, invoke
 
-# Name of a command and of its module -> its help in one line, so that `--help` imports none of them.
-TABLE = {
-    "attach": "Show EXPERIMENT as its own terminal would.",
-    "calibrate": "Train one condition again and again, and show how often each rule would find a difference in it.",
-    "compare": "Compare the groups of several experiment directories, where that can be done honestly.",
-    "completion": "Print a script that completes commands, options, experiments, groups and settings in SHELL.",
-    "doctor": "Look at devices, driver, cores, memory, disk, limits and packages; each diagnosis has its remedy.",
-    "evaluate": "Evaluate saved policies, frozen with their normalisers, on fresh hosts.",
-    "export": "Write the tables of EXPERIMENT as CSV or Parquet files.",
-    "extend": "Add replicates to a finished EXPERIMENT.",
-    "fetch": "Download what TASK needs (cifar10), verified by size and checksum.",
-    "fsck": "Verify EXPERIMENT's journal, policies and checkpoints; exit status 5 when something is damaged.",
-    "gc": "Remove checkpoints, temporary files and console output of EXPERIMENT….",
-    "heuristic": "Grow hosts by the heuristic controller alone, and count what it does in each slot.",
-    "init": "Write an experiment file that runs as it is, with every setting and its default as a comment.",
-    "launch": "Train one policy per group and replicate on paired randomness, and compare the groups.",
-    "list": "List the experiments below DIR [default: experiments], newest first, with progress and verdicts.",
-    "logs": "Print the logs of EXPERIMENT: of one run, of a worker between runs, of the console, or all.",
-    "power": "Show the smallest difference that R replicates resolve, and the replicates that a margin needs.",
-    "query": "Answer a question about EXPERIMENT in SQL.",
-    "report": "Rebuild summary.txt, verdict.json and report.html of EXPERIMENT from its journal.",
-    "resume": "Go on with EXPERIMENT, however it was stopped, from its journal and checkpoints.",
-    "rewards": "Show what rewards pay for known behaviours, and what it costs to choose by them, before training.",
-    "run": "Run the experiment that FILE declares and compare its variants.",
-    "status": "Show how far EXPERIMENT is, from its journal, and what became of its trackers.",
-    "stop": "End EXPERIMENT in order, as Ctrl-C does, and wait until it has ended.",
-    "track": "Fill trackers with what EXPERIMENT has recorded: Weights & Biases, TensorBoard, MLflow.",
+# Heading -> name of a command and of its module -> its help in one line, so that `--help` imports none of them.
+SECTIONS = {
+    "Train and compare": {
+        "launch": "Train one policy per group and replicate on paired randomness, and compare the groups.",
+        "run": "Run the experiment that FILE declares and compare its variants.",
+        "resume": "Go on with EXPERIMENT, however it was stopped, from its journal and checkpoints.",
+        "extend": "Add replicates to a finished EXPERIMENT.",
+        "stop": "End EXPERIMENT in order, as Ctrl-C does, and wait until it has ended.",
+    },
+    "Follow and read": {
+        "status": "Show how far EXPERIMENT is, from its journal, and what became of its trackers.",
+        "attach": "Show EXPERIMENT as its own terminal would.",
+        "list": "List the experiments below DIR [default: experiments], newest first, with progress and verdicts.",
+        "logs": "Print the logs of EXPERIMENT: of one run, of a worker between runs, of the console, or all.",
+        "report": "Rebuild summary.txt, verdict.json and report.html of EXPERIMENT from its journal.",
+        "query": "Answer a question about EXPERIMENT in SQL.",
+        "export": "Write the tables of EXPERIMENT as CSV or Parquet files.",
+        "compare": "Compare the groups of several experiment directories, where that can be done honestly.",
+        "track": "Fill trackers with what EXPERIMENT has recorded: Weights & Biases, TensorBoard, MLflow.",
+    },
+    "Before an experiment": {
+        "doctor": "Look at devices, driver, cores, memory, disk, limits and packages; each diagnosis has its remedy.",
+        "init": "Write an experiment file that runs as it is, with every setting and its default as a comment.",
+        "power": "Show the smallest difference that R replicates resolve, and the replicates that a margin needs.",
+        "calibrate": "Train one condition again and again, and show how often each rule would find a difference in it.",
+        "rewards": "Show what rewards pay for known behaviours, and what it costs to choose by them, before training.",
+        "heuristic": "Grow hosts by the heuristic controller alone, and count what it does in each slot.",
+        "fetch": "Download what TASK needs (cifar10), verified by size and checksum.",
+    },
+    "Afterwards": {
+        "evaluate": "Evaluate saved policies, frozen with their normalisers, on fresh hosts.",
+        "fsck": "Verify EXPERIMENT's journal, policies and checkpoints; exit status 5 when something is damaged.",
+        "gc": "Remove checkpoints, temporary files and console output of EXPERIMENT….",
+    },
+    "Shells": {
+        "completion": "Print a script that completes commands, options, experiments, groups and settings in SHELL.",
+    },
 }
+TABLE = {name: line for commands in SECTIONS.values() for name, line in commands.items()}
 
 
 def load_command(name: str) -> click.Command:
@@ -55,12 +66,18 @@ class _LazyGroup(click.Group):
         name, found, rest = super().resolve_command(ctx, args)
         return name, load_command(name) if name and found else None, rest
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands under their headings."""
+        for heading, commands in SECTIONS.items():
+            with formatter.section(heading):
+                formatter.write_dl(list(commands.items()), col_max=12)
+
 
 @click.group(
     cls=_LazyGroup, commands={name: click.Command(name, short_help=line) for name, line in TABLE.items()},
     epilog=epilog(
         "esper-ab doctor", "esper-ab launch --groups shaped,simplified --replicates 10",
-        "esper-ab report experiments/EXPERIMENT",
+        "esper-ab report experiments/EXPERIMENT", statuses=STATUSES,
     ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )

@@ -5,9 +5,12 @@ The answer, with what it was made from, is the file that is kept, and part of th
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from esper_ab.contracts.settings import (
+    LARGEST,
     Arithmetic,
     GrowthSettings,
     NonNegativeInt,
@@ -16,7 +19,7 @@ from esper_ab.contracts.settings import (
     Settings,
 )
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 class AppraisedReward(Settings, frozen=True, kw_only=True):
@@ -29,18 +32,18 @@ class AppraisedReward(Settings, frozen=True, kw_only=True):
 class AppraisalQuestion(Settings, frozen=True, kw_only=True):
     """What is to be played, and which rewards score it."""
 
-    task: str
-    data_dir: str  # "": the task's own default
-    slots: tuple[str, ...]  # empty: all of the task
+    task: str = "digits"
+    data_dir: str = ""  # "": the task's own default
+    slots: tuple[str, ...] = ()  # empty: all of the task
     rewards: tuple[AppraisedReward, ...]
-    steps: PositiveInt  # host epochs, and decisions, per episode
-    schedules: PositiveInt  # random ones
-    hosts: PositiveInt  # of each behaviour; the same hosts for all
-    searched: NonNegativeInt  # behaviours that the search tries for each reward; 0: no search
-    growth: GrowthSettings
-    rng_seed: NonNegativeInt
-    device: str  # torch device of the hosts
-    arithmetic: Arithmetic | None  # None: by the kernel where it can be had, else torch
+    steps: Annotated[int, Meta(ge=2, le=LARGEST)] = 25  # host epochs, and decisions, per episode
+    schedules: Annotated[int, Meta(ge=2, le=LARGEST)] = 64  # random ones
+    hosts: PositiveInt = 2  # of each behaviour; the same hosts for all
+    searched: NonNegativeInt = 48  # behaviours that the search tries for each reward; 0: no search
+    growth: GrowthSettings = GrowthSettings()
+    rng_seed: NonNegativeInt = 0
+    device: str = "cpu"  # torch device of the hosts
+    arithmetic: Arithmetic | None = None  # None: by the kernel where it can be had, else torch
 
 
 class Played(Settings, frozen=True, kw_only=True):
@@ -96,6 +99,7 @@ class AppraisalAnswer(Settings, frozen=True, kw_only=True):
 
     arithmetic: Arithmetic  # of the hosts
     torch_version: str
+    slots: tuple[str, ...]  # that may grow, by name, in network order
     behaviours: tuple[Played, ...]  # reference behaviours first
     scored: tuple[Scored, ...]  # in the order of the question
     found_by_accuracy: FoundBehaviour | None  # by the same search for validation accuracy at the end

@@ -16,9 +16,9 @@ Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
 Logit = Annotated[float, Meta(ge=-20.0, le=20.0)]  # further out a choice would never be made
 # What trains hosts: torch, or the kernel of workers/native in the width of these instructions.
 HostKernel = Literal["torch", "native-avx512", "native-avx2", "native-generic"]
-_LARGEST = 2**63 - 1  # largest integer of a message
-PositiveInt = Annotated[int, Meta(ge=1, le=_LARGEST)]
-NonNegativeInt = Annotated[int, Meta(ge=0, le=_LARGEST)]
+LARGEST = 2**63 - 1  # largest integer of a message
+PositiveInt = Annotated[int, Meta(ge=1, le=LARGEST)]
+NonNegativeInt = Annotated[int, Meta(ge=0, le=LARGEST)]
 
 DEFAULT_BLUEPRINTS = ("norm", "attention", "depthwise", "bottleneck", "conv_small", "conv_light", "conv_heavy")
 

@@ -19,6 +19,7 @@ from esper_ab.design.power import PowerTable
 from esper_ab.settings.differences import flat
 from esper_ab.settings.eval_hosts import EvaluationNoise
 from esper_ab.settings.experiment import Group, ResolvedExperiment
+from esper_ab.settings.option_file import load_option_file
 
 SCHEMA = 3
 FILE_NAME = "calibration.json"
@@ -83,16 +84,7 @@ def load_calibration(path: Path) -> Calibration:
 
     UsageError when there is none that can be read.
     """
-    file = path / FILE_NAME if path.is_dir() else path
-    try:
-        found = msgspec.json.decode(file.read_bytes(), type=Calibration)
-    except OSError as error:
-        raise UsageError(f"--calibration {file}: {error.strerror}; `esper-ab calibrate` writes one") from None
-    except msgspec.MsgspecError as error:
-        raise UsageError(f"--calibration {file}: no calibration of this version: {error}") from None
-    if found.schema != SCHEMA:
-        raise UsageError(f"--calibration {file}: schema {found.schema}, this version reads {SCHEMA}; calibrate anew")
-    return found
+    return load_option_file(path, Calibration, what="calibration", schema=SCHEMA, made_by="calibrate")
 
 
 def check_belongs(

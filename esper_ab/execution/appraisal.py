@@ -14,6 +14,7 @@ from esper_ab.contracts.below import make_folder, write_below
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.installed_code import sources
 from esper_ab.execution.child import answer_of
+from esper_ab.settings.option_file import load_option_file
 
 FILE_NAME, PAGE_NAME = "appraisal.json", "appraisal.html"
 _MODULE = "workers.commands.rewards"
@@ -70,16 +71,7 @@ def save(appraisal: Appraisal, page: str, folder: Path) -> AppraisalFiles:
 
 def load_appraisal(path: Path) -> Appraisal:
     """Read the appraisal at `path`, a file or its folder; UsageError when there is none that can be read."""
-    file = path / FILE_NAME if path.is_dir() else path
-    try:
-        found = msgspec.json.decode(file.read_bytes(), type=Appraisal)
-    except OSError as error:
-        raise UsageError(f"--appraisal {file}: {error.strerror}; `esper-ab rewards` writes one") from None
-    except msgspec.MsgspecError as error:
-        raise UsageError(f"--appraisal {file}: no appraisal of this version: {error}") from None
-    if found.schema != SCHEMA:
-        raise UsageError(f"--appraisal {file}: schema {found.schema}, this version reads {SCHEMA}; appraise anew")
-    return found
+    return load_option_file(path, Appraisal, what="appraisal", schema=SCHEMA, made_by="rewards")
 
 
 def encode(appraisal: Appraisal) -> bytes:

@@ -45,7 +45,7 @@ def belonging(
 def _apart(appraisal: Appraisal, experiment: ResolvedExperiment, learning: list[Group]) -> list[str]:
     """Return one phrase for each difference between the hosts appraised and those of the experiment."""
     asked = appraisal.question
-    there = {"task": asked.task, "steps": asked.steps, "slots": asked.slots or experiment.slots}
+    there = {"task": asked.task, "steps": asked.steps, "slots": appraisal.answer.slots}
     here = {"task": experiment.task, "steps": experiment.steps, "slots": experiment.slots}
     found = [f"{key} was {there[key]}, is {here[key]}" for key in here if there[key] != here[key]]
     for group in learning:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import Any
 
 import msgspec
 
+from esper_ab.analysis.appraisal import AppraisalFindings
 from esper_ab.design.design import rule
 from esper_ab.report.content import Content
 from esper_ab.settings.eval_hosts import EvaluationNoise
 from esper_ab.verdict.comparison import Comparison
 
-VERDICT_SCHEMA = 3
+VERDICT_SCHEMA = 4
 # Keys that are fields of a Comparison, before and behind the descriptive statistics.
 _FIRST = ("used", "same_records", "estimate", "low", "high", "level", "effect", "plain", "rank")
 _LAST = (
@@ -32,6 +34,7 @@ def render_verdict(content: Content) -> bytes:
         "comparisons": [_comparison(item) for item in content.comparisons], "exam": analysis.exam,
         "audit": analysis.audit.findings, "cross": analysis.cross,
         "learning": analysis.learning, "conduct": analysis.conduct, "evaluation": _noise(analysis.noise),
+        "appraisal": _appraisal(analysis.appraisal),
         "runs": [
             {"state": history.runs[name].state, **msgspec.to_builtins(one)} for name, one in content.outcomes.items()
         ],
@@ -49,6 +52,26 @@ def _noise(noise: EvaluationNoise | None) -> dict[str, Any] | None:
         **msgspec.to_builtins(noise.components), "cost_share": noise.cost_share,
         "training_host_s": noise.training_host_s, "evaluation_host_s": noise.evaluation_host_s, "next_hosts": hosts,
         "next_variance": noise.variance_times(hosts), "next_cost": noise.cost_times(hosts),
+    }
+
+
+def _appraisal(found: AppraisalFindings | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "digest": found.appraisal.digest, "best_of": {n: float(found.own_curve[n - 1]) for n in found.shown_n},
+        "rewards": [
+            {
+                "reward": reward.name, "best_of": {n: float(reward.curve[n - 1]) for n in found.shown_n},
+                "regret": reward.regret, "rank_correlation": reward.rank_correlation,
+                "favourite": found.behaviours[reward.favourite].name,
+                "worst_pair": reward.pairs[0].loss if reward.pairs else 0.0, "distance": reward.distance,
+                "spread": reward.spread, "largest": reward.largest, "half_paid": reward.half_paid,
+                "on_last_step": reward.on_last_step,
+                "found": None if reward.found is None else fmean(reward.found.behaviour.held_out_accuracy),
+            }
+            for reward in found.rewards
+        ],
     }
 
 

@@ -148,7 +148,10 @@ def _read_alterations(texts: Iterable[str]) -> dict[str, list[Assignment]]:
     for text in texts:
         name, colon, rest = text.partition(":")
         if not colon or not rest.strip():
-            raise UsageError(f"--group {text}: expected NAME:key=value,key=value")
+            raise UsageError(
+                f"--group {text}: expected NAME:key=value,key=value, which alters one group; to name groups: "
+                f"--groups {name or 'shaped,simplified'}"
+            )
         for item in split_commas(rest, f"--group {name}"):
             assignment = _check_key(read_assignment(item, f"--group {name}:{item}"), of_group=True)
             altered.setdefault(name, []).append(assignment)

@@ -136,6 +136,19 @@ def test_examples_with_a_dry_run_run(line: str, capfd: pytest.CaptureFixture[str
     assert capfd.readouterr().out
 
 
+def test_help_of_an_experiment_stands_under_headings_and_loses_no_option(capsys: pytest.CaptureFixture[str]) -> None:
+    """What most experiments need comes first, in ten options; "More" would be one that was put under no heading."""
+    assert invoke(group, ["launch", "--help"], "esper-ab") == 0
+    text = capsys.readouterr().out
+    shown = re.findall(r"^  (--[a-z-]+|-h)", text, re.MULTILINE)
+    declared = {param.opts[0] for param in load_command("launch").params}
+    assert set(shown) == declared | {"-h"}
+    assert len(shown) == len(set(shown))
+    first = text.split("What is trained:")[0].split("What most experiments need:")[1]
+    assert len(re.findall(r"^  --", first, re.MULTILINE)) == 10
+    assert re.findall(r"^More:\n((?:  .*\n)+)", text, re.MULTILINE) == ["  -h, --help  Show this message and exit.\n"]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_help_fits_a_narrow_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")

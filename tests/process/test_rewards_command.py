@@ -13,8 +13,10 @@ import msgspec
 import pytest
 from support.in_process import done, esper_ab
 
+from esper_ab import appraise_rewards, load_experiment
 from esper_ab.analysis.appraisal import findings_of
 from esper_ab.contracts.appraisal import Appraisal
+from esper_ab.contracts.errors import UsageError
 from esper_ab.execution.appraisal import load_appraisal
 from esper_ab.journal.load import load
 from esper_ab.report.build import build_report
@@ -132,15 +134,33 @@ def test_a_constant_scales_what_it_should(made: tuple[str, Appraisal], folder: P
         (("sparse", "sparse"), "'sparse' is named twice"),
         (("--task", "synthtic"), "did you mean synthetic"),
         (("--set", "ppo.lr=1"), "no setting of reward or growth"),
-        (("--set", "reward.mode=sparse"), "name rewards as arguments"),
+        (("--set", "reward.mode=sparse"), "rewards are named as arguments"),
         (("--set", "reward.gamma=0.9", "shaped"), "needs reward.gamma = 0.995"),
         (("sparse", "--set", "growth.blueprints=[norm]"), "behaviour 'schedule'"),
         (("sparse", "--device", "cuda:99"), "no device 'cuda:99' here"),
         (("sparse", "--out", "mine.py"), "--out mine.py"),
+        (("sparse", "--slots", "late,early"), "task synthetic has early,late; each once, in this order"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_status_2(folder: Path, args: tuple[str, ...], words: str) -> None:
     assert words in refused(folder, *TINY, "--search", "0", *args)
+
+
+def test_slots_are_those_asked_for(folder: Path) -> None:
+    text = done("rewards", "sparse", *TINY, "--search", "0", "--slots", "late", "--json", folder=folder)
+    answer = msgspec.convert(json.loads(text), Appraisal).answer
+    assert answer.slots == ("late",)
+    assert {entry.split(":")[2] for one in answer.behaviours for entry in one.schedule} == {"late"}
+
+
+def test_from_python_it_is_the_same_appraisal(made: tuple[str, Appraisal], folder: Path, monkeypatch) -> None:
+    monkeypatch.chdir(folder)
+    asked = {"task": "synthetic", "schedules": 4, "hosts": 1, "steps": 6, "searched": 3}
+    found = appraise_rewards("mine.py:gain", "mine.py:nothing", "sparse", output_dir="python", **asked)
+    assert found.appraisal == made[1]
+    assert (folder / "python" / "appraisal.html").read_bytes() == (folder / "first" / "appraisal.html").read_bytes()
+    with pytest.raises(UsageError, match="no argument schedule; did you mean schedules"):
+        appraise_rewards("sparse", schedule=4)
 
 
 # --- an experiment that includes an appraisal ---
@@ -172,6 +192,13 @@ def test_an_experiment_journals_it_and_its_report_shows_its_rewards(made: tuple[
     assert b"Best of n: what the favourite of each reward is worth" in first["report.html"]
     curve = findings_of(made[1]).rewards[2].curve
     assert f"{curve[-1]:.1f}".encode() in first["summary.txt"]
+    told = json.loads((experiment_dir / "verdict.json").read_bytes())["appraisal"]
+    assert told["digest"] == made[1].digest
+    assert [one["reward"] for one in told["rewards"]] == ["sparse", "mine.py:gain"]
+    assert told["rewards"][0]["best_of"]["4"] == pytest.approx(float(curve[-1]))
+    loaded = load_experiment(experiment_dir).appraisal
+    assert loaded is not None
+    assert [one.name for one in loaded.rewards] == ["sparse", "mine.py:gain"]
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,7 @@
-"""Trackers with their real libraries, offline: what they hold is the journal; nothing they do reaches the run."""
+"""Trackers with their real libraries, offline, beside a run: nothing they do reaches it."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 from support import conducted, fake_plans, journals, tracked
 from support.mlflow_server import serving
+from support.tracking import PATIENCE_S, SMALL, held, store, track
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.commands._exit_status import invoke
@@ -24,7 +24,6 @@ from esper_ab.journal.events import ExperimentEnded, MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.fold import fold
 from esper_ab.trackers.beside import Trackers, start_tracking
-from esper_ab.trackers.numbers import episode_numbers, evaluation_numbers
 from esper_ab.trackers.settings import Tracking
 from esper_ab.trackers.state import FOLDER, TrackerProgress, at_work, read_progress, save_settings, take, write_progress
 from esper_ab.trackers.subject import NAMES
@@ -32,44 +31,8 @@ from esper_ab.trackers.subject import NAMES
 pytestmark = [
     pytest.mark.filterwarnings("ignore:::mlflow", "ignore:::tensorboard", "ignore:::google"),
     pytest.mark.timeout(1800),
+    pytest.mark.usefixtures("trackers_offline"),
 ]
-
-PATIENCE_S = 600.0  # libraries that load in seconds take minutes on a machine that is fifteen times overloaded
-SMALL = journals.Synthetic(replicates=2, episodes=3, n_envs=2, steps=10, eval_hosts=2)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _offline():
-    """No tracker of a test can reach anything: a proxy that nobody listens at, and no key."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
-            patch.setenv(name, "http://127.0.0.1:9")
-        patch.setenv("WANDB_MODE", "offline")
-        patch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")  # for what the tests read
-        patch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
-        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
-        yield
-
-
-def store(experiment_dir):
-    return f"file://{experiment_dir}-mlruns"
-
-
-def track(experiment_dir, *flags):
-    """`esper-ab track` with all trackers unless told otherwise; its JSON."""
-    flags = flags or ("--wandb", "--tensorboard", "--mlflow", "--uri", store(experiment_dir))
-    line = [sys.executable, "-m", "esper_ab.commands.cli", "track", str(experiment_dir), "--json", *flags]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads(done.stdout)
-
-
-def held(experiment_dir, name):
-    """All that the trackers hold."""
-    return (
-        tracked.wandb_runs(experiment_dir), tracked.files_below(experiment_dir / "tensorboard"),
-        tracked.mlflow_runs(store(experiment_dir), name),
-    )  # fmt: skip
 
 
 def stray(experiment_dir):
@@ -89,96 +52,6 @@ def eventually(what):
     while not what():
         assert time.monotonic() < deadline
         time.sleep(0.02)
-
-
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory):
-    """A finished run, and all trackers filled from its journal."""
-    experiment_dir = journals.write(tmp_path_factory.mktemp("filled") / "run", SMALL.events())
-    said = track(experiment_dir)
-    assert {name: one["state"] for name, one in said.items()} == dict.fromkeys(NAMES, "done")
-    assert {one["lines"] for one in said.values()} == {len(SMALL.events())}
-    return experiment_dir
-
-
-@pytest.fixture(scope="module")
-def history():
-    return fold(SMALL.events())
-
-
-def test_wandb_holds_the_journal(filled, history):
-    runs = tracked.wandb_runs(filled)
-    assert set(runs) == {*history.runs, "comparison"}
-    for name, run in history.runs.items():
-        there = runs[name]
-        assert (there["project"], there["group"]) == ("ab_test_synthetic_20260101", "synthetic")
-        assert there["tags"] == (run.ref.group_id,)
-        assert there["config"]["ppo"]["lr"] == run.spec.settings.ppo.lr
-        assert there["config"]["replicate"] == run.ref.replicate
-        assert there["history"] == {step: episode_numbers(record) for step, record in run.episodes.items()}
-        expected = evaluation_numbers(history, name)
-        assert {key: there["summary"][key] for key in expected} == expected
-        assert there["exit"] == 0
-    assert "shaped-simplified/verdict" in runs["comparison"]["summary"]
-
-
-def test_tensorboard_holds_the_journal(filled, history):
-    runs = tracked.tensorboard_runs(filled)
-    assert set(runs) == {*history.runs, "comparison"}
-    for name, run in history.runs.items():
-        scalars, texts, settings = runs[name]
-        expected = {}
-        for step, record in run.episodes.items():
-            for key, value in episode_numbers(record).items():
-                expected.setdefault(key, {})[step] = pytest.approx(value, rel=1e-6)  # 32 bits
-        for key, value in evaluation_numbers(history, name).items():
-            expected[key] = {run.spec.episodes: pytest.approx(value, rel=1e-6)}
-        assert scalars == expected
-        assert texts["digest"] == run.evaluation.digest
-        assert settings["reward.mode"] == run.ref.reward_mode
-    assert "shaped-simplified/sentence" in runs["comparison"][1]
-
-
-def test_mlflow_holds_the_journal(filled, history):
-    runs = tracked.mlflow_runs(store(filled), "synthetic")
-    assert set(runs) == {*history.runs, "comparison"}
-    for name, run in history.runs.items():
-        metrics, params, tags, status = runs[name]
-        expected = {}
-        for step, record in run.episodes.items():
-            for key, value in episode_numbers(record).items():
-                expected.setdefault(key, []).append((step, value))
-        for key, value in evaluation_numbers(history, name).items():
-            expected.setdefault(key, []).append((run.spec.episodes, value))
-        assert {key: [one[:2] for one in values] for key, values in metrics.items()} == expected
-        assert params["ppo.lr"] == str(run.spec.settings.ppo.lr)
-        assert tags["esper_ab.digest"] == run.evaluation.digest
-        assert status == "FINISHED"
-    assert "esper_ab.shaped-simplified/verdict" in runs["comparison"][2]
-
-
-def test_twice_is_once(filled):
-    before, folders = held(filled, "synthetic"), sorted(path.name for path in (filled / "wandb").glob("offline-*"))
-    track(filled)
-    assert held(filled, "synthetic") == before
-    assert sorted(path.name for path in (filled / "wandb").glob("offline-*")) == folders  # not written anew
-
-
-@pytest.mark.slow
-def test_a_run_that_stopped_and_went_on_is_held_as_if_it_had_not(filled, tmp_path):
-    """Stopped in the second block, filled, gone on with, filled again by what was remembered."""
-    events = SMALL.events()
-    half = len(events) * 2 // 3
-    experiment_dir = journals.write(tmp_path / "run", events[:half])
-    said = track(experiment_dir)
-    assert {one["lines"] for one in said.values()} == {half}
-    before = held(experiment_dir, "synthetic")
-    assert any(run["exit"] == 1 for run in before[0].values())
-    assert any(status == "KILLED" for *_, status in before[2].values())
-    (experiment_dir / JOURNAL_NAME).unlink()
-    journals.write(experiment_dir, events)
-    track(experiment_dir, "--follow")  # no tracker is named: those of the first time
-    assert held(experiment_dir, "synthetic") == held(filled, "synthetic")
 
 
 def test_a_run_that_is_followed_gives_the_same_records_and_trackers_what_back_fill_gives(tmp_path, capfd):

@@ -42,7 +42,10 @@ def make_scored(
     )  # fmt: skip
 
 
-def make_appraisal(outcomes: Sequence[float], rewards: Mapping[str, Sequence[float]] | Sequence[Scored]) -> Appraisal:
+def make_appraisal(
+    outcomes: Sequence[float], rewards: Mapping[str, Sequence[float]] | Sequence[Scored],
+    slots: tuple[str, ...] = ("early", "mid", "late"),
+) -> Appraisal:
     """`outcomes` of two reference behaviours, then of random schedules; `rewards`: their returns."""
     scored = [make_scored(*item) for item in rewards.items()] if isinstance(rewards, Mapping) else rewards
     question = AppraisalQuestion(
@@ -51,7 +54,7 @@ def make_appraisal(outcomes: Sequence[float], rewards: Mapping[str, Sequence[flo
         arithmetic=None,
     )
     answer = AppraisalAnswer(
-        arithmetic=Arithmetic(), torch_version="2", scored=tuple(scored), found_by_accuracy=None,
+        arithmetic=Arithmetic(), torch_version="2", slots=slots, scored=tuple(scored), found_by_accuracy=None,
         behaviours=tuple(make_played(place, outcome) for place, outcome in enumerate(outcomes)),
     )
     return Appraisal(schema=SCHEMA, digest="d" * 64, question=question, sources="s", answer=answer)

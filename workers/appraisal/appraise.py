@@ -62,13 +62,13 @@ class _World:
 
 def appraise(question: AppraisalQuestion, arithmetic: Arithmetic, data: DeviceData, task: Task) -> AppraisalAnswer:
     """Answer a question; ValueError, in one line, names what cannot be done."""
-    slots = question.slots or task.slots
+    slots = _slots(question, task)
     rewards = [_load(reward, len(slots)) for reward in question.rewards]
-    world = _world(question, arithmetic, data, task)
+    world = _world(question, arithmetic, data, task, slots)
     by_accuracy = _found(world, _last_accuracy, _ACCURACY) if question.searched else None
     size, references = question.hosts, len(world.offered.reference)
     return AppraisalAnswer(
-        arithmetic=arithmetic, torch_version=str(torch.__version__),
+        arithmetic=arithmetic, torch_version=str(torch.__version__), slots=slots,
         behaviours=tuple(
             _played(behaviour, "reference" if place < references else "random", world.recorded.of(place, size))
             for place, behaviour in enumerate(world.behaviours)
@@ -97,10 +97,21 @@ def _load(asked: AppraisedReward, n_slots: int) -> _Loaded:
     return _Loaded(asked=asked, function=function, sha256=code.sha256)
 
 
-def _world(question: AppraisalQuestion, arithmetic: Arithmetic, data: DeviceData, task: Task) -> _World:
+def _slots(question: AppraisalQuestion, task: Task) -> tuple[str, ...]:
+    """Return the slots asked for, all of the task by default; ValueError when they are not its slots in its order."""
+    asked = question.slots or task.slots
+    right = tuple(slot for slot in task.slots if slot in asked)
+    if asked != right:
+        there = ",".join(task.slots)
+        raise ValueError(f"slots {','.join(asked)}: task {task.name} has {there}; each once, in this order")
+    return asked
+
+
+def _world(
+    question: AppraisalQuestion, arithmetic: Arithmetic, data: DeviceData, task: Task, slots: tuple[str, ...]
+) -> _World:
     if task.behaviours is None:
         raise ValueError(f"task {task.name} names no reference behaviours, by which rewards are appraised")
-    slots = question.slots or task.slots
     offered = task.behaviours(slots)
     spec = EnvSpec(
         task=task, slots=slots, steps=question.steps, env_devices=(question.device,), growth=question.growth,

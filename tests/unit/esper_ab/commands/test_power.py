@@ -94,7 +94,7 @@ def test_power_of_a_run_and_its_report_ask_for_as_many_pairs() -> None:
     """But for the looks of the new plan, and for its replicates being even."""
     history = fold(Synthetic(groups={"x": Shape(accuracy=80.0), "y": Shape(accuracy=60.0)}, replicates=8).events())
     known = known_from_pairs(history, "EXPERIMENT")
-    found = answer(known, 8, PowerQuestion(margin=history.design.margin))
+    found = answer(known, 8, PowerQuestion(margin=history.design.margin), (8,))
     reported = analyse(history).comparisons[0].pairs_anew
     assert found.tables[0].sd == known.sd_pairs
     assert found.tables[0].needed.replicates == pytest.approx(reported.pairs, rel=0.1, abs=2)

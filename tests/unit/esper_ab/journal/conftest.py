@@ -1,4 +1,4 @@
-"""Loading of a journal in the way of large ones, whatever its size."""
+"""A short journal, and loading in the way of large ones, whatever a journal's size."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
+from support.short_journal import write
 
 from esper_ab.journal.load import Loaded, load
 
@@ -14,3 +15,8 @@ from esper_ab.journal.load import Loaded, load
 def load_in_stretches(request: pytest.FixtureRequest) -> Callable[..., Loaded]:
     """Many stretches, some and one; the smallest are of a line or two."""
     return partial(load, large_bytes=0, chunk_bytes=request.param)
+
+
+@pytest.fixture(scope="module")
+def journal_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return write(tmp_path_factory.mktemp("journal")).read_bytes()

@@ -3,52 +3,21 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import resource
-import socket
-import struct
-import subprocess
-import sys
-import tempfile
 import zlib
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.short_journal import EVENTS, fixed_clock, write
 
-from esper_ab.commands.fsck import repair
 from esper_ab.contracts.errors import DiskFull, JournalError, UsageError
-from esper_ab.journal.events import Ledger, MilestoneReleased
+from esper_ab.journal.events import MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
-from esper_ab.journal.lock import LOCK_NAME, Lock, holder, process_started
 from esper_ab.journal.tail import follow
-
-EVENTS = [
-    MilestoneReleased(replicate=0, milestone=0, runs=("a/0", "b/0")),
-    Ledger(category="bad_message", run_name="", episode=None, detail='quotes " and ünïcode, and\na newline'),
-    MilestoneReleased(replicate=0, milestone=1, runs=("a/0", "b/0")),
-]
-
-
-def fixed_clock():
-    return datetime(2026, 1, 31, 10, 15, 0, 123000, tzinfo=UTC)
-
-
-def write(folder, events=EVENTS):
-    journal = Journal(folder, fixed_clock)
-    for event in events:
-        journal.append(event)
-    journal.close()
-    return folder / JOURNAL_NAME
-
-
-@pytest.fixture(scope="module")
-def journal_bytes(tmp_path_factory):
-    return write(tmp_path_factory.mktemp("journal")).read_bytes()
 
 
 def test_what_is_written_is_read(tmp_path):
@@ -251,37 +220,6 @@ def test_lines_whose_sync_failed_are_written_anew(tmp_path, monkeypatch):
     assert list(read(tmp_path / JOURNAL_NAME)) == EVENTS
 
 
-def test_the_lock_of_a_process_that_was_killed_hinders_nobody(tmp_path):
-    code = (
-        "import os, sys, pathlib; from esper_ab.journal.file import Journal; "
-        "journal = Journal(pathlib.Path(sys.argv[1])); os.kill(os.getpid(), 9)"
-    )
-    killed = subprocess.run([sys.executable, "-c", code, tmp_path], check=False)
-    assert killed.returncode == -9
-    assert "pid" in (tmp_path / ".lock").read_text()
-    Journal.take_up(tmp_path, list)[0].close()
-
-
-def test_a_second_coordinator_is_refused_before_it_writes(tmp_path, journal_bytes):
-    """The tail that it would cut off is what the first one is writing."""
-    torn = journal_bytes[:-10]
-    (tmp_path / JOURNAL_NAME).write_bytes(torn)
-    lock = Lock(tmp_path)
-    with pytest.raises(UsageError, match=rf"in use by process {os.getpid()} on \S+ since \S+;"):
-        Journal.take_up(tmp_path, list)
-    lock.close()
-    assert (tmp_path / JOURNAL_NAME).read_bytes() == torn
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", JOURNAL_NAME]
-
-
-def test_a_second_writer_is_refused_and_told_who_writes(tmp_path):
-    journal = Journal(tmp_path)
-    code = "import sys, pathlib; from esper_ab.journal.file import Journal; Journal(pathlib.Path(sys.argv[1]))"
-    second = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=False)
-    journal.close()
-    assert f"in use by process {os.getpid()} on " in second.stderr
-
-
 def test_a_used_experiment_directory_is_refused(tmp_path):
     write(tmp_path)
     with pytest.raises(UsageError, match="choose another name"):
@@ -291,135 +229,3 @@ def test_a_used_experiment_directory_is_refused(tmp_path):
 def test_no_journal_is_a_usage_error(tmp_path):
     with pytest.raises(UsageError, match="no journal at"):
         read(Path(tmp_path) / JOURNAL_NAME)
-
-
-WITHOUT_NAME = r"is in use by another process, whose \.lock was removed; wait for it, end it or choose another name"
-
-
-def test_a_removed_lock_file_lets_nobody_in(tmp_path):
-    """Whoever tidies up during a run, or believes that the file is stale, locks another file of that name."""
-    journal = Journal(tmp_path, fixed_clock)
-    journal.append(EVENTS[0])
-    journal.commit()
-    for _ in range(2):  # the first try leaves a new .lock behind
-        (tmp_path / LOCK_NAME).unlink()
-        assert holder(tmp_path) is not None
-        for second in (lambda folder: Journal.take_up(folder, list), Journal, Lock, repair):
-            with pytest.raises(UsageError, match=WITHOUT_NAME):
-                second(tmp_path)
-        assert str(holder(tmp_path)) == "another process"
-    journal.append(EVENTS[1])
-    journal.close()
-    assert holder(tmp_path) is None
-    again, events = Journal.take_up(tmp_path, list)
-    assert events == EVENTS[:2]
-    (tmp_path / LOCK_NAME).unlink()
-    with pytest.raises(UsageError, match=WITHOUT_NAME):
-        Journal.take_up(tmp_path, list)
-    again.close()
-
-
-def test_a_lock_file_that_is_removed_while_it_is_being_locked_is_no_lock(tmp_path, monkeypatch):
-    """Two may each hold the lock of a file of that name; only one of these is still called so."""
-    flock, removed = fcntl.flock, []
-
-    def remove_first(descriptor, operation):
-        if not removed:
-            removed.append((tmp_path / LOCK_NAME).unlink())
-        flock(descriptor, operation)
-
-    monkeypatch.setattr(fcntl, "flock", remove_first)
-    lock = Lock(tmp_path)
-    monkeypatch.undo()
-    assert removed
-    assert holder(tmp_path).pid == os.getpid()
-    with pytest.raises(UsageError, match=f"in use by process {os.getpid()}"):
-        Lock(tmp_path)
-    lock.close()
-
-
-def test_who_may_only_read_cannot_lock_the_writer_out(tmp_path, journal_bytes):
-    path = tmp_path / JOURNAL_NAME
-    path.write_bytes(journal_bytes)
-    for_reading = struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 0, 0)
-    with path.open("rb") as reader:
-        fcntl.fcntl(reader, fcntl.F_OFD_SETLK, for_reading)
-        fcntl.flock(reader, fcntl.LOCK_EX)
-        assert holder(tmp_path) is None
-        journal, events = Journal.take_up(tmp_path, list)
-        assert len(events) == 3
-        assert holder(tmp_path).pid == os.getpid()
-        journal.close()
-    assert (tmp_path / LOCK_NAME).stat().st_mode & 0o077 == 0, "nobody else can open it, and so lock it"
-
-
-LINE = '{{"pid":{pid},"host":"{host}","started":{started},"since":"2026-01-01T00:00:00+00:00"}}\n'
-
-
-def locked_by_a_reader(folder, mode, **named):
-    """A `.lock` of that mode, naming a process, locked by somebody who may only read it."""
-    path = folder / LOCK_NAME
-    path.write_text(LINE.format(**{"host": socket.gethostname(), "pid": 2**22 + 7, "started": 1, **named}))
-    path.chmod(mode)
-    reader = path.open("rb")
-    fcntl.flock(reader, fcntl.LOCK_EX)
-    return reader
-
-
-def test_whoever_could_read_an_old_lock_file_cannot_lock_the_owner_out(tmp_path, journal_bytes):
-    """As a directory that was copied or unpacked has it: its `.lock` names a process that is long gone."""
-    (tmp_path / JOURNAL_NAME).write_bytes(journal_bytes)
-    with locked_by_a_reader(tmp_path, 0o644) as reader:
-        assert holder(tmp_path) is None, "nobody carries it out"
-        journal, events = Journal.take_up(tmp_path, list)
-        assert len(events) == 3
-        assert holder(tmp_path).pid == os.getpid()
-        with pytest.raises(UsageError, match=f"in use by process {os.getpid()}"):
-            Lock(tmp_path)
-        journal.close()
-        assert not os.path.samestat(os.fstat(reader.fileno()), (tmp_path / LOCK_NAME).stat())
-    assert (tmp_path / LOCK_NAME).stat().st_mode & 0o777 == 0o600
-
-
-def test_a_lock_that_others_could_read_is_closed_to_them_by_the_next_holder(tmp_path):
-    (tmp_path / LOCK_NAME).touch(mode=0o666)
-    Lock(tmp_path).close()
-    assert (tmp_path / LOCK_NAME).stat().st_mode & 0o777 == 0o600
-
-
-@pytest.mark.parametrize(
-    ("mode", "named", "words"),
-    [
-        (0o600, {}, "another process;"),  # the one that it names is gone and holds nothing
-        (0o644, {"host": "another-host"}, "on another-host since"),
-        (0o644, {"pid": os.getpid(), "started": process_started(os.getpid())}, f"process {os.getpid()} on"),
-    ],
-    ids=["nobody else can have it", "its holder may run elsewhere", "its holder runs"],
-)
-def test_a_lock_that_may_be_a_holders_counts(tmp_path, journal_bytes, mode, named, words):
-    (tmp_path / JOURNAL_NAME).write_bytes(journal_bytes)
-    with locked_by_a_reader(tmp_path, mode, **named), pytest.raises(UsageError, match=f"in use by .*{words}"):
-        Lock(tmp_path)
-    Lock(tmp_path).close()
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
-def test_somebody_else_sees_that_a_run_is_carried_out():
-    """Without being able to open .lock, which says by whom."""
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        Path(folder).chmod(0o755)
-        journal = Journal(Path(folder), fixed_clock)
-        ask = """
-import os, sys, pathlib
-from esper_ab.journal.lock import holder
-os.setgid(65534), os.setuid(65534)
-print(holder(pathlib.Path(sys.argv[1])))
-"""
-
-        def asked():
-            command = [sys.executable, "-c", ask, folder]
-            return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-        assert asked() == "another process"
-        journal.close()
-        assert asked() == "None"

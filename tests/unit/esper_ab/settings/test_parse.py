@@ -153,6 +153,7 @@ def test_default_settings_are_those_of_the_contract() -> None:
         ({"groups": ("",)}, "--groups: a name is missing"),
         ({"groups": ("shaped", "", "wait")}, "--groups: a name is missing"),
         ({"group": ("fast",)}, "expected NAME:key=value"),
+        ({"group": ("shaped,simplified",)}, "to name groups: --groups shaped,simplified"),
         ({"group": ("fast:lr",)}, "is not key=value"),
         ({"group": ("fast:lr=1",)}, "did you mean ppo.lr"),
         ({"group": ("fast:ppo.learning_rate=1",)}, "unknown key 'ppo.learning_rate'"),

@@ -1,4 +1,4 @@
-"""Verdicts: rules that hold for all inputs."""
+"""The word of a verdict: rules that hold for all inputs, and what few pairs and equal records allow."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.comparing import B, compared, design, exploded, lost, open_ended, pairs_of
+from support.comparing import BETTER_A, A, B, compared, design, exploded, lost, open_ended, pairs_of
 
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import Pair
@@ -86,3 +86,78 @@ def test_an_audit_never_makes_a_verdict_stronger(found, rule):
     free, capped = compared(rule, pairs), compared(rule, pairs, findings=(exploded(B),))
     assert capped.unaudited is free.unaudited
     assert capped.verdict is (Verdict.INCONCLUSIVE if free.verdict in CLAIMS else free.verdict)
+
+
+def test_one_pair_is_no_inference():
+    result = compared(design(1), pairs_of([90.0], [10.0]))
+    assert result.verdict is Verdict.NO_INFERENCE
+    assert "These are two runs. How far apart two runs of one group fall is unknown" in result.sentence
+    assert "Nothing follows about the groups" in result.sentence
+    assert set(result.descriptive.values()) == {None}
+    known = compared(design(1), pairs_of([90.0], [10.0]), run_sd=3.1)
+    assert "standard deviation of about 3.10 points (calibration)" in known.sentence
+
+
+def test_no_pair_is_no_inference():
+    result = compared(design(6), ())
+    assert result.verdict is Verdict.NO_INFERENCE
+    assert result.effect is result.plain is result.estimate is None
+    assert "0 of 6 planned pairs" in result.caveats[0]
+
+
+def test_three_pairs_say_what_three_pairs_can_show():
+    result = compared(design(3), pairs_of([75.0, 80.0, 78.0], [70.0, 71.0, 70.7]))
+    assert result.verdict is Verdict.NO_INFERENCE
+    assert result.sentence.startswith("NO INFERENCE (3 pairs). shaped - simplified = +7.10 points. If the differences")
+    assert "The strongest exact result possible with 3 pairs is p = 0.25" in result.sentence
+    assert "this assumption cannot be checked with 3 pairs" in result.sentence
+    assert "A verdict needs at least 6 pairs" in result.sentence
+    assert "To detect 2 points with 80 % power about 7 more pairs" in result.sentence
+    assert "Not resolvable within the budget" in result.sentence
+
+
+def test_equal_records_are_identical_without_a_test():
+    result = compared(design(6), pairs_of(BETTER_A, BETTER_A), same_records=True)
+    assert result.verdict is result.unaudited is Verdict.IDENTICAL
+    assert "the same computation" in result.sentence
+    assert result.descriptive["sign_flip"] is result.pairs_needed is result.equivalence is None
+    assert result.effect.t is None
+
+
+@pytest.mark.parametrize(
+    ("endpoints", "said"),
+    [
+        (BETTER_A, "shaped and simplified have equal endpoints in every pair, though their records differ"),
+        ((25.39,) * 6, "Every endpoint of shaped and simplified is 25.39 %, though their records differ"),
+        ((25.39,) * 2, "Every endpoint of shaped and simplified is 25.39 %, though their records differ"),
+    ],
+)
+def test_equal_endpoints_of_differing_records_show_no_equality(endpoints, said):
+    result = compared(design(len(endpoints)), pairs_of(endpoints, endpoints))
+    few = len(endpoints) < 6
+    assert result.verdict is (Verdict.NO_INFERENCE if few else Verdict.INCONCLUSIVE)
+    assert any(said in caveat and "coarse or saturated" in caveat for caveat in result.caveats)
+
+
+def test_hosts_that_learnt_nothing_but_one_show_no_equality_either():
+    a = (25.39, 25.39, 25.39, 25.78, 25.39, 25.39)
+    result = compared(design(6), pairs_of(a, (25.39,) * 6))
+    assert result.verdict is result.unaudited is Verdict.INCONCLUSIVE
+    assert result.low is result.equivalence is None
+    said = "5 of 6 pairs differ by the same amount and fewer than 6 by another: there is no test, no interval"
+    assert said in result.sentence
+    assert "too little varies between the pairs" in result.headline
+
+
+def test_one_equal_pair_is_identical_only_if_its_records_are():
+    pair = pairs_of([70.0], [70.0])
+    assert compared(design(1), pair, same_records=True).verdict is Verdict.IDENTICAL
+    assert compared(design(1), pair).verdict is Verdict.NO_INFERENCE
+    assert compared(design(1), pair, same_records=True, findings=(exploded(A),)).verdict is Verdict.NO_INFERENCE
+
+
+def test_a_cap_holds_for_equal_records_too():
+    result = compared(design(6), pairs_of(BETTER_A, BETTER_A), same_records=True, findings=(exploded(A),))
+    assert (result.verdict, result.unaudited) == (Verdict.INCONCLUSIVE, Verdict.IDENTICAL)
+    assert "The pairs alone would say IDENTICAL, but: The policy's ratios exploded." in result.sentence
+    assert not any("saturated" in caveat for caveat in result.caveats)

@@ -1,0 +1,60 @@
+"""`appraise_rewards`: what `esper-ab rewards` shows, as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+from esper_ab.analysis.appraisal import AppraisalFindings, findings_of
+from esper_ab.contracts.errors import UsageError
+from esper_ab.execution import appraisal as execution
+from esper_ab.settings.appraisal import make_question
+from esper_ab.settings.assignments import SHORT, Assignment, did_you_mean
+
+
+class AppraisalOptions(TypedDict, total=False):
+    """What is played; as the flags of `esper-ab rewards`."""
+
+    task: str
+    data_dir: str
+    slots: Sequence[str]
+    schedules: int
+    hosts: int
+    searched: int
+    steps: int
+    rng_seed: int
+    device: str
+    kernel: str  # "auto", "torch"
+
+
+def appraise_rewards(
+    *rewards: str, settings: Mapping[str, object] | None = None, output_dir: str | Path | None = None,
+    **options: Unpack[AppraisalOptions],
+) -> AppraisalFindings:
+    """Show what rewards pay for known behaviours, and what it costs to choose by them; all of the catalogue by default.
+
+    `settings`: those of reward and growth for all, by dotted key. With `output_dir` data and page are written there.
+    Users' rewards run in a child process. UsageError for what cannot be done, in one line.
+    """
+    known = AppraisalOptions.__annotations__
+    for name in options:
+        if name not in known:
+            raise UsageError(f"appraise_rewards: no argument {name}; {did_you_mean(name, known)}")
+    question = make_question(rewards=rewards, assignments=_assignments(settings or {}), **options)
+    folder = None if output_dir is None else Path(output_dir)
+    if folder is not None:
+        execution.check_folder(folder)
+    found = findings_of(execution.appraise(question))
+    if folder is not None:
+        from esper_ab.report.appraised import render_appraisal_page  # with matplotlib, which the numbers do without
+
+        execution.save(found.appraisal, render_appraisal_page(found), folder)
+    return found
+
+
+def _assignments(settings: Mapping[str, object]) -> list[Assignment]:
+    return [
+        Assignment(SHORT.get(key, key), value, f"settings[{key!r}]", Path.cwd(), is_text=False)
+        for key, value in settings.items()
+    ]

@@ -1,0 +1,38 @@
+"""Results of one command that an option of another reads: a JSON file with a schema number."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from esper_ab.contracts.errors import UsageError
+
+
+class _Numbered(Protocol):
+    @property
+    def schema(self) -> int: ...
+
+
+_File = TypeVar("_File", bound=_Numbered)
+
+
+def load_option_file(path: Path, kind: type[_File], *, what: str, schema: int, made_by: str) -> _File:
+    """Read the file that `--{what}` names: `path` itself, or {what}.json in it.
+
+    UsageError when there is none of this schema that can be read; `made_by`: the command that writes one.
+    """
+    file = path / f"{what}.json" if path.is_dir() else path
+    try:
+        found = msgspec.json.decode(file.read_bytes(), type=kind)
+    except OSError as error:
+        raise UsageError(f"--{what} {file}: {error.strerror}; `esper-ab {made_by}` writes one") from None
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"--{what} {file}: no {what} of this version: {error}") from None
+    if found.schema != schema:
+        raise UsageError(
+            f"--{what} {file}: schema {found.schema}, this version reads {schema}; "
+            f"`esper-ab {made_by}` writes one anew"
+        )
+    return found

@@ -1,0 +1,26 @@
+"""A journal of three lines, and the clock that it was written by."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from esper_ab.journal.events import Ledger, MilestoneReleased
+from esper_ab.journal.file import JOURNAL_NAME, Journal
+
+EVENTS = [
+    MilestoneReleased(replicate=0, milestone=0, runs=("a/0", "b/0")),
+    Ledger(category="bad_message", run_name="", episode=None, detail='quotes " and ünïcode, and\na newline'),
+    MilestoneReleased(replicate=0, milestone=1, runs=("a/0", "b/0")),
+]
+
+
+def fixed_clock():
+    return datetime(2026, 1, 31, 10, 15, 0, 123000, tzinfo=UTC)
+
+
+def write(folder, events=EVENTS):
+    journal = Journal(folder, fixed_clock)
+    for event in events:
+        journal.append(event)
+    journal.close()
+    return folder / JOURNAL_NAME

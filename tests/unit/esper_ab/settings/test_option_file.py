@@ -1,0 +1,47 @@
+"""Files that options name: read from themselves or their folder; everything else is refused with what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.settings.option_file import load_option_file
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """A file's content."""
+
+    schema: int
+    value: float
+
+
+def load(path: Path) -> Measured:
+    return load_option_file(path, Measured, what="measurement", schema=3, made_by="measure")
+
+
+def test_a_file_and_its_folder_are_read_alike(tmp_path: Path) -> None:
+    file = tmp_path / "measurement.json"
+    file.write_bytes(msgspec.json.encode(Measured(3, 0.5)))
+    assert load(file) == load(tmp_path) == Measured(3, 0.5)
+
+
+def test_a_file_that_is_not_there_is_refused_with_the_command_that_writes_it(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^--measurement \S+/measurement\.json: No such file.*`esper-ab measure`"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "{}", "no json", '{"schema": 3, "value": "high"}'])
+def test_what_is_no_such_file_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "some.json").write_text(content)
+    with pytest.raises(UsageError, match=r"^--measurement \S+/some\.json: no measurement of this version: "):
+        load(tmp_path / "some.json")
+
+
+@pytest.mark.parametrize("schema", [2, 4])
+def test_another_schema_is_named_beside_that_which_is_read(tmp_path: Path, schema: int) -> None:
+    (tmp_path / "some.json").write_bytes(msgspec.json.encode(Measured(schema, 0.5)))
+    with pytest.raises(UsageError, match=rf"schema {schema}, this version reads 3; `esper-ab measure` writes one anew"):
+        load(tmp_path / "some.json")
