@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esper_ab.analysis import audit_conduct, audit_endpoints, audit_ppo, audit_setup
-from esper_ab.analysis.kinds import kind_of
+from esper_ab.analysis.kinds import kind_of_task
 from esper_ab.analysis.pairs import Pairs
+from esper_ab.contracts.kinds import GYMNASIUM, kind_of_task
 from esper_ab.contracts.messages import Lane
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History, RunHistory
@@ -43,7 +44,7 @@ def audit(history: History, pairs: Pairs) -> Audit:
         *audit_setup.findings(history),
         *audit_conduct.findings(history),
         *audit_ppo.findings(history),
-        *kind_of(history).findings(history, pairs),
+        *kind_of_task(history).findings(history, pairs),
         *audit_endpoints.findings(history, pairs),
     ]
     return Audit(findings=tuple(sorted(found, key=lambda finding: _WEIGHTS.index(finding.weight))))
@@ -180,13 +181,25 @@ def _amounts(history: History, contrast: Contrast, replicates: set[int]) -> Iter
     if len(totals) < 2:
         return
     what = ("training episodes", "environment steps", "evaluation episodes")
-    unequal = [
-        f"{a} against {b} {name}" for name, a, b in zip(what, totals[contrast.a], totals[contrast.b], strict=True)
+    unequal = {
+        name: f"{a} against {b} {name}" for name, a, b in zip(what, totals[contrast.a], totals[contrast.b], strict=True)
         if a != b
-    ]  # fmt: skip
-    if unequal:
-        sentence = f"{contrast.a} and {contrast.b} did not get the same amount of work: {'; '.join(unequal)}."
+    }  # fmt: skip
+    if list(unequal) == [what[1]] and _ends_by_itself(history, contrast):
+        sentence = (
+            f"{contrast.a} and {contrast.b} trained for as many episodes, which policies make longer or shorter: "
+            f"{unequal[what[1]]}. With gym.rollout=resets they would train for as many steps."
+        )
+        yield Finding(kind="amounts", weight="notes", groups=(contrast.a, contrast.b), sentence=sentence)
+    elif unequal:
+        sentence = f"{contrast.a} and {contrast.b} did not get the same amount of work: {'; '.join(unequal.values())}."
         yield Finding(kind="amounts", weight="blocks", groups=(contrast.a, contrast.b), sentence=sentence)
+
+
+def _ends_by_itself(history: History, contrast: Contrast) -> bool:
+    """Whether the length of an episode is up to the policy in one of the groups."""
+    runs = [run for group in (contrast.a, contrast.b) for run in history.of_group(group)]
+    return any(kind_of_task(run.spec.task) == GYMNASIUM and run.spec.settings.gym.rollout == "episodes" for run in runs)
 
 
 def _amount(run: RunHistory) -> tuple[int, int, int]:

@@ -29,9 +29,9 @@ def findings(history: History) -> Iterator[Finding]:
     yield from _machine([sitting.machine for sitting in sittings])
     if any(not run.spec.repeats for run in history.runs.values()):
         sentence = (
-            "The environments do not repeat: the same seed and actions gave something else in the preflight. So "
-            "pairing shares seeds and not what happens, equal settings do not give equal records, and a run "
-            "that was taken up after a death is another than without it."
+            "The environments do not repeat: the same seed and actions gave something else in the preflight. Pairing "
+            "then shares seeds and not what happens, equal settings do not give equal records, and a run that was "
+            "taken up after a death is another than without it."
         )
         yield _whole("environments", "notes", sentence)
     if history.plan.experiment.unpaired:

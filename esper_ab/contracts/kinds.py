@@ -15,7 +15,7 @@ _OF_GROWTH = (
 _OF_GYMNASIUM = ("gym.", "reward.params", "outcome", "outcome_better")
 
 
-def kind_of(task: str) -> str:
+def kind_of_task(task: str) -> str:
     """Return the kind of a task as it is written in plans: `gym:ID` and `path/env.py:make` are of Gymnasium."""
     if task.startswith(TRAINER_PREFIX):
         return TRAINER

@@ -18,7 +18,7 @@ import msgspec
 
 from esper_ab.contracts.below import make_folder, write_below
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, TRAINER, kind_of, reader_of
+from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, TRAINER, kind_of_task, reader_of
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import RunRef
@@ -107,7 +107,7 @@ def _beside(spec: RunSpec) -> tuple[str, ...]:
     """Arguments that give a run's group a second one: a controller that costs little, or for a trainer its twin."""
     name = spec.ref.group_id
     if spec.trainer is None:
-        floor, other = ("wait", "random") if kind_of(spec.task) == GROWTH else ("random", ENV_REWARD)
+        floor, other = ("wait", "random") if kind_of_task(spec.task) == GROWTH else ("random", ENV_REWARD)
         return "--groups", f"{name},{floor if name != floor else other}"
     settings = ",".join(f"trainer.{key}={json.dumps(value)}" for key, value in spec.settings.trainer.items())
     return "--groups", f"{name},beside", *(("--group", f"beside:{settings}") if settings else ())
@@ -122,7 +122,7 @@ def _settings(experiment: ResolvedExperiment) -> dict[str, Any]:
     """Return the settings that the kind of the task reads, as nested tables that `read_toml` reads back."""
     tree: dict[str, Any] = msgspec.to_builtins(experiment)
     del tree["arithmetic"]["kernel_build"]  # found, not asked for: another build is another arithmetic all the same
-    groups, kind = tree.pop("groups"), kind_of(experiment.task)
+    groups, kind = tree.pop("groups"), kind_of_task(experiment.task)
     if experiment.trainer:
         tree = {key: value for key, value in tree.items() if key in READ or key == "arithmetic"}
         del tree["arithmetic"]["kernel"]

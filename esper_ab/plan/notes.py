@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, TRAINER, kind_of
+from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, TRAINER, kind_of_task
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import Lane
 from esper_ab.design.counterbalance import cycle, draws_positions
@@ -147,7 +147,7 @@ def _on_differences(experiment: ResolvedExperiment, machine: Machine) -> Iterato
 
 def _on_outcome(experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
     """Say which groups train on the outcome itself, and that environments do not repeat."""
-    if kind_of(experiment.task) == GROWTH:
+    if kind_of_task(experiment.task) == GROWTH:
         return
     learners = [group for group in experiment.groups if group.settings.controller.name == "ppo"]
     same = [group.name for group in learners if group.settings.reward.mode == ENV_REWARD]

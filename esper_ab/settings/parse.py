@@ -20,7 +20,7 @@ import msgspec
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.kinds import CONTROLLERS, GROWTH, GYMNASIUM, REWARDS, kind_of, reader_of, words
+from esper_ab.contracts.kinds import CONTROLLERS, GROWTH, GYMNASIUM, REWARDS, kind_of_task, reader_of, words
 from esper_ab.contracts.kinds import TRAINER as TRAINER_KIND
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.settings.assignments import (
@@ -355,7 +355,7 @@ def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> AskedEx
     for table in file.tables.values():  # those of groups left out by --groups, too
         _convert_layer((_check_key(assignment, in_group=True, free=own) for assignment in table), GROUP_KEYS)
     task = next((str(a.value) for a in (*flags, *sets, *file.common) if a.key == "task"), _TASK)
-    catalogue = _of_kind(TRAINER_KIND if own else kind_of(task), catalogue)
+    catalogue = _of_kind(TRAINER_KIND if own else kind_of_task(task), catalogue)
     asked = _collect_groups(request, file, catalogue, free=own)
     if not own:
         alone = [a for group in asked for a in (*group.table, *group.altered)]

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.kinds import GROWTH, GYMNASIUM, TRAINER, kind_of
+from esper_ab.contracts.kinds import GROWTH, GYMNASIUM, TRAINER, kind_of_task
 from esper_ab.contracts.machine import ControllerQuestion, Machine, Questions, TaskFacts
 from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GroupSettings
 from esper_ab.contracts.trainer import TrainerQuestion
@@ -27,7 +27,7 @@ from esper_ab.settings.trainer import DEFAULT_OUTCOME, outcome_measure, read_reh
 def collect_questions(experiment: AskedExperiment) -> Questions:
     """Collect what only the preflight child can tell about an experiment."""
     modes = {group.settings.reward.mode for group in experiment.groups}
-    gymnasium = kind_of(experiment.task) == GYMNASIUM
+    gymnasium = kind_of_task(experiment.task) == GYMNASIUM
     return Questions(
         outcome=experiment.outcome,
         outcome_better=experiment.outcome_better or "higher",
@@ -160,7 +160,7 @@ def _check_sharing(experiment: ExperimentSettings) -> None:
 
 def _resolve_devices(experiment: AskedExperiment, machine: Machine) -> tuple[str, ...]:
     """Return the pool: what was asked, or every GPU, or, without one, CPU lanes: one per core, or as a block needs."""
-    on_cores = kind_of(experiment.task) == GYMNASIUM  # environments and policy are there, and a GPU would be idle
+    on_cores = kind_of_task(experiment.task) == GYMNASIUM  # environments and policy are there, and a GPU would be idle
     if not experiment.devices:
         if machine.gpu_problem and not on_cores:
             raise UsageError(

@@ -19,7 +19,7 @@ import torch
 
 from esper_ab.contracts.below import folder_below
 from esper_ab.contracts.catalog import entry, names
-from esper_ab.contracts.kinds import CONTROLLERS, GYMNASIUM, REWARDS, TRAINER, kind_of
+from esper_ab.contracts.kinds import CONTROLLERS, GYMNASIUM, REWARDS, TRAINER, kind_of_task
 from esper_ab.contracts.machine import DOING, ControllerQuestion, Device, Machine, Questions, TaskFacts, UserReward
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.messages import RewardCode
@@ -209,7 +209,7 @@ def describe(questions: Questions) -> Machine:
     devices = _devices()
     usable = sum(device.name.startswith("cuda:") for device in devices)
     pool = os.environ.get("CUDA_VISIBLE_DEVICES")
-    kind = kind_of(questions.task)
+    kind = kind_of_task(questions.task)
     found = probe(questions, _doing) if kind == GYMNASIUM else Probed()
     tasks = tuple(task_facts(entry("workers.tasks", name, "TASK")) for name in names("workers.tasks"))
     blueprints = names("workers.blueprints")

@@ -6,7 +6,7 @@ Every error is a ValueError of one line that names what was asked for, the fault
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, get_type_hints
 
@@ -36,7 +36,7 @@ def maker(task: str, load: Load) -> Callable[[], Env]:
     """Return what makes one environment of `task`: `gym:ID` or `path/env.py:make`."""
     what = f"task {task!r}"
     if not task.startswith(GYM_PREFIX):
-        return _checked(user_function(what, task, load, "()"), what)
+        return _checked(user_function(what, task, load, ("()",)), what)
     name = task.removeprefix(GYM_PREFIX)
     try:
         gymnasium.spec(name)
@@ -64,7 +64,7 @@ def outcome_of(outcome: str, load: Load) -> Outcome:
         return env_return
     what = f"outcome {outcome!r}"
     if not outcome.startswith(INFO_PREFIX):
-        return _number(user_function(what, outcome, load, "(episode)"), what)
+        return _number(user_function(what, outcome, load, ("(episode)",)), what)
     key = outcome.removeprefix(INFO_PREFIX)
 
     def of_info(episode: GymEpisode) -> Any:
@@ -98,7 +98,7 @@ def reward_of(settings: RewardSettings, load: Load) -> Reward:
         if settings.params:
             raise ValueError(f"{what}: the environment's own reward has no constants (reward.params)")
         return lambda facts: facts.env_reward
-    function = user_function(what, mode, load, "(facts) or (facts, params)")
+    function = user_function(what, mode, load, ("(facts)", "(facts, params)"))
     constants = _constants(function, settings.params, what)
 
     def reward(facts: GymFacts) -> Floats:
@@ -138,8 +138,8 @@ def _constants(function: Callable[..., Any], params: dict[str, Any], what: str) 
         raise ValueError(f"{what}: {error}") from None
 
 
-def user_function(what: str, reference: str, load: Load, form: str) -> Callable[..., Any]:
-    """Return the function of a reference `path.py:function`; `form`: how it is called."""
+def user_function(what: str, reference: str, load: Load, forms: tuple[str, ...]) -> Callable[..., Any]:
+    """Return the function of a reference `path.py:function`; `forms`: how it may be called."""
     place, _, name = reference.rpartition(":")
     if not place or not name:
         raise ValueError(f"{what}: expected path/to/file.py:function or module:function")
@@ -149,15 +149,15 @@ def user_function(what: str, reference: str, load: Load, form: str) -> Callable[
         found = inspect.getmembers(module, inspect.isfunction)
         own = [key for key, one in found if one.__module__ == module.__name__ and not key.startswith("_")]
         raise ValueError(f"{what}: no function {name!r} there; it has {', '.join(own) or 'none'}")
-    if not any(_takes(function, arguments) for arguments in range(form.count("facts, params") + 2)):
-        raise ValueError(f"{what}: it must take {form}")
+    if not any(_takes(function, form.strip("()").split()) for form in forms):
+        raise ValueError(f"{what}: it must take {' or '.join(forms)}")
     typed: Callable[..., Any] = function
     return typed
 
 
-def _takes(function: Callable[..., Any], count: int) -> bool:
+def _takes(function: Callable[..., Any], arguments: Sequence[str]) -> bool:
     try:
-        inspect.signature(function).bind(*[None] * count)
+        inspect.signature(function).bind(*arguments)
     except (TypeError, ValueError):
         return False
     return True

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from esper_ab.contracts import catalog, messages
 from esper_ab.contracts.errors import NO_ROOM
-from esper_ab.contracts.kinds import kind_of
+from esper_ab.contracts.kinds import kind_of_task
 from esper_ab.contracts.records import Checkpoint
 from workers.process.link import Link
 from workers.run.session import OnStep, Session
@@ -48,7 +48,7 @@ class Makers:
 
     def session(self, spec: messages.RunSpec) -> AnySession:
         """Make a run by the entry of workers/kinds that its task names."""
-        kind = kind_of(spec.task)
+        kind = kind_of_task(spec.task)
         if kind not in self._of_kind:
             runs = catalog.entry("workers.kinds", kind, "Runs")
             self._of_kind[kind] = runs(self._order.lane, Path(self._order.experiment_dir))

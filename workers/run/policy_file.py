@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from esper_ab.contracts import catalog
-from esper_ab.contracts.kinds import kind_of
+from esper_ab.contracts.kinds import kind_of_task
 from esper_ab.contracts.messages import RunSpec
 from workers.controller import Controller
 from workers.ppo.agent import PPOAgent
@@ -40,7 +40,7 @@ class SavedPolicy:
 
 def make_controller(spec: RunSpec) -> Controller[Any]:
     """Make the controller that `spec` names, by the kind of its task."""
-    controller: Controller[Any] = catalog.entry("workers.kinds", kind_of(spec.task), "controller")(spec)
+    controller: Controller[Any] = catalog.entry("workers.kinds", kind_of_task(spec.task), "controller")(spec)
     return controller
 
 
