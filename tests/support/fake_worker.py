@@ -297,7 +297,7 @@ def _skip(link, report):
 
 
 def _nan(link, report):
-    broken = msgspec.structs.replace(report.record.envs[0], held_out_accuracy=math.nan)
+    broken = msgspec.structs.replace(report.record.envs[0], outcome=math.nan)
     return msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, envs=(broken,)))
 
 

@@ -19,7 +19,7 @@ _SIZE = "host_params"
 def _findings(history: History, pairs: Pairs) -> Iterator[Finding]:
     yield from floor.findings(history, pairs)
     runs = history.runs.values()
-    trained = {size for run in runs for size in run.columns.measure(_SIZE)}
+    trained = {size for run in runs for size in run.columns.measure(_SIZE) if size == size}  # false for NaN
     sizes = trained | {env.measures[_SIZE] for run in runs for env in evaluated_envs(run)}
     if len(sizes) > 1:
         numbers = ", ".join(f"{size:g}" for size in sorted(size for size in sizes if size is not None))

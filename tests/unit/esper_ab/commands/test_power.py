@@ -79,7 +79,7 @@ def test_an_earlier_run_gives_its_spread_within_groups_and_that_of_its_pairs() -
         runs = history.of_group(group)
         assert all(run.evaluation for run in runs)
         samples.append(np.array([
-            np.mean([host.outcome.held_out_accuracy for host in run.evaluation.hosts if host.actions == "sampled"])
+            np.mean([host.outcome.outcome for host in run.evaluation.hosts if host.actions == "sampled"])
             for run in runs
         ]))  # fmt: skip
     assert known.df == 14

@@ -151,7 +151,7 @@ def test_signs_of_life_move_the_bar():
 def test_without_numbers_nothing_breaks():
     unmeasured = without_evaluations(same_twice())
     assert show(unmeasured).startswith("replicate 0 warm | a -; b - | 0 %\n")
-    assert "a - b +0.00 points, 6 pairs\n(training accuracy so far" in show(unmeasured, terminal=True)
+    assert "a - b +0.00 points, 6 pairs\n(of training so far" in show(unmeasured, terminal=True)
     assert show(planted_effect()[:1]) == ""
     assert "starting the workers" in show(planted_effect()[:1], terminal=True)
 
@@ -160,8 +160,8 @@ def test_the_difference_counts_trained_pairs_only():
     history = fold(failed_run())
     found = differences_now(history)[0]
     assert found.pairs == 3
-    assert 2 < found.points < 8
-    assert differences_now(fold(planted_effect()[:20]))[0].points is None
+    assert 2 < found.difference < 8
+    assert differences_now(fold(planted_effect()[:20]))[0].difference is None
     assert group_now(history, "shaped").episodes == 3 * 8 + 2
 
 

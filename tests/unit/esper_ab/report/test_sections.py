@@ -69,7 +69,7 @@ def planned_anew(events, **settings):
     experiment = msgspec.structs.replace(first.plan.experiment, **settings)
     orders = [tuple(spec.ref.group_id for spec in block.runs) for block in first.plan.blocks]
     plan = msgspec.structs.replace(
-        first.plan, experiment=experiment, design=make_design(experiment, orders, calibrate)
+        first.plan, experiment=experiment, design=make_design(experiment, orders, calibrate, measures=first.plan.design.measures)
     )
     return [msgspec.structs.replace(first, plan=plan), *events[1:]]
 
