@@ -74,12 +74,12 @@ def _check(options: dict[str, Any]) -> None:
     size = "a positive number"
     right = {"rho": "from -1 to below 1", "alpha": "above 0 and below 0.5", "sd_run": size, "margin": size}
     right["futility"] = f"from {LEAST_KEPT} to below 1, or 0 for no such stop"
-    if options["sd_run"] is not None and options["margin"] is None:
-        raise UsageError("--sd-run goes with --margin, the smallest difference worth acting on, in the same unit")
     for name, holds in rules.items():
         if options[name] is not None and not holds(options[name]):
             flag = name.replace("_", "-")
             raise UsageError(f"--{flag} {options[name]:g}: it must be {right.get(name, '1 or more')}")
+    if options["sd_run"] is not None and options["margin"] is None:
+        raise UsageError("--sd-run goes with --margin, the smallest difference worth acting on, in the same unit")
 
 
 def _positions_matter(options: dict[str, Any]) -> bool:

@@ -19,7 +19,7 @@ from esper_ab.design.power import (
     RunSpread,
     assumed,
     observed,
-    power_table,
+    power_tables_of,
     replicates_needed,
 )
 from esper_ab.settings.eval_hosts import EvaluationNoise
@@ -115,7 +115,6 @@ def power_tables(
     known: Known, rhos: Sequence[float], replicates: Sequence[int], question: PowerQuestion
 ) -> tuple[PowerTable, ...]:
     """One table for each of the `spreads`, from the same draws."""
-    return tuple(
-        power_table(spread, replicates, question, calibrate, _generator(question, replicates))
-        for spread in spreads(known, rhos)
+    return power_tables_of(
+        spreads(known, rhos), replicates, question, calibrate, _generator(question, replicates)
     )

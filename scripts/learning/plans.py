@@ -69,7 +69,7 @@ def grade(schedule: Schedule, hosts: int, path: RngPath) -> float:
     env.begin_episode(path)
     controller = make(ControllerSettings(schedule=schedule), SLOTS, spec.growth.blueprints)
     result = play(env, controller, {}, Stopwatch(), lambda _step: None)
-    return float(np.mean([env.val_accuracy for env in result.envs]))
+    return float(np.mean([env.measures["val_accuracy"] or 0.0 for env in result.envs]))
 
 
 def plan_of(blueprints: tuple[str, ...], style: str, tempo: int) -> Schedule:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from esper_ab.design.design import Design
 from esper_ab.report.content import Content
 from esper_ab.report.tables.table import NONE, Table, number, signed, span
-from esper_ab.settings.differences import capital
 from esper_ab.stats.text import n_pairs, p_text, percent
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.descriptive import statistics
@@ -192,6 +191,6 @@ def endpoints_table(content: Content) -> Table:
     return Table(
         title="Endpoints by replicate",
         columns=("replicate", *content.groups, *((f"{only.a} - {only.b}",) if only is not None else ())),
-        rows=tuple(rows), note=f"{capital(design.outcome.title)}. {shared}" if rows else "No run has its endpoint yet.",
+        rows=tuple(rows), note=f"Endpoints: {design.outcome.title}. {shared}" if rows else "No run has its endpoint yet.",
         wide=len(content.groups) > 2,
     )

@@ -175,7 +175,7 @@ def test_unequal_evaluation_blocks():
         else event
         for event in planted_effect()
     ]
-    assert "47 against 48 evaluation hosts" in only(events)[1]
+    assert "47 against 48 evaluation episodes" in only(events)[1]
 
 
 def free(plan):

@@ -120,4 +120,4 @@ def test_before_any_evaluation_there_is_an_empty_matrix():
     for events in (planted_effect()[:1], without_evaluations(planted_effect())):
         found = cross_evaluation(fold(events))
         assert (found.modes, found.meanings) == ((), ())
-        assert [(row.runs, row.accuracy) for row in found.rows] == [(0, None), (0, None)]
+        assert [(row.runs, row.outcome) for row in found.rows] == [(0, None), (0, None)]

@@ -27,8 +27,8 @@ BATCHES = {"digits": 64, "cifar10": 32}
 def facts(name: str, train: int, validation: int) -> TaskFacts:
     adds, values = SHAPES[name]
     return TaskFacts(
-        name=name, title="", measures=MEASURES, slots=("early",), sizes=(train, validation, 1), sample_values=1, host_params=1,
-        host_multiply_adds=adds, host_values=values,
+        name=name, title="", measures=MEASURES, slots=("early",), sizes=(train, validation, 1), sample_values=1,
+        host_params=1, host_multiply_adds=adds, host_values=values,
     )  # fmt: skip
 
 

@@ -94,7 +94,7 @@ def elsewhere() -> GrowthEnv:
 def test_devices_that_are_no_cpu_work_at_the_same_time_and_results_come_in_order() -> None:
     """Each waits for the other: one after the other would break the barrier."""
     env = elsewhere()
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=120)
 
     def work(bank, data, rows):
         both.wait()

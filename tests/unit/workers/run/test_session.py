@@ -67,21 +67,29 @@ def test_what_matters_changes_records(change, reference, tmp_path) -> None:
 OPS = ("wait", "germinate", "set_alpha_target", "prune", "fossilize", "advance")
 
 
+@pytest.fixture(scope="module")
+def uniform() -> list[float]:
+    """Executed decisions of each op by a policy that prefers none."""
+    return _untrained_ops({})
+
+
 @pytest.mark.parametrize("op", OPS)
-def test_an_op_that_the_start_disfavours_is_hardly_chosen(op, tmp_path) -> None:
+def test_an_op_that_the_start_disfavours_is_hardly_chosen(op, uniform) -> None:
     """By its name in the settings: a uniform policy uses it, a policy that starts against it hardly ever."""
     place = OPS.index(op)
-    against, none = (_untrained_ops(tmp_path, policy) for policy in ({f"bias_{op}": -20.0}, {}))
-    assert none[place] > 0.0
-    assert against[place] < none[place] * (0.9 if op == "wait" else 0.02)  # often nothing but WAIT is valid
+    against = _untrained_ops({f"bias_{op}": -20.0})
+    assert uniform[place] > 0.0
+    assert against[place] < uniform[place] * (0.9 if op == "wait" else 0.02)  # often nothing but WAIT is valid
 
 
-def _untrained_ops(tmp_path, policy: dict[str, float]) -> list[float]:
+def _untrained_ops(policy: dict[str, float]) -> list[float]:
     """Executed decisions of each op, mean over hosts, by a policy as it started."""
+    torch.set_num_threads(1)  # as every test has it, but not yet what is set up before the first one
     policy = {**dict.fromkeys((f"bias_{op}" for op in OPS), 0.0), **policy}
     session = make_session(policy=policy, ppo={"lr": 0.0}, n_envs=8, steps=25, episodes=1)
-    records, _ = run(session, tmp_path)
-    return np.mean([[host.measures[f"op_{name}"] for name in OPS] for host in records[0].envs], axis=0).tolist()
+    session.warm_up(quiet)
+    envs = session.train(0, quiet, quiet).envs
+    return np.mean([[env.measures[f"op_{name}"] for name in OPS] for env in envs], axis=0).tolist()
 
 
 def test_without_a_learning_rate_the_policy_stays_as_it_started(tmp_path) -> None:

@@ -287,7 +287,7 @@ SOME = st.none() | st.floats(-1e6, 1e6)
 HOSTS = st.builds(
     lambda **change: msgspec.structs.replace(BASE.envs[0], **change),
     outcome=st.floats(-1e6, 1e6), reward_sum=SOME, steps=st.integers(0, 25), failed=st.booleans(),
-    measures=st.fixed_dictionaries(dict.fromkeys(MEASURED, SOME)),
+    measures=st.tuples(*[SOME for _ in MEASURED]).map(lambda values: dict(zip(MEASURED, values, strict=True))),
 )  # fmt: skip
 HEADS = st.dictionaries(
     st.sampled_from("xyz"), st.builds(HeadUse, entropy=SOME, learnable=st.floats(0, 1)), max_size=3

@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 import pytest
-from esper_ab.report.figures.growth import shares
 from hypothesis import given
 from hypothesis import strategies as st
 from support.journals import Synthetic
 
 from esper_ab.journal.fold import fold
 from esper_ab.report.figures.curves import quantile
+from esper_ab.report.figures.kinds.growth import shares
 from esper_ab.report.figures.outcome import spread
 
 
