@@ -11,7 +11,7 @@ from esper_ab.analysis.conduct import Conduct, conduct
 from esper_ab.analysis.courses import courses
 from esper_ab.analysis.cross import CrossEvaluation, cross_evaluation
 from esper_ab.analysis.evaluation_noise import noise_of_pairs
-from esper_ab.analysis.kinds import kind_of_task
+from esper_ab.analysis.kinds import kind_of
 from esper_ab.analysis.learning import Learning, learning
 from esper_ab.analysis.pairs import all_pairs, lost_of, same_records
 from esper_ab.analysis.result_hash import result_hash
@@ -52,7 +52,7 @@ def analyse(history: History) -> Analysis:
     per_run = outcomes(history)
     return Analysis(
         outcomes=per_run, comparisons=comparisons, audit=found, cross=cross_evaluation(history),
-        exam=kind_of_task(history).exam(history, per_run, comparisons), learning=learning(history, per_run),
+        exam=kind_of(history).exam(history, per_run, comparisons), learning=learning(history, per_run),
         conduct=conduct(history), noise=noise_of_pairs(history), result_hash=result_hash(history),
         appraisal=None if history.plan.appraisal is None else findings_of(history.plan.appraisal),
     )  # fmt: skip
@@ -70,7 +70,7 @@ def conditions(history: History) -> str:
         )
         if values
     )
-    kind = kind_of_task(history)
+    kind = kind_of(history)
     told = (f"task {experiment.task}", kind.budget(experiment), f"PPO {settings_said}" if settings_said else "")
     return ", ".join(filter(None, (*told, kind.scope(history))))
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esper_ab.analysis import audit_conduct, audit_endpoints, audit_ppo, audit_setup
-from esper_ab.analysis.kinds import kind_of_task
+from esper_ab.analysis.kinds import kind_of
 from esper_ab.analysis.pairs import Pairs
 from esper_ab.contracts.kinds import GYMNASIUM, kind_of_task
 from esper_ab.contracts.messages import Lane
@@ -44,7 +44,7 @@ def audit(history: History, pairs: Pairs) -> Audit:
         *audit_setup.findings(history),
         *audit_conduct.findings(history),
         *audit_ppo.findings(history),
-        *kind_of_task(history).findings(history, pairs),
+        *kind_of(history).findings(history, pairs),
         *audit_endpoints.findings(history, pairs),
     ]
     return Audit(findings=tuple(sorted(found, key=lambda finding: _WEIGHTS.index(finding.weight))))

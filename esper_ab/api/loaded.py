@@ -234,7 +234,7 @@ class LoadedExperiment:
         return connection
 
     def _table(self, name: str, as_: str | None) -> Any:
-        records.kind_of_task(as_)  # before anything is read
+        records.kind_of(as_)  # before anything is read
         return records.frame(records.relation(self._database, records.table_sql(name)), as_)
 
     def _run(self, group: str, replicate: int) -> RunHistory:

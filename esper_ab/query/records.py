@@ -84,7 +84,7 @@ def relation(connection: DuckDBPyConnection, sql: str) -> DuckDBPyRelation:
         raise UsageError(f"SQL: {one_line(error)}; tables: {', '.join(TABLES)}") from None
 
 
-def kind_of_task(asked: str | None) -> str:
+def kind_of(asked: str | None) -> str:
     """Return the frame type: `asked`, or the first of KINDS that is installed. UsageError when it is unavailable."""
     if asked is None:
         return next(kind for kind in KINDS if find_spec(kind) is not None)
@@ -102,7 +102,7 @@ def frame(found: DuckDBPyRelation, asked: str | None) -> Any:
     """
     import duckdb
 
-    kind = kind_of_task(asked)
+    kind = kind_of(asked)
     try:
         if kind == "pandas":
             return found.df()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from esper_ab.report.content import Content
-from esper_ab.report.kinds import kind_of_task
+from esper_ab.report.kinds import kind_of
 from esper_ab.report.tables import appraisal, comparison, groups, learning, trust
 from esper_ab.report.tables.table import Table
 from esper_ab.verdict import sentences as wording
@@ -23,7 +23,7 @@ class Section:
 def sections(content: Content) -> tuple[Section, ...]:
     """Return the sections of a report in reading order."""
     analysis, compared = content.analysis, content.comparisons
-    judgement = kind_of_task(content).judgement(content)
+    judgement = kind_of(content).judgement(content)
     statistics = (table for item in compared if (table := comparison.statistics_table(item)).rows)
     return (
         _section(
@@ -47,7 +47,7 @@ def sections(content: Content) -> tuple[Section, ...]:
         ),
         _section(
             "trust", "Can it be trusted?", trust.audit_table(analysis.audit),
-            trust.conduct_table(analysis.conduct, kind_of_task(content).words),
+            trust.conduct_table(analysis.conduct, kind_of(content).words),
             trust.noise_table(content), trust.layout_table(content), trust.ledger_table(content.history),
             trust.last_words_table(content.history), trust.facts_table(content),
         ),

@@ -46,6 +46,12 @@ def trained(values: dict[str, Any], groups: Sequence[Group], said: Sequence[Assi
         )
     if not values.get("outcome_better"):
         raise UsageError(Setting("outcome_better"), " is missing: say whether higher or lower is better")
+    if values.get("margin") is None:
+        unit = f", in {values['outcome_unit']}" if values.get("outcome_unit") else ""
+        raise UsageError(
+            Setting("margin"), f" is missing: no trainer declares one; say which difference in its outcome is worth "
+            f"acting on{unit}",
+        )  # fmt: skip
     read_range(values.get("outcome_range", ""))
     rehearsal = read_rehearsal(values.get("rehearsal", ()))
     if not is_command(reference):

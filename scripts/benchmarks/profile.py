@@ -30,7 +30,7 @@ KINDS = {
 OTHER = "value by value"
 
 
-def kind_of_task(name: str) -> str:
+def kind_of(name: str) -> str:
     """Kind of an aten call."""
     plain = name.removeprefix("aten::")
     for kind, parts in KINDS.items():
@@ -68,7 +68,7 @@ def _profiled(world: World) -> tuple[dict[str, float], int]:
     calls = 0
     for event in profiler.key_averages():
         if event.key.startswith("aten::"):
-            times[kind_of_task(event.key)] += event.self_cpu_time_total
+            times[kind_of(event.key)] += event.self_cpu_time_total
             calls += event.count
     return times, calls
 

@@ -132,6 +132,9 @@ WRITES_ITSELF = {
     "workers/commands/describe.py": "a temporary folder", "workers/native/build.py": "the cache of kernels",
     "plan/experiment_directory.py": "rmtree of the folder that it has just made, which follows no link",
     "execution/detach.py": "renames to a name directly in the experiment directory, which follows no link",
+    "workers/trainer/script.py": "rmtree in a folder that `below` made, which follows no link",
+    "workers/trainer/rehearsal.py": "a temporary folder", "workers/trainer/trial.py": "in that folder",
+    "workers/trainer/standin/wandb.py": "a script's process, in the folder of its run",
     "trackers/wandb_runs.py": "rmtree in a folder that `below` checked, which follows no link",
 }
 _CHANGES = re.compile(

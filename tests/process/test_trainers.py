@@ -70,7 +70,6 @@ def test_a_command_comes_to_its_outcomes_and_its_log(tmp_path: Path, monkeypatch
 @pytest.mark.parametrize(("arguments", "words"), [
     (("--set", "trainer.fault=ignores its seed"), "3 seeds gave the same results"),
     (("--group", "a:trainer.lrr=1"), "group 'a': no setting trainer.lrr; did you mean lr?"),
-    (("--outcome", "return"), "a point has no metric 'return'"),
 ])  # fmt: skip
 def test_the_preflight_refuses_a_trainer_before_anything_is_made(
     tmp_path: Path, arguments: tuple[str, ...], words: str
@@ -80,16 +79,6 @@ def test_the_preflight_refuses_a_trainer_before_anything_is_made(
     assert result.returncode == UsageError.exit_code
     assert words in result.stderr
     assert not (tmp_path / "runs").exists()
-
-
-def test_a_margin_is_asked_for(tmp_path: Path) -> None:
-    result = esper_ab(
-        "launch", "--trainer", trainers.python_file(tmp_path), "--groups", "a,b", "--outcome", "score",
-        "--outcome-better", "higher", "--outcome-unit", "J", "--dry-run",
-    )  # fmt: skip
-    assert result.returncode == UsageError.exit_code
-    assert "--margin is missing" in result.stderr
-    assert "in J" in result.stderr
 
 
 KILLED = """

@@ -12,10 +12,12 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import msgspec
+import torch
 
 from esper_ab.contracts.measures import RESERVED
 from esper_ab.contracts.own_packages import child_command
@@ -95,7 +97,7 @@ def _of_python(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
     short = module.flat(trainer.settings({**next(iter(settings.values())), **question.rehearsal}))
     last = min(2, question.points)
     with TemporaryDirectory() as folder:
-        state = str(Path(folder, "state"))
+        state = str(Path(folder, "0-a-seed.state"))
 
         def trial(seed: int, words: str, *, first: int = 0) -> Tried:
             doing(f"rehearsing {Path(question.reference).name}, {words}")
@@ -105,14 +107,18 @@ def _of_python(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
                 reference=question.reference, settings=short, outcome=question.outcome, points=question.points,
                 evaluations=question.evaluations or EVALUATIONS, rng=_rng(question, seed), folder=str(place),
                 gpu=question.gpu, threads=question.threads, deterministic=question.deterministic, last=last,
-                first=first, state_file=state if first else "", keep="" if first else state,
+                first=first, state_file=state if first else "", keep=f"{place}.state",
             ))  # fmt: skip
 
-        others = [trial(1, "another seed")]
-        whole, again = trial(0, "a seed"), trial(0, "the same seed again")
+        at_once = 1 if question.gpu and torch.cuda.is_available() else 3  # of a GPU's memory a run may need all
+        with ThreadPoolExecutor(at_once) as pool:
+            tasks = ((0, "a seed"), (0, "the same seed again"), (1, "another seed"))
+            parts = [pool.submit(trial, *task) for task in tasks]
+        whole, again, other = (part.result() for part in parts)
+        others = [other]
         resumed = trial(0, "from a state", first=1) if last > 1 else None
         if others[0].outcomes == whole.outcomes and others[0].points == whole.points:
-            others += [trial(seed, "one more seed") for seed in range(2, _SEEDS)]
+            others += [trial(seed, f"seed {seed + 1}") for seed in range(2, _SEEDS)]
     _refuse_one_run(
         [(one.points, one.outcomes) for one in (whole, *others)], f"results ({question.outcome} {whole.outcomes[0]})",
         "draw everything from run.seed(…)",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from esper_ab.contracts.below import folder_below, open_below
+from esper_ab.contracts.own_packages import alone_command
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.trainer import OUT, SEED, OutcomeSource, TrainerValue, fill
 from workers.trainer import guard
@@ -67,7 +67,7 @@ def run_script(
     before = (root / name).stat().st_size
     try:
         guarded = subprocess.Popen(
-            [sys.executable, "-I", guard.__file__, *words], cwd=directory, env=dict(variables),
+            alone_command(guard.__file__, *words), cwd=directory, env=dict(variables),
             stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True,
         )  # fmt: skip
     finally:

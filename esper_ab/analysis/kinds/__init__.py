@@ -30,7 +30,7 @@ class AnalysisKind:
     exam: Callable[[History, Mapping[str, RunOutcome], Sequence[Comparison]], Any] = lambda *_: None  # encodable
 
 
-def kind_of_task(history: History) -> AnalysisKind:
+def kind_of(history: History) -> AnalysisKind:
     """Return what there is for the kind of the plan's task."""
     found: AnalysisKind = catalog.entry_or(__name__, history.plan.kind, "KIND", AnalysisKind())
     return found

@@ -48,7 +48,7 @@ class TableKind:
     judgement: Callable[[Content], tuple[Table, ...]] = lambda _: ()  # beside the verdicts
 
 
-def kind_of_task(content: Content) -> TableKind:
+def kind_of(content: Content) -> TableKind:
     """Return what there is for the kind of the plan's task."""
     found: TableKind = catalog.entry_or(__name__, content.history.plan.kind, "KIND", TableKind())
     return found

@@ -14,7 +14,7 @@ from esper_ab.journal.fold import RunHistory
 from esper_ab.journal.outcomes import mean_known
 from esper_ab.report.content import Content
 from esper_ab.report.figures.curves import head_names
-from esper_ab.report.kinds import Row, kind_of_task
+from esper_ab.report.kinds import Row, kind_of
 from esper_ab.report.tables.table import NONE, NOT_COMPARABLE, Table, mean_and_sd, number
 from esper_ab.stats.text import digits_for
 
@@ -38,14 +38,14 @@ def _rows(content: Content) -> Iterator[Row]:
     yield outcome.title, lambda run: run.outcome, design.digits
     yield f"{outcome.label}{unit}, greedy", lambda run: run.greedy, design.digits
     yield f"{outcome.label}{unit}, mean of training", lambda run: run.training_area, design.digits
-    yield from kind_of_task(content).rows(content)
+    yield from kind_of(content).rows(content)
     yield "environments failed %", lambda run: _percent(run.failed), 1
     yield "change of entropy, nats", lambda run: run.entropy_change, 2
 
 
 def groups_table(content: Content) -> Table:
     """Build one column per group: mean over its runs, SD in brackets. Measures that no group has are left out."""
-    design, kind = content.history.design, kind_of_task(content)
+    design, kind = content.history.design, kind_of(content)
     evaluated = (sum(run.endpoint is not None for run in content.of_group(group)) for group in content.groups)
     planned = (len(content.of_group(group)) for group in content.groups)
     rows = [("runs with an endpoint", *(f"{n} of {of}" for n, of in zip(evaluated, planned, strict=True)))]

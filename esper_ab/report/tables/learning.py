@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from esper_ab.report.content import Content
-from esper_ab.report.kinds import kind_of_task
+from esper_ab.report.kinds import kind_of
 from esper_ab.report.tables.table import NONE, Table, number
 
 
@@ -16,7 +16,7 @@ def learning_table(content: Content) -> Table:
         ("training episodes of single environments", *(number(one.episodes, 0) for one in groups)),
         ("trust region used by an update %", *(_percent(one.trust_region) for one in groups)),
         (f"entropy of the {head} head, % of a random choice", *(_percent(one.head_entropy) for one in groups)),
-        *((label, *(show(one) for one in groups)) for label, show in kind_of_task(content).learning),
+        *((label, *(show(one) for one in groups)) for label, show in kind_of(content).learning),
         (f"{design.outcome.title}, sampled", *(number(one.sampled, design.digits) for one in groups)),
         (f"{design.outcome.title}, greedy", *(number(one.greedy, design.digits) for one in groups)),
     )

@@ -12,7 +12,7 @@ from esper_ab.design.hosts_text import next_text, share_text
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import mean
 from esper_ab.report.content import Content
-from esper_ab.report.kinds import kind_of_task
+from esper_ab.report.kinds import kind_of
 from esper_ab.report.tables.table import NONE, Table, number
 from esper_ab.verdict.finding import Audit
 
@@ -142,7 +142,7 @@ def facts_table(content: Content) -> Table:
         "experiment": experiment.name, "task": experiment.task,
         **({"slots": ", ".join(experiment.slots)} if experiment.slots else {}),
         "replicates": f"{history.replicates}" + (" so far, no maximum" if experiment.open_ended else ""),
-        **kind_of_task(content).conditions(experiment),
+        **kind_of(content).conditions(experiment),
         "outcome": f"{outcome.title}; {outcome.better} is better",
         "randomness": f"rng seed {experiment.rng_seed}, {'unpaired' if experiment.unpaired else 'paired by replicate'}",
         "lanes": ", ".join(lane.name for lane in plan.lanes), "left idle": ", ".join(plan.idle_devices) or "nothing",

@@ -62,7 +62,7 @@ class _Summary(dict[str, Any]):
             self[key] = value
 
 
-class Run(_Dropped):
+class ScriptRun(_Dropped):
     """The run of this process."""
 
     id = name = "run"
@@ -80,11 +80,11 @@ class Run(_Dropped):
                 self.summary[key] = value
 
 
-run = Run()
+run = ScriptRun()
 config, summary, log = run.config, run.summary, run.log
 
 
-def init(*args: Any, config: Any = None, sync_tensorboard: bool = False, **named: Any) -> Run:
+def init(*args: Any, config: Any = None, sync_tensorboard: bool = False, **named: Any) -> ScriptRun:
     """Take the settings; with `sync_tensorboard` a SummaryWriter's scalars count as logged."""
     run.config.update({} if config is None else config)
     for module in ("torch.utils.tensorboard", "tensorboardX") if sync_tensorboard else ():

@@ -11,9 +11,9 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.settings.trainer import outcome_measure, read_range, worst_outcome
 
 COMMAND = "python train.py --seed {seed} --lr {lr} --out {out}"
-SAID = {"outcome": "json:result.json:return", "outcome_better": "higher"}
+SAID = {"outcome": "json:result.json:return", "outcome_better": "higher", "margin": 1.0}
 GROUPS = ("slow:trainer.lr=1e-4", "fast:trainer.lr=1e-3")
-PYTHON = {"trainer": "mine.py", "outcome_better": "lower"}
+PYTHON = {"trainer": "mine.py", "outcome_better": "lower", "margin": 1.0}
 
 
 def test_groups_of_a_trainer_differ_in_its_settings_which_stay_as_they_were_written() -> None:
@@ -42,6 +42,7 @@ def test_a_file_says_the_same_as_the_command_line_with_values_of_their_types(tmp
     file = toml(tmp_path, """
 trainer = "mine.py"
 outcome_better = "lower"
+margin = 1.0
 "trainer.note" = "x y"
 [group.slow]
 trainer.lr = 1e-4
@@ -64,6 +65,7 @@ deep = true
     ({"group": GROUPS[:1]}, "needs two groups or more"),
     ({"group": ()}, "needs two groups or more"),
     ({"outcome_better": ""}, "--outcome-better is missing"),
+    ({"margin": None, "outcome_unit": "J"}, "which difference in its outcome is worth acting on, in J"),
     ({"outcome_range": "1..0"}, "--outcome-range: expected LOW..HIGH"),
     ({"rehearsal": ["steps"]}, "--rehearsal: 'steps' is not NAME=VALUE"),
     ({"trainer": "python train.py"}, "no {seed}|needs {seed}"),
@@ -112,7 +114,7 @@ def test_a_range_is_read_as_it_is_written(low: int | None, high: int | None) -> 
 
 @pytest.mark.parametrize(("better", "worst"), [("higher", -1.0), ("lower", 5.0)])
 def test_the_outcome_is_declared_with_its_direction_and_its_worse_end(better: str, worst: float) -> None:
-    said = {"outcome": "wandb:charts/episodic_return", "outcome_range": "-1..5", "outcome_unit": "J"}
+    said = {"outcome": "wandb:charts/episodic_return", "outcome_range": "-1..5", "outcome_unit": "J", "margin": 1.0}
     experiment = asked(group=GROUPS, trainer=COMMAND, **{**said, "outcome_better": better})
     measure = outcome_measure(experiment)
     assert (measure.label, measure.unit, measure.better) == ("charts/episodic_return", "J", better)

@@ -66,7 +66,6 @@ def test_a_trainer_that_ignores_its_seed_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("changes", "words"), [
     ({"groups": {"a": {"lrr": 1}}}, "group 'a': no setting trainer.lrr; did you mean lr?"),
     ({"rehearsal": {"steps": "1"}}, "no setting trainer.steps"),
-    ({"outcome": "return"}, "a point has no metric 'return'"),
 ])  # fmt: skip
 def test_a_trainer_that_does_not_do_what_was_asked_is_refused(tmp_path: Path, changes: Any, words: str) -> None:
     assert words in of_python(tmp_path, **changes).problem
@@ -79,17 +78,11 @@ def test_what_a_trainer_raises_is_told_with_its_place(tmp_path: Path) -> None:
     assert found.problem == "KeyError: 'no' (mine.py, line 19)"
 
 
-def test_a_trainer_of_one_point_has_nothing_to_go_on_from(tmp_path: Path) -> None:
-    found = of_python(tmp_path, points=1, rehearsal={"lr": "3"})
-    assert (found.problem, found.repeats, found.resumption) == ("", True, "anew")
-    assert found.shortened == "lr=3"
-
-
 @pytest.mark.parametrize(("lr", "repeats"), [("1", True), ("9", False)])
 def test_a_rehearsal_finds_whether_a_command_repeats(tmp_path: Path, lr: str, repeats: bool) -> None:
     found = of_command(tmp_path, lr)
     assert (found.problem, found.repeats, found.resumption) == ("", repeats, "anew")
-    assert (found.files, found.evaluations) == (("train.py",), 1)
+    assert (found.files, found.evaluations, found.shortened) == (("train.py",), 1, "")
 
 
 @pytest.mark.parametrize(("lr", "words"), [
@@ -102,6 +95,7 @@ def test_a_command_that_ignores_its_seed_or_fails_is_refused(tmp_path: Path, lr:
 
 def test_a_command_is_rehearsed_with_its_own_settings_and_its_program_has_to_be_there(tmp_path: Path) -> None:
     assert "lr must be positive" in of_command(tmp_path, rehearsal={"lr": "-1"}).problem
+    assert of_command(tmp_path, rehearsal={"lr": "3"}).shortened == "lr=3"
     found = rehearse(trainers.question("no-such-program {seed}", tmp_path), silent)
     assert "no-such-program: No such file or directory" in found.problem
 
