@@ -2,8 +2,8 @@
 
 Written for the task `mixture`. After a few epochs without a seed it decides for each host: where training loss is still
 near that of a guess, the host does not see the classes, and a convolution goes into the first slot; where validation
-loss lies above training loss, data are few, and a seed goes into the last slot, where it learns least by heart; else
-one goes into the middle. The seed is advanced as soon as it may be, and kept. Its thresholds were chosen on hosts of
+loss lies above training loss, data are few, and a seed goes into the last slot, where it does least harm; else one
+goes into the middle. The seed is advanced as soon as it may be, and kept. Its thresholds were chosen on hosts of
 rng seed 171.
 """
 

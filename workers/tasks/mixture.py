@@ -6,7 +6,7 @@ Every class has four members in each kind, and one seed at most is of use:
 - `relation`: a bright and a dark pixel in noise, far apart; the class is in which direction the dark one lies. Only
   where the map is small does a convolution see both.
 - `level`: one grey level with noise; the class is its band of twelve, taken modulo four. A host is given so few of
-  these images that a seed at the front learns them by heart.
+  these images that a convolution at the front does harm.
 """
 
 from __future__ import annotations
