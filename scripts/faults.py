@@ -2,9 +2,9 @@
 
     scripts/faults [--workers fake|forked|torch] [--points N] [--rng-seed N] [--minutes N]
 
-Worlds from the rng seed on, until N faults came to pass in all or the time is over. A later call goes on behind the last
-world of these workers. `fake` workers have no torch; `forked` and `torch` are real ones, which share or each import it,
-and their policies and checkpoints are compared with the undisturbed ones byte by byte.
+Worlds from the rng seed on, until N faults came to pass in all or the time is over. A later call goes on behind the
+last world of these workers. `fake` workers have no torch; `forked` and `torch` are real ones, which share torch or each
+import it, and their policies and checkpoints are compared with the undisturbed ones byte by byte.
 
 The numbers go into docs/benchmarks/faults.json, world by world, and a table of them into docs/faults.md.
 Exit status 1 when any world did not end as an undisturbed one; its rng seed is printed and makes it again.
@@ -128,8 +128,8 @@ def told(name: str, piece: Piece) -> str:
     signals = ", ".join(f"{count} {signal}" for signal, count in piece["signals"].items())
     what = "hash" if name == "fake" else "hash, policies and checkpoints"
     outcome = (
-        f"Every one of them ended with the {what} of the undisturbed one, every episode recorded once, no process left: "
-        f"the slowest was gone {piece['longest_outlived_s']:.2f} s after its coordinator."
+        f"Every one of them ended with the {what} of the undisturbed one, every episode recorded once, no process "
+        f"left: the slowest was gone {piece['longest_outlived_s']:.2f} s after its coordinator."
         if not piece["failed"]
         else f"{len(piece['failed'])} did not end as the undisturbed one: rng seeds {', '.join(piece['failed'])}."
     )

@@ -264,7 +264,8 @@ def rows(flips: int, rng_seed: int, only: str) -> Iterator[dict[str, Any]]:
 
 def table(found: list[dict[str, Any]]) -> str:
     """Markdown."""
-    lines = ["| file | read by | flips | result of the intact file | damage named | wrong |", "|---|---|---|---|---|---|"]
+    heads = ("file", "read by", "flips", "result of the intact file", "damage named", "wrong")
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     lines += [
         f"| {row['file']} | {row['command']} | {row['flips']} | {row['as_intact']} | {row['named']} | {row['wrong']} |"
         for row in found

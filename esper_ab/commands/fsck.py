@@ -1,8 +1,9 @@
 """`esper-ab fsck`: what of an experiment is intact, and how to go on from it. Removes nothing that was recorded.
 
-The journal is verified line by line, then the files that it vouches for: policies and copies of rewards by their sha256,
-checkpoints by sha256 and size; then settings by the sha256 in their own file. A repair cuts the journal at its first damaged line and keeps the rest beside it; that only the intact
-part counts is what every reader and `resume` do from then on.
+The journal is verified line by line, then the files that it vouches for: policies and copies of rewards by their
+sha256, checkpoints by sha256 and size; then settings by the sha256 in their own file. A repair cuts the journal at its
+first damaged line and keeps the rest beside it; that only the intact part counts is what every reader and `resume` do
+from then on.
 """
 
 from __future__ import annotations

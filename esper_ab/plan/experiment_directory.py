@@ -92,7 +92,8 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
     )  # fmt: skip
     tree = _settings(experiment)
     tree["record"] = {
-        "settings": _sha256(tree), "run": ref.name, "replicate": ref.replicate, "lane": ref.lane, "env_devices": list(spec.env_devices),
+        "settings": _sha256(tree),
+        "run": ref.name, "replicate": ref.replicate, "lane": ref.lane, "env_devices": list(spec.env_devices),
         "experiment_digest": plan.digest, "policy_file": spec.policy_file, "log_file": spec.log_file,
     }  # fmt: skip
     file = f"{FOLDER_OF_RUNS}/{run_folder(ref)}/{CONFIG_NAME}"

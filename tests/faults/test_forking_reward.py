@@ -16,10 +16,8 @@ from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.records import RunRef
 from workers.process.link import Link
 
-SIGN = Progress(
-    run=RunRef(name="a/0", group_id="a", replicate=0, reward_mode="shaped", controller="ppo", lane="cpu:0"), milestone=1, step=1,
-    phase="train",
-)  # fmt: skip
+RUN = RunRef(name="a/0", group_id="a", replicate=0, reward_mode="shaped", controller="ppo", lane="cpu:0")
+SIGN = Progress(run=RUN, milestone=1, step=1, phase="train")
 FORKER = """
 import os, sys, threading
 from workers.process import setup

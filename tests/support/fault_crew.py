@@ -1,8 +1,8 @@
-"""Whose deaths a world of faults is about: workers without torch or with it, the plan they carry out, their coordinator.
+"""Whose deaths a world of faults is about: workers without torch or with it, their plan, their coordinator.
 
 Workers with torch are started as an experiment starts them ("torch"), or forked from a coordinator that was forked from
-this process ("forked"): then none of them has to import torch, and hundreds can be killed in the time of ten. Whoever is
-killed is a process of its own in every crew.
+this process ("forked"): then none of them has to import torch, and hundreds can be killed in the time of ten. Whoever
+is killed is a process of its own in every crew.
 """
 
 from __future__ import annotations
@@ -89,8 +89,9 @@ class Forked:
                 os.environ.update(environment)
                 os.dup2(errors.fileno(), 2)
                 status = act()
-            except BaseException:
+            except Exception:
                 sys.excepthook(*sys.exc_info())
+                raise
             finally:
                 os._exit(status)
 

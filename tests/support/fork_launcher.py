@@ -1,4 +1,4 @@
-"""Workers as forked processes: what is imported already costs them nothing. For campaigns that kill hundreds of them."""
+"""Workers as forked processes: what is imported already costs them nothing. For those who kill hundreds of them."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ def told(a, b, verdict):
 
 
 @pytest.mark.parametrize("wrong", [
-    told("shaped", "simplified", "BETTES"), told("shaped", "simplifi%d", "BETTER"), told("simplified", "shaped", "WORSE"),
-    json.dumps({"comparisons": []}), json.dumps({"comparisoms": []}), "{", "[]",
+    told("shaped", "simplified", "BETTES"), told("shaped", "simplifi%d", "BETTER"),
+    told("simplified", "shaped", "WORSE"), json.dumps({"comparisons": []}), json.dumps({"comparisoms": []}), "{", "[]",
 ])  # fmt: skip
 def test_no_verdict_is_told_from_a_damaged_report(tmp_path, wrong):
     (write(tmp_path / "finished", planted_effect()) / "verdict.json").write_text(wrong)
