@@ -102,7 +102,7 @@ _SECTIONS = {
     "What most experiments need": (
         "groups", "group", "set", "task", "episodes", "n_envs", "replicates", "margin", "devices", "dry_run",
     ),
-    "What is trained": ("config", "data_dir", "slots", "steps", "rng_seed", "no_telemetry"),
+    "What is trained": ("config", "outcome", "data_dir", "slots", "steps", "rng_seed", "no_telemetry"),
     "What is compared, and by which rule": (
         "max", "looks", "no_early_stop", "futility", "control", "untested", "exam", "endpoint", "test", "alpha",
         "eval_hosts", "unpaired", "calibration", "appraisal", "fail_unless",
