@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from esper_ab.api.running import run_ab_test
     from esper_ab.contracts.trainer import TrainerSettings
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 __all__ = [
     "Experiment", "TrainerSettings", "Variant", "appraise_rewards", "create_experiment", "load_experiment",
     "parse_experiment", "run_ab_test",

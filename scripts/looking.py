@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from marks import between
 from numpy.typing import NDArray
+from workers.growth.stopwatch import Stopwatch
 
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath, run_path
@@ -42,7 +43,6 @@ from workers.controllers.schedule import Schedule, make
 from workers.datasets.behaviour import Behaviour, SeedLife, growing
 from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
 from workers.growth.shares import Shares
-from workers.growth.stopwatch import Stopwatch
 from workers.native.library import kernels
 from workers.run.episode import play
 from workers.tasks.mixture import TASK

@@ -110,7 +110,7 @@ _SECTIONS = {
         "groups", "group", "set", "task", "episodes", "n_envs", "replicates", "margin", "devices", "dry_run",
     ),
     "What is trained": ("config", "data_dir", "slots", "steps", "rng_seed", "no_telemetry"),
-    "A trainer of your own": (
+    "Your own environment or trainer": (
         "trainer", "outcome", "outcome_better", "outcome_unit", "outcome_range", "rehearsal",
     ),
     "What is compared, and by which rule": (

@@ -15,7 +15,7 @@ from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationReco
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 from esper_ab.contracts.trainer import TrainerOrder
 
-PROTOCOL = 9
+PROTOCOL = 10
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):

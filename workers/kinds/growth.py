@@ -59,7 +59,7 @@ class GrowthWorld:
         return lambda facts: function(facts, settings)
 
 
-class Runs:
+class GrowthRuns:
     """Makes the runs of one worker; each task's splits are uploaded once per device and kept between runs."""
 
     def __init__(self, lane: messages.Lane, experiment_dir: Path) -> None:
@@ -81,6 +81,9 @@ class Runs:
             uploaded = {device: DeviceData.of(splits, device) for device in set(self._devices.values())}
             self._shelf[key] = {name: uploaded[device] for name, device in self._devices.items()}
         return self._shelf[key]
+
+
+RUNS = GrowthRuns
 
 
 def torch_devices(names: tuple[str, ...]) -> dict[str, torch.device]:

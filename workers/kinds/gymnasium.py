@@ -12,7 +12,7 @@ from workers.gymnasium_task.world import GymWorld, RandomActions, as_planned
 from workers.run.session import Session
 
 
-class Runs:
+class GymRuns:
     """Makes the runs of one worker."""
 
     def __init__(self, lane: Lane, experiment_dir: Path) -> None:
@@ -21,6 +21,9 @@ class Runs:
     def session(self, spec: RunSpec) -> Session:
         """Make a run; ValueError, in one line, when its code is no longer what was planned."""
         return Session(spec, GymWorld(spec, as_planned(spec, self._experiment_dir)))
+
+
+RUNS = GymRuns
 
 
 def controller(spec: RunSpec) -> Controller[Any]:

@@ -50,7 +50,7 @@ class Makers:
         """Make a run by the entry of workers/kinds that its task names."""
         kind = kind_of_task(spec.task)
         if kind not in self._of_kind:
-            runs = catalog.entry("workers.kinds", kind, "Runs")
+            runs = catalog.entry("workers.kinds", kind, "RUNS")
             self._of_kind[kind] = runs(self._order.lane, Path(self._order.experiment_dir))
         session: AnySession = self._of_kind[kind].session(spec)
         return session
