@@ -132,7 +132,7 @@ class Columns:
                 column.extend(_doubles(numbers[name]) if name in numbers else absent * len(alike))
             measured = list(zip(*[env.measures.values() for env in envs], strict=True)) if n else []
             for place, column in enumerate(self._measured.values()):
-                column.extend(_means(_by_record(measured[place], n)) if n else _nan(len(alike)))
+                column.extend(_doubles(_means(_by_record(measured[place], n), n)) if n else _nan(len(alike)))
             self._add_uses(heads, updates, len(alike))
             self._episodes.extend([record.episode for record in alike])
             self._digests.extend([record.digest for record in alike])
@@ -203,22 +203,20 @@ def _of_envs(envs: Sequence[EnvEpisode | LeanEnv], n: int) -> dict[str, Sequence
     return {
         "envs": [n] * (len(envs) // n),
         "outcome": [math.fsum(one) / n for one in _by_record([env.outcome for env in envs], n)],
-        "reward": _means(_by_record([env.reward_sum for env in envs], n)),
+        "reward": _means(_by_record([env.reward_sum for env in envs], n), n),
         "steps": list(map(sum, _by_record([env.steps for env in envs], n))),
         "failed_steps": list(map(sum, _by_record([env.steps if env.failed else 0 for env in envs], n))),
         "failed": list(map(sum, _by_record([env.failed for env in envs], n))),
     }
 
 
-def _means(records: Iterable[tuple[float | None, ...]]) -> list[float]:
-    """Return the mean of every record; None is rare, so the slow path is tried only when needed."""
-    found = []
-    for values in records:
-        try:
-            found.append(math.fsum(values) / len(values))  # type: ignore[arg-type]
-        except TypeError:
-            found.append(_mean_known(values))
-    return found
+def _means(records: Iterable[tuple[float | None, ...]], n: int) -> list[float]:
+    """Return the mean of every record of `n` values; None is rare, so the slow path is tried only when needed."""
+    found: list[tuple[Any, ...]] = list(records)
+    try:
+        return [math.fsum(values) / n for values in found]
+    except TypeError:
+        return [_mean_known(values) for values in found]
 
 
 def _mean_known(values: Sequence[float | None]) -> float:
