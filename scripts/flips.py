@@ -147,8 +147,10 @@ def _settings(file: Path) -> tuple[int, str, str]:
     from esper_ab.contracts.errors import UsageError
     from esper_ab.settings.parse import Request, assemble, read_toml
 
+    alone = file.name == "config.toml"  # of one run: it takes a second group to be launched
+    groups = (file.parent.name.partition("-")[0], "wait") if alone else ()
     try:
-        return 0, repr(assemble(Request(), read_toml(file))), ""
+        return 0, repr(assemble(Request(groups=groups), read_toml(file))), ""
     except UsageError as error:
         return 2, "", f"error: {error}"
 
@@ -278,14 +280,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--flips", type=int, default=200, help="in each kind of file [200]")
     parser.add_argument("--rng-seed", type=int, default=0)
-    parser.add_argument("--only", default="", metavar="KIND", help="whose name has this; no page is written then")
+    parser.add_argument("--only", default="", metavar="KIND", help="whose name has this: its rows are made anew")
     asked = parser.parse_args()
-    found: list[dict[str, Any]] = []
+    before = json.loads(DATA.read_text(encoding="utf-8"))["rows"] if asked.only else []
+    found = [row for row in before if asked.only not in row["file"]]
     for row in rows(asked.flips, asked.rng_seed, asked.only):
-        found.append(row)
-        if not asked.only:  # as far as it has come, for whoever ends it
-            PAGE.write_text(between(PAGE.read_text(encoding="utf-8"), MARK, table(found)), encoding="utf-8")
-            DATA.write_text(json.dumps({"rng_seed": asked.rng_seed, "rows": found}, indent=1) + "\n", encoding="utf-8")
+        found.append(row)  # as far as it has come, for whoever ends it
+        PAGE.write_text(between(PAGE.read_text(encoding="utf-8"), MARK, table(found)), encoding="utf-8")
+        DATA.write_text(json.dumps({"rng_seed": asked.rng_seed, "rows": found}, indent=1) + "\n", encoding="utf-8")
     return 1 if any(row["wrong"] for row in found) else 0
 
 
