@@ -9,7 +9,7 @@ from workers.kinds.growth import torch_devices
 from workers.trainer.session import TrainerSession, open_session
 
 
-class Runs:
+class TrainerRuns:
     """Makes the runs of one worker."""
 
     def __init__(self, lane: Lane, experiment_dir: Path) -> None:
@@ -18,3 +18,6 @@ class Runs:
     def session(self, spec: RunSpec) -> TrainerSession:
         """Make a run; ValueError, in one line, when its files are no longer what was planned."""
         return open_session(spec, self._experiment_dir, str(self._devices[spec.env_devices[0]]))
+
+
+RUNS = TrainerRuns
