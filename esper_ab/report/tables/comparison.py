@@ -190,6 +190,7 @@ def endpoints_table(content: Content) -> Table:
     return Table(
         title="Endpoints by replicate",
         columns=("replicate", *content.groups, *((f"{only.a} - {only.b}",) if only is not None else ())),
-        rows=tuple(rows), note=f"Endpoints: {design.outcome.title}. {shared}" if rows else "No run has its endpoint yet.",
+        rows=tuple(rows),
+        note=f"Endpoints: {design.outcome.title}. {shared}" if rows else "No run has its endpoint yet.",
         wide=len(content.groups) > 2,
     )
