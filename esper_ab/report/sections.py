@@ -27,7 +27,8 @@ def sections(content: Content) -> tuple[Section, ...]:
     statistics = (table for item in compared if (table := comparison.statistics_table(item)).rows)
     return (
         _section(
-            "outcome", "Outcome", *judgement[:1], comparison.overview_table(compared), *judgement[1:],
+            "outcome", "Outcome", *judgement[:1], comparison.overview_table(content.history.design, compared),
+            *judgement[1:],
         ),
         _section(
             "statistics", "Statistics", *statistics, comparison.endpoints_table(content),

@@ -17,12 +17,11 @@ from esper_ab.verdict.sentences import beside
 Row = tuple[str, str]
 
 
-def overview_table(comparisons: Sequence[Comparison]) -> Table:
+def overview_table(design: Design, comparisons: Sequence[Comparison]) -> Table:
     """Build one row per comparison: effect, intervals and verdict. Empty for a single one.
 
     The deciding interval has a level of its own in every row; the simultaneous ones hold all at once.
     """
-    design = comparisons[0].question.design
     digits, unit = design.digits, f", {design.outcome.apart}" if design.outcome.apart else ""
     rows = tuple(
         (

@@ -151,7 +151,7 @@ def test_signs_of_life_move_the_bar():
 def test_without_numbers_nothing_breaks():
     unmeasured = without_evaluations(same_twice())
     assert show(unmeasured).startswith("replicate 0 warm | a -; b - | 0 %\n")
-    assert "a - b +0.00 points, 6 pairs\n(of training so far" in show(unmeasured, terminal=True)
+    assert "a - b 0.00 points, 6 pairs\n(of training so far" in show(unmeasured, terminal=True)
     assert show(planted_effect()[:1]) == ""
     assert "starting the workers" in show(planted_effect()[:1], terminal=True)
 
