@@ -184,7 +184,8 @@ def test_power_and_plan_speak_of_the_unit(folder: Path, capsys: pytest.CaptureFi
     assert foreign(told) == []
     assert "margin 2 J" in told
     facts = msgspec.structs.replace(
-        TASK, kind="pendulum", measures=MEASURES, slots=(), sizes=(0, 0, 0), title="swing up", classes=0
+        TASK, kind="pendulum", measures=MEASURES, slots=(), sizes=(0, 0, 0), title="swing up", classes=0,
+        step_s=1e-3,
     )
     asked = experiment(margin=3.0, eval_hosts=8)
     plan = planned(asked, machine(tasks=(facts,)))

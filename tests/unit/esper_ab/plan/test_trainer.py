@@ -29,9 +29,9 @@ GROUPS = ("slow:trainer.lr=0.1", "fast:trainer.lr=0.2")
 def there(**changes: object) -> Machine:
     measures = TaskMeasures(outcome=Measure(name="outcome", label="error", unit="J", better="lower"),
                             measures=(Measure(name="loss", label="Loss"),))  # fmt: skip
-    task = TaskFacts(name="mine", title="/x/mine.py", kind="trainer", measures=measures)
+    task = TaskFacts(name="trainer:mine", title="/x/mine.py", kind="trainer", measures=measures)
     facts = msgspec.structs.replace(FACTS, **changes)
-    return machine(tasks=(task, msgspec.structs.replace(task, name="run")), trainer=facts)
+    return machine(tasks=(task, msgspec.structs.replace(task, name="trainer:run")), trainer=facts)
 
 
 def plan(facts: Machine | None = None, **changes: object) -> Plan:

@@ -164,17 +164,14 @@ def family_grown(
         reward=RewardSettings(), kernel=kernel,
     )  # fmt: skip
     env = GrowthEnv(spec, {"cpu": DeviceData.of(splits, torch.device("cpu"), dtype)}, Stopwatch())
-    env.begin_episodes([RngPath(8) / "env" / number for number in envs])  # of both kinds
+    view = env.begin([RngPath(8) / "env" / number for number in envs])  # of both kinds
     controller = make_schedule(ControllerSettings(name="schedule"), TASK.slots, spec.growth.blueprints)
     controller.begin_episode(len(envs))
     seen = []
-    while env.step < env.steps:
-        view = env.advance()
+    while view.alive.any():
         m = env._measurement
         seen.append(np.column_stack((m.train_loss, m.train_acc, m.val_loss, m.val_acc, m.contribution)))
-        decisions = controller.decide(view, env.uniforms())
-        env.facts(decisions)
-        env.execute(decisions)
+        _, view = env.step(controller.decide(view, env.uniforms()))
     return env._shares.kind, np.column_stack([*seen, env.held_out_accuracy()])
 
 

@@ -82,11 +82,8 @@ def test_row_of_a_bank_is_the_bank_of_one_in_float64_for_an_episode() -> None:
         alone = play(one, [RngPath(3) / "env" / env], random_decider(one), {}, Stopwatch(), lambda _: None)
         assert np.array_equal(one.lifecycle.table.stage[0], many.lifecycle.table.stage[env])
         mine, theirs = together.envs[env], alone.envs[0]
-        assert (mine.op_counts, mine.params_added, mine.germinated) == (
-            theirs.op_counts, theirs.params_added, theirs.germinated,
-        )  # fmt: skip
-        assert theirs.held_out_accuracy == pytest.approx(mine.held_out_accuracy, abs=1e-9)
-        assert theirs.val_loss == pytest.approx(mine.val_loss, rel=1e-9)
+        assert theirs.outcome == pytest.approx(mine.outcome, abs=1e-9)
+        assert theirs.measures == pytest.approx(mine.measures, rel=1e-9)
 
 
 def test_twenty_steps_leave_what_is_not_trained_bit_equal() -> None:
