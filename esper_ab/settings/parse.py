@@ -149,8 +149,10 @@ def _check_key(assignment: Assignment, *, in_group: bool, free: bool) -> Assignm
             " for all of them",
         )  # fmt: skip
     known = [*GROUP_KEYS, *SHORT] if in_group else [*GROUP_KEYS, *SHORT, *EXPERIMENT_KEYS]
-    beside = "; settings of a trainer of your own go with --trainer" if key.startswith(TRAINER) else ""
-    raise UsageError(f"{assignment.origin}: unknown key {key!r}; {foreign(key) or did_you_mean(key, known)}{beside}")
+    hint = foreign(key) or did_you_mean(key, known)
+    if key.startswith(TRAINER) and not foreign(key):
+        hint = "settings of a trainer of your own go with --trainer"
+    raise UsageError(f"{assignment.origin}: unknown key {key!r}; {hint}")
 
 
 @dataclass(frozen=True)
