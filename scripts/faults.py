@@ -1,8 +1,12 @@
 """The long fault suite: deaths at seeded points until there were enough, and a table of what came out.
 
-    scripts/faults [--points N] [--rng-seed N]     worlds from rng seed N on, until N faults came to pass
+    scripts/faults [--workers fake|forked|torch] [--points N] [--rng-seed N] [--minutes N]
 
-The table goes into docs/faults.md and the numbers into docs/benchmarks/faults.json.
+Worlds from the rng seed on, until N faults came to pass in all or the time is over. A later call goes on behind the
+last world of these workers. `fake` workers have no torch; `forked` and `torch` are real ones, which share torch or each
+import it, and their policies and checkpoints are compared with the undisturbed ones byte by byte.
+
+The numbers go into docs/benchmarks/faults.json, world by world, and a table of them into docs/faults.md.
 Exit status 1 when any world did not end as an undisturbed one; its rng seed is printed and makes it again.
 """
 
@@ -12,6 +16,7 @@ import argparse
 import json
 import os
 import platform
+import shutil
 import sys
 import tempfile
 import time
@@ -24,42 +29,37 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "tests"))
 
 from marks import between  # noqa: E402
-from support import fault_world  # noqa: E402
+from support import fault_crew, fault_world  # noqa: E402
+from support.fault_crew import Crew  # noqa: E402
 from support.fault_world import Outcome  # noqa: E402
 
 from esper_ab.analysis.result_hash import result_hash  # noqa: E402
 from esper_ab.journal.load import load  # noqa: E402
 
-PAGE, DATA, MARK = ROOT / "docs" / "faults.md", ROOT / "docs" / "benchmarks" / "faults.json", "injected faults"
+PAGE, DATA = ROOT / "docs" / "faults.md", ROOT / "docs" / "benchmarks" / "faults.json"
+FIRST_RNG_SEED = {"fake": 1000, "forked": 2000, "torch": 5000}
+Piece = dict[str, Any]  # what one call of this script came to
 
 
-def worlds(folder: Path, rng_seed: int, points: int) -> Iterator[Outcome]:
-    """Worlds until `points` faults came to pass, each compared with the undisturbed one."""
-    peace = fault_world.live(fault_world.peaceful(), folder / "peace", expected_hash="")
+def crew_of(name: str) -> Crew:
+    """Its workers and their plan."""
+    if name == "fake":
+        return fault_crew.fake(fault_world.REPLICATES, fault_world.EPISODES)
+    return fault_crew.real(name, fault_world.TORCH_REPLICATES, fault_world.TORCH_EPISODES)
+
+
+def worlds(crew: Crew, folder: Path, rng_seed: int) -> Iterator[Outcome]:
+    """Worlds without end, each compared with the undisturbed one."""
+    peace_dir = folder / "peace"
+    peace = fault_world.live(fault_world.peaceful(), crew, peace_dir, expected_hash="")
     if peace.faults or peace.lives != 1:
         raise SystemExit(f"the undisturbed experiment failed: {peace.problem}")
-    expected, faults = result_hash(load(folder / "peace").history), 0
-    while faults < points:
-        begun = time.monotonic()
-        outcome = fault_world.live(fault_world.make_world(rng_seed), folder / str(rng_seed), expected)
-        faults, rng_seed = faults + outcome.faults, rng_seed + 1
-        taken_s = time.monotonic() - begun
-        print(f"{faults:4} of {points}, {taken_s:5.1f} s, {fault_world.described(outcome)}", flush=True)
-        yield outcome
-
-
-def rows(outcomes: list[Outcome]) -> list[dict[str, Any]]:
-    """One per kind of fault: who, how, where; how often; how often the world it was in came out right."""
-    count, right = Counter[tuple[str, str, str]](), Counter[tuple[str, str, str]]()
-    for outcome in outcomes:
-        for key in kinds(outcome):
-            count[key] += 1
-            right[key] += not outcome.problem
-    order = sorted(count, key=lambda key: (key[0], key[2], key[1]))
-    return [
-        {"victim": key[0], "moment": key[1], "place": key[2], "faults": count[key], "as_undisturbed": right[key]}
-        for key in order
-    ]
+    expected = result_hash(load(peace_dir).history)
+    while True:
+        experiment_dir = folder / str(rng_seed)
+        yield fault_world.live(fault_world.make_world(rng_seed, crew), crew, experiment_dir, expected, peace_dir)
+        shutil.rmtree(experiment_dir)
+        rng_seed += 1
 
 
 def kinds(outcome: Outcome) -> Iterator[tuple[str, str, str]]:
@@ -69,6 +69,48 @@ def kinds(outcome: Outcome) -> Iterator[tuple[str, str, str]]:
     for blow in outcome.blows:
         victim = "coordinator" if blow.victim == "coordinator" else "worker"
         yield (victim, "whatever it was doing", "from outside")
+
+
+def piece_of(outcome: Outcome) -> Piece:
+    """One world."""
+    signals = Counter(death.how for _, death in outcome.planted)
+    signals["SIGKILL"] += len(outcome.blows)
+    seed = outcome.world.rng_seed
+    return {
+        "worlds": 1,
+        "faults": outcome.faults,
+        "coordinator_lives": outcome.lives,
+        "failed": {str(seed): outcome.problem} if outcome.problem else {},
+        "signals": dict(signals),
+        "longest_outlived_s": outcome.gone_s,
+        "left_socket_folders": outcome.left_sockets,
+        "rng_seeds": [seed],
+        "rows": [
+            {"victim": who, "moment": when, "place": where, "faults": n, "as_undisturbed": 0 if outcome.problem else n}
+            for (who, when, where), n in Counter(kinds(outcome)).items()
+        ],
+    }
+
+
+def together(one: Piece, other: Piece) -> Piece:
+    """Two pieces as one."""
+    count, right = Counter[tuple[str, str, str]](), Counter[tuple[str, str, str]]()
+    for row in (*one["rows"], *other["rows"]):
+        key = (row["victim"], row["place"], row["moment"])
+        count[key] += row["faults"]
+        right[key] += row["as_undisturbed"]
+    added = ("worlds", "faults", "coordinator_lives", "left_socket_folders")
+    return {
+        **{name: one[name] + other[name] for name in added},
+        "failed": one["failed"] | other["failed"],
+        "signals": dict(sorted((Counter(one["signals"]) + Counter(other["signals"])).items())),
+        "longest_outlived_s": max(one["longest_outlived_s"], other["longest_outlived_s"]),
+        "rng_seeds": one["rng_seeds"] + other["rng_seeds"],
+        "rows": [
+            {"victim": key[0], "moment": key[2], "place": key[1], "faults": count[key], "as_undisturbed": right[key]}
+            for key in sorted(count)
+        ],
+    }
 
 
 def table(found: list[dict[str, Any]]) -> str:
@@ -81,53 +123,51 @@ def table(found: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def summary(outcomes: list[Outcome]) -> dict[str, Any]:
-    """The numbers of all worlds together."""
-    signals = Counter(death.how for outcome in outcomes for _, death in outcome.planted)
-    signals["SIGKILL"] += sum(len(outcome.blows) for outcome in outcomes)
-    return {
-        "worlds": len(outcomes),
-        "faults": sum(outcome.faults for outcome in outcomes),
-        "coordinator_lives": sum(outcome.lives for outcome in outcomes),
-        "failed": {str(outcome.world.rng_seed): outcome.problem for outcome in outcomes if outcome.problem},
-        "signals": dict(sorted(signals.items())),
-        "longest_outlived_s": max(outcome.gone_s for outcome in outcomes),
-        "left_socket_folders": sum(outcome.left_sockets for outcome in outcomes),
-        "rng_seeds": [outcome.world.rng_seed for outcome in outcomes],
-    }
-
-
-def told(numbers: dict[str, Any], found: list[dict[str, Any]]) -> str:
+def told(name: str, piece: Piece) -> str:
     """What goes into the page."""
-    signals = ", ".join(f"{count} {name}" for name, count in numbers["signals"].items())
+    signals = ", ".join(f"{count} {signal}" for signal, count in piece["signals"].items())
+    what = "hash" if name == "fake" else "hash, policies and checkpoints"
     outcome = (
-        "Every one of them ended with the hash of the undisturbed one, every episode recorded once, no process left: "
-        f"the slowest was gone {numbers['longest_outlived_s']:.2f} s after its coordinator."
-        if not numbers["failed"]
-        else f"{len(numbers['failed'])} did not end as the undisturbed one: rng seeds {', '.join(numbers['failed'])}."
+        f"Every one of them ended with the {what} of the undisturbed one, every episode recorded once, no process "
+        f"left: the slowest was gone {piece['longest_outlived_s']:.2f} s after its coordinator."
+        if not piece["failed"]
+        else f"{len(piece['failed'])} did not end as the undisturbed one: rng seeds {', '.join(piece['failed'])}."
     )
-    seeds = numbers["rng_seeds"]
+    seeds = piece["rng_seeds"]
     return (
-        f"{numbers['faults']} faults ({signals}) in {numbers['worlds']} experiments, rng seeds {seeds[0]} to "
-        f"{seeds[-1]}, which took {numbers['coordinator_lives']} coordinators. {outcome}\n\n{table(found)}"
+        f"{piece['faults']} faults ({signals}) in {piece['worlds']} experiments, rng seeds {seeds[0]} to "
+        f"{seeds[-1]}, which took {piece['coordinator_lives']} coordinators. {outcome}\n\n{table(piece['rows'])}"
     )
 
 
 def main() -> int:
     """Run, write, tell."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--points", type=int, default=200, help="faults that are to come to pass [200]")
-    parser.add_argument("--rng-seed", type=int, default=1000, help="of the first world [1000]")
+    parser.add_argument("--workers", choices=tuple(FIRST_RNG_SEED), default="fake", help="[fake]")
+    parser.add_argument("--points", type=int, default=200, help="faults that are to come to pass in all [200]")
+    parser.add_argument("--rng-seed", type=int, help="of the first world [behind the last recorded]")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="after which no world is begun [no limit]")
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        outcomes = list(worlds(Path(folder), asked.rng_seed, asked.points))
-    numbers, found = summary(outcomes), rows(outcomes)
-    PAGE.write_text(between(PAGE.read_text(encoding="utf-8"), MARK, told(numbers, found)), encoding="utf-8")
+    everything = json.loads(DATA.read_text(encoding="utf-8")) if DATA.exists() else {}
+    piece = everything.get(asked.workers)
+    behind = piece["rng_seeds"][-1] + 1 if piece else FIRST_RNG_SEED[asked.workers]
+    crew, end = crew_of(asked.workers), time.monotonic() + 60 * asked.minutes
     machine = {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()}
-    DATA.parent.mkdir(exist_ok=True)
-    DATA.write_text(json.dumps({"machine": machine, **numbers, "rows": found}, indent=2) + "\n", encoding="utf-8")
-    print(told(numbers, found))
-    return 1 if numbers["failed"] else 0
+    with tempfile.TemporaryDirectory() as folder:
+        came = worlds(crew, Path(folder), behind if asked.rng_seed is None else asked.rng_seed)
+        while (not piece or piece["faults"] < asked.points) and time.monotonic() < end:
+            begun, outcome = time.monotonic(), next(came)
+            piece = together(piece, piece_of(outcome)) if piece else piece_of(outcome)
+            taken_s = time.monotonic() - begun
+            done = f"{piece['faults']:4} of {asked.points}, {taken_s:5.1f} s"
+            print(f"{done}, {fault_world.described(outcome)}", flush=True)
+            everything[asked.workers] = {"machine": machine, **piece}
+            DATA.write_text(json.dumps(everything, indent=1) + "\n", encoding="utf-8")
+    if piece:
+        page, mark = PAGE.read_text(encoding="utf-8"), f"injected faults: {asked.workers}"
+        PAGE.write_text(between(page, mark, told(asked.workers, piece)), encoding="utf-8")
+        print(told(asked.workers, piece))
+    return 1 if piece and piece["failed"] else 0
 
 
 if __name__ == "__main__":

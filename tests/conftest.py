@@ -1,8 +1,11 @@
-"""No deadline per Hypothesis example; a cache of its own; one thread of torch, as a worker has.
+"""No deadline and no shrinking of Hypothesis examples; a cache of our own; one thread of torch, as a worker has.
 
-On a busy machine a deadline measures the neighbours. The cache, of boundaries and downloads, is not the user's. Ctrl-C
-is heard by what tests start, also where a shell started pytest in the background, which makes it deaf. Tiny
-tensors gain nothing from more threads, and a busy machine loses much.
+On a busy machine a deadline measures the neighbours, and an example that fails is shrunk for longer than a test may
+take: `--hypothesis-profile shrink` looks for one anew and makes it small; Hypothesis takes one from its database for
+small already. The cache, of boundaries, fonts and downloads, is not the user's, and shared by the processes of one
+session. What tests start compiles our sources once. Ctrl-C is heard by what tests start, also where a shell started
+pytest in the background, which makes it deaf. Tiny tensors gain nothing from more threads, and a busy machine loses
+much.
 """
 
 import os
@@ -16,19 +19,28 @@ import pytest
 
 _POOL = os.environ.get("CUDA_VISIBLE_DEVICES")
 
-hypothesis.settings.register_profile("no_deadline", deadline=None)
-hypothesis.settings.load_profile("no_deadline")
+hypothesis.settings.register_profile(
+    "shrink", deadline=None, phases=[phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.reuse]
+)
+hypothesis.settings.register_profile(
+    "quick_to_fail", deadline=None, print_blob=True,
+    phases=[phase for phase in hypothesis.Phase if phase not in (hypothesis.Phase.shrink, hypothesis.Phase.explain)],
+)
+hypothesis.settings.load_profile("quick_to_fail")
 
 
 def pytest_configure(config):
     os.environ["TEST_PID"] = str(os.getpid())  # for those who are not to outlive it
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    config.esper_ab_cache = os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="esper_ab_tests-")
+    if not hasattr(config, "workerinput"):  # a worker of xdist has it from the process that started it
+        config.esper_ab_cache = os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="esper_ab_tests-")
 
 
 def pytest_unconfigure(config):
-    shutil.rmtree(config.esper_ab_cache, ignore_errors=True)
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(config.esper_ab_cache, ignore_errors=True)
 
 
 @pytest.hookimpl(tryfirst=True)

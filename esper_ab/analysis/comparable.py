@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 
@@ -19,7 +19,6 @@ class Source:
 
     name: str  # as given by the user
     history: History
-    user_rewards: Mapping[str, str] = field(default_factory=dict)  # reference -> sha256, from experiment.toml
 
 
 def incomparable(sources: Sequence[Source]) -> tuple[str, ...]:
@@ -50,7 +49,11 @@ def _line(key: str, values: Mapping[str, str]) -> Iterator[str]:
 def _facts(source: Source) -> dict[str, str]:
     """Return, as text by key, what must agree for a replicate to mean the same in all directories."""
     experiment, started = source.history.plan.experiment, source.history.started
-    found = {"rng_seed": str(experiment.rng_seed), "eval_hosts": str(experiment.eval_hosts)}
+    outcome = source.history.outcome
+    found = {
+        "rng_seed": str(experiment.rng_seed), "eval_hosts": str(experiment.eval_hosts),
+        "outcome": f"{outcome.title} ({outcome.better} is better)",
+    }
     for key, text in circumstances_of(experiment).items():
         value = msgspec.json.decode(text)
         if isinstance(value, dict):
@@ -69,8 +72,8 @@ def _text(value: object) -> str:
 
 def _rewards(source: Source) -> dict[str, str]:
     """Return the hashes of the user's reward functions, since a path does not identify their code."""
-    modes = (group.settings.reward.mode for group in source.history.plan.experiment.groups)
-    return {f"source of {mode}": source.user_rewards.get(mode) or "unknown" for mode in modes if ":" in mode}
+    specs = (spec for block in source.history.plan.blocks for spec in block.runs)
+    return {f"source of {code.reference}": code.sha256 or "unknown" for spec in specs for code in spec.reward_code}
 
 
 def _unfit(source: Source) -> Iterator[str]:

@@ -1,8 +1,9 @@
 """`esper-ab fsck`: what of an experiment is intact, and how to go on from it. Removes nothing that was recorded.
 
-The journal is verified line by line, then the files that it vouches for: policies by their sha256, checkpoints by
-sha256 and size. A repair cuts the journal at its first damaged line and keeps the rest beside it; that only the intact
-part counts is what every reader and `resume` do from then on.
+The journal is verified line by line, then the files that it vouches for: policies and copies of rewards by their
+sha256, checkpoints by sha256 and size; then settings by the sha256 in their own file. A repair cuts the journal at its
+first damaged line and keeps the rest beside it; that only the intact part counts is what every reader and `resume` do
+from then on.
 """
 
 from __future__ import annotations
@@ -17,16 +18,19 @@ import msgspec
 
 from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._leftovers import leftovers
+from esper_ab.commands._leftovers import files_below, leftovers
 from esper_ab.commands._options import shared_options
 from esper_ab.contracts.below import remove_below
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
+from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.source_files import source_sha256
 from esper_ab.journal.events import AnyEvent, EpisodeRecorded, ExperimentStarted, RunEvaluated
 from esper_ab.journal.file import JOURNAL_NAME, OtherVersion, Reading, cut_off, read
 from esper_ab.journal.fold import History, RunHistory, fold
 from esper_ab.journal.line import event_of
 from esper_ab.journal.lock import Lock, holder
+from esper_ab.settings.parse import read_toml
 
 DAMAGED = JournalError.exit_code
 _LISTED = 8  # names in one line of text; --json has them all
@@ -102,7 +106,11 @@ def examine(experiment_dir: Path) -> Findings:
         lines=reading.lines, wall_time=reading.wall_time,
         episodes=sum(len(run.columns) for run in runs), evaluations=sum(run.evaluation is not None for run in runs),
         damage=damage, repairable=repairable, behind=_behind(path, reading.intact_bytes, history),
-        faults=tuple(_faults(experiment_dir, runs, checkpoints=not user)),
+        faults=(
+            *_faults(experiment_dir, runs, checkpoints=not user),
+            *_reward_faults(experiment_dir, {code for run in runs for code in run.spec.reward_code if code.folder}),
+            *_settings_faults(experiment_dir),
+        ),
         leftovers=() if user else tuple(str(one.relative_to(experiment_dir)) for one in leftovers(experiment_dir)),
         notes=history.pauses if history else (),
     )  # fmt: skip
@@ -206,6 +214,28 @@ def _checkpoint_faults(experiment_dir: Path, run: RunHistory) -> Iterator[Fault]
         if what:
             use = "resume goes further back" if run.expected else "it is of no use any more"
             yield Fault(file=checkpoint.file, what=f"checkpoint {milestone} of {run.ref.name}: {what}; {use}")
+
+
+def _reward_faults(experiment_dir: Path, codes: Iterable[RewardCode]) -> Iterator[Fault]:
+    for code in codes:
+        folder = experiment_dir / code.folder
+        files = [path.relative_to(folder).as_posix() for path in files_below(folder) if path.suffix != ".pyc"]
+        try:
+            intact = source_sha256(folder, files) == code.sha256
+        except OSError:
+            intact = False
+        if not intact:
+            what = f"copy of {code.reference}: it is not what was copied there; resume and extend refuse it"
+            yield Fault(file=code.folder, what=what)
+
+
+def _settings_faults(experiment_dir: Path) -> Iterator[Fault]:
+    for path in (experiment_dir / "experiment.toml", *sorted(experiment_dir.glob("runs/*/config.toml"))):
+        try:
+            if path.is_file():
+                read_toml(path)
+        except UsageError as error:
+            yield Fault(file=str(path.relative_to(experiment_dir)), what=str(error).removeprefix(f"{path}: "))
 
 
 def _wrong(experiment_dir: Path, file: str, sha256: str, size_bytes: int | None) -> str:

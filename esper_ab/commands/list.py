@@ -14,11 +14,14 @@ import click
 
 from esper_ab.commands._exit_status import epilog
 from esper_ab.contracts.errors import JournalError, UsageError
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible_line
 from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import holder
 from esper_ab.live.status import state_of
+from esper_ab.verdict.word import Verdict
 
 _HEADINGS = ("run", "state", "done", "last event", "groups", "verdict")
 _MOST_TOLD = 3
@@ -34,7 +37,7 @@ class Listed:
     last_event: str = ""  # ISO 8601
     groups: tuple[str, ...] = ()
     verdicts: tuple[str, ...] = ()  # "a - b: VERDICT", of a finished one that has its report
-    problem: str = ""  # of a damaged one
+    problem: str = ""  # of a damaged one, or of its report
 
 
 @click.command(epilog=epilog("esper-ab list", "esper-ab list experiments --json"))
@@ -80,20 +83,28 @@ def _look(experiment_dir: Path) -> Listed:
     counted = [run for run in history.runs.values() if not (run.left_out or run.lost)]
     units = sum(run.spec.episodes + 1 for run in counted)
     done = sum(len(run.columns) + (run.evaluation is not None) for run in counted)
+    verdicts, problem = _verdicts(experiment_dir, history) if state == "finished" else ((), "")
     return Listed(
         experiment_dir=str(experiment_dir), state=state, done=done / units if units else None,
-        last_event=loaded.wall_time, groups=history.groups,
-        verdicts=_verdicts(experiment_dir) if state == "finished" else (),
+        last_event=loaded.wall_time, groups=history.groups, verdicts=verdicts, problem=problem,
     )  # fmt: skip
 
 
-def _verdicts(experiment_dir: Path) -> tuple[str, ...]:
-    """Verdicts in the report of a finished run; none when it has not been built."""
+def _verdicts(experiment_dir: Path, history: History) -> tuple[tuple[str, ...], str]:
+    """Verdicts in the report of a finished run, none when it has not been built; why they cannot be told, if so."""
+    path = experiment_dir / "verdict.json"
     try:
-        document = json_module.loads((experiment_dir / "verdict.json").read_bytes())
-        return tuple(f"{one['a']} - {one['b']}: {one['verdict']}" for one in document["comparisons"])
-    except (OSError, ValueError, LookupError, TypeError):
-        return ()
+        found = [(one["a"], one["b"], one["verdict"]) for one in json_module.loads(path.read_bytes())["comparisons"]]
+    except OSError:
+        return (), ""
+    except (ValueError, LookupError, TypeError):
+        found = []
+    words = [verdict for *_, verdict in found if verdict in tuple(Verdict)]
+    planned = [(comparison.a, comparison.b) for comparison in history.design.comparisons]
+    if [(a, b) for a, b, _ in found] == planned and len(words) == len(planned):
+        return tuple(f"{a} - {b}: {verdict}" for a, b, verdict in found), ""
+    remedy = shell_command("report", experiment_dir)
+    return (), f"{path.name} is damaged or of another state of the experiment: `{remedy}` makes it again"
 
 
 def _table(found: list[Listed]) -> str:

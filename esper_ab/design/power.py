@@ -6,8 +6,10 @@ the right direction. One look: noncentral t, exact. Several: simulated paths of 
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import msgspec
 import numpy as np
@@ -38,9 +40,9 @@ class Scheme(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PowerQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked of `power_table`."""
+    """What is asked of `power_tables_of`."""
 
-    margin: float  # points, > 0
+    margin: float  # > 0
     alpha: float = 0.05  # of the whole experiment
     groups: int = 2  # per block, so positions
     comparisons: int = 1  # that share alpha at the start
@@ -64,7 +66,7 @@ class PowerRow(msgspec.Struct, frozen=True, kw_only=True):
     replicates: int
     looks: tuple[int, ...]
     nominal_p: tuple[float, ...]
-    smallest: float | None  # points, found with 80 % power
+    smallest: float | None  # found with 80 % power
     smallest_low: float | None  # at the 80 % limits of the SD; None when its degrees of freedom are unknown
     smallest_high: float | None
     power: float  # at the margin
@@ -94,7 +96,7 @@ class PowerTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunSpread(msgspec.Struct, frozen=True, kw_only=True):
-    """Standard deviation of the endpoint between runs of one group, points; its df, or None when it is assumed."""
+    """Standard deviation of the endpoint between runs of one group; its df, or None when it is assumed."""
 
     sd: float
     df: int | None = None
@@ -161,51 +163,52 @@ class Simulation:
     """Power of one scheme at any effect, by the same draws for all of them, so that it grows with the effect."""
 
     def __init__(self, scheme: Scheme, rng: np.random.Generator) -> None:
-        self._scheme = scheme
+        self.scheme = scheme
         self._draws = draw(scheme.process, _PATHS, rng) if len(scheme.nominal_p) > 1 else None
 
     def power(self, effect: float) -> float:
         """P(crossed in the right direction); `effect` > 0 in SDs of a pair. 0.0 where the plan decides nothing."""
-        if not self._scheme.nominal_p:
+        if not self.scheme.nominal_p:
             return 0.0
         if self._draws is None:
-            return _single_look(self._scheme, effect)
+            return _single_look(self.scheme, effect)
         crossed, stop, t = self._paths(effect, self._draws)
         return float(np.mean(crossed & (np.take_along_axis(t, stop[None], axis=0)[0] > 0.0)))
 
     def expected_replicates(self, effect: float) -> float | None:
         """Mean number of replicates when a crossing stops the comparison; None where the plan decides nothing."""
-        if not self._scheme.nominal_p:
+        if not self.scheme.nominal_p:
             return None
         if self._draws is None:
-            return float(self._scheme.replicates)
+            return float(self.scheme.replicates)
         crossed, stop, _ = self._paths(effect, self._draws)
-        looks = np.asarray(self._scheme.process.looks)
-        return float(np.mean(np.where(crossed, looks[stop], self._scheme.replicates)))
+        looks = np.asarray(self.scheme.process.looks)
+        return float(np.mean(np.where(crossed, looks[stop], self.scheme.replicates)))
 
     def with_stops(self, effect: float, margin: float) -> tuple[float, float]:
         """Return power and mean replicates with the stops for futility of the scheme; both in SDs of a pair."""
         assert self._draws is not None
-        process = self._scheme.process
+        process = self.scheme.process
         crossed, _, t = self._beyond(effect, self._draws)
-        reach = stats.t.isf(np.asarray(self._scheme.futility_p), process.df)[:, None]
+        reach = stats.t.isf(np.asarray(self.scheme.futility_p), process.df)[:, None]
         below, above = (t_values(process, self._draws, effect + side) for side in (-margin, margin))
         ends = crossed | ((below <= -reach) & (above >= reach))
         first = np.argmax(ends, axis=0)
         found, sign = (np.take_along_axis(one, first[None], axis=0)[0] for one in (crossed, t))
-        used = np.where(ends.any(axis=0), np.asarray(process.looks)[first], self._scheme.replicates)
+        used = np.where(ends.any(axis=0), np.asarray(process.looks)[first], self.scheme.replicates)
         return float(np.mean(found & (sign > 0.0))), float(np.mean(used))
 
-    def smallest_effect(self, wanted: float = POWER) -> float | None:
-        """The effect, in SDs of a pair, with power `wanted`; None where the plan decides nothing."""
-        if not self._scheme.nominal_p:
+    @cached_property
+    def smallest_effect(self) -> float | None:
+        """The effect, in SDs of a pair, with 80 % power; None where the plan decides nothing."""
+        if not self.scheme.nominal_p:
             return None
-        low, high = 0.0, 1.0 / math.sqrt(self._scheme.replicates)
-        while self.power(high) < wanted:
+        low, high = 0.0, 1.0 / math.sqrt(self.scheme.replicates)
+        while self.power(high) < POWER:
             low, high = high, 2.0 * high
         for _ in range(_BISECTIONS):
             middle = 0.5 * (low + high)
-            low, high = (low, middle) if self.power(middle) >= wanted else (middle, high)
+            low, high = (low, middle) if self.power(middle) >= POWER else (middle, high)
         return high
 
     def _paths(
@@ -219,29 +222,39 @@ class Simulation:
         self, effect: float, draws: Draws
     ) -> tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.float64]]:
         """Whether each path is beyond its bound at each look, the index of its first crossing, and t [looks, paths]."""
-        t = t_values(self._scheme.process, draws, effect)
-        bounds = stats.t.isf(np.asarray(self._scheme.nominal_p) / 2.0, self._scheme.process.df)
+        t = t_values(self.scheme.process, draws, effect)
+        bounds = stats.t.isf(np.asarray(self.scheme.nominal_p) / 2.0, self.scheme.process.df)
         beyond = np.abs(t) >= bounds[:, None]
         return beyond, np.argmax(beyond, axis=0), t
 
 
-def power_table(
-    spread: PairSpread,
+def power_tables_of(
+    spreads: Sequence[PairSpread],
     replicates: Sequence[int],
     question: PowerQuestion,
     calibrate: Calibrate,
     rng: np.random.Generator,
-) -> PowerTable:
-    """What plans of `replicates` resolve, and how many the margin asks for; ValueError unless it is positive."""
+) -> tuple[PowerTable, ...]:
+    """What plans of `replicates` resolve, and how many the margin asks for, with each spread and the same draws.
+
+    ValueError unless the margin is positive.
+    """
     if not question.margin > 0.0:
         raise ValueError(f"power needs margin > 0, not {question.margin}")
+    simulations = []
+    for count in replicates:
+        asked = question.looks if question.looks and question.looks[-1] == count else default_looks(count)
+        simulations.append(Simulation(scheme(count, asked, question, calibrate), rng))
+    return tuple(_table(spread, simulations, question, calibrate, copy.deepcopy(rng)) for spread in spreads)
+
+
+def _table(
+    spread: PairSpread, simulations: Sequence[Simulation], question: PowerQuestion, calibrate: Calibrate,
+    rng: np.random.Generator,
+) -> PowerTable:  # fmt: skip
     limits = None
     if spread.sd_low is not None and spread.sd_high is not None:
         limits = spread.sd_low, spread.sd_high
-    rows = []
-    for count in replicates:
-        asked = question.looks if question.looks and question.looks[-1] == count else default_looks(count)
-        rows.append(_row(scheme(count, asked, question, calibrate), spread.sd, limits, question.margin, rng))
     return PowerTable(
         sd_run=spread.sd_run,
         rho=spread.rho,
@@ -249,7 +262,7 @@ def power_table(
         sd_low=spread.sd_low,
         sd_high=spread.sd_high,
         question=question,
-        rows=tuple(rows),
+        rows=tuple(_row(simulation, spread.sd, limits, question.margin) for simulation in simulations),
         needed=replicates_needed(spread.sd, limits, question, calibrate, rng),
     )
 
@@ -261,17 +274,14 @@ def replicates_needed(
     calibrate: Calibrate,
     rng: np.random.Generator,
 ) -> ReplicatesNeeded:
-    """For 80 % power at the margin, with SD `sd` of the differences and its `limits`, points; default looks."""
+    """For 80 % power at the margin, with SD `sd` of the differences and its `limits`; default looks."""
     found = {value: _least(question.margin / value, question, calibrate, rng) for value in (sd, *(limits or ()))}
     low, high = limits or (sd, sd)
     return ReplicatesNeeded(replicates=found[sd], low=found[low], high=found[high])
 
 
-def _row(
-    scheme: Scheme, sd: float, limits: tuple[float, float] | None, margin: float, rng: np.random.Generator
-) -> PowerRow:
-    simulation = Simulation(scheme, rng)
-    smallest = simulation.smallest_effect()
+def _row(simulation: Simulation, sd: float, limits: tuple[float, float] | None, margin: float) -> PowerRow:
+    scheme, smallest = simulation.scheme, simulation.smallest_effect
     return PowerRow(
         replicates=scheme.replicates,
         looks=scheme.looks,

@@ -62,7 +62,6 @@ class Journal:
             self._lock.close()
             raise self._cannot_write(error) from error
 
-
     @classmethod
     def take_up(
         cls, experiment_dir: Path, fold: Callable[[Iterator[AnyEvent]], Past], wall_clock: Callable[[], datetime] = _now
@@ -119,9 +118,13 @@ class Journal:
         self._prev = crc
 
     def write(self) -> None:
-        """Write every appended line to the file, for readers to see. DiskFull or JournalError on failure."""
+        """Write every appended line to the file, for readers to see. DiskFull or JournalError on failure.
+
+        JournalError also when somebody else has changed the file: lines behind that would be of no journal.
+        """
         try:
             self._begin_anew()
+            self._check_alone()
             while self._written < len(self._since):
                 lines = self._since[self._written : self._written + _LINES_AT_ONCE]
                 data = b"".join(lines)
@@ -176,6 +179,17 @@ class Journal:
             os.ftruncate(self._file, self._committed)
             self._size, self._written = self._committed, 0
             self._doubtful = False
+
+    def _check_alone(self) -> None:
+        found = os.fstat(self._file)
+        if found.st_size == self._size and found.st_nlink:
+            return
+        is_now = f"has {found.st_size} bytes where {self._size} were written" if found.st_nlink else "was removed"
+        fsck = shell_command("fsck", self.experiment_dir)
+        raise JournalError(
+            f"somebody else, a reward function perhaps, has changed {self._path}: it {is_now}; `{fsck}` shows what can "
+            "be kept"
+        )
 
     def _cannot_write(self, error: OSError) -> DiskFull | JournalError:
         lines = self._n - len(self._since) + self._written

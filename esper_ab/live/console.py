@@ -82,9 +82,14 @@ def _leads_to(stream: object, descriptor: int) -> bool:
 
 
 class _Fallback:
-    """Redirects descriptors of a lost terminal to a file, for every writer in this process."""
+    """Redirects descriptors of a lost terminal to a file, for every writer in this process.
+
+    What is shown is written through a duplicate: the signal may arrive within a write, which Python then repeats, and
+    what was meant for a terminal must not get into the file as it is.
+    """
 
     def __init__(self, experiment_dir: Path) -> None:
+        self._shown: dict[int, int] = {}
         self._path = experiment_dir / CONSOLE_NAME
         self._terminals = {descriptor for descriptor in _STANDARD if os.isatty(descriptor)}
         self._replaced: set[int] = set()
@@ -92,6 +97,10 @@ class _Fallback:
     def hang_up(self, number: int, frame: FrameType | None) -> None:
         """Handle SIGHUP by redirecting the terminal's descriptors."""
         self._replace(self._terminals)
+
+    def take_on(self, descriptor: int) -> None:
+        """Be ready to write what is meant for `descriptor`."""
+        self._shown[descriptor] = os.dup(descriptor)
 
     def write(self, descriptor: int, data: ReadableBuffer) -> int:
         """Write like os.write, or to the file once the reader has gone.
@@ -101,7 +110,7 @@ class _Fallback:
         if descriptor in self._replaced:
             return self._to_file(descriptor, data)
         try:
-            return os.write(descriptor, data)
+            return os.write(self._shown[descriptor], data)
         except OSError as error:
             if error.errno not in _GONE and descriptor not in self._replaced:
                 raise
@@ -153,6 +162,7 @@ class _Survivor(io.RawIOBase):
 def _surviving(stream: io.TextIOWrapper, descriptor: int, fallback: _Fallback) -> io.TextIOWrapper:
     with suppress(OSError):
         stream.flush()
+    fallback.take_on(descriptor)
     raw = io.BufferedWriter(_Survivor(descriptor, fallback))
     lines = stream.line_buffering or stream.write_through  # with PYTHONUNBUFFERED the latter alone
     return io.TextIOWrapper(raw, stream.encoding, stream.errors, line_buffering=lines)

@@ -5,26 +5,11 @@ Whether a boundary was crossed, or equivalence shown, is decided at the looks (`
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 import msgspec
 
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.verdict.looks import LookDecision
-
-
-class Verdict(StrEnum):
-    """One per comparison, about the first group against the second; in the order in which they are decided."""
-
-    BLOCKED = "BLOCKED"
-    NO_INFERENCE = "NO INFERENCE"
-    IDENTICAL = "IDENTICAL"
-    BETTER_BELOW_MARGIN = "BETTER, BELOW MARGIN"
-    WORSE_BELOW_MARGIN = "WORSE, BELOW MARGIN"
-    BETTER = "BETTER"
-    WORSE = "WORSE"
-    EQUIVALENT = "EQUIVALENT"
-    INCONCLUSIVE = "INCONCLUSIVE"
+from esper_ab.verdict.word import Verdict as Verdict
 
 
 class Grounds(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +19,7 @@ class Grounds(msgspec.Struct, frozen=True, kw_only=True):
     blocked: bool  # by the audit
     identical: bool  # one computation in both groups: equal records in every pair, and so every difference zero
     decision: LookDecision  # of the looks, where the last one shows it still
-    direction: int  # +1: a is better, -1: b is better, 0: not crossed
+    direction: float  # +1: a is better, -1: b is better, 0: not crossed
     below_margin: bool  # the simultaneous interval lies inside -margin .. +margin, and there are pairs enough
     capped: bool  # by the audit or by lost runs: at most INCONCLUSIVE
 

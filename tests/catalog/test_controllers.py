@@ -12,8 +12,8 @@ from support.growth_world import BLUEPRINTS, SLOTS, Episode, make_lifecycle, mea
 from esper_ab.contracts.catalog import entry, names
 from esper_ab.contracts.settings import ControllerSettings
 from workers.controller import Controller
-from workers.controllers import heuristic
-from workers.growth.rules.choice import choose
+from workers.controllers import heuristic, looking
+from workers.controllers.random import choose
 from workers.vocabulary import HEADS, OP, SLOT, Op, Stage
 
 ENVS = 4
@@ -240,3 +240,22 @@ def test_heuristic_finds_its_seed_wherever_it_sits() -> None:
 def test_heuristic_needs_a_blueprint_of_its_rotation() -> None:
     with pytest.raises(ValueError, match="conv_light, conv_heavy"):
         entry("workers.controllers", "heuristic", "make")(ControllerSettings(), SLOTS, ("bottleneck",))
+
+
+# --- looking ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("train_loss", "val_loss", "slot"), [(1.35, 1.40, "early"), (1.10, 1.15, "mid"), (1.10, 1.30, "late")]
+)
+def test_looking_puts_its_one_seed_where_the_losses_point(train_loss: float, val_loss: float, slot: str) -> None:
+    controller, game = make("looking"), Episode(make_lifecycle(1, max_seeds=1), np.random.default_rng(0))
+    controller.begin_episode(1)
+    for step in range(1, 26):
+        reading = measure(game.lifecycle, game.rng)
+        reading = dataclasses.replace(reading, train_loss=np.array([train_loss]), val_loss=np.array([val_loss]))
+        game.act(controller.decide(game.view(step, reading), np.zeros((1, len(HEADS)))), step)
+    assert [(step, event, where) for step, event, where in story(game)[:2]] == [
+        (looking.LOOK_STEP, "germinated", slot), (looking.LOOK_STEP + 1, "advanced", slot),
+    ]  # fmt: skip
+    assert game.lifecycle.table.stage[0, SLOTS.index(slot)] == Stage.HOLDING

@@ -33,7 +33,8 @@ def load(task: Task, tmp_path: Path) -> tuple[Splits, tuple[int, int, int]]:
         if not folder.exists():
             write_tiny_cifar(folder)
         return cifar10.read(folder, TINY), TINY
-    return task.load(""), task.sizes
+    train, validation, test = (size * max(1, len(task.kinds)) for size in task.sizes)
+    return task.load(""), (train, validation, test)
 
 
 @pytest.fixture(params=names("workers.tasks"))
@@ -98,7 +99,7 @@ def test_synthetic_can_be_learned_but_not_pixel_by_pixel() -> None:
     assert (splits.train.y[distances.argmin(axis=1)] == splits.test.y).mean() > 0.7
 
 
-@pytest.mark.parametrize("name", ["digits", "digits_easy", "synthetic"])
+@pytest.mark.parametrize("name", ["digits", "digits_easy", "mixture", "synthetic"])
 def test_data_dir_is_refused_where_nothing_is_read(name: str) -> None:
     with pytest.raises(ValueError, match="leave it out"):
         entry("workers.tasks", name, "TASK").load("/somewhere")

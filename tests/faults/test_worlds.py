@@ -5,8 +5,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
+
 import pytest
-from support import fake_plans
+from hypothesis import given
+from hypothesis import strategies as st
+from support import fault_crew
 from support.fault_checker import check_records
 from support.fault_world import EPISODES, LIVES, REPLICATES, described, live, make_world, peaceful
 from support.journals import planted_effect
@@ -19,6 +24,8 @@ from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.inline import InlineLauncher
 
+CREW = fault_crew.fake(REPLICATES, EPISODES)
+TORCH = dataclasses.replace(CREW, name="forked")  # no plan is looked at to make a world
 RNG_SEEDS = (1, 4, 5, 7, 9)  # among them pieces of large messages, blows from outside, three lives
 
 
@@ -26,17 +33,44 @@ RNG_SEEDS = (1, 4, 5, 7, 9)  # among them pieces of large messages, blows from o
 def undisturbed(tmp_path_factory):
     """Result hash of the experiment without faults."""
     experiment_dir = tmp_path_factory.mktemp("undisturbed")
-    plan = fake_plans.plan(replicates=REPLICATES, episodes=EPISODES)
-    experiment_run.run(plan, experiment_dir, InlineLauncher("support.fake_worker:main_in_thread"), ())
+    experiment_run.run(CREW.plan, experiment_dir, InlineLauncher("support.fake_worker:main_in_thread"), ())
     return result_hash(fold(read(experiment_dir / JOURNAL_NAME)))
 
 
 @pytest.mark.parametrize("rng_seed", RNG_SEEDS)
 def test_a_world_of_faults_ends_as_one_without(rng_seed, undisturbed, tmp_path):
-    outcome = live(make_world(rng_seed), tmp_path / "run", undisturbed)
+    outcome = live(make_world(rng_seed, CREW), CREW, tmp_path / "run", undisturbed)
     assert not outcome.problem, described(outcome)
     assert outcome.faults >= 2, described(outcome)
     assert outcome.lives <= LIVES + len(outcome.blows)
+
+
+@given(st.integers(0, 10_000))
+def test_no_world_of_real_workers_costs_a_replicate(rng_seed):
+    """Of deaths that no milestone of their incarnation comes before, and blows, no worker has three in a row."""
+    world = make_world(rng_seed, TORCH)
+    for worker in ("w00", "w01"):
+        blows = sum(blow.victim == worker for blow in world.blows)
+        early = [int(who[4:]) for who, death in world.deaths.items() if who.startswith(worker) and is_early(death)]
+        assert all(later - earlier > 1 for earlier, later in itertools.pairwise(early))
+        assert len(early) <= 1 or not blows
+
+
+def is_early(death):
+    """Whether it may come before anything is recorded of what its incarnation does."""
+    return death.n <= {"checkpoint sync": 2, "send": 15}.get(death.place, 1) or death.place.startswith("policy")
+
+
+@pytest.mark.slow
+def test_real_workers_that_are_killed_leave_what_undisturbed_ones_leave(tmp_path):
+    crew = fault_crew.real("torch", replicates=1, episodes=2)
+    calm, world = tmp_path / "calm", peaceful(floor_s=120.0)
+    assert live(world, crew, calm, "").lives == 1
+    world.deaths["w00/1"] = Death(place="checkpoint rename", n=1)
+    world.deaths["w01/1"] = Death(place="policy write", n=1, moment="middle")
+    outcome = live(world, crew, tmp_path / "run", result_hash(fold(read(calm / JOURNAL_NAME))), calm)
+    assert not outcome.problem, described(outcome)
+    assert outcome.faults == 2
 
 
 @pytest.mark.parametrize("how", ["SIGSTOP", "busy loop", "interpreter locked", "deadlock"])
@@ -44,7 +78,7 @@ def test_a_worker_that_hangs_in_the_middle_of_a_checkpoint(how, undisturbed, tmp
     death = Death(place="checkpoint write", n=3, moment="middle", how=how)
     world = peaceful(floor_s=3.0)
     world.deaths["w01/1"] = death
-    outcome = live(world, tmp_path / "run", undisturbed)
+    outcome = live(world, CREW, tmp_path / "run", undisturbed)
     assert not outcome.problem, described(outcome)
     assert outcome.planted == [("w01/1", death)]
     (hung,) = [event for event in read(tmp_path / "run" / JOURNAL_NAME) if isinstance(event, Ledger)][:1]

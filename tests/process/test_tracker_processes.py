@@ -237,7 +237,7 @@ def test_a_server_that_is_not_there_costs_the_run_nothing_and_is_filled_when_it_
     assert unknown == []
     assert set(first) == {"a/0", "b/0", "comparison"}
     assert {name: run[3] for name, run in first.items()} == dict.fromkeys(first, "FINISHED")
-    assert len(first["a/0"][0]["train/held_out_accuracy"]) == fold(plain).runs["a/0"].spec.episodes
+    assert len(first["a/0"][0]["train/outcome"]) == fold(plain).runs["a/0"].spec.episodes
     assert tracked.mlflow_runs(store(experiment_dir), "fake") == first
 
 
@@ -269,6 +269,30 @@ def test_a_library_that_hangs_does_not_outlive_the_run(tmp_path):
     done = subprocess.run([sys.executable, "-c", HANGS, experiment_dir], timeout=PATIENCE_S, check=False)
     assert done.returncode == 1
     assert "nothing moved" in read_progress(experiment_dir, "tensorboard").detail
+
+
+SILENT = (
+    "import os, sys; from pathlib import Path; from esper_ab.trackers import process\n"
+    "process._END_S, process._WATCH_S = 2.0, 0.05\n"
+    "os._exit(process.main(Path(sys.argv[1]), 'wandb', live=True))\n"
+)
+
+
+def test_a_server_that_accepts_and_never_answers_does_not_keep_the_tracker(tmp_path):
+    """Weights & Biases online; the kernel accepts for a socket that nobody asks for its connections."""
+    experiment_dir = journals.write(tmp_path / "run", SMALL.events())
+    save_settings(experiment_dir, Tracking(wandb="online"))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        done = subprocess.run(
+            [sys.executable, "-c", SILENT, experiment_dir], timeout=PATIENCE_S, check=False,
+            env=os.environ | {
+                "WANDB_MODE": "online", "WANDB_API_KEY": "0" * 40, "no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1",
+                "WANDB_BASE_URL": f"http://127.0.0.1:{silent.getsockname()[1]}",
+            },
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert "nothing moved for 2 s after the run had ended" in read_progress(experiment_dir, "wandb").detail
+    eventually(lambda: not stray(experiment_dir))
 
 
 def test_a_word_of_an_earlier_tracker_is_not_taken_for_that_of_the_one_started_here(tmp_path, capfd):

@@ -11,7 +11,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -21,14 +20,21 @@ from pathlib import Path
 
 from esper_ab.journal.events import WorkerStarted
 from esper_ab.journal.file import JOURNAL_NAME, read
-from support import children
+from support import fault_crew
 from support.fault_checker import alive_in_session, check
+from support.fault_crew import Crew
 from support.planted_death import PLACES, Death, planted, struck
 
 REPLICATES, EPISODES = 2, 4
 LIVES = 3  # of the coordinator, at most: the last is left in peace
+TORCH_REPLICATES, TORCH_EPISODES, TORCH_LIVES = 2, 5, 5
 _MOMENTS = ("before", "middle", "after")
 _SIGNALS = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGSEGV", "SIGABRT")
+_SENDS = 15  # of a torch worker: its greeting, warm-up and evaluation; fewer for a milestone in between
+_TORCH_PLACES = (
+    *(f"checkpoint {call}" for call in ("write", "sync", "rename")), "send", "send", "send",
+    *(f"policy {call}" for call in ("write", "sync", "rename")),
+)  # fmt: skip
 _PATIENCE_S = 240.0
 _GONE_S = 5.0  # a second is promised for a worker at work; one that is just being started has to get to it first
 _POLL_S = 0.005
@@ -70,8 +76,13 @@ class Outcome:
         return len(self.planted) + len(self.blows)
 
 
-def make_world(rng_seed: int) -> World:
-    """Faults by rng seed alone; never three deaths of a worker without a recorded milestone between them.
+def make_world(rng_seed: int, crew: Crew) -> World:
+    """Faults by rng seed and kind of workers alone."""
+    return _torch_world(rng_seed) if crew.torch else _torch_free_world(rng_seed)
+
+
+def _torch_free_world(rng_seed: int) -> World:
+    """Never three deaths of a worker without a recorded milestone between them.
 
     Where workers are stopped the coordinator lives: a stopped process cannot notice that it is gone.
     """
@@ -107,23 +118,68 @@ def _of_worker(rng: random.Random, incarnation: int, stops: bool) -> Death:
     return Death(place=place, n=rng.randint(least, least + 2 * calls), moment=_moment(rng, place), how=how)
 
 
+def _torch_world(rng_seed: int) -> World:
+    """Many deaths of each worker, nearly all behind a milestone that this incarnation has got recorded.
+
+    No milestone sees more than one of them, and, a coordinator that has died having none to count, one blow besides.
+    """
+    rng = random.Random(f"torch {rng_seed}")
+    stops = rng.random() < 0.06
+    deaths = {
+        f"coordinator/{life}": _of_coordinator(rng)
+        for life in (() if stops else range(1, TORCH_LIVES)) if rng.random() < 0.8
+    }  # fmt: skip
+    for worker in ("w00", "w01"):
+        for incarnation in range(1, 3 if stops else 12):
+            if rng.random() < 0.9:
+                deaths[f"{worker}/{incarnation}"] = _of_torch_worker(rng, incarnation, stops)
+    victims = ("coordinator", "w00", "w01")
+    blows = () if stops else tuple(
+        Blow(at_bytes=20_000 + 25_000 * part + rng.randrange(25_000), victim=rng.choice(victims)) for part in range(2)
+    )  # fmt: skip
+    for beaten in {blow.victim for blow in blows} - {"coordinator"}:  # a blow between two of them would be a third
+        writing = [who for who, death in deaths.items() if who.startswith(beaten) and death.place.startswith("policy")]
+        for later in writing[1:]:
+            del deaths[later]
+    return World(rng_seed=rng_seed, deaths=deaths, blows=blows, large=False, floor_s=15.0 if stops else 120.0)
+
+
+def _of_torch_worker(rng: random.Random, incarnation: int, stops: bool) -> Death:
+    """No two of them in a row while the same policy is written."""
+    place = rng.choice([place for place in _TORCH_PLACES if incarnation % 2 or not place.startswith("policy")])
+    calls = {"checkpoint sync": 2, "send": _SENDS}.get(place, 1)  # for one milestone, at most
+    n = rng.randint(calls + 1, 3 * calls)
+    if place.startswith("policy"):
+        n = rng.randint(1, 2) if place == "policy sync" else 1
+    how = "SIGSTOP" if stops else rng.choice(_SIGNALS)
+    return Death(place=place, n=n, moment=_moment(rng, place), how=how)
+
+
 def _moment(rng: random.Random, place: str) -> str:
     """Only a write has a middle; a message of several frames is cut before and after each of them."""
     return rng.choice(_MOMENTS if place.endswith("write") else ("before", "after"))
 
 
-def live(world: World, experiment_dir: Path, expected_hash: str) -> Outcome:
-    """Run the world's experiment in `experiment_dir`, life after life, and check what it has come to."""
+def live(
+    world: World, crew: Crew, experiment_dir: Path, expected_hash: str, undisturbed: Path | None = None
+) -> Outcome:  # fmt: skip
+    """Run the world's experiment in `experiment_dir`, life after life, and check what it has come to.
+
+    `undisturbed`: the directory whose policies and checkpoints it is to have, byte by byte.
+    """
     outcome = Outcome(world=world)
     log = experiment_dir.parent / f"{experiment_dir.name}.deaths"
     with _private_tmp() as tmp:
+        around = planted(world.deaths, log) | {"TMPDIR": str(tmp), "OMP_NUM_THREADS": "1"}
+        if world.large:
+            around["FAKE_FAULT"] = "large:a/0:2,large:b/1:3"
         blows = list(world.blows)
         try:
-            for life in range(1, 2 * LIVES + 1):
+            for life in range(1, 2 + sum(name.startswith("coordinator") for name in world.deaths) + len(blows)):
                 outcome.lives = life
-                if _one_life(world, experiment_dir, log, tmp, (life, blows, outcome)) == 0:
+                if _one_life(crew, experiment_dir, around, (blows, outcome)) == 0:
                     break
-            check(experiment_dir, expected_hash)
+            check(experiment_dir, expected_hash, undisturbed)
         except (AssertionError, subprocess.TimeoutExpired) as error:
             outcome.problem = f"{type(error).__name__}: {error}"
         outcome.planted = struck(log)
@@ -131,18 +187,15 @@ def live(world: World, experiment_dir: Path, expected_hash: str) -> Outcome:
     return outcome
 
 
-def _one_life(world: World, experiment_dir: Path, log: Path, tmp: Path, now: tuple[int, list[Blow], Outcome]) -> int:
+def _one_life(
+    crew: Crew, experiment_dir: Path, around: dict[str, str], now: tuple[list[Blow], Outcome]
+) -> int | None:  # fmt: skip
     """Exit status of one coordinator; no process of its session may be left soon after."""
-    life, blows, outcome = now
+    blows, outcome = now
     _begin(experiment_dir)
-    environment = children.environment(**planted(world.deaths, log), TMPDIR=str(tmp), OMP_NUM_THREADS="1")
-    if world.large:
-        environment["FAKE_FAULT"] = "large:a/0:2,large:b/1:3"
-    command = [sys.executable, "-m", "support.faulty_experiment", str(experiment_dir), str(life), str(REPLICATES)]
+    life = outcome.lives
     with (experiment_dir.parent / f"{experiment_dir.name}.stderr").open("ab") as errors:
-        process = subprocess.Popen(
-            [*command, str(EPISODES), str(world.floor_s)], env=environment, stderr=errors, start_new_session=True
-        )
+        process = fault_crew.coordinator(crew, experiment_dir, life, outcome.world.floor_s, (around, errors))
     try:
         deadline = time.monotonic() + _PATIENCE_S
         while process.poll() is None:

@@ -1,8 +1,9 @@
 """A coordinator in a process of its own that can be told when to die; begins the experiment or takes it up.
 
-    python -m support.faulty_experiment RUN_DIR LIFE REPLICATES EPISODES FLOOR_S
+    python -m support.faulty_experiment RUN_DIR LIFE PLAN ENTRY FLOOR_S START_UP_S
 
-Imports when it runs: a spawned worker imports this file, too, and is to watch its parent as early as a real one.
+PLAN is a file with the plan as JSON, ENTRY that of the workers. Imports when it runs: a spawned worker imports this
+file, too, and is to watch its parent as early as a real one.
 """
 
 from __future__ import annotations
@@ -12,35 +13,42 @@ from pathlib import Path
 
 from support import stand_in
 
-START_UP_S = 15.0  # on a machine that is not crowded: as many times longer, else
 
-
-def main(experiment_dir: Path, life: str, replicates: int, episodes: int, floor_s: float) -> None:
-    """Conduct or resume, with the fake worker."""
+def lived(experiment_dir: Path, life: str, plan, launcher, limits: tuple[float, float]) -> int:
+    """Conduct or resume, and return the exit status; `limits`: of silence, and of the silence of a start-up."""
+    from esper_ab.contracts.errors import EsperError
     from esper_ab.control import experiment_run
     from esper_ab.control.rules.liveness import Limits
     from esper_ab.journal.file import JOURNAL_NAME
-    from esper_ab.launchers.local import LocalLauncher
-    from support import fake_plans, planted_death
+    from support import planted_death
 
     planted_death.install(f"coordinator/{life}")
-    launcher, limits = LocalLauncher("support.planted_death:worker"), Limits(floor_s=floor_s, start_up_s=START_UP_S)
-    if (experiment_dir / JOURNAL_NAME).exists():
-        experiment_run.resume(experiment_dir, launcher, (), limits)
-    else:
-        experiment_run.run(
-            fake_plans.plan(replicates=replicates, episodes=episodes), experiment_dir, launcher, (), limits
-        )
+    floor_s, start_up_s = limits
+    patience = Limits(floor_s=floor_s, start_up_s=start_up_s)
+    try:
+        if (experiment_dir / JOURNAL_NAME).exists():
+            experiment_run.resume(experiment_dir, launcher, (), patience)
+        else:
+            experiment_run.run(plan, experiment_dir, launcher, (), patience)
+    except EsperError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+    return 0
+
+
+def main(experiment_dir: str, life: str, plan: str, entry: str, floor_s: str, start_up_s: str) -> int:
+    """Read the plan, as a process of its own."""
+    import msgspec
+
+    from esper_ab.launchers.local import LocalLauncher
+    from esper_ab.plan.blocks import Plan
+
+    read = msgspec.json.decode(Path(plan).read_bytes(), type=Plan)
+    return lived(Path(experiment_dir), life, read, LocalLauncher(entry), (float(floor_s), float(start_up_s)))
 
 
 if __name__ == "__main__":
-    from esper_ab.contracts.errors import EsperError
-
-    folder, number, of_replicates, of_episodes, of_floor = sys.argv[1:]
     stand_in.die_with_parent()
-    stand_in.without_torch()
-    try:
-        main(Path(folder), number, int(of_replicates), int(of_episodes), float(of_floor))
-    except EsperError as error:
-        sys.stderr.write(f"{error}\n")
-        sys.exit(error.exit_code)
+    if "real" not in sys.argv[4]:
+        stand_in.without_torch()
+    sys.exit(main(*sys.argv[1:]))

@@ -1,12 +1,17 @@
 """The disk fills up under a real worker loop, then somebody makes room. Prints what was seen as one JSON object.
 
-    unshare -Urm sh -c 'mount -t tmpfs -o size=8m tmpfs DIR && exec python -m support.full_disk DIR'
+    unshare -Urm sh -c 'mount -t tmpfs -o size=8m tmpfs DIR && exec python -m support.full_disk DIR bytes'
+
+With "inodes" it is not the bytes that there are no more of, but the files.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
+import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -17,9 +22,15 @@ from support.tensor_world import make_session
 from workers.storage import durable
 
 
-def fill(path: Path) -> None:
-    """Take every byte that is left."""
-    with path.open("wb", buffering=0) as file:
+def fill(ballast: Path, what: str) -> None:
+    """Take every byte that is left, or every file."""
+    ballast.mkdir()
+    if what == "inodes":
+        with suppress(OSError):
+            for number in itertools.count():
+                (ballast / str(number)).touch()
+        return
+    with (ballast / "bytes").open("wb", buffering=0) as file:
         for size in (1 << 16, 1 << 12):
             try:
                 while file.write(b"x" * size):
@@ -29,10 +40,11 @@ def fill(path: Path) -> None:
 
 
 def listing(experiment_dir: Path) -> list[str]:
-    return sorted(str(path.relative_to(experiment_dir)) for path in experiment_dir.rglob("*") if path.is_file())
+    found = (path.relative_to(experiment_dir) for path in experiment_dir.rglob("*") if path.is_file())
+    return sorted(str(path) for path in found if path.parts[0] != "ballast")
 
 
-def main(experiment_dir: Path) -> None:
+def main(experiment_dir: Path, what: str) -> None:
     torch.set_num_threads(1)
     spec = make_session().spec
     seen: dict[str, object] = {}
@@ -42,20 +54,20 @@ def main(experiment_dir: Path) -> None:
         worker.hear(Ready)
         worker.say(Release(run_name="a/0", milestone=0))
         first = worker.hear(EpisodeFinished)
-        fill(ballast)
+        fill(ballast, what)
         worker.say(Release(run_name="a/0", milestone=1))
         for _ in range(2):  # it says so, and says so again
             worker.hear(Progress, phase="disk full")
         seen["while full"] = listing(experiment_dir)
         kept = first.checkpoint
         seen["previous intact"] = bool(durable.read(experiment_dir / kept.file, kept.sha256, kept.size_bytes))
-        ballast.unlink()
+        shutil.rmtree(ballast)
         second = worker.hear(EpisodeFinished)
         seen["digests"] = [first.record.digest, second.record.digest]
-        fill(ballast)
+        fill(ballast, what)
         worker.say(Release(run_name="a/0", milestone=2))
         worker.hear(Progress, phase="disk full")
-        ballast.unlink()
+        shutil.rmtree(ballast)
         seen["evaluation"] = worker.hear(Evaluated).record.digest
         worker.say(Release(run_name="a/0", milestone=3))
     seen["afterwards"] = listing(experiment_dir)
@@ -63,4 +75,4 @@ def main(experiment_dir: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2])

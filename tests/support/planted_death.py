@@ -20,6 +20,7 @@ from esper_ab.contracts.messages import WorkerOrder
 
 VARIABLE, LOG_VARIABLE = "NEMESIS", "NEMESIS_LOG"
 PLACES = ("journal write", "journal sync", "checkpoint write", "checkpoint sync", "checkpoint rename", "send")
+# and, of workers that have policies: "policy write", "policy sync", "policy rename"
 _WRITE, _SYNC = os.write, (os.fsync, os.fdatasync)
 
 
@@ -51,6 +52,14 @@ def worker(order: WorkerOrder) -> None:
     fake_worker.main(order)
 
 
+def real_worker(order: WorkerOrder) -> None:
+    """Entry of a real worker with its death planted."""
+    from workers.process import entry
+
+    install(order.identity)
+    entry.main(order)
+
+
 def install(identity: str) -> None:
     """Plant the death of `identity` into this process, if there is one."""
     deaths = msgspec.json.decode(os.environ.get(VARIABLE, "{}"), type=dict[str, Death])
@@ -62,6 +71,7 @@ def install(identity: str) -> None:
 class _Planted:
     def __init__(self, identity: str, death: Death) -> None:
         self._identity, self._death, self._calls = identity, death, 0
+        self._process = os.getpid()  # forked children have deaths of their own
 
     def wrap(self) -> None:
         os.write = self._around(_WRITE, lambda descriptor, data: f"{_kind(descriptor)} write", _half_written)
@@ -89,7 +99,7 @@ class _Planted:
 
     def _due(self, place: str) -> str:
         """The moment of this call at which to die; "" for none."""
-        if place != self._death.place:
+        if place != self._death.place or os.getpid() != self._process:
             return ""
         self._calls += 1
         return self._death.moment if self._calls == self._death.n else ""
@@ -136,8 +146,9 @@ def _kind(descriptor: int) -> str:
 
 def _kind_of(path: str) -> str:
     """The folder's sync belongs to what is in it."""
-    if "/checkpoints/" in path:
-        return "checkpoint"
+    for folder, kind in (("/checkpoints/", "checkpoint"), ("/policies/", "policy")):
+        if folder in path:
+            return kind
     return "journal" if path.endswith("/events.jsonl") else "other"
 
 

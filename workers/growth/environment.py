@@ -1,32 +1,33 @@
 """The growth environments of one run: hosts on one or several devices, one lifecycle, one clock.
 
-    env.begin_episode(path)
-    while env.step < env.steps and env.alive.any():
-        view = env.advance()              # one host epoch, one validation
-        facts = env.facts(decisions)      # before the decision changes anything
-        env.execute(decisions)
-    env.held_out_accuracy()
+They are the `Environments` of workers/environments.py, made of these parts:
+
+    view = env.advance()              # one host epoch, one validation
+    facts = env.facts(decisions)      # before the decision changes anything
+    env.execute(decisions)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
-from esper_ab.contracts.records import SeedEvent
+from esper_ab.contracts.records import EnvEpisode, SeedEvent, finite
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings, HostKernel, RewardSettings
 from workers.datasets.task import Splits, Task
+from workers.environments import Ended, Happened
 from workers.facts import Bools, Floats, Ints, StepFacts
 from workers.growth.bank.bank import Bank, PassResult
 from workers.growth.bank.configurations import contributions
 from workers.growth.bank.loss_scale import LossScale
 from workers.growth.bank.split import DeviceSplit
+from workers.growth.measures import MEASURES
 from workers.growth.orders import Orders
 from workers.growth.rules.facts import FactsMemory
 from workers.growth.rules.lifecycle import Lifecycle
@@ -35,8 +36,9 @@ from workers.growth.rules.observe import layout, observe
 from workers.growth.rules.predicates import Rules
 from workers.growth.rules.tracker import SignalTracker
 from workers.growth.rules.view import DecisionView
-from workers.growth.stopwatch import Stopwatch
+from workers.growth.shares import Shares
 from workers.layers.device import is_cpu
+from workers.stopwatch import Stopwatch
 from workers.vocabulary import HEADS, Algorithm, head_sizes
 
 T = TypeVar("T")
@@ -55,6 +57,16 @@ class DeviceData:
         """Upload all splits once; they are constants."""
         parts = (splits.train, splits.validation, splits.test)
         return DeviceData(*(DeviceSplit.of(split, device, dtype) for split in parts))
+
+    def of_kinds(self, task: Task) -> list[DeviceData]:
+        """Return the data of each kind of a family, without a copy; of another task all of it."""
+        if not task.kinds:
+            return [self]
+        whole = (self.train, self.validation, self.test)
+        return [
+            DeviceData(*(split.cut(kind * size, size) for split, size in zip(whole, task.sizes, strict=True)))
+            for kind in range(len(task.kinds))
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,27 +93,25 @@ class GrowthEnv:
         self.observation_width = layout(len(spec.slots), len(spec.growth.blueprints)).width
         self._stopwatch = stopwatch
         self._data = data
-        self._banks: list[tuple[Bank, DeviceData]] = []
+        self._banks: list[tuple[Bank, list[DeviceData]]] = []  # data by kind
         self._orders: dict[Bank, Orders] = {}
         for device in dict.fromkeys(spec.env_devices):
             envs = np.array([i for i, name in enumerate(spec.env_devices) if name == device], dtype=np.int64)
             like = data[device].train.x
             bank = Bank(spec.task, spec.slots, envs, spec.growth, like, spec.kernel)
-            self._banks.append((bank, data[device]))
-            self._orders[bank] = Orders(len(data[device].train.y), ahead=not is_cpu(like.device))
+            kinds = data[device].of_kinds(spec.task)
+            self._banks.append((bank, kinds))
+            self._orders[bank] = Orders(len(kinds[0].train.y), ahead=not is_cpu(like.device))
         # Environment -> the bank that holds it, and its row there.
         self._homes = {int(env): (bank, row) for bank, _ in self._banks for row, env in enumerate(bank.envs)}
         self.host_params = self._banks[0][0].host_size
         self.loss_scale = LossScale() if spec.growth.amp == "fp16" else None
 
-    def begin_episode(self, path: RngPath) -> None:
-        """Start an episode with fresh hosts and empty slots; every draw of the episode has an address below `path`."""
-        self.begin_episodes([path / "env" / env for env in range(self.n_envs)])
-
-    def begin_episodes(self, paths: Sequence[RngPath]) -> None:
-        """Start an episode with fresh hosts and empty slots, and one rng address per environment."""
-        self.step = 0
+    def begin(self, paths: Sequence[RngPath]) -> DecisionView:
+        """Start an episode with fresh hosts and empty slots, one rng address per environment; train its first epoch."""
+        self.epoch = 0
         self._paths = paths
+        self._shares = Shares(self.spec.task, paths)
         # All at once: draws between epochs of training would find their code evicted from the cache, five times slower.
         self._uniforms: Floats = np.empty((self.steps, self.n_envs, len(HEADS)))
         for step, env in np.ndindex(self.steps, self.n_envs):
@@ -117,6 +127,38 @@ class GrowthEnv:
         self.events: list[SeedEvent] = []
         self.diverged: Bools = np.zeros(self.n_envs, dtype=np.bool_)
         self.steps_done: Ints = np.zeros(self.n_envs, dtype=np.int64)
+        return self.advance()
+
+    def step(self, decisions: Ints) -> tuple[Happened[StepFacts], DecisionView]:
+        """Execute decisions [E, heads], and train the next epoch unless this was the last step.
+
+        A host that breaks in that epoch has ended with this decision, which pays for it under every mode.
+        """
+        with self._stopwatch.phase("decide"):
+            facts = self.facts(decisions)
+            self.execute(decisions)
+        if self.epoch == self.steps:
+            everybody = np.ones(self.n_envs, dtype=np.bool_)
+            view = replace(self._view, alive=~everybody)
+            return Happened(facts=facts, ended=everybody, penalty=np.zeros(self.n_envs)), view
+        was_alive = self.alive.copy()
+        view = self.advance()
+        broken = was_alive & ~view.alive
+        penalty = np.where(broken, self.spec.reward.divergence_penalty, 0.0)
+        return Happened(facts=facts, ended=broken, penalty=penalty), view
+
+    def ends(self) -> Ended:
+        """Return every host's end, held-out accuracy included, and the lives of its seeds."""
+        return Ended(outcomes(self), tuple(self.events))
+
+    def carried(self) -> dict[str, Any]:
+        """Return float16's loss scale: hosts are grown afresh in every episode."""
+        return {} if self.loss_scale is None else {"loss_scale": self.loss_scale.state()}
+
+    def take_up(self, carried: dict[str, Any]) -> None:
+        """Go on from what `carried` returned."""
+        if self.loss_scale is not None:
+            self.loss_scale.resume(carried["loss_scale"])
 
     @property
     def alive(self) -> Bools:
@@ -125,51 +167,52 @@ class GrowthEnv:
 
     def uniforms(self) -> Floats:
         """Return the random numbers [E, heads] of the next decision; every head has one at every step, used or not."""
-        return np.asarray(self._uniforms[self.step - 1])
+        return np.asarray(self._uniforms[self.epoch - 1])
 
     def advance(self) -> DecisionView:
         """Train one epoch and validate once in every live environment; return what the decision may depend on.
 
         A host whose losses are not finite is diverged: its episode ends before this step's decision.
         """
-        self.step += 1
+        self.epoch += 1
         measurement = self._measure()
         broken = self.alive & ~measurement.finite
         self.lifecycle.stop(broken)
         self.diverged = self.diverged | broken
-        self.steps_done[self.alive] = self.step
+        self.steps_done[self.alive] = self.epoch
         self.lifecycle.record(measurement)
         signals = self._tracker.update(measurement, self.alive)
         self._measurement = measurement
-        return DecisionView(
-            step=self.step,
+        self._view = DecisionView(
+            step=self.epoch,
             steps=self.steps,
             slots=self.spec.slots,
             blueprints=self.spec.growth.blueprints,
             table=self.lifecycle.table,
             alive=self.alive.copy(),
             signals=signals,
-            masks=self.lifecycle.masks(self.step),
-            observation=observe(self.lifecycle, self._tracker, measurement, self.step),
+            masks=self.lifecycle.masks(self.epoch),
+            observation=observe(self.lifecycle, self._tracker, measurement, self.epoch),
         )
+        return self._view
 
     def facts(self, decisions: Ints) -> StepFacts:
         """Return the facts of this step and of decisions [E, heads]; call once per step, before `execute`."""
         return self._memory.step_facts(
-            self.lifecycle, self._tracker.signals, self._measurement, decisions, self.step
+            self.lifecycle, self._tracker.signals, self._measurement, decisions, self.epoch
         )
 
     def execute(self, decisions: Ints) -> None:
         """Execute decisions [E, heads], then advance ramps and cooldowns by one step in every slot."""
         graft = _Graft(self)
-        self.events += self.lifecycle.execute(decisions, self.step, graft)
-        self.events += self.lifecycle.end_step(self.step, graft)
+        self.events += self.lifecycle.execute(decisions, self.epoch, graft)
+        self.events += self.lifecycle.end_step(self.epoch, graft)
 
     def held_out_accuracy(self) -> Floats:
         """Return the accuracy [E] on the test split, percent; chance for diverged hosts. Changes no state."""
         accuracy = np.full(self.n_envs, 100.0 / self.spec.task.host.classes)
         with self._stopwatch.phase("validate"):
-            for envs, result in self._on_every_device(self._test, ~self.diverged):
+            for envs, result in self._on_every_kind(self._test, ~self.diverged):
                 accuracy[envs] = result.accuracy
         return accuracy
 
@@ -194,20 +237,20 @@ class GrowthEnv:
 
     def address(self, env: int, slot: int) -> RngPath:
         """Return the rng address of a module germinated now in `slot` of `env`."""
-        return self._paths[env] / "step" / self.step / "slot" / self.spec.slots[slot]
+        return self._paths[env] / "step" / self.epoch / "slot" / self.spec.slots[slot]
 
     def _measure(self) -> Measurement:
         shape = (self.n_envs, len(self.spec.slots))
         out = {name: np.full(self.n_envs, np.nan) for name in ("train_loss", "train_acc", "val_loss", "val_acc")}
         off, contribution, interaction = np.full(self.n_envs, np.nan), np.full(shape, np.nan), np.zeros(shape)
         with self._stopwatch.phase("train"):
-            trained = self._on_every_device(self._train, self.alive)
+            trained = self._on_every_kind(self._train, self.alive)
             if self.loss_scale is not None:
                 self.loss_scale.end_epoch()
         for envs, (loss, accuracy) in trained:
             out["train_loss"][envs], out["train_acc"][envs] = loss, accuracy
         with self._stopwatch.phase("validate"):
-            validated = self._on_every_device(self._validate, self.alive)
+            validated = self._on_every_kind(self._validate, self.alive)
         for envs, result in validated:
             out["val_loss"][envs] = result.loss
             out["val_acc"][envs] = result.real_accuracy
@@ -218,31 +261,89 @@ class GrowthEnv:
             **out, all_off_acc=off, contribution=contribution, interaction_sum=interaction, finite=finite
         )
 
-    def _on_every_device(self, work: Callable[[Bank, DeviceData, Ints], T], among: Bools) -> list[tuple[Ints, T]]:
-        """Call `work(bank, data, rows)` per bank with rows in `among` [E]; return (environments, result) in order.
+    def _on_every_device(
+        self, work: Callable[[Bank, list[DeviceData], Ints], T], among: Bools
+    ) -> list[tuple[Ints, T]]:
+        """Call `work(bank, data by kind, rows)` per bank with rows in `among` [E]; return (environments, result).
 
-        CPU devices take turns, because threads would only contend for the interpreter, which small kernels keep busy.
-        With GPUs each device has a thread: while one waits for its device, the others launch. The threads share no
-        tensor that is written, and all end before this returns, so each computes what it would alone.
+        In order. CPU devices take turns, because threads would only contend for the interpreter, which small kernels
+        keep busy. With GPUs each device has a thread: while one waits for its device, the others launch. The threads
+        share no tensor that is written, and all end before this returns, so each computes what it would alone.
         """
         parts = [(bank, data, np.flatnonzero(among[bank.envs])) for bank, data in self._banks]
         parts = [part for part in parts if len(part[2])]
-        if len(parts) < 2 or all(data.train.x.device.type == "cpu" for _, data, _ in parts):
+        if len(parts) < 2 or all(data[0].train.x.device.type == "cpu" for _, data, _ in parts):
             results = [work(*part) for part in parts]
         else:
             with ThreadPoolExecutor(max_workers=len(parts), thread_name_prefix="device") as threads:
                 results = list(threads.map(lambda part: work(*part), parts))
         return [(bank.envs[rows], result) for (bank, _, rows), result in zip(parts, results, strict=True)]
 
-    def _train(self, bank: Bank, data: DeviceData, rows: Ints) -> tuple[Floats, Floats]:
-        order = self._orders[bank].of(self.step, bank.envs[rows], last=self.step == self.steps)
-        return bank.train_epoch(self.lifecycle.table, rows, data.train, order, self.loss_scale)
+    def _on_every_kind(
+        self, work: Callable[[Bank, list[DeviceData], Ints], list[tuple[Ints, T]]], among: Bools
+    ) -> list[tuple[Ints, T]]:
+        """Like `_on_every_device` with work that returns (places in its rows, result) of each kind of host."""
+        done = self._on_every_device(work, among)
+        return [(envs[at], result) for envs, results in done for at, result in results]
 
-    def _validate(self, bank: Bank, data: DeviceData, rows: Ints) -> PassResult:
-        return bank.measure(self.lifecycle.table, rows, data.validation, ablate=True)
+    def _kinds(self, bank: Bank, data: list[DeviceData], rows: Ints) -> Iterator[tuple[DeviceData, Ints]]:
+        """Yield the data of every kind that there is among `rows`, and its places in them."""
+        kinds = self._shares.kind[bank.envs[rows]]
+        for kind, own in enumerate(data):
+            at = np.flatnonzero(kinds == kind)
+            if len(at):
+                yield own, at
 
-    def _test(self, bank: Bank, data: DeviceData, rows: Ints) -> PassResult:
-        return bank.measure(self.lifecycle.table, rows, data.test, ablate=False)
+    def _train(self, bank: Bank, data: list[DeviceData], rows: Ints) -> list[tuple[Ints, tuple[Floats, Floats]]]:
+        envs, table = bank.envs[rows], self.lifecycle.table
+        order = self._shares.among(envs, self._orders[bank].of(self.epoch, envs, last=self.epoch == self.steps))
+        return [
+            (at, bank.train_epoch(table, rows[at], own.train, order[at], self.loss_scale))
+            for own, at in self._kinds(bank, data, rows)
+        ]
+
+    def _validate(self, bank: Bank, data: list[DeviceData], rows: Ints) -> list[tuple[Ints, PassResult]]:
+        return [
+            (at, bank.measure(self.lifecycle.table, rows[at], own.validation, ablate=True))
+            for own, at in self._kinds(bank, data, rows)
+        ]
+
+    def _test(self, bank: Bank, data: list[DeviceData], rows: Ints) -> list[tuple[Ints, PassResult]]:
+        return [
+            (at, bank.measure(self.lifecycle.table, rows[at], own.test, ablate=False))
+            for own, at in self._kinds(bank, data, rows)
+        ]
+
+
+def outcomes(env: GrowthEnv) -> tuple[EnvEpisode, ...]:
+    """Return how every environment's episode ended; the sum of its rewards is not known here."""
+    accuracy = env.held_out_accuracy()
+    return tuple(
+        EnvEpisode(
+            env=i, device=env.spec.env_devices[i], steps=int(env.steps_done[i]), outcome=float(accuracy[i]),
+            reward_sum=None, failed=bool(env.diverged[i]),
+            measures=dict(zip(MEASURES.names, _measured(env, i), strict=True)),
+        )
+        for i in range(env.n_envs)
+    )
+
+
+def _measured(env: GrowthEnv, i: int) -> tuple[float | None, ...]:
+    """Return the measures of host `i` in the order of `MEASURES`."""
+    lifecycle = env.lifecycle
+    counts = (
+        env.host_params, lifecycle.table.params[i].sum(), lifecycle.germinated[i], lifecycle.pruned[i],
+        lifecycle.fossilized[i], lifecycle.contributing[i], *lifecycle.op_counts[i],
+    )  # fmt: skip
+    return (
+        _known(float(env.val_acc[i])), _known(float(env.best_val_acc[i])), finite(float(env.val_loss[i])),
+        *map(float, counts),
+    )  # fmt: skip
+
+
+def _known(value: float) -> float:
+    """Replace a missing percentage by 0: an environment that diverged in its first epoch has no measurement."""
+    return value if np.isfinite(value) else 0.0
 
 
 class _Graft:

@@ -32,6 +32,7 @@ def main(order: WorkerOrder) -> None:
     process.obey_the_coordinator_only()
     process.set_environment(order.lane, order.arithmetic)
     process.keep_freed_memory()
+    process.forked_children_end_with_it()
     _serve(order, _pin_torch, process.redirect_output)
 
 

@@ -7,6 +7,7 @@ released before.
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from contextlib import suppress
@@ -18,6 +19,7 @@ from esper_ab.contracts import key_file, messages
 from esper_ab.contracts.codec import decode_from_coordinator, encode, split
 from esper_ab.contracts.records import RunRef
 
+_STDERR, _FORKED = 2, 71  # a descriptor; an exit status
 _RESEND_AFTER_S = 30.0  # long, because a lockstep barrier takes as long as its slowest run
 _SEND_TIMEOUT_S = 30.0
 _LINGER_FINISHED_MS = 5000
@@ -32,6 +34,7 @@ class Link:
 
     def __init__(self, endpoint: str, identity: str, resend_after_s: float = _RESEND_AFTER_S, keys: str = "") -> None:
         """Connect; `keys`: file with the connection's keys, for an endpoint that requires them."""
+        self._process = os.getpid()
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.IDENTITY, identity.encode())
@@ -59,7 +62,11 @@ class Link:
         self._socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
 
     def send(self, message: messages.WorkerMessage) -> None:
-        """Send one message; LinkLost after a timeout. Progress is dropped rather than waited for."""
+        """Send one message; LinkLost after a timeout. Progress is dropped rather than waited for.
+
+        A child that user code has forked, and that has come back from it, ends here.
+        """
+        self._end_forked_child()
         if isinstance(message, messages.Progress):
             with suppress(zmq.Again):
                 self._socket.send(encode(message), zmq.NOBLOCK)
@@ -101,8 +108,16 @@ class Link:
 
     def close(self, finished: bool) -> None:
         """Close; pending messages are delivered first if the worker has `finished`, dropped if it was aborted."""
+        self._end_forked_child()
         self._socket.close(_LINGER_FINISHED_MS if finished else 0)
         self._context.term()
+
+    def _end_forked_child(self) -> None:
+        """A second process of one run would write its files, too, and wait for ever at sockets that are not its own."""
+        if os.getpid() != self._process:
+            with suppress(OSError):
+                os.write(_STDERR, b"a child that was forked by a reward function came back from it: it ends here\n")
+            os._exit(_FORKED)
 
     def _milestone_of(self, message: messages.Ready | messages.EpisodeFinished | messages.Evaluated) -> int:
         if isinstance(message, messages.Ready):
@@ -124,7 +139,6 @@ class Link:
             return False
         self._kept = []
         return True
-
 
     def _send_frames(self, frames: list[bytes]) -> None:
         try:

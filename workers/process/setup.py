@@ -77,6 +77,25 @@ def die_with_parent() -> None:
         end_with_parent(parent.pid)
 
 
+def forked_children_end_with_it() -> None:
+    """Have the kernel end what user code forks from here on, at the latest with this process; not what it executes.
+
+    Only what the main thread forks: the kernel follows the thread, and another one may end long before the process. A
+    child that comes back from a reward function would go on as a second worker: `Link` ends that one.
+    """
+    process, main, by_main = os.getpid(), threading.get_native_id(), False
+
+    def note() -> None:
+        nonlocal by_main
+        by_main = threading.get_native_id() == main
+
+    def end() -> None:
+        if by_main:
+            end_with_parent(process)
+
+    os.register_at_fork(before=note, after_in_child=end)
+
+
 def _watch(sentinel: int) -> None:
     wait([sentinel])
     os._exit(_ORPHANED)

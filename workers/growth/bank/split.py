@@ -25,6 +25,10 @@ class DeviceSplit:
         x = torch.from_numpy(np.ascontiguousarray(split.x)).to(device, dtype)
         return DeviceSplit(x.contiguous(memory_format=torch.channels_last), torch.from_numpy(split.y).to(device))
 
+    def cut(self, start: int, samples: int) -> DeviceSplit:
+        """Return a part of it, without a copy."""
+        return DeviceSplit(self.x[start : start + samples], self.y[start : start + samples])
+
     def images(self, dtype: torch.dtype) -> Tensor:
         """x as [N, H, W, C] in another precision, converted once; in its own no copy."""
         if dtype not in self._images:

@@ -88,6 +88,8 @@ def _parameters(name: str, values: Callable[[_Seen], Ints]) -> Feature:
 
 def _one_hot(name: str, choices: tuple[int, ...], values: Callable[[_Seen], Ints]) -> Feature:
     """Make a one-hot feature, [E, S] -> [E, S, choice]; all zeros for a value outside of `choices`."""
+    if len(choices) == 1:  # as wide as a feature of one number
+        return Feature(name, 1, lambda seen: np.asarray(values(seen) == choices[0]))
     numbers = np.array(choices)
     return Feature(name, len(choices), lambda seen: np.asarray(values(seen)[:, :, None] == numbers))
 

@@ -16,6 +16,7 @@ from esper_ab.analysis.across_words import caveats, disagreement, sentence
 from esper_ab.analysis.comparable import Source, incomparable
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.compare import command
+from esper_ab.contracts.messages import RewardCode
 from esper_ab.journal.events import ExperimentContinued, RunEvaluated, RunReady
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
@@ -38,6 +39,7 @@ def source(name, synthetic, *, plan=(), events=None, **experiment):
 
 
 A, B = source("a", FLOOR), source("b", OTHER)
+DESIGN = A.history.design
 
 
 def test_what_must_agree_agrees():
@@ -93,13 +95,25 @@ def test_a_directory_of_two_states_of_the_code_is_refused():
     assert incomparable([A, source("b", OTHER, events=[*events[:-1], again])]) == ()  # it trained nothing
 
 
+def rewarded(name, sha256):
+    """An experiment whose group `mine` trains by a function of the user's, of this source."""
+    events = Synthetic(groups={"mine": Shape(mode="my.py:reward"), "shaped": Shape()}).events()
+    code = RewardCode(reference="my.py:reward", folder="rewards/x", file="my.py", sha256=sha256)
+    replaced = msgspec.structs.replace
+    blocks = tuple(
+        replaced(block, runs=tuple(
+            replaced(spec, reward_code=(code,)) if spec.ref.group_id == "mine" else spec for spec in block.runs
+        )) for block in events[0].plan.blocks
+    )  # fmt: skip
+    plan = replaced(events[0].plan, blocks=blocks)
+    return Source(name=name, history=fold([replaced(events[0], plan=plan), *events[1:]]))
+
+
 def test_rewards_of_the_user_are_compared_by_their_source():
-    mine = Synthetic(groups={"mine": Shape(mode="my.py:reward"), "shaped": Shape()})
-    one, other, plain = source("a", mine), source("b", mine), source("c", OTHER)
-    known = [replace(one, user_rewards={"my.py:reward": "11"}), replace(other, user_rewards={"my.py:reward": "11"})]
-    assert incomparable([*known, plain]) == ()
-    changed = replace(other, user_rewards={"my.py:reward": "22"})
-    assert incomparable([known[0], changed]) == ("source of my.py:reward: 11 in a; 22 in b",)
+    plain = source("c", OTHER)
+    assert incomparable([rewarded("a", "11"), rewarded("b", "11"), plain]) == ()
+    changed = [rewarded("a", "11"), rewarded("b", "22")]
+    assert incomparable(changed) == ("source of my.py:reward: 11 in a; 22 in b",)
 
 
 def test_equal_settings_with_equal_records_are_one_condition():
@@ -153,14 +167,14 @@ def test_equal_settings_with_other_records_are_said_and_kept_apart():
     (one,) = found.disagreements
     assert (one.a, one.b) == (SourceGroup(source="a", group="shaped"), SourceGroup(source="b", group="base"))
     assert (one.replicates, one.common, one.first) == ((2,), 6, "replicate 2, evaluation")
-    assert "must be equal, and they are not: in 1 of 6 common replicates" in disagreement(one)
+    assert "must be equal, and they are not: in 1 of 6 common replicates" in disagreement(one, DESIGN)
     assert [treatment.name for treatment in found.treatments] == ["shaped", "wait", "base", "simplified"]
     assert ("shaped", "base") not in {(item.a, item.b) for item in found.exploratory}
     assert any("Groups with equal settings gave different records" in text for text in caveats([A, other], found))
 
 
 def test_no_word_of_a_verdict_is_in_an_exploratory_sentence():
-    text = sentence(across([A, B]).exploratory[0])
+    text = sentence(across([A, B]).exploratory[0], DESIGN)
     assert "no verdict" in text
     assert not any(str(verdict) in text for verdict in Verdict)
 
@@ -168,7 +182,7 @@ def test_no_word_of_a_verdict_is_in_an_exploratory_sentence():
 @pytest.mark.parametrize(("replicates", "words"), [(1, "nothing follows from one"), (2, "Exploratory: no verdict")])
 def test_few_pairs_say_little(replicates, words):
     found = across([source("a", replace(FLOOR, replicates=replicates)), B])
-    assert words in sentence(found.exploratory[0])
+    assert words in sentence(found.exploratory[0], DESIGN)
     said = caveats([A, B], found)
     assert any("Fewer than 6 pairs" in text for text in said) == (replicates == 2)
 
@@ -176,7 +190,7 @@ def test_few_pairs_say_little(replicates, words):
 def test_nothing_in_common():
     only = source("a", FLOOR, events=FLOOR.events()[:1])
     found = across([only, B])
-    assert sentence(found.exploratory[-1]).endswith("no replicate has an endpoint in both; nothing follows.")
+    assert sentence(found.exploratory[-1], DESIGN).endswith("no replicate has an endpoint in both; nothing follows.")
     assert found.exploratory[-1].plain is None
     assert any("a has 12 of 12 runs without an endpoint yet" in text for text in caveats([only, B], found))
 

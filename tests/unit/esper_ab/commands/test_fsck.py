@@ -16,11 +16,14 @@ from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
 from esper_ab.commands.fsck import examine, fsck_text, repair
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.records import Checkpoint
+from esper_ab.contracts.source_files import source_sha256
 from esper_ab.journal.events import EpisodeRecorded, RunEvaluated
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import Lock
+from esper_ab.settings.parse import settings_sha256
 
 POLICY = b"a policy"
 EXPERIMENT = "shaped/0"
@@ -203,6 +206,44 @@ def test_a_policy_that_is_not_as_recorded_is_named(finished, how, capsys):
     assert fault["file"] == str(path.relative_to(finished))
     assert fault["what"].startswith(f"policy of {EXPERIMENT}: ")
     assert fsck(finished, "--repair") == 5
+
+
+def with_reward(experiment_dir):
+    """A finished experiment whose runs train by a reward with a helper beside it, copied in the planner's way."""
+    files = {"mine.py": b"import helper", "helper.py": b"bonus = 1"}
+    for name, data in files.items():
+        put(experiment_dir, f"rewards/x/{name}", data)
+    code = RewardCode(
+        reference="mine.py:reward", folder="rewards/x", file="mine.py",
+        sha256=source_sha256(experiment_dir / "rewards" / "x", files),
+    )  # fmt: skip
+    first, *rest = journals.one_replicate()
+    blocks = tuple(
+        msgspec.structs.replace(block, runs=tuple(
+            msgspec.structs.replace(spec, reward_code=(code,)) for spec in block.runs
+        )) for block in first.plan.blocks
+    )  # fmt: skip
+    plan = msgspec.structs.replace(first.plan, blocks=blocks)
+    return with_files(experiment_dir, [msgspec.structs.replace(first, plan=plan), *rest])
+
+
+@pytest.mark.parametrize("file", ["mine.py", "helper.py"])
+def test_a_copy_of_a_reward_that_is_not_as_planned_is_named(tmp_path, file, capsys):
+    experiment_dir = with_reward(tmp_path / "run")
+    assert fsck(experiment_dir) == 0
+    put(experiment_dir, f"rewards/x/{file}", b"bonus = 2")
+    assert fsck(experiment_dir) == 5
+    assert "damaged: rewards/x: copy of mine.py:reward: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("file", ["experiment.toml", "runs/shaped-0/config.toml"])
+def test_settings_that_do_not_vouch_for_themselves_are_named(finished, file, capsys):
+    settings = 'episodes = 12\n\n[record]\nsettings = "'
+    put(finished, file, f'{settings}{settings_sha256({"episodes": 12})}"\n'.encode())
+    assert fsck(finished) == 0
+    put(finished, file, f'{settings}{settings_sha256({"episodes": 13})}"\n'.encode())
+    assert fsck(finished) == 5
+    assert f"damaged: {file}: its settings are not those that [record] vouches for" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("how", ["flip", "cut", "missing"])

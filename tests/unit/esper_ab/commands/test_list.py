@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.journals import failed_run, planted_effect, write
 
-from esper_ab.commands.list import _table, list_runs
+from esper_ab.commands.list import Listed, _table, list_runs
 from esper_ab.commands.logs import lines, sources
 from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.control.experiment_run import extend
@@ -24,9 +24,27 @@ from esper_ab.live.console import CONSOLE_NAME
 from esper_ab.live.viewer import Viewer
 
 
+def told(a, b, verdict):
+    """The part of a verdict.json that a list shows."""
+    return json.dumps({"comparisons": [{"a": a, "b": b, "verdict": verdict}]})
+
+
+@pytest.mark.parametrize("wrong", [
+    told("shaped", "simplified", "BETTES"), told("shaped", "simplifi%d", "BETTER"),
+    told("simplified", "shaped", "WORSE"), json.dumps({"comparisons": []}), json.dumps({"comparisoms": []}), "{", "[]",
+])  # fmt: skip
+def test_no_verdict_is_told_from_a_damaged_report(tmp_path, wrong):
+    (write(tmp_path / "finished", planted_effect()) / "verdict.json").write_text(wrong)
+    (found,) = list_runs(tmp_path)
+    assert (found.state, found.verdicts) == ("finished", ())
+    assert "verdict.json is damaged" in found.problem
+    assert f"esper-ab report {found.experiment_dir}" in found.problem
+    assert found.problem in _table([found])
+
+
 def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
     finished = write(tmp_path / "finished", planted_effect())
-    (finished / "verdict.json").write_text(json.dumps({"comparisons": [{"a": "x", "b": "y", "verdict": "BETTER"}]}))
+    (finished / "verdict.json").write_text(told("shaped", "simplified", "BETTER"))
     write(tmp_path / "points" / "failed", failed_run())
     write(tmp_path / "stale", planted_effect()[:40])
     damaged = write(tmp_path / "damaged", planted_effect())
@@ -52,21 +70,18 @@ def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
     assert [one.last_event for one in found] == sorted((one.last_event for one in found), reverse=True)
     assert by_name["finished"].done == 1.0
     assert 0 < by_name["stale"].done < 0.5
-    assert by_name["finished"].verdicts == ("x - y: BETTER",)
+    assert by_name["finished"].verdicts == ("shaped - simplified: BETTER",)
     table = _table(found)
     assert len(table.splitlines()) == 8
-    assert "x - y: BETTER" in table
+    assert "shaped - simplified: BETTER" in table
     assert "line 1" in table
     assert "line 4: intact, but run 'nobody/0' is not in the plan" in table
 
 
-def test_many_verdicts_are_counted(tmp_path):
-    experiment_dir = write(tmp_path / "run", planted_effect())
-    many = [{"a": "x", "b": f"y{i}", "verdict": "BETTER" if i < 3 else "BLOCKED"} for i in range(8)]
-    (experiment_dir / "verdict.json").write_text(json.dumps({"comparisons": many}))
-    (found,) = list_runs(tmp_path)
-    assert len(found.verdicts) == 8
-    assert _table([found]).endswith("8 comparisons: 5 BLOCKED; 3 BETTER")
+def test_many_verdicts_are_counted():
+    many = tuple(f"x - y{i}: {'BETTER' if i < 3 else 'BLOCKED'}" for i in range(8))
+    listed = Listed(experiment_dir="run", state="finished", verdicts=many)
+    assert _table([listed]).endswith("8 comparisons: 5 BLOCKED; 3 BETTER")
 
 
 def test_a_run_that_somebody_carries_out_is_running(tmp_path):

@@ -22,7 +22,7 @@ from esper_ab.design.power import (
     Simulation,
     assumed,
     observed,
-    power_table,
+    power_tables_of,
     replicates_needed,
     scheme,
     sd_of_differences,
@@ -31,13 +31,9 @@ from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.stats.pair import Pair
 from esper_ab.stats.sd_limits import sd_limits
 from esper_ab.verdict.looks import follow
+from workers.growth.measures import MEASURES
 
 TWO = PowerQuestion(margin=3.5)
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "boundaries"))
 
 
 def rng():
@@ -45,7 +41,7 @@ def rng():
 
 
 def table(spread, rho, replicates, question=TWO):
-    return power_table(assumed(spread, rho), replicates, question, calibrate, rng())
+    return power_tables_of([assumed(spread, rho)], replicates, question, calibrate, rng())[0]
 
 
 def test_spread_of_differences():
@@ -65,7 +61,7 @@ def test_pairs_that_were_seen_give_their_own_spread_and_its_limits():
     assert (found.sd, (found.sd_low, found.sd_high)) == (9.34, sd_limits(9.34, 5, 0.8))
     supposed = assumed(RunSpread(sd=sd_run), found.rho)
     assert supposed.sd == pytest.approx(found.sd)
-    there = power_table(found, (6,), PowerQuestion(margin=10.0), calibrate, rng())
+    there = power_tables_of([found], (6,), PowerQuestion(margin=10.0), calibrate, rng())[0]
     assert there.rows[0].smallest == pytest.approx(table(RunSpread(sd=sd_run), found.rho, (6,)).rows[0].smallest)
 
 
@@ -119,7 +115,7 @@ def test_power_is_what_experiments_find():
         name="x", groups=groups, slots=("early",), devices=("cpu:0",), replicates=10, margin=0.5, eval_hosts=1
     )
     orders = [tuple("ab"[group] for group in order(2, block)) for block in range(10)]
-    design = make_design(experiment, orders, calibrate)
+    design = make_design(experiment, orders, calibrate, measures=MEASURES)
     sides = [(names.index("a"), names.index("b")) for names in orders]
     ab, effect, found = Contrast(a="a", b="b"), 1.0, 0
     for d in np.random.default_rng(2).standard_normal((800, 10)) + effect:
@@ -238,7 +234,7 @@ def test_what_makes_no_sense_is_refused(sd, rho, margin):
 def test_stops_for_futility_cost_what_is_declared_at_most_and_save_replicates():
     question = PowerQuestion(margin=2.0, looks=(6, 10, 14, 20), futility=0.8)
     with_stops, plain = (
-        power_table(assumed(RunSpread(sd=2.0), 0.0), (20,), one, calibrate, rng()).rows[0]
+        power_tables_of([assumed(RunSpread(sd=2.0), 0.0)], (20,), one, calibrate, rng())[0].rows[0]
         for one in (question, PowerQuestion(margin=2.0, looks=(6, 10, 14, 20)))
     )
     assert plain.stops is None
@@ -253,7 +249,7 @@ def test_stops_for_futility_cost_what_is_declared_at_most_and_save_replicates():
 
 def test_one_look_has_no_stops():
     question = PowerQuestion(margin=2.0, futility=0.8)
-    assert power_table(assumed(RunSpread(sd=2.0), 0.0), (6,), question, calibrate, rng()).rows[0].stops is None
+    assert power_tables_of([assumed(RunSpread(sd=2.0), 0.0)], (6,), question, calibrate, rng())[0].rows[0].stops is None
 
 
 @pytest.mark.parametrize(("replicates", "least"), [(6, 0.29), (10, 0.50), (20, 0.835)])

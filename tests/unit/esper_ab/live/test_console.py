@@ -1,15 +1,17 @@
-"""A word on stderr while something takes long: for terminals only, and gone afterwards."""
+"""A word on stderr while something takes long, for terminals only; what becomes of output whose terminal goes."""
 
 from __future__ import annotations
 
 import io
+import os
+import pty
 import subprocess
 import sys
 
 import pytest
 from support import children
 
-from esper_ab.live.console import waiting
+from esper_ab.live.console import CONSOLE_NAME, waiting
 
 
 class Terminal(io.StringIO):
@@ -41,3 +43,36 @@ def test_what_is_written_is_there_at_once(tmp_path, unbuffered):
         env=children.environment(PYTHONUNBUFFERED=unbuffered),
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (-9, "warning: no room\n")
+
+
+REDRAWS_ON_A_FULL_TERMINAL = r"""
+import os, pathlib, signal, sys
+from contextlib import suppress
+from esper_ab.live.console import outlive_terminal
+
+outlive_terminal(pathlib.Path(sys.argv[1]))
+os.set_blocking(1, False)
+with suppress(BlockingIOError):
+    while True:
+        os.write(1, b"x")
+os.set_blocking(1, True)
+signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGHUP))
+signal.setitimer(signal.ITIMER_REAL, 0.2)
+print("\x1b[2K\x1b[1Athe table", flush=True)
+print("a line", flush=True)
+"""
+
+
+def test_a_redraw_that_waits_for_room_when_the_terminal_hangs_up_leaves_no_escapes_in_the_file(tmp_path):
+    """Python repeats a write that a signal has interrupted, and the signal has put the file in the terminal's place."""
+    master, slave = pty.openpty()
+    program = [sys.executable, "-c", REDRAWS_ON_A_FULL_TERMINAL, str(tmp_path)]
+    process = subprocess.Popen(program, stdin=slave, stdout=slave, stderr=subprocess.PIPE, env=children.environment())
+    os.close(slave)
+    with process:
+        while not (tmp_path / CONSOLE_NAME).exists():
+            assert process.poll() is None, process.stderr.read()
+        os.close(master)
+    assert process.returncode == 0
+    console = (tmp_path / CONSOLE_NAME).read_text()
+    assert console.partition("follows\n")[2] == "the table\na line\n"

@@ -19,12 +19,13 @@ from esper_ab.control.preflight import check_experiment_dir, expected_bytes
 from esper_ab.design.boundary_cache import calibrate
 from esper_ab.plan.blocks import Plan, make_plan
 from esper_ab.plan.estimate import Estimate, estimate
-from esper_ab.plan.experiment_directory import check_name, experiment_toml, make_experiment_directory
+from esper_ab.plan.experiment_directory import check_name, experiment_toml, make_experiment_directory, run_toml
 from esper_ab.plan.text import plan_text
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kernel import resolve_kernel
 from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse, read_toml
 from esper_ab.settings.resolve import resolve
+from workers.growth.measures import MEASURES
 
 asdict = msgspec.structs.asdict
 CATALOGUE = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
@@ -32,8 +33,8 @@ MACHINE = Machine(
     torch_version="2.13", cuda_build="",
     devices=tuple(Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=1 << 33) for i in range(2)),
     rewards=CATALOGUE.rewards, controllers=CATALOGUE.controllers, blueprints=catalog.names("workers.blueprints"),
-    tasks=(TaskFacts(name="digits", title="t", slots=("early", "mid", "late"), sizes=(1024, 384, 389),
-                     sample_values=64, host_params=1090, host_multiply_adds=4928),),
+    tasks=(TaskFacts(name="digits", title="t", measures=MEASURES, slots=("early", "mid", "late"),
+                     sizes=(1024, 384, 389), sample_values=64, host_params=1090, host_multiply_adds=4928),),
     multiply_adds_per_s=1e9, user_rewards=(), task_problem="", gpu_problem="",
     kernels=(Kernel(name="native-avx2", build="g++ 12; -O3; sources abc"),),
     native_blueprints=catalog.names("workers.blueprints"),
@@ -69,6 +70,18 @@ def test_experiment_toml_is_the_experiment(tmp_path_factory: pytest.TempPathFact
                                            rng_seed: int) -> None:
     plan = planned(*(f"{name}=sparse" for name in names), group=(f"{names[0]}:ppo.lr={lr!r}",), rng_seed=rng_seed)
     assert on_this_machine(read_again(plan, tmp_path_factory.mktemp("run"))) == asdict(plan.experiment)
+
+
+def test_settings_that_are_not_those_of_the_record_are_refused(tmp_path: Path) -> None:
+    plan = planned("shaped", "wait", episodes=12)
+    path = tmp_path / "experiment.toml"
+    spec = plan.blocks[0].runs[0]
+    for text in (experiment_toml(plan, MACHINE), run_toml(plan, spec)):
+        path.write_text(text.replace("episodes = 12", "episodes = 13"), encoding="utf-8")
+        with pytest.raises(UsageError, match=r"experiment.toml: its settings .* \[record\]"):
+            read_toml(path)
+        path.write_text(path.read_text(encoding="utf-8").partition("\n[record]")[0], encoding="utf-8")
+        assert parse(Request(groups=("shaped", "wait")), read_toml(path), CATALOGUE).episodes == 13
 
 
 def test_experiment_toml_keeps_lists_and_says_what_was_there(tmp_path: Path) -> None:

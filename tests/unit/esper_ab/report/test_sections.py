@@ -26,7 +26,7 @@ from esper_ab.design.boundary_cache import calibrate
 from esper_ab.design.design import make_design
 from esper_ab.journal.events import Ledger, LookTaken, MilestoneReleased, RunEvaluated, RunReady, RunStarted
 from esper_ab.journal.fold import fold
-from esper_ab.report.content import content
+from esper_ab.report.content import Content, content
 from esper_ab.report.figures.catalogue import drawn
 from esper_ab.report.markdown import escaped, render_markdown
 from esper_ab.report.page import render_page
@@ -68,9 +68,8 @@ def planned_anew(events, **settings):
     first = events[0]
     experiment = msgspec.structs.replace(first.plan.experiment, **settings)
     orders = [tuple(spec.ref.group_id for spec in block.runs) for block in first.plan.blocks]
-    plan = msgspec.structs.replace(
-        first.plan, experiment=experiment, design=make_design(experiment, orders, calibrate)
-    )
+    design = make_design(experiment, orders, calibrate, measures=first.plan.design.measures)
+    plan = msgspec.structs.replace(first.plan, experiment=experiment, design=design)
     return [msgspec.structs.replace(first, plan=plan), *events[1:]]
 
 
@@ -155,9 +154,15 @@ JOURNALS = {
 
 
 @functools.cache
+def contents(name: str) -> Content:
+    """All that is said of a journal: once per journal."""
+    return content(fold(JOURNALS[name]()))
+
+
+@functools.cache
 def made_page(name: str) -> Page:
     """Drawing takes a second: once per journal."""
-    return page(JOURNALS[name]())
+    return Page(render_page(contents(name)))
 
 
 def verdicts(events) -> list[str]:
@@ -196,7 +201,7 @@ def test_text_is_as_it_was(name):
 
 
 def test_verdict_json_says_the_same_as_the_text():
-    found = content(fold(planted_effect()))
+    found = contents("planted effect")
     document = json.loads(render_verdict(found))
     assert document["complete"] is True
     only = document["comparisons"][0]
@@ -225,7 +230,7 @@ def test_every_journal_makes_a_whole_page_without_anything_from_outside(name):
 
 
 def test_effects_and_endpoints_are_there_for_a_narrow_screen_too():
-    found = content(fold(planted_effect()))
+    found = contents("planted effect")
     drawn_twice = {one.name for key in ("outcome", "statistics") for one in drawn(key, found) if one.narrow_svg}
     assert drawn_twice == {"effects", "endpoints"}
     classes = [attrs.get("class") for _, attrs in made_page("planted effect").tags]
@@ -234,13 +239,13 @@ def test_effects_and_endpoints_are_there_for_a_narrow_screen_too():
 
 @pytest.mark.parametrize(("name", "word"), [("failed run", "FAILED"), ("first episodes", "IN PROGRESS")])
 def test_an_unfinished_journal_says_so_first(name, word):
-    text = render_text(content(fold(JOURNALS[name]())))
+    text = render_text(contents(name))
     assert text.index("INCOMPLETE") < text.index("VERDICT")
     assert f"INCOMPLETE · {word}" in " ".join(made_page(name).words)
 
 
 def test_a_finished_journal_does_not():
-    assert "INCOMPLETE" not in render_text(content(fold(planted_effect())))
+    assert "INCOMPLETE" not in render_text(contents("planted effect"))
 
 
 def test_a_lost_evaluation_is_counted_and_never_imputed():
@@ -253,14 +258,14 @@ def test_a_lost_evaluation_is_counted_and_never_imputed():
 
 @pytest.mark.parametrize("name", ["planted effect", "three groups"])
 def test_rewards_are_marked_wherever_they_are_shown(name):
-    text = render_text(content(fold(JOURNALS[name]())))
+    text = render_text(contents(name))
     assert "not comparable between modes" in text[text.index("Cross-evaluation") : text.index("Does the reward")]
     assert "not comparable between modes" in " ".join(made_page(name).words)
 
 
 @pytest.mark.parametrize("name", JOURNALS)
 def test_nobody_wins(name):
-    found = render_text(content(fold(JOURNALS[name]()))) + " ".join(made_page(name).words)
+    found = render_text(contents(name)) + " ".join(made_page(name).words)
     assert "winner" not in found.lower()
 
 
@@ -303,7 +308,7 @@ def test_a_page_stays_below_a_megabyte(groups, replicates, episodes):
 
 @pytest.mark.parametrize("name", JOURNALS)
 def test_every_comparison_is_in_every_rendering(name):
-    found = content(fold(JOURNALS[name]()))
+    found = contents(name)
     renderings = (" ".join(render_text(found).split()), render_markdown(found), " ".join(made_page(name).words))
     document = json.loads(render_verdict(found))
     assert [item["verdict"] for item in document["comparisons"]] == [str(item.verdict) for item in found.comparisons]
@@ -319,20 +324,20 @@ def test_every_comparison_is_in_every_rendering(name):
 
 
 def test_lost_runs_are_named_and_counted():
-    text = render_text(content(fold(lost_run())))
+    text = render_text(contents("lost runs"))
     assert "runs lost" in text
     assert "worker died twice" in text
 
 
 def test_a_stop_before_the_end_is_complete_and_says_what_was_not_needed():
-    found = content(fold(left_out()))
+    found = contents("left out")
     assert found.state.complete
     assert str(found.comparisons[0].verdict) == "BETTER"
     assert "runs left out after a decision" in render_text(found)
 
 
 def test_the_exam_has_an_outcome_and_a_reason_for_every_learner():
-    found = content(fold(exam()))
+    found = contents("exam")
     text = " ".join(render_text(found).split())
     assert found.analysis.exam is not None
     for judgement in found.analysis.exam.judgements:
@@ -342,7 +347,7 @@ def test_the_exam_has_an_outcome_and_a_reason_for_every_learner():
 
 
 def test_what_holds_for_all_comparisons_is_said_once():
-    found = content(fold(six_groups(replicates=6, episodes=4)))
+    found = contents("six groups")
     shared = set.intersection(*(set(item.caveats) for item in found.comparisons))
     assert shared
     text = " ".join(render_text(found).split())
@@ -351,7 +356,7 @@ def test_what_holds_for_all_comparisons_is_said_once():
 
 
 def test_the_commands_name_the_commit_and_the_settings():
-    text = render_text(content(fold(planted_effect())))
+    text = render_text(contents("planted effect"))
     assert "git checkout abc123" in text
     assert "python -m esper_ab.launch --config experiment.toml" in text
 
@@ -359,7 +364,7 @@ def test_the_commands_name_the_commit_and_the_settings():
 def test_every_key_of_the_verdict_is_documented():
     page = (Path(__file__).resolve().parents[4] / "docs" / "verdict.md").read_text(encoding="utf-8")
     documented = set(re.findall(r"`([a-z_0-9]+)`", page))
-    document = json.loads(render_verdict(content(fold(exam()))))
+    document = json.loads(render_verdict(contents("exam")))
     assert set(document) <= documented
     one_of = (document[key][0] for key in ("comparisons", "runs", "conduct"))
     for item in (*one_of, document["exam"], document["design"]):
@@ -367,7 +372,7 @@ def test_every_key_of_the_verdict_is_documented():
 
 
 def test_every_number_of_a_comparison_is_in_the_verdict():
-    found = content(fold(planted_effect()))
+    found = contents("planted effect")
     (one,), document = found.comparisons, json.loads(render_verdict(found))
     elsewhere = {"question", "course", "descriptive", "simultaneous", "at_look", "futility"}  # the last two: in `looks`
     keys = {field.name for field in dataclasses.fields(one)} - elsewhere | set(one.descriptive)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,10 +11,14 @@ import torch
 from support.tensor_world import device_data, make_session, quiet
 
 from esper_ab.contracts.rng import RngPath
-from esper_ab.contracts.settings import ControllerSettings, GrowthSettings, RewardSettings
+from esper_ab.contracts.settings import ControllerSettings, GrowthSettings, HostKernel, RewardSettings
 from workers.controllers.random import make as make_random
+from workers.controllers.schedule import make as make_schedule
+from workers.datasets.task import Kind, Split, Splits
+from workers.environments import paths_below
 from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
-from workers.growth.stopwatch import Stopwatch
+from workers.native.library import kernels
+from workers.stopwatch import Stopwatch
 from workers.tasks.synthetic import TASK
 
 ENVS, STEPS = 5, 8
@@ -25,9 +30,7 @@ def environments(devices: tuple[str, ...], dtype: torch.dtype) -> GrowthEnv:
         task=TASK, slots=TASK.slots, steps=STEPS, env_devices=devices, growth=GrowthSettings(batch_size=64),
         reward=RewardSettings(),
     )  # fmt: skip
-    env = GrowthEnv(spec, dict.fromkeys(devices, device_data(dtype)), Stopwatch())
-    env.begin_episode(RngPath(3) / "train" / 0)
-    return env
+    return GrowthEnv(spec, dict.fromkeys(devices, device_data(dtype)), Stopwatch())
 
 
 def grown(devices: tuple[str, ...], dtype: torch.dtype, steps: int) -> tuple[GrowthEnv, np.ndarray]:
@@ -35,8 +38,8 @@ def grown(devices: tuple[str, ...], dtype: torch.dtype, steps: int) -> tuple[Gro
     env = environments(devices, dtype)
     controller = make_random(ControllerSettings(name="random"), TASK.slots, env.spec.growth.blueprints)
     seen = []
-    for _ in range(steps):
-        view = env.advance()
+    for step in range(steps):
+        view = env.advance() if step else env.begin(paths_below(RngPath(3) / "train" / 0, ENVS))
         m = env._measurement
         seen.append(np.column_stack((m.train_loss, m.train_acc, m.val_loss, m.val_acc, m.contribution, m.all_off_acc)))
         decisions = controller.decide(view, env.uniforms())
@@ -77,8 +80,9 @@ def test_a_run_on_two_devices_has_the_records_of_a_run_on_one() -> None:
         a, b = (session.train(episode, quiet, quiet) for session in (one, two))
         assert [env.device for env in b.envs] == ["cpu:0", "cpu:1"] * 2
         for mine, theirs in zip(b.envs, a.envs, strict=True):
-            assert mine.op_counts == theirs.op_counts
-            assert mine.val_loss == pytest.approx(theirs.val_loss, rel=0.02)
+            counts = ({name: n for name, n in host.measures.items() if name[:3] == "op_"} for host in (mine, theirs))
+            assert next(counts) == next(counts)
+            assert mine.measures["val_loss"] == pytest.approx(theirs.measures["val_loss"], rel=0.02)
             assert mine.reward_sum == pytest.approx(theirs.reward_sum, rel=0.02)
 
 
@@ -86,14 +90,14 @@ def elsewhere() -> GrowthEnv:
     """On two devices that are no CPU; torch lets its "meta" device hold tensors and compute nothing."""
     env = environments(TWO, torch.float64)
     away = DeviceData.of(TASK.load(""), torch.device("meta"))
-    env._banks = [(bank, away) for bank, _ in env._banks]
+    env._banks = [(bank, [away]) for bank, _ in env._banks]
     return env
 
 
 def test_devices_that_are_no_cpu_work_at_the_same_time_and_results_come_in_order() -> None:
     """Each waits for the other: one after the other would break the barrier."""
     env = elsewhere()
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=120)
 
     def work(bank, data, rows):
         both.wait()
@@ -128,3 +132,71 @@ def test_an_error_on_one_device_is_the_run_s(there) -> None:
 
     with pytest.raises(ValueError, match="on the second"):
         env._on_every_device(work, np.ones(ENVS, bool))
+
+
+FAMILY = replace(
+    TASK, name="family", kinds=(Kind(name="few", images=(8, 16)), Kind(name="all", images=(64, 64))), sizes=(64, 32, 32)
+)
+
+
+def family_splits(changed_kind: int | None = None) -> Splits:
+    """Samples of `synthetic` as those of two kinds; the images of one may be others."""
+    whole = TASK.load("")
+
+    def part(split: Split, size: int) -> Split:
+        x = split.x[: 2 * size].copy()
+        if changed_kind is not None:
+            x[changed_kind * size : (changed_kind + 1) * size] += 1.0
+        return Split(x=x, y=split.y[: 2 * size])
+
+    parts = (whole.train, whole.validation, whole.test)
+    train, validation, test = (part(split, size) for split, size in zip(parts, FAMILY.sizes, strict=True))
+    return Splits(train=train, validation=validation, test=test)
+
+
+def family_grown(
+    envs: list[int], splits: Splits, kernel: HostKernel = "torch", dtype: torch.dtype = torch.float64
+) -> tuple[np.ndarray, np.ndarray]:
+    """Kinds [E], and measurements and held-out accuracy [E, number] of hosts that a schedule grows."""
+    spec = EnvSpec(
+        task=FAMILY, slots=TASK.slots, steps=5, env_devices=("cpu",) * len(envs), growth=GrowthSettings(batch_size=32),
+        reward=RewardSettings(), kernel=kernel,
+    )  # fmt: skip
+    env = GrowthEnv(spec, {"cpu": DeviceData.of(splits, torch.device("cpu"), dtype)}, Stopwatch())
+    env.begin_episodes([RngPath(8) / "env" / number for number in envs])  # of both kinds
+    controller = make_schedule(ControllerSettings(name="schedule"), TASK.slots, spec.growth.blueprints)
+    controller.begin_episode(len(envs))
+    seen = []
+    while env.step < env.steps:
+        view = env.advance()
+        m = env._measurement
+        seen.append(np.column_stack((m.train_loss, m.train_acc, m.val_loss, m.val_acc, m.contribution)))
+        decisions = controller.decide(view, env.uniforms())
+        env.facts(decisions)
+        env.execute(decisions)
+    return env._shares.kind, np.column_stack([*seen, env.held_out_accuracy()])
+
+
+def test_a_host_of_a_family_grows_as_it_would_alone() -> None:
+    kinds, together = family_grown(list(range(4)), family_splits())
+    assert set(kinds) == {0, 1}
+    for number, row in enumerate(together):
+        np.testing.assert_allclose(family_grown([number], family_splits())[1][0], row, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("changed", [0, 1])
+def test_a_host_of_a_family_sees_its_own_kind_alone(changed: int) -> None:
+    kinds, before = family_grown(list(range(4)), family_splits())
+    after = family_grown(list(range(4)), family_splits(changed))[1]
+    same = (before == after) | np.isnan(before)
+    assert same[kinds != changed].all()
+    assert (~same[kinds == changed]).any(axis=1).all()
+
+
+def test_the_kernel_grows_a_family_as_torch_does() -> None:
+    width = next(kernel.name for kernel in kernels() if not kernel.problem)
+    by_torch, by_kernel = (
+        family_grown(list(range(4)), family_splits(), kernel, torch.float32)[1] for kernel in ("torch", width)
+    )
+    losses = np.arange(4) * (by_torch.shape[1] // 5)  # of training, in the first epochs
+    np.testing.assert_allclose(by_kernel[:, losses], by_torch[:, losses], rtol=1e-4)

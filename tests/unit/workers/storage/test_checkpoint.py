@@ -351,13 +351,14 @@ def small_disk(size: str, command: list[str], path: Path) -> subprocess.Complete
     )
 
 
-def test_a_full_disk_is_waited_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("size", "what"), [("8m", "bytes"), ("64m,nr_inodes=200", "inodes")])
+def test_a_full_disk_is_waited_out(tmp_path: Path, size: str, what: str) -> None:
     """In the middle of a checkpoint and of the policy: what was there stays, nothing is left over, the run goes on."""
-    done = small_disk("8m", [sys.executable, "-m", "support.full_disk", str(tmp_path)], tmp_path)
+    done = small_disk(size, [sys.executable, "-m", "support.full_disk", str(tmp_path), what], tmp_path)
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout.splitlines()[-1])
     assert seen["previous intact"]
-    assert seen["while full"] == ["ballast", "checkpoints/a/0/1.pt"]
+    assert seen["while full"] == ["checkpoints/a/0/1.pt"]
     assert seen["afterwards"] == ["checkpoints/a/0/1.pt", "checkpoints/a/0/2.pt", "policies/a/0.pt"]
     undisturbed = rest_of(make_session(), 0, tmp_path)
     assert seen["digests"] == [record.digest for record in undisturbed.records]

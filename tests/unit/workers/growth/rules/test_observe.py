@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.growth_world import BLUEPRINTS, SLOTS, Episode, decision, make_lifecycle, measure, random_decisions
 
+from workers.growth.rules.lifecycle import Lifecycle
 from workers.growth.rules.observe import layout
+from workers.growth.rules.predicates import Rules
 from workers.vocabulary import Op
 
 WHERE = layout(len(SLOTS), len(BLUEPRINTS))
@@ -155,3 +157,15 @@ def test_a_stopped_environment_shows_nothing() -> None:
     seen = game.view(1).observation
     assert not seen[0].any()
     assert seen[1].any()
+
+
+@pytest.mark.parametrize("blueprints", [BLUEPRINTS[:1], BLUEPRINTS[:2]])
+def test_a_seed_s_blueprint_is_seen_however_few_are_enabled(blueprints: tuple[str, ...]) -> None:
+    rules = Rules(steps=5, gates="permissive", max_seeds=0)
+    game = Episode(Lifecycle(1, SLOTS, blueprints, rules), np.random.default_rng(2))
+    game.view(1)
+    last = len(blueprints) - 1
+    game.act(decision(op=Op.GERMINATE, slot=1, blueprint=last), 1)
+    seen, slots = game.view(2).observation[0], layout(len(SLOTS), len(blueprints)).slots
+    shown = [seen[where["blueprint"]].tolist() for where in slots]
+    assert shown == [[0.0] * (last + 1), [0.0] * last + [1.0], [0.0] * (last + 1)]

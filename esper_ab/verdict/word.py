@@ -1,0 +1,19 @@
+"""The words of verdicts, which also those read who compute none."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """One per comparison, about the first group against the second; in the order in which they are decided."""
+
+    BLOCKED = "BLOCKED"
+    NO_INFERENCE = "NO INFERENCE"
+    IDENTICAL = "IDENTICAL"
+    BETTER_BELOW_MARGIN = "BETTER, BELOW MARGIN"
+    WORSE_BELOW_MARGIN = "WORSE, BELOW MARGIN"
+    BETTER = "BETTER"
+    WORSE = "WORSE"
+    EQUIVALENT = "EQUIVALENT"
+    INCONCLUSIVE = "INCONCLUSIVE"

@@ -1,0 +1,259 @@
+"""Does looking pay? On `mixture`, the best plan for each kind of host against the best single plan for all of them.
+
+Plans are schedules. Every single seed that is germinated at once is tried, and from these a search goes on for each
+kind and for all kinds together, by validation accuracy at the end on hosts of the search's rng seed. The four plans
+found, and the controller `looking`, are then judged by held-out accuracy on hosts of another rng seed.
+
+    scripts/looking                            search, judge, then write docs/looking.md and its data
+    scripts/looking --experiment DIRECTORY     add what the experiment of scripts/looking.toml came to
+    scripts/looking --table                    write the page from the data there is
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from marks import between
+from numpy.typing import NDArray
+from workers.growth.stopwatch import Stopwatch
+
+from esper_ab.contracts.records import EnvEpisode
+from esper_ab.contracts.rng import RngPath, run_path
+from esper_ab.contracts.settings import (
+    DEFAULT_BLUEPRINTS,
+    ControllerSettings,
+    GrowthSettings,
+    HostKernel,
+    RewardSettings,
+)
+from esper_ab.journal.load import load
+from esper_ab.stats.paired_difference import paired_difference
+from workers.appraisal.search import search
+from workers.controller import Controller
+from workers.controllers.looking import make as make_looking
+from workers.controllers.schedule import Schedule, make
+from workers.datasets.behaviour import Behaviour, SeedLife, growing
+from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
+from workers.growth.shares import Shares
+from workers.native.library import kernels
+from workers.run.episode import play
+from workers.tasks.mixture import TASK
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA, PAGE = ROOT / "docs" / "benchmarks" / "looking.json", ROOT / "docs" / "looking.md"
+STEPS, GROWTH = 12, GrowthSettings(batch_size=32, max_seeds=1)
+SEARCH_RNG_SEED, SEARCH_HOSTS, TRIES_KIND, TRIES_ALL = 171, 8, 32, 64  # hosts of each kind
+JUDGE_RNG_SEED, JUDGE_HOSTS = 172, 40
+TOGETHER = 8  # plans that share a bank
+KINDS = tuple(kind.name for kind in TASK.kinds)
+HEAD = "| plan | " + " | ".join(f"`{kind}`" for kind in KINDS) + " | mean |\n|---" + "|---" * (len(KINDS) + 1) + "|"
+
+Floats = NDArray[np.float64]
+
+
+class Hosts:
+    """As many hosts of each kind, kind after kind, at addresses below one rng seed; plays plans on them."""
+
+    def __init__(self, rng_seed: int, each: int) -> None:
+        root, found = run_path(rng_seed, 0) / "looking", [list[RngPath]() for _ in KINDS]
+        number = 0
+        while any(len(paths) < each for paths in found):
+            path = root / number
+            of_kind = found[int(Shares(TASK, [path]).kind[0])]
+            if len(of_kind) < each:
+                of_kind.append(path)
+            number += 1
+        self.paths = found
+        self._kernel: HostKernel = next((kernel.name for kernel in kernels() if not kernel.problem), "torch")
+        self._data = DeviceData.of(TASK.load(""), torch.device("cpu"))
+
+    def grow(self, plans: Sequence[Behaviour], kinds: Sequence[int]) -> list[list[EnvEpisode]]:
+        """Return what became of every plan's hosts of these kinds, kind after kind."""
+        paths = [path for kind in kinds for path in self.paths[kind]]
+        grown = []
+        for first in range(0, len(plans), TOGETHER):
+            some = plans[first : first + TOGETHER]
+            schedules = [make(plan.settings, TASK.slots, GROWTH.blueprints) for plan in some]
+            hosts = self.play(Schedule.side_by_side(schedules, len(paths)), [*paths] * len(some))
+            grown += [list(hosts[at : at + len(paths)]) for at in range(0, len(hosts), len(paths))]
+        return grown
+
+    def play(self, controller: Controller, paths: Sequence[RngPath]) -> tuple[EnvEpisode, ...]:
+        """Return what becomes of the hosts at `paths`."""
+        spec = EnvSpec(
+            task=TASK, slots=TASK.slots, steps=STEPS, env_devices=("cpu",) * len(paths), growth=GROWTH,
+            reward=RewardSettings(), kernel=self._kernel,
+        )  # fmt: skip
+        env = GrowthEnv(spec, {"cpu": self._data}, Stopwatch())
+        env.begin_episodes(paths)
+        return play(env, controller, {}, Stopwatch(), lambda _step: None).envs
+
+    def grade(self, plans: Sequence[Behaviour], kinds: Sequence[int]) -> Floats:
+        """Return mean validation accuracies at the end [plan, kind], percent."""
+        values = [[host.val_accuracy for host in hosts] for hosts in self.grow(plans, kinds)]
+        return np.asarray(np.array(values).reshape(len(plans), len(kinds), -1).mean(2))
+
+    def mean_grade(self, kinds: Sequence[int], plans: Sequence[Behaviour]) -> Floats:
+        """Return the mean over kinds of `grade`, [plan]."""
+        return np.asarray(self.grade(plans, kinds).mean(1))
+
+
+def single_seeds() -> list[Behaviour]:
+    """Return the plans that germinate one seed at once and keep it: every slot, every blueprint."""
+    return [
+        Behaviour(name=f"{slot} {blueprint}", lives=(SeedLife(slot=slot, step=1, blueprint=blueprint, end="hold"),))
+        for slot in TASK.slots for blueprint in DEFAULT_BLUEPRINTS
+    ]  # fmt: skip
+
+
+def searched() -> tuple[dict[str, Behaviour], list[dict[str, Any]]]:
+    """Return the best plan by name of the kind, or `all`; and what every single seed is worth."""
+    hosts, singles = Hosts(SEARCH_RNG_SEED, SEARCH_HOSTS), single_seeds()
+    path = run_path(SEARCH_RNG_SEED, 0) / "search"
+    scores = hosts.grade(singles, range(len(KINDS)))
+    table = [
+        {"plan": plan.name, **dict(zip(KINDS, row, strict=True))}
+        for plan, row in zip(singles, scores.tolist(), strict=True)
+    ]
+    best = {}
+    targets = [((kind,), name, TRIES_KIND) for kind, name in enumerate(KINDS)]
+    for kinds, name, tries in (*targets, (tuple(range(len(KINDS))), "all", TRIES_ALL)):
+        start = list(zip(singles, scores[:, kinds].mean(1).tolist(), strict=True))
+        grade = functools.partial(hosts.mean_grade, kinds)
+        best[name], value = search(growing(TASK.slots), start, tries, path / name, grade)
+        print(f"{name}: {best[name].description}: {value:.1f} % on validation", flush=True)
+    return best, table
+
+
+def judged(best: dict[str, Behaviour]) -> dict[str, Any]:
+    """Return held-out accuracy of each plan by kind on fresh hosts, and the gain of a plan per kind."""
+    hosts = Hosts(JUDGE_RNG_SEED, JUDGE_HOSTS)
+    grown: dict[str, Sequence[EnvEpisode]] = dict(
+        zip(best, hosts.grow(list(best.values()), range(len(KINDS))), strict=True)
+    )
+    rule = make_looking(ControllerSettings(name="looking"), TASK.slots, GROWTH.blueprints)
+    grown["looking"] = hosts.play(rule, [path for paths in hosts.paths for path in paths])
+    accuracy = {
+        name: np.array([host.held_out_accuracy for host in of]).reshape(len(KINDS), -1) for name, of in grown.items()
+    }
+    single = accuracy["all"].ravel()
+    over = {
+        "per_kind": np.concatenate([accuracy[name][kind] for kind, name in enumerate(KINDS)]),
+        "looking": accuracy["looking"].ravel(),
+    }
+    gains = {name: paired_difference(values.tolist(), single.tolist()) for name, values in over.items()}
+    return {
+        "accuracy": {name: dict(zip(KINDS, of.mean(1).tolist(), strict=True)) for name, of in accuracy.items()},
+        "single": float(single.mean()),
+        "over_single": {
+            name: {"accuracy": float(over[name].mean()), "gain": gain.mean, "low": gain.low, "high": gain.high}
+            for name, gain in gains.items()
+        },
+    }  # fmt: skip
+
+
+def row(name: str, values: dict[str, float]) -> str:
+    """A row of a table by kind."""
+    own = [values[kind] for kind in KINDS]
+    return f"| {name} | " + " | ".join(f"{value:.1f}" for value in (*own, float(np.mean(own)))) + " |"
+
+
+def learned(directory: Path) -> dict[str, Any]:
+    """Return what a finished experiment says: its comparisons, and accuracies of every group by kind of host."""
+    history = load(directory).history
+    if not history.finished:
+        raise SystemExit(f"{directory} is not finished; `esper-ab resume {directory}` goes on with it")
+    verdict = json.loads((directory / "verdict.json").read_text())
+    groups: dict[str, dict[str, dict[str, list[float]]]] = {}
+    for run in history.runs.values():
+        if run.evaluation is None:
+            continue
+        root = run_path(run.spec.rng_seed, run.spec.ref.replicate) / "evaluate"
+        for host in run.evaluation.hosts:
+            path = root / host.episode / "env" / host.outcome.env
+            kind = KINDS[int(Shares(TASK, [path]).kind[0])]
+            of_group = groups.setdefault(run.spec.ref.group_id, {}).setdefault(host.actions, {})
+            of_group.setdefault(kind, []).append(host.outcome.held_out_accuracy)
+    return {
+        "comparisons": [
+            {key: one[key] for key in ("a", "b", "verdict", "estimate", "low", "high", "level", "sentence")}
+            for one in verdict["comparisons"]
+        ],
+        "groups": {
+            name: {
+                actions: {kind: float(np.mean(by_kind[kind])) for kind in KINDS} for actions, by_kind in kinds.items()
+            }
+            for name, kinds in groups.items()
+        },
+    }  # fmt: skip
+
+
+def outcome(found: dict[str, Any]) -> str:
+    """The section of the page on the experiment."""
+    sentences = "\n".join(f"- {one['sentence']}" for one in found["comparisons"])
+    rows = [
+        row(f"`{name}`, {actions}" if actions == "greedy" else f"`{name}`", values)
+        for name, kinds in found["groups"].items() for actions, values in kinds.items()
+    ]  # fmt: skip
+    table = "\n".join([HEAD.replace("plan", "group"), *rows])
+    return f"{sentences}\n\nHeld-out accuracy by kind, over the hosts of all evaluations:\n\n{table}"
+
+
+def filled(page: str, data: dict[str, Any]) -> str:
+    """Return the page with the tables of the data."""
+    singles = "\n".join([HEAD, *(row(one["plan"], one) for one in data["singles"])])
+    plans = data["plans"]
+    names = {**{kind: f"best for `{kind}`" for kind in KINDS}, "all": "best for all"}
+    found = data["judged"]
+    rows = [row(f"{names[name]}: {plans[name]['words']}", found["accuracy"][name]) for name in names]
+    rows.append(row("the controller `looking`", found["accuracy"]["looking"]))
+    lines = [
+        f"- {words}: {one['accuracy']:.1f} %, {one['gain']:+.1f} points [{one['low']:+.1f}, {one['high']:+.1f}] over "
+        f"the single plan's {found['single']:.1f} %"
+        for words, one in (
+            ("a plan for each kind", found["over_single"]["per_kind"]), ("`looking`", found["over_single"]["looking"])
+        )
+    ]  # fmt: skip
+    verdict = "\n".join([f"Paired by host, {JUDGE_HOSTS * len(KINDS)} hosts, 95 % t intervals:", "", *lines])
+    for mark, text in (("singles", singles), ("plans", "\n".join([HEAD, *rows, "", verdict]))):
+        page = between(page, mark, text)
+    if "learned" in data:
+        page = between(page, "outcome", outcome(data["learned"]))
+    return page
+
+
+def main() -> None:
+    """Parse the command line and go."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--experiment", type=Path, metavar="DIRECTORY", help="a finished experiment of the learner")
+    what.add_argument("--table", action="store_true", help="only write the page")
+    arguments = parser.parse_args()
+    data = json.loads(DATA.read_text()) if DATA.exists() else {}
+    if arguments.experiment:
+        data["learned"] = learned(arguments.experiment)
+    elif not arguments.table:
+        torch.set_num_threads(1)
+        best, singles = searched()
+        data |= {
+            "machine": platform.processor() or platform.machine(), "steps": STEPS, "batch_size": GROWTH.batch_size,
+            "max_seeds": GROWTH.max_seeds,
+            "plans": {
+                name: {"words": plan.description, "schedule": plan.settings.schedule} for name, plan in best.items()
+            },
+            "judged": judged(best), "singles": singles,
+        }  # fmt: skip
+    DATA.write_text(json.dumps(data, indent=1) + "\n")
+    PAGE.write_text(filled(PAGE.read_text(), data))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""A reward function that forks: its child neither becomes a second worker nor outlives the first."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from support.being_killed import PATIENCE_S, alive
+from support.children import environment
+
+from esper_ab.contracts.messages import Progress
+from esper_ab.contracts.records import RunRef
+from workers.process.link import Link
+
+RUN = RunRef(name="a/0", group_id="a", replicate=0, reward_mode="shaped", controller="ppo", lane="cpu:0")
+SIGN = Progress(run=RUN, milestone=1, step=1, phase="train")
+FORKER = """
+import os, sys, threading
+from workers.process import setup
+setup.forked_children_end_with_it()
+def fork():
+    child = os.fork()
+    if not child:
+        threading.Event().wait()
+    print(child, flush=True)
+if sys.argv[1] == "main":
+    fork()
+else:
+    other = threading.Thread(target=fork)
+    other.start()
+    other.join()
+sys.stdin.read()
+"""
+
+
+def ended(pid):
+    """Its exit status, when it has one."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        found, status = os.waitpid(pid, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status)
+    os.kill(pid, signal.SIGKILL)
+    raise AssertionError("it goes on")
+
+
+@pytest.mark.parametrize("call", [lambda link: link.send(SIGN), lambda link: link.close(finished=True)])
+def test_a_forked_child_that_comes_back_ends_at_the_link(tmp_path, call):
+    link = Link(f"ipc://{tmp_path}/nobody", "w00/1")
+    child = os.fork()
+    if not child:
+        call(link)
+        os._exit(0)
+    assert ended(child) == 71
+    link.send(SIGN)
+    link.close(finished=False)
+
+
+@pytest.mark.parametrize("thread", ["main", "other"])
+def test_what_the_main_thread_forks_ends_with_its_worker(thread):
+    line = [sys.executable, "-c", FORKER, thread]
+    with subprocess.Popen(line, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
+        child = int(worker.stdout.readline())
+        worker.kill()
+    try:
+        deadline = time.monotonic() + PATIENCE_S
+        while thread == "main" and alive(child) and time.monotonic() < deadline:
+            os.sched_yield()
+        assert alive(child) is (thread == "other"), "a thread may end long before its process"
+    finally:
+        if alive(child):
+            os.kill(child, signal.SIGKILL)

@@ -1,0 +1,70 @@
+"""A hand-written controller that looks once: how the host trains alone tells where its one seed goes.
+
+Written for the task `mixture`. After a few epochs without a seed it decides for each host: where training loss is still
+near that of a guess, the host does not see the classes, and a convolution goes into the first slot; where validation
+loss lies above training loss, data are few, and a seed goes into the last slot, where it does least harm; else one
+goes into the middle. The seed is advanced as soon as it may be, and kept. Its thresholds were chosen on hosts of
+rng seed 171.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from esper_ab.contracts.settings import ControllerSettings
+from workers import vocabulary
+from workers.controller import Controller
+from workers.facts import Floats, Ints
+from workers.growth.rules.choice import follow
+from workers.growth.rules.view import DecisionView
+from workers.vocabulary import HEADS, OP, SLOT, Op
+
+LOOK_STEP = 3
+BLIND_NATS = 1.25  # training loss from which on nothing has been learned; a guess among four classes has 1.39
+FEW_NATS = 0.1  # validation loss above training loss
+BLUEPRINTS = ("conv_heavy", "conv_light", "conv_small", "bottleneck", "depthwise")  # the first of them that is enabled
+
+_BLEND = {  # head -> its choice in every germination
+    vocabulary.STYLE: next(index for index, (name, _, _) in enumerate(vocabulary.STYLES) if name == "sigmoid_add"),
+    vocabulary.TEMPO: vocabulary.TEMPOS.index(3),
+    vocabulary.ALPHA_TARGET: vocabulary.ALPHA_TARGETS.index(1.0),
+}
+
+
+class Looking(Controller[DecisionView]):
+    """Rule-based controller; `blueprint` is an index into the enabled ones."""
+
+    def __init__(self, blueprint: int) -> None:
+        self._blueprint = blueprint
+
+    def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
+        """Return decisions [E, head] by the rules; no randomness."""
+        wishes = np.zeros((len(view.alive), len(HEADS)), dtype=np.int64)
+        present = view.table.present
+        if view.step >= LOOK_STEP:
+            new = ~present.any(axis=1)
+            wishes[new, OP], wishes[new, SLOT] = Op.GERMINATE, _place(view)[new]
+            wishes[new, vocabulary.BLUEPRINT] = self._blueprint
+            for head, choice in _BLEND.items():
+                wishes[new, head] = choice
+        grown = present.any(axis=1)
+        wishes[grown, OP], wishes[grown, SLOT] = Op.ADVANCE, present.argmax(axis=1)[grown]
+        decisions, permitted = follow(view.masks, wishes)
+        decisions[~permitted] = Op.WAIT
+        return decisions
+
+
+def _place(view: DecisionView) -> Ints:
+    """Return the slot [E] that the losses of a host without seeds speak for."""
+    signals, last = view.signals, len(view.slots) - 1
+    blind = signals.train_loss > BLIND_NATS
+    few = signals.val_loss - signals.train_loss > FEW_NATS
+    return np.where(blind, 0, np.where(few, last, last // 2 + last % 2))
+
+
+def make(settings: ControllerSettings, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> Looking:
+    """Make the controller with the first of its blueprints that is enabled; ValueError when none is."""
+    enabled = [blueprints.index(name) for name in BLUEPRINTS if name in blueprints]
+    if not enabled:
+        raise ValueError(f"controller looking needs at least one of the blueprints {', '.join(BLUEPRINTS)}")
+    return Looking(enabled[0])

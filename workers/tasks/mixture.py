@@ -1,0 +1,116 @@
+"""A family of generated 12x12 images: where a seed helps differs from host to host, and accuracy shows where.
+
+Every class has four members in each kind, and one seed at most is of use:
+
+- `texture`: gratings of four orientations, fine and noisy. The first max-pool leaves them visible, the second does not.
+- `relation`: a bright and a dark pixel in noise, far apart; the class is in which direction the dark one lies. Only
+  where the map is small does a convolution see both.
+- `level`: one grey level with noise; the class is its band of twelve, taken modulo four. A host is given so few of
+  these images that a convolution at the front does harm.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esper_ab.contracts.rng import RngPath
+from workers.datasets.behaviour import growing
+from workers.datasets.task import HostSpec, Kind, Split, Splits, Task
+
+_SIDE = 12
+_CLASSES = 4
+_SIZES = (512, 256, 256)  # of each kind
+_CYCLES = (2.5, 3.5)  # per image, of a grating
+_GRATING_NOISE, _MARKS_NOISE, _LEVEL_NOISE = 1.0, 0.5, 0.1  # standard deviations
+_MARK = 1.6  # amplitude of the bright and of the dark pixel
+_DISTANCE = (7, 8)  # pixels between them in the direction of the class
+_ASIDE = 2  # pixels between them in the other direction, at most
+_BANDS = 12  # of grey levels
+_LEVELS = 3.0  # from -3 to 3
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class _Draws:
+    """Uniform numbers of one kind and split from raw Philox words, which are the same in every numpy version."""
+
+    def __init__(self, kind: str, split: str) -> None:
+        self._path = RngPath(0) / "task" / "mixture" / kind / split
+
+    def uniform(self, purpose: str, *shape: int) -> Floats:
+        """Return numbers in [0, 1)."""
+        words = (self._path / purpose).generator().bit_generator.random_raw(int(np.prod(shape)))
+        return np.ldexp((np.asarray(words, np.uint64) >> np.uint64(11)).astype(np.float64), -53).reshape(shape)
+
+    def whole(self, purpose: str, least: int, most: Ints | int, n: int) -> Ints:
+        """Return n whole numbers from `least` to `most`."""
+        return np.asarray(least + np.floor(self.uniform(purpose, n) * (most - least + 1)), np.int64)
+
+    def noise(self, deviation: float, n: int) -> Floats:
+        """Return images [n, side, side] of uniform noise of this standard deviation."""
+        return float(deviation * np.sqrt(3.0)) * (2 * self.uniform("noise", n, _SIDE, _SIDE) - 1)
+
+
+def _texture(labels: Ints, draws: _Draws) -> Floats:
+    n, angle = len(labels), labels * (np.pi / _CLASSES)
+    cycles = _CYCLES[0] + (_CYCLES[1] - _CYCLES[0]) * draws.uniform("cycles", n)
+    phase = 2 * np.pi * draws.uniform("phase", n)
+    row, column = np.mgrid[:_SIDE, :_SIDE] / _SIDE
+    along = np.cos(angle)[:, None, None] * column + np.sin(angle)[:, None, None] * row  # [N, side, side]
+    waves: Floats = np.sin(2 * np.pi * cycles[:, None, None] * along + phase[:, None, None])
+    return waves + draws.noise(_GRATING_NOISE, n)
+
+
+def _relation(labels: Ints, draws: _Draws) -> Floats:
+    n = len(labels)
+    distance = draws.whole("distance", *_DISTANCE, n)
+    near = draws.whole("near", 0, _SIDE - 1 - distance, n)  # along the direction of the class
+    aside = draws.whole("aside", _ASIDE, _SIDE - 1 - _ASIDE, n)
+    other = aside + draws.whole("offset", -_ASIDE, _ASIDE, n)
+    images, every, upright = draws.noise(_MARKS_NOISE, n), np.arange(n), labels % 2 == 1
+    for mark, along, across in ((_MARK, near, aside), (-_MARK, near + distance, other)):
+        along = np.where(labels < 2, along, _SIDE - 1 - along)  # the opposite direction
+        images[every, np.where(upright, along, across), np.where(upright, across, along)] += mark
+    return images
+
+
+def _level(labels: Ints, draws: _Draws) -> Floats:
+    n = len(labels)
+    band = labels + _CLASSES * draws.whole("band", 0, _BANDS // _CLASSES - 1, n)
+    level = _LEVELS * (2 * (band + draws.uniform("within", n)) / _BANDS - 1)
+    return level[:, None, None] + draws.noise(_LEVEL_NOISE, n)
+
+
+_MAKE = {"texture": _texture, "relation": _relation, "level": _level}
+
+
+def load(data_dir: str = "") -> Splits:
+    """Generate the images of all kinds, x [N, 1, 12, 12]; ValueError for a data_dir."""
+    if data_dir:
+        raise ValueError(f"mixture is generated: nothing is read from data_dir {data_dir!r}; leave it out")
+
+    def split(name: str, size: int) -> Split:
+        labels = np.arange(size) % _CLASSES
+        images = [make(labels, _Draws(kind, name)) for kind, make in _MAKE.items()]
+        return Split(x=np.concatenate(images).astype(np.float32)[:, None], y=np.tile(labels, len(_MAKE)))
+
+    train, validation, test = map(split, ("train", "validation", "test"), _SIZES)
+    return Splits(train=train, validation=validation, test=test)
+
+
+TASK = Task(
+    name="mixture",
+    title="generated 12x12 images of three kinds, one for each host; host of 1x1 convolutions",
+    host=HostSpec(in_channels=1, base=8, levels=3, kernel=1, pools=3, classes=_CLASSES),
+    slots=("early", "mid", "late"),
+    image=(1, _SIDE, _SIDE),
+    sizes=_SIZES,
+    load=load,
+    behaviours=growing,
+    kinds=(
+        Kind(name="texture", images=(256, 512)), Kind(name="relation", images=(256, 512)),
+        Kind(name="level", images=(32, 64)),
+    ),
+)  # fmt: skip
