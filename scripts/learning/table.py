@@ -112,7 +112,7 @@ def _place(item: tuple[tuple[str, str], Any]) -> tuple[int, int, str]:
 
 
 def markdown(table: list[dict[str, Any]]) -> str:
-    """The table for the README and the page."""
+    """The table for the page."""
     lines = [
         "Means over runs; ± and [ ]: 95 % t intervals over runs; differences are paired by replicate.",
         "",
